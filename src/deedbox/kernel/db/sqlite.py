@@ -1,0 +1,191 @@
+"""SQLite: reads inline on a read connection, writes through one thread that commits many at once."""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from deedbox.kernel import limits
+from deedbox.kernel.db import Dialect, Isolation, Row, Tx, Value
+from deedbox.kernel.errors import Code, DeedboxError, Unavailable
+
+T = TypeVar("T")
+
+_STORAGE_ERRORS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+_BUSY_ERRORS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+class SqliteTx:
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.callbacks: list[Callable[[], None]] = []
+
+    def one(self, sql: str, /, **values: Value) -> Row | None:
+        row: Row | None = self._connection.execute(sql, values).fetchone()
+        return row
+
+    def all(self, sql: str, /, **values: Value) -> list[Row]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def run(self, sql: str, /, **values: Value) -> int:
+        return self._connection.execute(sql, values).rowcount
+
+    def many(self, sql: str, rows: list[Mapping[str, Value]], /) -> None:
+        self._connection.executemany(sql, rows)
+
+    def on_commit(self, callback: Callable[[], None]) -> None:
+        self.callbacks.append(callback)
+
+
+@dataclass(slots=True)
+class _Write:
+    fn: Callable[[Tx], Any]
+    future: "asyncio.Future[Any]"
+    result: Any = None
+    error: BaseException | None = None
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
+
+
+def connect(path: Path, *, writable: bool) -> sqlite3.Connection:
+    """A connection with the durability and bounds that every part of Deedbox relies on."""
+    connection = sqlite3.connect(
+        path, timeout=limits.BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
+    )
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = full")
+    connection.execute("pragma foreign_keys = on")
+    connection.execute(f"pragma journal_size_limit = {limits.WAL_BYTES_KEPT}")
+    connection.execute(f"pragma mmap_size = {limits.SQLITE_MMAP_BYTES}")
+    if not writable:
+        connection.execute("pragma query_only = on")
+    return connection
+
+
+def unavailable(error: sqlite3.Error) -> DeedboxError | None:
+    """The 503 that this failure of the storage means, or None for a mistake of ours."""
+    primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if primary in _BUSY_ERRORS:
+        return Unavailable("The database is busy. Try again in a moment.", code=Code.BUSY)
+    if primary in _STORAGE_ERRORS:
+        return Unavailable(
+            "The server cannot write to its disk (full, read-only or failing). Nothing was changed; "
+            "free some space and try again.",
+            code=Code.STORAGE_FULL,
+        )
+    return None
+
+
+class SqliteDatabase:
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self._reader = connect(path, writable=False)
+        self._writer = connect(path, writable=True)
+        self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    async def read(self, fn: Callable[[Tx], T]) -> T:
+        connection = self._reader
+        try:
+            connection.execute("begin")
+            try:
+                return fn(SqliteTx(connection))
+            finally:
+                connection.execute("commit")
+        except sqlite3.Error as error:
+            raise unavailable(error) or error from error
+
+    async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:  # noqa: ARG002
+        if self._closed:
+            raise Unavailable("The server is stopping.", code=Code.DRAINING)
+        if self._queue.qsize() >= limits.WRITE_QUEUE:
+            raise Unavailable("Too many changes are waiting to be saved. Try again in a moment.")
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="sqlite-writer", daemon=True)
+            self._thread.start()
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put(_Write(fn, future))
+        return await future
+
+    async def close(self) -> None:
+        """Waits for the writes already accepted, then closes."""
+        self._closed = True
+        if self._thread is not None:
+            self._queue.put(None)
+            await asyncio.to_thread(self._thread.join)
+        self._reader.close()
+        self._writer.close()
+
+    def _work(self) -> None:
+        while (batch := self._next_batch()) is not None:
+            self._commit(batch)
+            try:
+                batch[0].future.get_loop().call_soon_threadsafe(_resolve, batch)
+            except RuntimeError:  # the loop that asked was closed; the writes are durable all the same
+                continue
+
+    def _next_batch(self) -> list[_Write] | None:
+        first = self._queue.get()
+        if first is None:
+            return None
+        batch = [first]
+        while len(batch) < limits.WRITE_BATCH:
+            try:
+                write = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if write is None:
+                self._queue.put(None)
+                break
+            batch.append(write)
+        return batch
+
+    def _commit(self, batch: list[_Write]) -> None:
+        """Every write of the batch in one transaction, each in a savepoint: one fsync for all of them."""
+        connection = self._writer
+        try:
+            connection.execute("begin immediate")
+            for write in batch:
+                self._apply(write)
+            connection.execute("commit")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("rollback")
+            for write in batch:
+                write.error = write.error or unavailable(error) or error
+                write.callbacks = []
+
+    def _apply(self, write: _Write) -> None:
+        if write.future.cancelled():
+            return
+        connection = self._writer
+        tx = SqliteTx(connection)
+        connection.execute("savepoint one_write")
+        try:
+            write.result = write.fn(tx)
+            write.callbacks = tx.callbacks
+        except Exception as error:  # whatever fn raised belongs to the one who called it
+            write.error = (unavailable(error) if isinstance(error, sqlite3.Error) else None) or error
+            if not connection.in_transaction:  # SQLite gave up the whole transaction, a full disk for example
+                raise sqlite3.OperationalError("the transaction was lost") from error
+            connection.execute("rollback to one_write")
+        connection.execute("release one_write")
+
+
+def _resolve(batch: list[_Write]) -> None:
+    for write in batch:
+        for callback in write.callbacks:
+            callback()
+        if write.future.done():
+            continue
+        if write.error is not None:
+            write.future.set_exception(write.error)
+        else:
+            write.future.set_result(write.result)

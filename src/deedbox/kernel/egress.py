@@ -1,0 +1,320 @@
+"""The only way out: every outgoing request goes through `Egress`, which dials only addresses it has judged.
+
+It stands on httpcore's pool, because there are no redirects, cookies, proxies and netrc to switch off there.
+"""
+
+import asyncio
+import contextlib
+import logging
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from ipaddress import ip_address
+from typing import ClassVar, TypeAlias
+
+import httpcore
+import httpx
+from msgspec import Struct
+
+from deedbox.kernel.addresses import Network, is_permitted, literal
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.limits import (
+    EGRESS_ADDRESSES,
+    EGRESS_CONNECT_SECONDS,
+    EGRESS_CONNECTIONS,
+    EGRESS_HOST_CHARS,
+    EGRESS_IDLE_SECONDS,
+    EGRESS_RESOLVERS,
+    EGRESS_RESPONSE_BYTES,
+    EGRESS_SECONDS,
+    EGRESS_URL_CHARS,
+)
+
+PORTS = {"http": 80, "https": 443}
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+
+# At DEBUG httpcore writes request headers, and with them credentials, to the log.
+logging.getLogger("httpcore").setLevel(logging.WARNING)
+
+_USER_INFO = re.compile(r"[^/?#]*//[^/?#]*@")
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?")
+# Own threads: a name server that stalls must not hold up the rest of the process.
+_RESOLVERS = ThreadPoolExecutor(EGRESS_RESOLVERS, thread_name_prefix="resolve")
+
+
+class EgressFailed(DeedboxError):
+    """An outgoing request got no answer; the message may be shown to the user who chose the URL."""
+
+    reason: ClassVar[str] = "failed"
+
+
+class AddressRefused(EgressFailed):
+    reason = "refused"
+
+
+class CannotResolve(EgressFailed):
+    reason = "resolve"
+
+
+class CannotConnect(EgressFailed):
+    reason = "connect"
+
+
+class TookTooLong(EgressFailed):
+    reason = "timeout"
+
+
+class BadAnswer(EgressFailed):
+    reason = "protocol"
+
+
+class Answer(Struct, frozen=True):
+    """What came back: the body cut at the limit, header names in lower case, the address of the peer."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    truncated: bool
+    elapsed_ms: int
+    address: str
+
+
+class Target(Struct, frozen=True):
+    """An http(s) URL taken apart by the one parser that both judging and dialling use."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def authority(self) -> str:
+        """What the Host header says."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def core_url(self) -> httpcore.URL:
+        return httpcore.URL(
+            scheme=self.scheme.encode(), host=self.host.encode(), port=self.port, target=self.path.encode()
+        )
+
+
+async def system_resolve(host: str, port: int) -> list[str]:
+    """Every address that the system's resolver knows for the name; empty when it knows none."""
+    look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    try:
+        found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, look_up)
+    except (OSError, UnicodeError):
+        return []
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def parse_target(url: str) -> Target:
+    """The parts of a URL that may be called, or BadRequest with the reason why not."""
+    if len(url) > EGRESS_URL_CHARS:
+        raise BadRequest(f"The URL is longer than {EGRESS_URL_CHARS} characters")
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise BadRequest("The URL is not valid; give one such as https://example.com/hooks") from error
+    if parsed.scheme not in PORTS:
+        raise BadRequest("The URL must begin with http:// or https://")
+    if _USER_INFO.match(url):
+        raise BadRequest("The URL must not carry a user name or password")
+    port = parsed.port if parsed.port is not None else PORTS[parsed.scheme]
+    if not 0 < port < 65536:
+        raise BadRequest("The port of the URL must be between 1 and 65535")
+    host = _dialled_host(parsed.raw_host.decode("ascii"))
+    return Target(scheme=parsed.scheme, host=host, port=port, path=parsed.raw_path.decode("ascii"))
+
+
+def _dialled_host(host: str) -> str:
+    """The host as it is judged, dialled and named in the request; an address in its canonical spelling."""
+    if not host:
+        raise BadRequest("The URL has no host")
+    try:
+        address = literal(host)
+    except ValueError as error:
+        raise BadRequest(f"The host {host} of the URL is neither a name nor an address") from error
+    if address is not None:
+        return str(address)
+    if len(host) > EGRESS_HOST_CHARS or not _HOST.fullmatch(host):
+        raise BadRequest("The host of the URL is not a valid name")
+    return host
+
+
+class _JudgedNetwork(httpcore.AsyncNetworkBackend):
+    """Dials an address only after all addresses of the host were judged, for this very connection."""
+
+    def __init__(
+        self, allow: Sequence[Network], resolve: Resolve, inner: httpcore.AsyncNetworkBackend
+    ) -> None:
+        self._allow = allow
+        self._resolve = resolve
+        self._inner = inner
+
+    async def judged(self, host: str, port: int) -> list[str]:
+        """The addresses of the host, all of them permitted, in the order to try them."""
+        spelled = literal(host)
+        found = [str(spelled)] if spelled is not None else await self._resolve(host, port)
+        if not found:
+            raise CannotResolve(f"The host {host} has no address")
+        for address in found:
+            if not is_permitted(ip_address(address), self._allow):
+                raise AddressRefused(f"The host {host} is at an address that is not public")
+        return list(found)
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        patience = timeout or EGRESS_CONNECT_SECONDS
+        try:
+            async with asyncio.timeout(patience):
+                addresses = (await self.judged(host, port))[:EGRESS_ADDRESSES]
+        except TimeoutError as error:
+            raise CannotResolve(f"The host {host} could not be looked up in time") from error
+        for address in addresses:
+            with contextlib.suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                share = patience / len(addresses)
+                return await self._inner.connect_tcp(address, port, share, local_address, socket_options)
+        raise CannotConnect(f"The host {host} cannot be reached on port {port}")
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ARG002
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
+    ) -> httpcore.AsyncNetworkStream:
+        raise AddressRefused(f"The socket {path} is not an internet address")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Egress:
+    """Outgoing HTTP: follows no redirect, asks no proxy, keeps no cookie, dials no non-public address."""
+
+    def __init__(
+        self,
+        allow: Sequence[Network] = (),
+        resolve: Resolve = system_resolve,
+        *,
+        tls: ssl.SSLContext | None = None,
+        network: httpcore.AsyncNetworkBackend | None = None,
+    ) -> None:
+        self._network = _JudgedNetwork(allow, resolve, network or httpcore.AnyIOBackend())
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=tls or httpx.create_ssl_context(trust_env=False),
+            max_connections=EGRESS_CONNECTIONS,
+            keepalive_expiry=EGRESS_IDLE_SECONDS,
+            network_backend=self._network,
+        )
+
+    async def judge(self, url: str) -> None:
+        """Raises BadRequest if the URL may not be called; a name without address is left to each attempt."""
+        target = parse_target(url)
+        try:
+            async with asyncio.timeout(EGRESS_CONNECT_SECONDS):
+                await self._network.judged(target.host, target.port)
+        except AddressRefused as refused:
+            raise BadRequest(f"{refused.message}, so it cannot be called") from refused
+        except (CannotResolve, TimeoutError):
+            return
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+        seconds: float = EGRESS_SECONDS,
+        limit: int = EGRESS_RESPONSE_BYTES,
+    ) -> Answer:
+        """The answer within so many seconds, with at most `limit` bytes of body; or EgressFailed."""
+        try:
+            target = parse_target(url)
+        except BadRequest as refused:
+            raise AddressRefused(refused.message) from refused
+        with _named_failures(target.host, seconds):
+            async with asyncio.timeout(seconds):
+                return await self._exchange(method, target, headers, body, seconds=seconds, limit=limit)
+
+    async def _exchange(
+        self,
+        method: str,
+        target: Target,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        seconds: float,
+        limit: int,
+    ) -> Answer:
+        started = stopwatch()
+        waits = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
+        waits["connect"] = min(seconds, EGRESS_CONNECT_SECONDS)
+        # No encoding: a compressed answer could unpack to any size.
+        sent = {"host": target.authority, "user-agent": "Deedbox", "accept-encoding": "identity"}
+        sent.update({name.lower(): value for name, value in headers.items()})
+        fields = [(name.encode(), value.encode()) for name, value in sent.items()]
+        asked = self._pool.stream(
+            method, target.core_url, headers=fields, content=body, extensions={"timeout": waits}
+        )
+        async with asked as response:
+            received, truncated = await _read(response.aiter_stream(), limit)
+            peer = response.extensions["network_stream"].get_extra_info("server_addr")
+            return Answer(
+                status=response.status,
+                headers=_readable(response.headers),
+                body=received,
+                truncated=truncated,
+                elapsed_ms=round((stopwatch() - started) * 1000),
+                address=str(peer[0]) if peer else "",
+            )
+
+    async def close(self) -> None:
+        await self._pool.aclose()
+
+
+async def _read(chunks: AsyncIterator[bytes], limit: int) -> tuple[bytes, bool]:
+    """The body up to the limit, and whether there was more."""
+    received = bytearray()
+    async for chunk in chunks:
+        received += chunk
+        if len(received) > limit:
+            return bytes(received[:limit]), True
+    return bytes(received), False
+
+
+def _readable(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Header names in lower case; a name that came more than once has its values joined."""
+    joined: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
+
+
+@contextlib.contextmanager
+def _named_failures(host: str, seconds: float) -> Iterator[None]:
+    """Turns what the network and the protocol raise into EgressFailed, with a sentence for the user."""
+    try:
+        yield
+    except httpcore.ConnectTimeout as error:
+        raise TookTooLong(f"The host {host} did not accept a connection in time") from error
+    except (TimeoutError, httpcore.TimeoutException) as error:
+        raise TookTooLong(f"The host {host} did not answer within {seconds:g} seconds") from error
+    except httpcore.ConnectError as error:
+        raise CannotConnect(f"The host {host} failed the TLS handshake: {error}") from error
+    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+        raise BadAnswer(f"The host {host} broke off or did not answer in HTTP") from error

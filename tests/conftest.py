@@ -1,0 +1,105 @@
+"""What every test may use: both databases, a clock in hand, no network but loopback."""
+
+import itertools
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from deedbox.kernel.db import Database, migrate
+from deedbox.kernel.db.postgres import PostgresDatabase
+from deedbox.kernel.db.sqlite import SqliteDatabase
+from tests.postgres import Cluster, binaries, shared_cluster
+
+_names = itertools.count()
+
+
+class HandClock:
+    """A clock that moves only when a test moves it."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def forward(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that would talk to another machine fails instead."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else None
+        if host is not None and host != "::1" and not str(host).startswith("127.") and host != "localhost":
+            raise AssertionError(f"a test tried to connect to {host}")
+        connect(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    if binaries() is None:
+        assert not os.environ.get("CI"), "PostgreSQL is missing: run scripts/test-deps"
+        pytest.skip("PostgreSQL is missing: run scripts/test-deps")
+    shared = tmp_path_factory.getbasetemp()
+    with shared_cluster((shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "postgres") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of an empty database at the newest schema."""
+    path = tmp_path_factory.mktemp("sqlite") / "empty.sqlite"
+    migrate.migrate_sqlite(path, datetime.now(UTC))
+    return path.read_bytes()
+
+
+@pytest.fixture
+def sqlite_path(tmp_path: Path, empty_sqlite: bytes) -> Path:
+    path = tmp_path / "deedbox.sqlite"
+    path.write_bytes(empty_sqlite)
+    return path
+
+
+@pytest.fixture
+def postgres_url(cluster: Cluster) -> Iterator[str]:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    with cluster.database(f"test_{worker}_{next(_names)}") as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Where an empty database is, once on SQLite and once on PostgreSQL."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:{request.getfixturevalue('sqlite_path')}"
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[Database]:
+    database: Database
+    if database_url.startswith("sqlite:"):
+        database = SqliteDatabase(Path(database_url.removeprefix("sqlite:")))
+    else:
+        database = PostgresDatabase(database_url)
+    yield database
+    await database.close()

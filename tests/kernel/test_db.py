@@ -1,0 +1,93 @@
+"""What `read` and `write` promise, on both databases."""
+
+import asyncio
+
+import pytest
+
+from deedbox.kernel.db import Database, Tx
+
+pytestmark = pytest.mark.anyio
+
+ADD = "insert into workspaces (id, name, created_at) values (:id, :name, '2026-03-01T12:00:00Z')"
+COUNT = "select count(*) from workspaces"
+
+
+def add(tx: Tx, name: str) -> int:
+    return tx.run(ADD, id=f"wsp_{name}", name=name)
+
+
+def count(tx: Tx) -> int:
+    row = tx.one(COUNT)
+    assert row is not None
+    return int(row[0])
+
+
+async def test_what_was_written_can_be_read(db: Database) -> None:
+    assert await db.write(lambda tx: add(tx, "a")) == 1
+    assert await db.read(lambda tx: tx.all("select id, name from workspaces")) == [("wsp_a", "a")]
+
+
+async def test_a_failing_write_changes_nothing_and_raises_its_own_error(db: Database) -> None:
+    def fail(tx: Tx) -> None:
+        add(tx, "a")
+        raise LookupError("no such thing")
+
+    with pytest.raises(LookupError, match="no such thing"):
+        await db.write(fail)
+    assert await db.read(count) == 0
+
+
+async def test_a_failing_write_does_not_touch_those_committed_beside_it(db: Database) -> None:
+    def fail(tx: Tx) -> None:
+        add(tx, "doomed")
+        raise LookupError
+
+    writes = [db.write(fail) if n % 3 == 0 else db.write(lambda tx, n=n: add(tx, str(n))) for n in range(60)]
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    assert sum(isinstance(outcome, LookupError) for outcome in outcomes) == 20
+    assert await db.read(count) == 40
+
+
+async def test_concurrent_increments_are_never_lost(db: Database) -> None:
+    await db.write(lambda tx: add(tx, "0"))
+
+    def increment(tx: Tx) -> None:
+        row = tx.one("select name from workspaces where id = 'wsp_0'")
+        assert row is not None
+        tx.run("update workspaces set name = :name where id = 'wsp_0'", name=str(int(row[0]) + 1))
+
+    await asyncio.gather(*(db.write(increment) for _ in range(40)))
+    assert await db.read(lambda tx: tx.one("select name from workspaces")) == ("40",)
+
+
+async def test_callbacks_run_after_a_commit_and_never_after_a_failure(db: Database) -> None:
+    heard: list[str] = []
+
+    def good(tx: Tx) -> None:
+        tx.on_commit(lambda: heard.append("good"))
+
+    def bad(tx: Tx) -> None:
+        tx.on_commit(lambda: heard.append("bad"))
+        raise LookupError
+
+    await db.write(good)
+    with pytest.raises(LookupError):
+        await db.write(bad)
+    assert heard == ["good"]
+
+
+async def test_a_read_cannot_write(db: Database) -> None:
+    with pytest.raises(Exception, match=r"(?i)read-?only"):
+        await db.read(lambda tx: add(tx, "a"))
+    assert await db.read(count) == 0
+
+
+async def test_text_with_percent_signs_and_colons_is_only_text(db: Database) -> None:
+    await db.write(lambda tx: add(tx, "100% :name %(name)s"))
+    found = await db.read(lambda tx: tx.one("select name from workspaces where name like '100%'"))
+    assert found == ("100% :name %(name)s",)
+
+
+async def test_many_runs_a_statement_for_each_row(db: Database) -> None:
+    await db.write(lambda tx: tx.many(ADD, [{"id": f"wsp_{n}", "name": "x"} for n in range(3)]))
+    assert await db.read(count) == 3

@@ -67,7 +67,8 @@ def readings(address: Address) -> Iterator[Address]:
 
 
 def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
-    if address in _NAT64 or address in _COMPATIBLE or address in _TRANSLATED:
+    compatible = address in _COMPATIBLE and not (address.is_loopback or address.is_unspecified)
+    if compatible or address in _NAT64 or address in _TRANSLATED:
         yield IPv4Address(int(address) & 0xFFFFFFFF)
     if address.sixtofour is not None:
         yield address.sixtofour
@@ -94,7 +95,8 @@ def literal(host: str) -> Address | None:
 
 
 def _literal6(text: str) -> IPv6Address:
-    address = IPv6Address(text.removeprefix("[").removesuffix("]"))
+    bracketed = text.startswith("[") and text.endswith("]")
+    address = IPv6Address(text[1:-1] if bracketed else text)
     if address.scope_id is not None:
         raise ValueError("An address with a zone has a meaning on one machine only")
     return address

@@ -15,7 +15,12 @@ from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 
 T = TypeVar("T")
 
-_STORAGE_ERRORS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+_STORAGE_ERRORS = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+}
 _BUSY_ERRORS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -55,7 +60,11 @@ class _Write:
 def connect(path: Path, *, writable: bool) -> sqlite3.Connection:
     """A connection with the durability and bounds that every part of Deedbox relies on."""
     connection = sqlite3.connect(
-        path, timeout=limits.BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
+        path,
+        timeout=limits.BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=512,
     )
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = full")

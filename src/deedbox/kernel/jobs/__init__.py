@@ -1,0 +1,25 @@
+"""Work to do later: rows with a lease, claimed by any process, retried, and parked when they keep failing."""
+
+from deedbox.kernel.jobs.job import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, Progress, State
+from deedbox.kernel.jobs.runner import Handler, Runner, Work
+from deedbox.kernel.jobs.store import cancel, counts, enqueue, find, parked, retry
+
+__all__ = [
+    "BULK",
+    "NORMAL",
+    "URGENT",
+    "GiveUp",
+    "Handler",
+    "Job",
+    "LeaseLost",
+    "Progress",
+    "Runner",
+    "State",
+    "Work",
+    "cancel",
+    "counts",
+    "enqueue",
+    "find",
+    "parked",
+    "retry",
+]

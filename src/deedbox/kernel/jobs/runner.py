@@ -1,0 +1,176 @@
+"""Runs due jobs in this process, several at a time, and keeps their leases alive."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias, TypeVar
+
+from deedbox.kernel import limits, log
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.jobs import store
+from deedbox.kernel.jobs.job import GiveUp, Job, LeaseLost, Progress
+
+T = TypeVar("T")
+
+
+class Work:
+    """One attempt at one job, as its handler sees it."""
+
+    def __init__(self, job: Job, db: Database, clock: Clock, worker: str) -> None:
+        self.job = job
+        self.finished = False
+        self._db = db
+        self._clock = clock
+        self._worker = worker
+
+    async def progress(self, done: int, total: int, note: str = "") -> None:
+        await self._db.write(lambda tx: store.report(tx, self.job, self._worker, Progress(done, total, note)))
+
+    async def finish(self, fn: Callable[[Tx], T]) -> T:
+        """What fn returns: its changes and the end of the job are one transaction, so they happen once."""
+
+        def both(tx: Tx) -> T:
+            store.finish(tx, self.job, self._worker, self._clock.now())
+            return fn(tx)
+
+        result = await self._db.write(both)
+        self.finished = True
+        return result
+
+
+Handler: TypeAlias = Callable[[Work], Awaitable[None]]
+
+
+class Runner:
+    def __init__(
+        self, db: Database, clock: Clock, handlers: Mapping[str, Handler], *, concurrency: int, worker: str
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._handlers = handlers
+        self._concurrency = concurrency
+        self._worker = worker
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._wake = asyncio.Event()
+        self._loops: list[asyncio.Task[None]] = []
+
+    async def start(self, *, alone: bool) -> None:
+        """Begins to work. `alone`: no other process uses this database, so every lease on it is a dead one's."""
+        if alone:
+            await self._db.write(store.abandon_all)
+        self._loops = [asyncio.create_task(self._claim_forever()), asyncio.create_task(self._renew_forever())]
+
+    def wake(self) -> None:
+        """Look for work now instead of at the next poll. For `tx.on_commit` after `enqueue`."""
+        self._wake.set()
+
+    async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
+        """Lets running jobs end, for so long; then hands them back."""
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=seconds)
+        unfinished = list(self._running.values())
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+        await self._db.write(lambda tx: store.hand_back(tx, self._worker))
+
+    async def run_due(self) -> int:
+        """Claims what is due and runs it to its end; the number of jobs. For tests and commands."""
+        jobs = await self._claim(limits.JOB_CLAIM)
+        await asyncio.gather(*(self._attempt(job) for job in jobs))
+        return len(jobs)
+
+    async def _claim_forever(self) -> None:
+        while True:
+            free = self._concurrency - len(self._running)
+            if free > 0:
+                try:
+                    jobs = await self._claim(free)
+                except DeedboxError as error:  # the database is away: the next poll tries again
+                    log.warning("jobs cannot be claimed", reason=error.message)
+                    jobs = []
+                for job in jobs:
+                    self._begin(job)
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), limits.JOB_POLL_SECONDS)
+            except TimeoutError:
+                continue
+
+    async def _claim(self, most: int) -> list[Job]:
+        # Read committed: two processes that claim at once skip each other's rows instead of failing.
+        now = self._clock.now()
+        return await self._db.write(lambda tx: store.claim(tx, self._worker, most, now), isolation="read committed")
+
+    def _begin(self, job: Job) -> None:
+        task = asyncio.create_task(self._attempt(job))
+        self._running[job.id] = task
+
+        def ended(_: asyncio.Task[None]) -> None:
+            self._running.pop(job.id, None)
+            self._wake.set()
+
+        task.add_done_callback(ended)
+
+    async def _renew_forever(self) -> None:
+        while True:
+            await asyncio.sleep(limits.JOB_LEASE_SECONDS / 3)
+            if not self._running:
+                continue
+            try:
+                held = await self._db.write(lambda tx: store.renew(tx, self._worker, self._clock.now()))
+            except DeedboxError as error:
+                log.warning("leases cannot be renewed", reason=error.message)
+                continue
+            for job_id, task in list(self._running.items()):
+                if job_id not in held:
+                    task.cancel()
+
+    async def _attempt(self, job: Job) -> None:
+        work = Work(job, self._db, self._clock, self._worker)
+        try:
+            if job.attempts > job.max_attempts:
+                raise GiveUp(job.error or "The process died each time it ran this job.")
+            handler = self._handlers.get(job.kind)
+            if handler is None:
+                raise GiveUp(f"This version of Deedbox has no handler for {job.kind} jobs.")
+            await handler(work)
+            if not work.finished:
+                await work.finish(lambda _: None)
+        except LeaseLost:
+            log.warning("a job's lease was lost", job=job.id, kind=job.kind)
+        except Exception as error:  # a job may fail in any way; it is retried or parked, and never stops the others
+            await self._failed(job, error)
+
+    async def _failed(self, job: Job, error: Exception) -> None:
+        reason = error.message if isinstance(error, DeedboxError) else (str(error) or type(error).__name__)
+        final = isinstance(error, GiveUp) or job.attempts >= job.max_attempts
+        log.error(
+            "a job was parked" if final else "a job failed and will be tried again",
+            exception=None if isinstance(error, (GiveUp, DeedboxError)) else error,
+            job=job.id,
+            kind=job.kind,
+            attempt=job.attempts,
+            reason=reason,
+        )
+        now = self._clock.now()
+        text = log.redacted(f"{type(error).__name__}: {reason}")
+        try:
+            if final:
+                await self._db.write(lambda tx: store.park(tx, job, self._worker, now, text))
+            else:
+                later = now.timestamp() + retry_delay(job.attempts)
+                await self._db.write(lambda tx: store.postpone(tx, job, self._worker, later, text))
+        except (LeaseLost, DeedboxError):  # the lease lapses and the job is claimed again
+            return
+
+
+def retry_delay(attempts: int) -> float:
+    """Seconds until the next attempt: doubling, with a fifth of jitter, at most an hour."""
+    delay: int = min(limits.JOB_RETRY_MAX_SECONDS, limits.JOB_RETRY_BASE_SECONDS * 2 ** (attempts - 1))
+    return delay * random.uniform(0.8, 1.2)  # noqa: S311 (jitter, no secret)

@@ -1,0 +1,184 @@
+"""The jobs table. Whoever changes a running job names the worker and the attempt, so a lapsed lease changes nothing."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Row, Tx
+from deedbox.kernel.ids import new_id
+from deedbox.kernel.jobs.job import NORMAL, Job, LeaseLost, Progress
+
+_COLUMNS = (
+    "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at"
+)
+_CLAIM = (
+    """
+update jobs set state = 'running', worker = :worker, lease_until = :lease_until, attempts = attempts + 1
+where id in (
+    select id from jobs
+    where (state = 'ready' and run_at <= :now) or (state = 'running' and lease_until < :now)
+    order by priority, run_at, id limit :most {lock}
+) returning """
+    + _COLUMNS
+)
+_OURS = "where id = :id and worker = :worker and attempts = :attempts and state = 'running'"
+
+
+def enqueue(
+    tx: Tx,
+    kind: str,
+    payload: Mapping[str, Any],
+    *,
+    now: datetime,
+    run_at: datetime | None = None,
+    priority: int = NORMAL,
+    unique_key: str | None = None,
+    workspace_id: str | None = None,
+    max_attempts: int = limits.JOB_ATTEMPTS,
+) -> str:
+    """The id of the job, which runs at `run_at` or at once; a waiting or running job of the same unique key is joined."""
+    text = msgspec.json.encode(payload).decode()
+    if len(text) > limits.JOB_PAYLOAD_BYTES:
+        raise ValueError(f"the payload of a {kind} job has more than {limits.JOB_PAYLOAD_BYTES} bytes")
+    made = tx.one(
+        "insert into jobs (id, kind, workspace_id, payload, priority, unique_key, state, run_at, attempts,"
+        " max_attempts, created_at) values (:id, :kind, :workspace_id, :payload, :priority, :unique_key, 'ready',"
+        " :run_at, 0, :max_attempts, :created_at) on conflict (unique_key) do nothing returning id",
+        id=new_id("job", now),
+        kind=kind,
+        workspace_id=workspace_id,
+        payload=text,
+        priority=priority,
+        unique_key=unique_key,
+        run_at=(run_at or now).timestamp(),
+        max_attempts=max_attempts,
+        created_at=instant(now),
+    )
+    if made is None:
+        made = tx.one("select id from jobs where unique_key = :unique_key", unique_key=unique_key)
+        assert made is not None  # noqa: S101 (the conflict just seen)
+    return str(made[0])
+
+
+def cancel(tx: Tx, unique_key: str) -> bool:
+    """Whether a job that had not begun was taken back, a timer for example."""
+    return tx.run("delete from jobs where unique_key = :key and state = 'ready'", key=unique_key) > 0
+
+
+def claim(tx: Tx, worker: str, most: int, now: datetime) -> list[Job]:
+    """Jobs that are due, or whose lease has lapsed, now leased to this worker."""
+    lock = "for update skip locked" if tx.dialect == "postgres" else ""
+    rows = tx.all(
+        _CLAIM.format(lock=lock),
+        worker=worker,
+        lease_until=now.timestamp() + limits.JOB_LEASE_SECONDS,
+        now=now.timestamp(),
+        most=most,
+    )
+    return [_job(row) for row in rows]
+
+
+def renew(tx: Tx, worker: str, now: datetime) -> set[str]:
+    """The ids of the jobs that this worker still holds, each for another lease."""
+    rows = tx.all(
+        "update jobs set lease_until = :until where worker = :worker and state = 'running' returning id",
+        worker=worker,
+        until=now.timestamp() + limits.JOB_LEASE_SECONDS,
+    )
+    return {row[0] for row in rows}
+
+
+def report(tx: Tx, job: Job, worker: str, progress: Progress) -> None:
+    text = msgspec.json.encode(progress).decode()
+    _demand(tx.run(f"update jobs set progress = :text {_OURS}", text=text, **_lease(job, worker)))
+
+
+def finish(tx: Tx, job: Job, worker: str, now: datetime) -> None:
+    """Marks the job done; LeaseLost, and with it the caller's whole transaction, when it is no longer ours."""
+    done = "state = 'done', unique_key = null, error = null, lease_until = null, finished_at = :at"
+    _demand(tx.run(f"update jobs set {done} {_OURS}", at=instant(now), **_lease(job, worker)))
+
+
+def postpone(tx: Tx, job: Job, worker: str, run_at: float, error: str) -> None:
+    """Back to waiting after a failure."""
+    back = "state = 'ready', run_at = :run_at, error = :error, lease_until = null, worker = null"
+    _demand(tx.run(f"update jobs set {back} {_OURS}", run_at=run_at, error=_cut(error), **_lease(job, worker)))
+
+
+def park(tx: Tx, job: Job, worker: str, now: datetime, error: str) -> None:
+    """Set aside with its error, for a person to see and retry."""
+    aside = "state = 'parked', unique_key = null, error = :error, lease_until = null, finished_at = :at"
+    _demand(tx.run(f"update jobs set {aside} {_OURS}", error=_cut(error), at=instant(now), **_lease(job, worker)))
+
+
+def hand_back(tx: Tx, worker: str) -> int:
+    """Returns this worker's running jobs at once, as if never begun: the process is stopping."""
+    return tx.run(
+        "update jobs set state = 'ready', lease_until = null, worker = null, attempts = attempts - 1"
+        " where worker = :worker and state = 'running'",
+        worker=worker,
+    )
+
+
+def abandon_all(tx: Tx) -> int:
+    """Lapses every lease: only for a database that has one process, which has just started."""
+    return tx.run("update jobs set lease_until = 0 where state = 'running'")
+
+
+def find(tx: Tx, job_id: str) -> Job | None:
+    row = tx.one(f"select {_COLUMNS} from jobs where id = :id", id=job_id)
+    return _job(row) if row else None
+
+
+def parked(tx: Tx, most: int) -> list[Job]:
+    """The newest jobs that were given up, with their errors."""
+    return [
+        _job(row)
+        for row in tx.all(f"select {_COLUMNS} from jobs where state = 'parked' order by id desc limit :most", most=most)
+    ]
+
+
+def retry(tx: Tx, job_id: str, now: datetime) -> bool:
+    """Whether a parked job was put back to run at once, with its attempts counted anew."""
+    return (
+        tx.run(
+            "update jobs set state = 'ready', attempts = 0, run_at = :now, finished_at = null"
+            " where id = :id and state = 'parked'",
+            id=job_id,
+            now=now.timestamp(),
+        )
+        > 0
+    )
+
+
+def counts(tx: Tx) -> dict[str, int]:
+    return {row[0]: row[1] for row in tx.all("select state, count(*) from jobs group by state")}
+
+
+def prune(tx: Tx, now: datetime) -> int:
+    """Forgets jobs done long ago. Parked ones stay until a person decides."""
+    old = instant(now - timedelta(days=limits.JOB_KEEP_DAYS))
+    return tx.run("delete from jobs where state = 'done' and finished_at < :old", old=old)
+
+
+def _demand(changed: int) -> None:
+    if not changed:
+        raise LeaseLost
+
+
+def _lease(job: Job, worker: str) -> dict[str, Any]:
+    return {"id": job.id, "worker": worker, "attempts": job.attempts}
+
+
+def _cut(error: str) -> str:
+    return error.replace("\0", "")[: limits.JOB_ERROR_CHARS]
+
+
+def _job(row: Row) -> Job:
+    progress = msgspec.json.decode(row[8], type=Progress) if row[8] else None
+    values: tuple[Any, ...] = (*row[:3], msgspec.json.decode(row[3]), *row[4:8], progress, *row[9:])
+    return Job(*values)

@@ -1,0 +1,191 @@
+"""Every setting: one frozen struct, read from the environment and an optional TOML file."""
+
+import difflib
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from deedbox.kernel import limits
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.errors import SetupError
+
+PREFIX = "DEEDBOX_"
+CONFIG = "DEEDBOX_CONFIG"
+# The archive's key keeps the name that the signing API gives it.
+ECOSYSTEM_KEY = "SERVICE_ECOSYSTEM_KEY"
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Networks(tuple[Network, ...]):
+    """Networks, written `127.0.0.0/8,::1/128`, or as a list in TOML."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    data_dir: Annotated[
+        Path, Meta(description="The folder that holds the database, the files, the index and the master key.")
+    ] = Path("data")
+    host: Annotated[str, Meta(description="The address to listen on. Anything but loopback needs `public`.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Meta(ge=0, le=65535, description="The port to listen on; 0 takes a free one.")] = 8080
+    public: Annotated[
+        bool, Meta(description="Allows listening on an address that other machines reach. Needs `base_url`.")
+    ] = False
+    base_url: Annotated[
+        str | None, Meta(description="The address under which people reach this server, used in every link.")
+    ] = None
+    database_url: Annotated[
+        Secret | None,
+        Meta(description="`postgresql://…` for several machines. Without it, SQLite in the data folder."),
+    ] = None
+    master_key_file: Annotated[
+        Path | None,
+        Meta(description="The key ring that encrypts secrets at rest. Default: `master.key` in the data folder."),
+    ] = None
+    service_ecosystem_key: Annotated[
+        Secret | None,
+        Meta(description=f"The long-term archive's key, from the variable `{ECOSYSTEM_KEY}`. Without it, no archive."),
+    ] = None
+    egress_allow: Annotated[
+        Networks,
+        Meta(description="Networks that outgoing requests may reach although they are not public, comma-separated."),
+    ] = Networks()
+    trusted_proxies: Annotated[
+        Networks,
+        Meta(description="Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated."),
+    ] = Networks()
+    anonymous_per_minute: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=limits.RATE_PER_MINUTE_MAX,
+            description="Requests a minute per address without a valid key.",
+        ),
+    ] = limits.ANONYMOUS_PER_MINUTE
+    sandbox_processes: Annotated[
+        int, Meta(ge=1, le=64, description="Child processes that read untrusted files at the same time.")
+    ] = 2
+    job_concurrency: Annotated[
+        int, Meta(ge=1, le=64, description="Background jobs that run at the same time in this process.")
+    ] = 4
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="The least severe line that is logged."),
+    ] = "info"
+    log_format: Annotated[
+        Literal["json", "text"], Meta(description="JSON lines for machines, or text for a person.")
+    ] = "json"
+    access_log: Annotated[bool, Meta(description="One line for every request.")] = True
+
+    @property
+    def ring(self) -> Path:
+        return self.master_key_file or self.data_dir / "master.key"
+
+    @property
+    def sqlite_path(self) -> Path:
+        return self.data_dir / "deedbox.sqlite"
+
+
+def variable(field: str) -> str:
+    """The environment variable of a setting."""
+    return ECOSYSTEM_KEY if field == "service_ecosystem_key" else PREFIX + field.upper()
+
+
+def load(environment: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings from flags, then environment, then file, then defaults; SetupError names what is wrong."""
+    named = _from_environment(environment)
+    named.update({name: value for name, value in (flags or {}).items() if value is not None})
+    values = {**_from_file(environment, named), **named}
+    for name, value in values.items():
+        _check_one(name, value)
+    settings = msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
+    _check_together(settings)
+    return settings
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    fields = {variable(name): name for name in Settings.__struct_fields__}
+    values: dict[str, Any] = {}
+    for name, text in environment.items():
+        if name in fields:
+            values[fields[name]] = text
+        elif name.startswith(PREFIX) and name != CONFIG:
+            raise _unknown(name, list(fields), "the environment")
+    return values
+
+
+def _from_file(environment: Mapping[str, str], named: Mapping[str, Any]) -> dict[str, Any]:
+    given = environment.get(CONFIG)
+    path = Path(given) if given else Path(named.get("data_dir", Settings().data_dir)) / "deedbox.toml"
+    if not given and not path.exists():
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SetupError(f"The settings file {path} cannot be read: {error}.", "Correct it or remove it.") from error
+    for name in values:
+        if name not in Settings.__struct_fields__:
+            raise _unknown(name, list(Settings.__struct_fields__), str(path))
+    return values
+
+
+def _unknown(name: str, known: list[str], where: str) -> SetupError:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"Did you mean {close[0]}?" if close else "docs/reference/settings.md lists them all."
+    return SetupError(f"Unknown setting {name} in {where}.", hint)
+
+
+def _check_one(name: str, value: Any) -> None:
+    try:
+        msgspec.convert({name: value}, Settings, strict=False, dec_hook=_decode)
+    except msgspec.ValidationError as error:
+        reason = str(error).split(" - at ")[0]
+        # The value is shown unless it could be a secret.
+        shown = "" if name in ("database_url", "service_ecosystem_key") else f" ({str(value)!r})"
+        raise SetupError(
+            f"The setting {variable(name)}{shown} is not valid: {reason}.",
+            "docs/reference/settings.md says what it takes.",
+        ) from error
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    if kind is Networks:
+        words = value.split(",") if isinstance(value, str) else value
+        return Networks(ipaddress.ip_network(str(word).strip()) for word in words if str(word).strip())
+    if not isinstance(value, (str, Path)):
+        raise ValueError("Expected text")
+    return kind(value)
+
+
+def _check_together(settings: Settings) -> None:
+    if settings.base_url is not None:
+        parts = urlsplit(settings.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+            raise SetupError(
+                f"The setting DEEDBOX_BASE_URL ({settings.base_url!r}) is not an address.",
+                "Write it as https://sign.example.com, without a path.",
+            )
+    if settings.database_url and not settings.database_url.reveal().startswith(("postgresql://", "postgres://")):
+        raise SetupError(
+            "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
+            "Write it as postgresql://user@host/name.",
+        )
+    if not _is_loopback(settings.host) and not (settings.public and settings.base_url):
+        raise SetupError(
+            f"Listening on {settings.host} would open this server to other machines.",
+            "If you mean it, give --public and DEEDBOX_BASE_URL=https://…; otherwise use --host 127.0.0.1.",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -8,19 +8,21 @@ from hypothesis import strategies as st
 
 from deedbox.kernel.addresses import is_permitted, literal, networks, readings
 
-NON_PUBLIC = (
+_NON_PUBLIC = (
     "0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 127.0.0.1 127.1.2.3 168.63.129.16 "
     "169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.8 192.0.0.192 192.0.2.1 192.88.99.1 192.168.1.1 "
     "198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1 239.1.1.1 240.0.0.1 255.255.255.255 "
     ":: ::1 ::127.0.0.1 ::8.8.8.8 ::ffff:127.0.0.1 ::ffff:169.254.169.254 ::ffff:0:10.0.0.1 64:ff9b::a9fe:a9fe "
     "64:ff9b::8.8.8.8 64:ff9b:1::1 100::1 2001:0:a9fe:a9fe:: 2001::1 2001:20::1 2001:db8::1 2002:a9fe:a9fe:: "
     "2002:7f00:1:: 2002:808:808:: 3fff::1 4000::1 5f00::1 fc00::1 fd00:ec2::254 fe80::1 fec0::1 ff02::1"
-).split()
-PUBLIC = (
+)
+NON_PUBLIC = _NON_PUBLIC.split()
+_PUBLIC = (
     "1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 93.184.216.34 100.63.255.255 100.128.0.1 126.255.255.255 128.0.0.1 "
     "168.63.129.17 172.15.0.1 172.32.0.1 192.0.1.1 192.167.1.1 198.17.0.1 198.20.0.1 223.255.255.255 "
     "::ffff:8.8.8.8 2606:4700::1111 2a00:1450:4001::1 2001:200::1 2003::1 2001:4860:4860::8888"
-).split()
+)
+PUBLIC = _PUBLIC.split()
 
 
 @pytest.mark.parametrize("text", NON_PUBLIC)
@@ -114,5 +116,5 @@ def test_an_address_survives_every_way_of_writing_it(value: int) -> None:
 def test_a_setting_of_networks_is_read_and_a_wrong_one_is_named() -> None:
     assert networks(" 127.0.0.0/8 ,::1/128,") == (ip_network("127.0.0.0/8"), ip_network("::1/128"))
     assert networks("") == ()
-    with pytest.raises(ValueError, match="10.0.0.1/8"):
+    with pytest.raises(ValueError, match=r"10\.0\.0\.1/8"):
         networks("10.0.0.1/8")

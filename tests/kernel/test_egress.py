@@ -62,9 +62,7 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiver(
-    answer: bytes = OK, pause: float = 0, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[Receiver]:
+async def receiver(answer: bytes = OK, pause: float = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
     seen = Receiver(answer, pause)
     server = await asyncio.start_server(seen.serve, "127.0.0.1", 0, ssl=tls)
     seen.port = server.sockets[0].getsockname()[1]

@@ -1,0 +1,64 @@
+"""The `deedbox` command."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from deedbox import VERSION
+from deedbox.kernel.errors import DeedboxError, SetupError
+
+COMMANDS = {
+    "serve": "Run the server.",
+    "keys": "Create, list and revoke API keys; rotate the master key.",
+    "login-link": "Make a one-time login link for the owner.",
+    "jobs": "Show background jobs that were given up, and retry them.",
+    "doctor": "Check the installation and say what to do for each problem.",
+    "backup": "Write the whole data folder into one file, also while the server runs.",
+    "restore": "Bring a backup back into an empty data folder.",
+}
+
+
+class _Commands(click.Group):
+    """Imports a command's module only when that command is used: the others would slow every start."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"deedbox.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands)
+@click.version_option(VERSION, prog_name="deedbox")
+def deedbox() -> None:
+    """Sends documents to be signed, seals and proves them, and answers questions about them."""
+
+
+def main() -> None:
+    """Runs a command; what cannot be done is said in a sentence, with the next step, and exit code 1."""
+    try:
+        deedbox(prog_name="deedbox")
+    except SetupError as error:
+        _fail(error.reason, error.next_step)
+    except DeedboxError as error:
+        _fail(error.message, "")
+
+
+def _fail(reason: str, next_step: str) -> Any:
+    if "--json" in sys.argv:
+        import json
+
+        click.echo(json.dumps({"error": reason, "next_step": next_step}), err=True)
+    else:
+        click.echo(f"deedbox: {reason} {next_step}".rstrip(), err=True)
+    sys.exit(1)

@@ -19,7 +19,7 @@ class SystemClock:
 
 def instant(moment: datetime) -> Instant:
     """The moment as the API and the database write it; fractions of a second are cut off."""
-    return Instant(moment.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    return Instant(moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z")
 
 
 def moment(text: str) -> datetime:

@@ -7,7 +7,9 @@ import hmac
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -16,6 +18,7 @@ from deedbox.kernel.errors import SetupError
 
 _FORMAT = b"\x01"
 _KEY_ID_BYTES = 4
+_KEY_BYTES = 32
 _NONCE_BYTES = 12
 _HEADER_BYTES = len(_FORMAT) + _KEY_ID_BYTES + _NONCE_BYTES
 
@@ -57,6 +60,14 @@ def same(one: bytes, other: bytes) -> bool:
     return hmac.compare_digest(one, other)
 
 
+class _Ring(NamedTuple):
+    """One reading of the key ring file, replaced as a whole: threads that seal during a rotation see old or new."""
+
+    version: tuple[int, int, int]
+    keys: dict[bytes, AESGCM]
+    newest: bytes
+
+
 class Box:
     """Encrypts values for the database with AES-256-GCM under the newest key of a key ring file.
 
@@ -64,40 +75,33 @@ class Box:
     it opens nowhere else. The ring is read again when its file changes: a running server follows a rotation."""
 
     def __init__(self, ring: Path) -> None:
-        self._ring = ring
-        self._read_at = -1
-        self._keys: dict[bytes, AESGCM] = {}
-        self._newest = b""
-        self._refresh()
+        self._path = ring
+        self._ring = _load(ring)
 
     @property
     def newest(self) -> bytes:
-        self._refresh()
-        return self._newest
+        return self._current().newest
 
     def seal(self, plain: bytes, place: str) -> bytes:
-        self._refresh()
+        ring = self._current()
         nonce = os.urandom(_NONCE_BYTES)
-        return b"".join((_FORMAT, self._newest, nonce, self._keys[self._newest].encrypt(nonce, plain, place.encode())))
+        return b"".join((_FORMAT, ring.newest, nonce, ring.keys[ring.newest].encrypt(nonce, plain, place.encode())))
 
     def open(self, sealed: bytes, place: str) -> bytes:
         """The plain bytes; raises ValueError for what this ring did not seal at this place."""
-        self._refresh()
-        key = self._keys.get(key_of(sealed))
+        key = self._current().keys.get(key_of(sealed))
         if key is None or sealed[:1] != _FORMAT:
-            raise ValueError(f"{place} was sealed with a key that is not in {self._ring.name}")
+            raise ValueError(f"{place} was sealed with a key that is not in {self._path.name}")
         nonce = sealed[_HEADER_BYTES - _NONCE_BYTES : _HEADER_BYTES]
         try:
             return key.decrypt(nonce, sealed[_HEADER_BYTES:], place.encode())
         except InvalidTag as error:
             raise ValueError(f"{place} was altered or belongs elsewhere") from error
 
-    def _refresh(self) -> None:
-        changed = self._ring.stat().st_mtime_ns
-        if changed != self._read_at:
-            self._keys = {name: AESGCM(key) for name, key in _read(self._ring)}
-            self._newest = list(self._keys)[-1]
-            self._read_at = changed
+    def _current(self) -> _Ring:
+        if _version(self._path) != self._ring.version:
+            self._ring = _load(self._path)
+        return self._ring
 
 
 def key_of(sealed: bytes) -> bytes:
@@ -108,14 +112,31 @@ def key_of(sealed: bytes) -> bytes:
 def make_ring(path: Path) -> None:
     """A key ring file with one new key, unless there is one already."""
     if not path.exists():
-        _write(path, [_new_key()], replace=False)
+        # Of two processes that start at once, one makes the ring and both use it.
+        with _draft(path, [_new_key()], rotating=False) as draft, contextlib.suppress(FileExistsError):
+            os.link(draft, path)
 
 
 def add_key(path: Path, *, drop: set[bytes]) -> bytes:
-    """Adds a new key, which seals from now on, and forgets the keys in `drop`; returns the new key's id."""
+    """Adds a new key, which seals from now on, and forgets the keys in `drop`; returns the new key's id.
+
+    The ring says that it is being rotated until `end_rotation`, so that one cut short can be resumed."""
     added = _new_key()
-    _write(path, [*(key for key in _read(path) if key[0] not in drop), added], replace=True)
+    kept = [key for key in _read(path) if key[0] not in drop]
+    with _draft(path, [*kept, added], rotating=True) as draft:
+        os.replace(draft, path.resolve())
     return added[0]
+
+
+def end_rotation(path: Path) -> None:
+    """Every stored value is under the newest key now."""
+    with _draft(path, _read(path), rotating=False) as draft:
+        os.replace(draft, path.resolve())
+
+
+def is_rotating(path: Path) -> bool:
+    """Whether a rotation was begun and has not ended."""
+    return bool(_contents(path).get("rotating"))
 
 
 def key_ids(path: Path) -> list[bytes]:
@@ -124,37 +145,81 @@ def key_ids(path: Path) -> list[bytes]:
 
 
 def _new_key() -> tuple[bytes, bytes]:
-    return os.urandom(_KEY_ID_BYTES), os.urandom(32)
+    return os.urandom(_KEY_ID_BYTES), os.urandom(_KEY_BYTES)
+
+
+def _unreadable(path: Path, reason: Exception) -> SetupError:
+    return SetupError(
+        f"The master key file {path} cannot be read: {reason}.",
+        "Restore it from a backup: without it, what was encrypted with it is lost.",
+    )
+
+
+def _version(path: Path) -> tuple[int, int, int]:
+    # The time alone is too coarse: two rotations may fall into one tick of the file system's clock.
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def _load(path: Path) -> _Ring:
+    version = _version(path)
+    keys = {name: AESGCM(key) for name, key in _read(path)}
+    return _Ring(version, keys, list(keys)[-1])
+
+
+def _contents(path: Path) -> dict[str, Any]:
+    try:
+        contents = json.loads(path.read_text(encoding="ascii"))
+        return dict(contents)
+    except (OSError, ValueError, TypeError) as error:
+        raise _unreadable(path, error) from error
 
 
 def _read(path: Path) -> list[tuple[bytes, bytes]]:
     try:
-        entries = json.loads(path.read_text(encoding="ascii"))["keys"]
+        entries = _contents(path)["keys"]
         keys = [(bytes.fromhex(entry["id"]), base64.b64decode(entry["key"])) for entry in entries]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SetupError(
-            f"The master key file {path} cannot be read: {error}.",
-            "Restore it from a backup: without it, what was encrypted with it is lost.",
-        ) from error
-    if not keys or any(len(key) != 32 for _, key in keys):
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(path, error) from error
+    if not keys or any((len(name), len(key)) != (_KEY_ID_BYTES, _KEY_BYTES) for name, key in keys):
         raise SetupError(f"The master key file {path} holds no usable key.", "Restore it from a backup.")
     return keys
 
 
-def _write(path: Path, keys: list[tuple[bytes, bytes]], *, replace: bool) -> None:
+@contextlib.contextmanager
+def _draft(path: Path, keys: list[tuple[bytes, bytes]], *, rotating: bool) -> Iterator[str]:
+    """A durable file beside the ring, to be linked or moved into its place."""
     entries = [{"id": name.hex(), "key": base64.b64encode(key).decode()} for name, key in keys]
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".master-")
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        json.dump({"keys": entries}, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    if replace:
-        os.replace(name, path)
-    else:
-        # Of two processes that start at once, one makes the ring and both use it.
-        with contextlib.suppress(FileExistsError):
-            os.link(name, path)
-        os.unlink(name)
-    directory = os.open(path.parent, os.O_RDONLY)
-    os.fsync(directory)
-    os.close(directory)
+    folder = path.resolve().parent
+    descriptor, name = tempfile.mkstemp(dir=folder, prefix=".master-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            json.dump({"keys": entries, "rotating": rotating}, file, indent=1)
+            _keep_owner(path, descriptor)
+            file.flush()
+            os.fsync(descriptor)
+        yield name
+        _sync_folder(folder)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _keep_owner(path: Path, descriptor: int) -> None:
+    # A rotation run by root must leave a ring that the server's own user can still read.
+    if path.exists():
+        status = path.stat()
+        os.fchmod(descriptor, status.st_mode & 0o660)
+        if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -151,9 +151,7 @@ def _dialled_host(host: str) -> str:
 class _JudgedNetwork(httpcore.AsyncNetworkBackend):
     """Dials an address only after all addresses of the host were judged, for this very connection."""
 
-    def __init__(
-        self, allow: Sequence[Network], resolve: Resolve, inner: httpcore.AsyncNetworkBackend
-    ) -> None:
+    def __init__(self, allow: Sequence[Network], resolve: Resolve, inner: httpcore.AsyncNetworkBackend) -> None:
         self._allow = allow
         self._resolve = resolve
         self._inner = inner
@@ -267,9 +265,7 @@ class Egress:
         sent = {"host": target.authority, "user-agent": "Deedbox", "accept-encoding": "identity"}
         sent.update({name.lower(): value for name, value in headers.items()})
         fields = [(name.encode(), value.encode()) for name, value in sent.items()]
-        asked = self._pool.stream(
-            method, target.core_url, headers=fields, content=body, extensions={"timeout": waits}
-        )
+        asked = self._pool.stream(method, target.core_url, headers=fields, content=body, extensions={"timeout": waits})
         async with asked as response:
             received, truncated = await _read(response.aiter_stream(), limit)
             peer = response.extensions["network_stream"].get_extra_info("server_addr")

@@ -13,15 +13,21 @@ from deedbox.kernel.clock import SystemClock, instant
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
 
-_SECRET = re.compile(r"(deed_live_|deed_login_|deed_session_|deed_sign_|whsec_|Bearer |://[^/\s:@]+:)[^\s\"'@/\\&]+")
-_encode = msgspec.json.Encoder(enc_hook=repr).encode
+_SECRET = re.compile(
+    r"(?P<kept>deed_live_|deed_login_|deed_session_|deed_sign_|whsec_|\b(?i:bearer)\s+|\b(?i:basic)\s+(?=\S*=)"
+    r"|\b(?i:password|passwd|api_key|apikey)=)[\w.~+/=%$!*-]+"
+    # A port is no password: only what stands before an @ is cut out of an address.
+    r"|(?P<address>://[^\s/:@]*:)[^\s/]+(?=@)"
+)
+_LARGEST_INT = 2**63 - 1
+_encode = msgspec.json.Encoder().encode
 _clock = SystemClock()
 _log = logging.getLogger("deedbox")
 
 
 def redacted(text: str) -> str:
     """The text with everything that looks like a key, token or password cut out."""
-    return _SECRET.sub(r"\1…", text)
+    return _SECRET.sub(lambda found: f"{found['kept'] or found['address']}…", text)
 
 
 def info(event: str, **fields: Any) -> None:
@@ -46,30 +52,53 @@ def configure(level: str, style: str) -> None:
     _log.setLevel(level.upper())
 
 
-def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+def _line(record: logging.LogRecord) -> dict[str, Any]:
+    line = {
+        "time": instant(_clock.now()),
+        "level": record.levelname.lower(),
+        "event": _plain(record.getMessage()),
+    }
+    if current := request_id.get():
+        line["request_id"] = _plain(current)
     fields: Mapping[str, Any] = getattr(record, "fields", {})
-    return fields
+    return {**_plain(fields), **line}
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON can hold it, without secrets, however deep they lie."""
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int) and abs(value) <= _LARGEST_INT:
+        return value
+    if isinstance(value, Mapping):
+        return {_plain(str(name)): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(inner) for inner in value]
+    text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+    # A file's name may hold half a surrogate pair, which no encoder takes.
+    return redacted(text).encode("utf-8", "backslashreplace").decode()
 
 
 class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": instant(_clock.now()),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-        }
-        if current := request_id.get():
-            line["request_id"] = current
-        line.update(_fields(record))
+        line = _line(record)
+        first = {name: line.pop(name) for name in ("time", "level", "event")}
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return redacted(_encode(line).decode())
+            line["exception"] = _plain(self.formatException(record.exc_info))
+        return _encode({**first, **line}).decode()
 
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        details = " ".join(f"{name}={value}" for name, value in _fields(record).items())
-        line = f"{instant(_clock.now())} {record.levelname.lower():7} {record.getMessage()} {details}".rstrip()
+        line = _line(record)
+        first = f"{line.pop('time')} {line.pop('level'):7} {_one_line(line.pop('event'))}"
+        text = " ".join((first, *(f"{_one_line(name)}={_one_line(value)}" for name, value in line.items())))
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
-        return redacted(line)
+            # Indented, so that no message inside can pass for a line of the log.
+            text += "\n" + "\n".join(f"    {row}" for row in _plain(self.formatException(record.exc_info)).splitlines())
+        return text
+
+
+def _one_line(value: Any) -> str:
+    text = str(value)
+    return text if text.isprintable() else _encode(text).decode()

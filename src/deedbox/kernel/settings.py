@@ -14,6 +14,7 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import SetupError
+from deedbox.kernel.log import redacted
 
 PREFIX = "DEEDBOX_"
 CONFIG = "DEEDBOX_CONFIG"
@@ -107,7 +108,10 @@ def load(environment: Mapping[str, str], flags: Mapping[str, Any] | None = None)
         _check_one(name, value)
     settings = msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
     _check_together(settings)
-    return settings
+    if settings.base_url is None:
+        return settings
+    # Links are made by adding a path that begins with a slash.
+    return msgspec.structs.replace(settings, base_url=settings.base_url.rstrip("/"))
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -115,7 +119,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, text in environment.items():
         if name in fields:
-            values[fields[name]] = text
+            # A container passes on an unset variable as an empty one.
+            if text:
+                values[fields[name]] = text
         elif name.startswith(PREFIX) and name != CONFIG:
             raise _unknown(name, list(fields), "the environment")
     return values
@@ -137,8 +143,10 @@ def _from_file(environment: Mapping[str, str], named: Mapping[str, Any]) -> dict
 
 
 def _unknown(name: str, known: list[str], where: str) -> SetupError:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"Did you mean {close[0]}?" if close else "docs/reference/settings.md lists them all."
+    # Compared without the prefix, which would make every name look alike.
+    short = {full.removeprefix(PREFIX): full for full in known}
+    close = difflib.get_close_matches(name.removeprefix(PREFIX), short, n=1)
+    hint = f"Did you mean {short[close[0]]}?" if close else "docs/reference/settings.md lists them all."
     return SetupError(f"Unknown setting {name} in {where}.", hint)
 
 
@@ -146,9 +154,9 @@ def _check_one(name: str, value: Any) -> None:
     try:
         msgspec.convert({name: value}, Settings, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
-        reason = str(error).split(" - at ")[0]
+        reason = redacted(str(error).split(" - at ")[0])
         # The value is shown unless it could be a secret.
-        shown = "" if name in ("database_url", "service_ecosystem_key") else f" ({str(value)!r})"
+        shown = "" if name in ("database_url", "service_ecosystem_key") else f" ({redacted(str(value))!r})"
         raise SetupError(
             f"The setting {variable(name)}{shown} is not valid: {reason}.",
             "docs/reference/settings.md says what it takes.",
@@ -159,19 +167,17 @@ def _decode(kind: Any, value: Any) -> Any:
     if kind is Networks:
         words = value.split(",") if isinstance(value, str) else value
         return Networks(ipaddress.ip_network(str(word).strip()) for word in words if str(word).strip())
-    if not isinstance(value, (str, Path)):
-        raise ValueError("Expected text")
+    if not isinstance(value, (str, Path)) or not str(value):
+        raise ValueError("Expected text that is not empty")
     return kind(value)
 
 
 def _check_together(settings: Settings) -> None:
-    if settings.base_url is not None:
-        parts = urlsplit(settings.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-            raise SetupError(
-                f"The setting DEEDBOX_BASE_URL ({settings.base_url!r}) is not an address.",
-                "Write it as https://sign.example.com, without a path.",
-            )
+    if settings.base_url is not None and not _is_origin(settings.base_url):
+        raise SetupError(
+            f"The setting DEEDBOX_BASE_URL ({redacted(settings.base_url)!r}) is not an address.",
+            "Write it as https://sign.example.com, without a path.",
+        )
     if settings.database_url and not settings.database_url.reveal().startswith(("postgresql://", "postgres://")):
         raise SetupError(
             "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
@@ -182,6 +188,24 @@ def _check_together(settings: Settings) -> None:
             f"Listening on {settings.host} would open this server to other machines.",
             "If you mean it, give --public and DEEDBOX_BASE_URL=https://…; otherwise use --host 127.0.0.1.",
         )
+
+
+def _is_origin(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    bare = f"{parts.scheme}://{parts.netloc}"
+    return (
+        parts.scheme in ("http", "https")
+        and bool(parts.hostname)
+        and port != 0
+        and "@" not in parts.netloc
+        and url.rstrip("/").lower() == bare.lower()
+        and url.isprintable()
+        and " " not in url
+    )
 
 
 def _is_loopback(host: str) -> bool:

@@ -2,10 +2,13 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import psycopg
+import psycopg.conninfo
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import sqlite
@@ -32,11 +35,12 @@ def migrate_sqlite(path: Path, now: datetime) -> None:
             copy.parent.mkdir(mode=0o700, exist_ok=True)
             with contextlib.closing(sqlite3.connect(copy)) as target:
                 connection.backup(target)
-    _upgrade(f"sqlite:///{path}")
+    _upgrade("sqlite", lambda: sqlite3.connect(path, timeout=limits.BUSY_SECONDS, isolation_level=None))
 
 
 def migrate_postgres(url: str) -> None:
     """A database at the newest schema; several processes may start at once, one of them migrates."""
+    _check_address(url)
     try:
         connection = psycopg.connect(url, autocommit=True, connect_timeout=limits.POSTGRES_CONNECT_SECONDS)
     except psycopg.Error as error:
@@ -49,7 +53,20 @@ def migrate_postgres(url: str) -> None:
             return
         connection.execute("select pg_advisory_lock(%s)", [_ADVISORY_LOCK])
         if _due(_postgres_schema(connection)):
-            _upgrade("postgresql+psycopg://" + url.split("://", 1)[1])
+            _upgrade("postgresql+psycopg", lambda: psycopg.connect(url))
+
+
+def _check_address(url: str) -> None:
+    """Refuses an address that PostgreSQL would misread: its own message would show pieces of the password."""
+    try:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        parts = {"host": "@"}
+    if "@" in str(parts.get("host", "")):
+        raise SetupError(
+            "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
+            "Write it as postgresql://user:password@host/name, with %40 for @ and %2F for / in the password.",
+        )
 
 
 def _due(present: str | None) -> bool:
@@ -84,12 +101,20 @@ def _postgres_schema(connection: psycopg.Connection[tuple[object, ...]]) -> str 
     return str(row[0]) if row else None
 
 
-def _upgrade(url: str) -> None:
+def _upgrade(driver: str, connect: Callable[[], Any]) -> None:
     # Imported here: alembic and SQLAlchemy cost a second, and a migration is rarely due.
     from alembic import command
     from alembic.config import Config
+    from sqlalchemy.exc import SQLAlchemyError
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.attributes["url"] = url
-    command.upgrade(config, "head")
+    config.attributes.update(driver=driver, connect=connect)
+    try:
+        command.upgrade(config, "head")
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", error)).strip().split("\n", 1)[0]
+        raise SetupError(
+            f"The database could not be brought to schema {newest_schema()}: {reason}.",
+            "It is as it was before. Remove the cause and start again.",
+        ) from error

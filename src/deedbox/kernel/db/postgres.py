@@ -1,17 +1,19 @@
 """PostgreSQL: psycopg in a small thread pool; a lost race or a lost connection is tried again."""
 
 import asyncio
+import contextlib
 import functools
 import random
 import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import psycopg
 import psycopg_pool
 from psycopg import errors as pg
+from psycopg.pq import TransactionStatus
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Dialect, Isolation, Row, Tx, Value
@@ -21,6 +23,7 @@ T = TypeVar("T")
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 _LOST_RACE = (pg.SerializationFailure, pg.DeadlockDetected)
+_READ = "begin isolation level repeatable read read only"
 _LOST_CONNECTION = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -66,71 +69,97 @@ class PostgresDatabase:
             min_size=1,
             max_size=limits.POSTGRES_CONNECTIONS,
             timeout=limits.POSTGRES_CONNECT_SECONDS,
+            # The pool waits longer after each failure; given up soon, the next caller makes it try afresh.
+            reconnect_timeout=limits.POSTGRES_CONNECT_SECONDS,
             open=False,
         )
         self._pool.open()
         self._threads = ThreadPoolExecutor(limits.POSTGRES_CONNECTIONS, thread_name_prefix="postgres")
         self._waiting = 0
+        self._closed = False
 
     async def read(self, fn: Callable[[Tx], T]) -> T:
-        return await self._in_thread(fn, "begin isolation level repeatable read read only")
+        return await self._in_thread(_Task(fn, _READ, asyncio.get_running_loop()))
 
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
-        return await self._in_thread(fn, f"begin isolation level {isolation}")
+        return await self._in_thread(_Task(fn, f"begin isolation level {isolation}", asyncio.get_running_loop()))
 
     async def close(self) -> None:
+        """Waits for what was already accepted, then closes."""
+        self._closed = True
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self._pool.close)
 
-    async def _in_thread(self, fn: Callable[[Tx], T], begin: str) -> T:
+    async def _in_thread(self, task: "_Task[T]") -> T:
+        if self._closed:
+            raise Unavailable("The server is stopping.", code=Code.DRAINING)
         if self._waiting >= limits.WRITE_QUEUE:
             raise Unavailable("Too many requests are waiting for the database. Try again in a moment.")
         self._waiting += 1
         try:
-            loop = asyncio.get_running_loop()
-            result, callbacks = await loop.run_in_executor(self._threads, self._until_done, fn, begin)
+            return await task.loop.run_in_executor(self._threads, self._until_done, task)
         finally:
             self._waiting -= 1
-        for callback in callbacks:
-            callback()
-        return result
 
-    def _until_done(self, fn: Callable[[Tx], T], begin: str) -> tuple[T, list[Callable[[], None]]]:
+    def _until_done(self, task: "_Task[T]") -> T:
         lost_connections = 0
         for attempt in range(limits.WRITE_ATTEMPTS):
             try:
-                return self._once(fn, begin)
+                return self._once(task)
             except _LOST_RACE:
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 7)))  # noqa: S311 (jitter, no secret)
-            except (psycopg_pool.PoolTimeout, *_LOST_CONNECTION) as error:
+            except pg.DiskFull as error:
+                raise Unavailable(
+                    "The database server's disk is full. Nothing was changed; free some space and try again.",
+                    code=Code.STORAGE_FULL,
+                ) from error
+            except _LOST_CONNECTION as error:
                 lost_connections += 1
                 if lost_connections >= limits.POSTGRES_RECONNECTS or isinstance(error, psycopg_pool.PoolTimeout):
                     raise Unavailable(
                         "The database cannot be reached. Nothing was changed; try again in a moment.",
                         code=Code.DATABASE_UNAVAILABLE,
                     ) from error
+                # A restarted server has cut every connection: the pool must not offer the next dead one.
+                self._pool.check()
+            except StopIteration as error:  # no future takes it
+                raise RuntimeError("a transaction raised StopIteration") from error
         raise Unavailable("The same record is being changed by too many at once. Try again in a moment.")
 
-    def _once(self, fn: Callable[[Tx], T], begin: str) -> tuple[T, list[Callable[[], None]]]:
+    def _once(self, task: "_Task[T]") -> T:
         with self._pool.connection() as connection:
-            connection.execute(begin.encode())
+            connection.execute(task.begin.encode())
             tx = PostgresTx(connection)
             try:
-                result = fn(tx)
+                result = task.fn(tx)
+                if connection.info.transaction_status == TransactionStatus.INERROR:
+                    # PostgreSQL answers a commit now with a silent rollback: nothing would be saved.
+                    raise RuntimeError("a statement failed and its error was swallowed")
             except BaseException:
                 if not connection.broken:
                     connection.execute("rollback")
                 raise
-            _commit(connection)
-        return result, tx.callbacks
+            _commit(connection, changes=task.begin != _READ)
+        for callback in tx.callbacks:
+            with contextlib.suppress(
+                RuntimeError
+            ):  # the loop that asked was closed; the change is durable all the same
+                task.loop.call_soon_threadsafe(callback)
+        return result
 
 
-def _commit(connection: psycopg.Connection[Row]) -> None:
+class _Task(NamedTuple, Generic[T]):
+    fn: Callable[[Tx], T]
+    begin: str
+    loop: asyncio.AbstractEventLoop
+
+
+def _commit(connection: psycopg.Connection[Row], *, changes: bool) -> None:
     try:
         connection.execute("commit")
-    except _LOST_RACE:
-        raise
     except _LOST_CONNECTION as error:
+        if not changes or not connection.broken:  # nothing to lose, or the server itself says that it did not commit
+            raise
         # The server may have committed before the connection broke: trying again could do it twice.
         raise Unavailable(
             "The database was lost while saving: the change may or may not have been made. "

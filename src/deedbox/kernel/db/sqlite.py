@@ -1,6 +1,7 @@
 """SQLite: reads inline on a read connection, writes through one thread that commits many at once."""
 
 import asyncio
+import contextlib
 import queue
 import sqlite3
 import threading
@@ -166,7 +167,8 @@ class SqliteDatabase:
             connection.execute("commit")
         except sqlite3.Error as error:
             if connection.in_transaction:
-                connection.execute("rollback")
+                with contextlib.suppress(sqlite3.Error):  # a failing disk: the error at hand says so already
+                    connection.execute("rollback")
             for write in batch:
                 write.error = write.error or unavailable(error) or error
                 write.callbacks = []
@@ -180,21 +182,33 @@ class SqliteDatabase:
         try:
             write.result = write.fn(tx)
             write.callbacks = tx.callbacks
-        except Exception as error:  # whatever fn raised belongs to the one who called it
+        except BaseException as error:  # whatever fn raised belongs to the one who called it, never to this thread
             write.error = (unavailable(error) if isinstance(error, sqlite3.Error) else None) or error
             if not connection.in_transaction:  # SQLite gave up the whole transaction, a full disk for example
-                raise sqlite3.OperationalError("the transaction was lost") from error
+                raise _lost(error) from error
             connection.execute("rollback to one_write")
         connection.execute("release one_write")
+
+
+def _lost(error: BaseException) -> sqlite3.Error:
+    """What the other writes of the batch fail with: the same, or a reason to try again."""
+    if isinstance(error, sqlite3.Error):
+        return error
+    lost = sqlite3.OperationalError("the transaction was lost")
+    lost.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    return lost
 
 
 def _resolve(batch: list[_Write]) -> None:
     for write in batch:
         for callback in write.callbacks:
-            callback()
+            # By the loop, ahead of the waiting caller: one that raises must not keep the others waiting for ever.
+            write.future.get_loop().call_soon(callback)
         if write.future.done():
             continue
-        if write.error is not None:
+        if isinstance(write.error, StopIteration):  # no future takes it
+            write.future.set_exception(RuntimeError("a write raised StopIteration"))
+        elif write.error is not None:
             write.future.set_exception(write.error)
         else:
             write.future.set_result(write.result)

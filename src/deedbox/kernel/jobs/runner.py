@@ -52,7 +52,7 @@ class Runner:
         self._handlers = handlers
         self._concurrency = concurrency
         self._worker = worker
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[asyncio.Task[None], Job] = {}
         self._wake = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
 
@@ -61,6 +61,8 @@ class Runner:
         if alone:
             await self._db.write(store.abandon_all)
         self._loops = [asyncio.create_task(self._claim_forever()), asyncio.create_task(self._renew_forever())]
+        for loop in self._loops:
+            loop.add_done_callback(_report_death)
 
     def wake(self) -> None:
         """Look for work now instead of at the next poll. For `tx.on_commit` after `enqueue`."""
@@ -72,12 +74,15 @@ class Runner:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         if self._running:
-            await asyncio.wait(self._running.values(), timeout=seconds)
-        unfinished = list(self._running.values())
+            await asyncio.wait(list(self._running), timeout=seconds)
+        unfinished = list(self._running)
         for task in unfinished:
             task.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
-        await self._db.write(lambda tx: store.hand_back(tx, self._worker))
+        try:
+            await self._db.write(lambda tx: store.hand_back(tx, self._worker))
+        except DeedboxError as error:  # their leases lapse instead
+            log.warning("jobs cannot be handed back", reason=error.message)
 
     async def run_due(self) -> int:
         """Claims what is due and runs it to its end; the number of jobs. For tests and commands."""
@@ -109,10 +114,10 @@ class Runner:
 
     def _begin(self, job: Job) -> None:
         task = asyncio.create_task(self._attempt(job))
-        self._running[job.id] = task
+        self._running[task] = job
 
         def ended(_: asyncio.Task[None]) -> None:
-            self._running.pop(job.id, None)
+            del self._running[task]
             self._wake.set()
 
         task.add_done_callback(ended)
@@ -120,16 +125,21 @@ class Runner:
     async def _renew_forever(self) -> None:
         while True:
             await asyncio.sleep(limits.JOB_LEASE_SECONDS / 3)
-            if not self._running:
-                continue
-            try:
-                held = await self._db.write(lambda tx: store.renew(tx, self._worker, self._clock.now()))
-            except DeedboxError as error:
-                log.warning("leases cannot be renewed", reason=error.message)
-                continue
-            for job_id, task in list(self._running.items()):
-                if job_id not in held:
-                    task.cancel()
+            if self._running:
+                await self.renew()
+
+    async def renew(self) -> None:
+        """Extends the leases of the running jobs, and stops those that another process has taken over."""
+        # Only what runs now: a job whose end could not be saved must lapse, and one begun meanwhile is not lost.
+        running = dict(self._running)
+        try:
+            held = await self._db.write(lambda tx: store.renew(tx, running.values(), self._worker, self._clock.now()))
+        except DeedboxError as error:
+            log.warning("leases cannot be renewed", reason=error.message)
+            return
+        for task, job in running.items():
+            if (job.id, job.attempts) not in held:
+                task.cancel()
 
     async def _attempt(self, job: Job) -> None:
         work = Work(job, self._db, self._clock, self._worker)
@@ -149,17 +159,18 @@ class Runner:
 
     async def _failed(self, job: Job, error: Exception) -> None:
         reason = error.message if isinstance(error, DeedboxError) else (str(error) or type(error).__name__)
+        told = isinstance(error, (GiveUp, DeedboxError))
         final = isinstance(error, GiveUp) or job.attempts >= job.max_attempts
         log.error(
             "a job was parked" if final else "a job failed and will be tried again",
-            exception=None if isinstance(error, (GiveUp, DeedboxError)) else error,
+            exception=None if told else error,
             job=job.id,
             kind=job.kind,
             attempt=job.attempts,
             reason=reason,
         )
         now = self._clock.now()
-        text = log.redacted(f"{type(error).__name__}: {reason}")
+        text = log.redacted(reason if told else f"{type(error).__name__}: {reason}")
         try:
             if final:
                 await self._db.write(lambda tx: store.park(tx, job, self._worker, now, text))
@@ -168,6 +179,11 @@ class Runner:
                 await self._db.write(lambda tx: store.postpone(tx, job, self._worker, later, text))
         except (LeaseLost, DeedboxError):  # the lease lapses and the job is claimed again
             return
+
+
+def _report_death(loop: asyncio.Task[None]) -> None:
+    if not loop.cancelled() and (reason := loop.exception()):
+        log.error("background jobs have stopped: restart the server", exception=reason)
 
 
 def retry_delay(attempts: int) -> float:

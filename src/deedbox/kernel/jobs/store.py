@@ -1,6 +1,6 @@
 """The jobs table. Whoever changes a running job names the worker and the attempt, so a lapsed lease changes nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,21 +9,30 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Row, Tx
+from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs.job import NORMAL, Job, LeaseLost, Progress
 
 _COLUMNS = (
     "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at"
 )
+# Materialized: PostgreSQL may otherwise run the inner query once per row, and lock more rows than `most`.
 _CLAIM = (
     """
-update jobs set state = 'running', worker = :worker, lease_until = :lease_until, attempts = attempts + 1
-where id in (
+with due as materialized (
     select id from jobs
     where (state = 'ready' and run_at <= :now) or (state = 'running' and lease_until < :now)
     order by priority, run_at, id limit :most {lock}
-) returning """
+)
+update jobs set state = 'running', worker = :worker, lease_until = :lease_until, attempts = attempts + 1
+where id in (select id from due) returning """
     + _COLUMNS
+    + ", priority"
+)
+_INSERT = (
+    "insert into jobs (id, kind, workspace_id, payload, priority, unique_key, state, run_at, attempts,"
+    " max_attempts, created_at) values (:id, :kind, :workspace_id, :payload, :priority, :unique_key, 'ready',"
+    " :run_at, 0, :max_attempts, :created_at) on conflict (unique_key) do nothing returning id"
 )
 _OURS = "where id = :id and worker = :worker and attempts = :attempts and state = 'running'"
 
@@ -40,28 +49,30 @@ def enqueue(
     workspace_id: str | None = None,
     max_attempts: int = limits.JOB_ATTEMPTS,
 ) -> str:
-    """The id of the job, which runs at `run_at` or at once; a waiting or running job of the same unique key is joined."""
-    text = msgspec.json.encode(payload).decode()
+    """The id of the job, which runs at `run_at` or at once; one that waits or runs with the same key is joined."""
+    text = msgspec.json.encode(payload)
     if len(text) > limits.JOB_PAYLOAD_BYTES:
         raise ValueError(f"the payload of a {kind} job has more than {limits.JOB_PAYLOAD_BYTES} bytes")
-    made = tx.one(
-        "insert into jobs (id, kind, workspace_id, payload, priority, unique_key, state, run_at, attempts,"
-        " max_attempts, created_at) values (:id, :kind, :workspace_id, :payload, :priority, :unique_key, 'ready',"
-        " :run_at, 0, :max_attempts, :created_at) on conflict (unique_key) do nothing returning id",
-        id=new_id("job", now),
-        kind=kind,
-        workspace_id=workspace_id,
-        payload=text,
-        priority=priority,
-        unique_key=unique_key,
-        run_at=(run_at or now).timestamp(),
-        max_attempts=max_attempts,
-        created_at=instant(now),
-    )
+    values = {
+        "id": new_id("job", now),
+        "kind": kind,
+        "workspace_id": workspace_id,
+        "payload": text.decode(),
+        "priority": priority,
+        "unique_key": unique_key,
+        "run_at": (run_at or now).timestamp(),
+        "max_attempts": max_attempts,
+        "created_at": instant(now),
+    }
+    made = tx.one(_INSERT, **values) or _joined(tx, unique_key) or tx.one(_INSERT, **values)
     if made is None:
-        made = tx.one("select id from jobs where unique_key = :unique_key", unique_key=unique_key)
-        assert made is not None  # noqa: S101 (the conflict just seen)
+        raise Unavailable("The same job is being planned by too many at once. Try again in a moment.")
     return str(made[0])
+
+
+def _joined(tx: Tx, unique_key: str | None) -> Row | None:
+    # Under read committed, the job that was in the way may have ended since: then there is nothing to join.
+    return tx.one("select id from jobs where unique_key = :unique_key", unique_key=unique_key)
 
 
 def cancel(tx: Tx, unique_key: str) -> bool:
@@ -79,17 +90,14 @@ def claim(tx: Tx, worker: str, most: int, now: datetime) -> list[Job]:
         now=now.timestamp(),
         most=most,
     )
-    return [_job(row) for row in rows]
+    return [_job(row[:-1]) for row in sorted(rows, key=lambda row: (row[-1], row[5], row[0]))]
 
 
-def renew(tx: Tx, worker: str, now: datetime) -> set[str]:
-    """The ids of the jobs that this worker still holds, each for another lease."""
-    rows = tx.all(
-        "update jobs set lease_until = :until where worker = :worker and state = 'running' returning id",
-        worker=worker,
-        until=now.timestamp() + limits.JOB_LEASE_SECONDS,
-    )
-    return {row[0] for row in rows}
+def renew(tx: Tx, jobs: Iterable[Job], worker: str, now: datetime) -> set[tuple[str, int]]:
+    """Id and attempt of those of the jobs that this worker still holds, each for another lease."""
+    until = now.timestamp() + limits.JOB_LEASE_SECONDS
+    extend = f"update jobs set lease_until = :until {_OURS}"
+    return {(job.id, job.attempts) for job in jobs if tx.run(extend, until=until, **_lease(job, worker))}
 
 
 def report(tx: Tx, job: Job, worker: str, progress: Progress) -> None:
@@ -175,7 +183,8 @@ def _lease(job: Job, worker: str) -> dict[str, Any]:
 
 
 def _cut(error: str) -> str:
-    return error.replace("\0", "")[: limits.JOB_ERROR_CHARS]
+    # What a database cannot hold as text: NUL, and half a surrogate pair from a file's name.
+    return error.replace("\0", "").encode("utf-8", "replace").decode()[: limits.JOB_ERROR_CHARS]
 
 
 def _job(row: Row) -> Job:

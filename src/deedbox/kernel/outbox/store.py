@@ -15,7 +15,8 @@ def next_sequence(tx: Tx, subject_id: str) -> int:
 
 def add(tx: Tx, event: Event) -> None:
     tx.run(
-        f"insert into events ({_COLUMNS}) values (:id, :workspace_id, :kind, :subject_id, :sequence, :data, :created_at)",
+        f"insert into events ({_COLUMNS})"
+        " values (:id, :workspace_id, :kind, :subject_id, :sequence, :data, :created_at)",
         **msgspec.structs.asdict(event),
     )
 

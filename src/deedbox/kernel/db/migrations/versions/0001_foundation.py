@@ -132,7 +132,7 @@ create table events (
 create index events_of_workspace on events (workspace_id, id);
 create table blobs (
     sha256 TEXT primary key,
-    location TEXT not null,
+    location TEXT not null unique,
     size_bytes INT not null,
     created_at TEXT not null
 );
@@ -150,14 +150,16 @@ create table blob_trash (
 
 LIMITS = """
 create table rate_usage (
+    forget_at INT not null,
     subject TEXT not null,
     second INT not null,
     requests INT not null,
-    primary key (subject, second)
+    primary key (forget_at, subject, second)
 );
 create table rate_heads (
     subject TEXT primary key,
-    next_number INT not null
+    next_number INT not null,
+    forget_at REAL not null
 );
 create table rate_hits (
     subject TEXT not null,
@@ -165,7 +167,7 @@ create table rate_hits (
     at REAL not null,
     primary key (subject, number)
 );
-create index rate_hits_by_time on rate_hits (subject, at);
+create index rate_hits_by_time on rate_hits (subject, at, number);
 create table idempotency (
     caller TEXT not null,
     idempotency_key TEXT not null,

@@ -1,0 +1,21 @@
+"""Who makes a request."""
+
+import msgspec
+
+from deedbox.kernel.errors import Code, Forbidden
+from deedbox.kernel.ratelimit import Allowance
+
+
+class Caller(msgspec.Struct, frozen=True):
+    id: str
+    """The key, or the person signed in."""
+    workspace_id: str
+    scopes: frozenset[str]
+    allowance: Allowance
+
+    def need(self, scope: str) -> None:
+        if scope not in self.scopes:
+            raise Forbidden(
+                f"This API key lacks the scope {scope}. Use a key that has it, or create one with it.",
+                code=Code.MISSING_SCOPE,
+            )

@@ -1,0 +1,153 @@
+"""API keys: made once in plain text, kept as a hash, gone for the very next request when revoked."""
+
+import os
+import re
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from deedbox.accounts import scopes, store, tiers
+from deedbox.accounts.caller import Caller
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Secret, sha256
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, Code, Conflict, Forbidden, NotFound, Unauthorized
+from deedbox.kernel.ids import new_id
+
+PREFIX = "deed_live_"
+_SHAPE = re.compile(r"deed_live_[0-9a-f]{32}")
+
+Status = Literal["active", "revoked", "expired"]
+
+
+class RateLimit(msgspec.Struct, frozen=True):
+    per_minute: int
+    per_day: int
+
+
+class KeyRecord(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    prefix: str
+    last4: str
+    scopes: list[str]
+    tier: tiers.Tier
+    status: Status
+    created_at: str
+    created_by: str
+    expires_at: str | None
+    last_used_at: str | None
+    revoked_at: str | None
+    rate_limit: RateLimit | None
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What a new key should be; the edge has checked names, bounds and types."""
+
+    name: str
+    scopes: list[str] | None = None
+    tier: tiers.Tier = tiers.DEFAULT_TIER
+    expires_at: datetime | None = None
+    per_minute: int | None = None
+    per_day: int | None = None
+
+
+def has_shape(text: str) -> bool:
+    """Whether this could be a key at all, decided without hash or query."""
+    return _SHAPE.fullmatch(text) is not None
+
+
+def authenticate(tx: Tx, plain: str, now: str) -> Caller:
+    """The caller that this key stands for, from one indexed read."""
+    row = store.key_by_hash(tx, sha256(plain))
+    if row is None or row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
+        raise Unauthorized("Invalid, revoked or expired API key")
+    return Caller(
+        row.id, row.workspace_id, scopes.granted(row.scopes), tiers.allowance(row.tier, row.per_minute, row.per_day)
+    )
+
+
+def create(tx: Tx, creator: Caller, wish: Wish, *, now: datetime) -> tuple[KeyRecord, Secret]:
+    """The new key's record and its plain text, which nobody can read again."""
+    wanted = wish.scopes if wish.scopes is not None else list(scopes.SEARCH_SCOPES)
+    unknown = next((scope for scope in wanted if not scopes.is_scope(scope)), None)
+    if unknown is not None:
+        raise BadRequest(f"Unknown scope {unknown!r}. Known: {', '.join([*scopes.SCOPES, *scopes.SHORTHANDS])}")
+    missing = scopes.lacking(creator.scopes, wanted)
+    if missing is not None:
+        raise Forbidden(f"A key cannot grant the scope {missing}, which it lacks itself.", code=Code.MISSING_SCOPE)
+    if wish.expires_at is not None and wish.expires_at <= now:
+        raise BadRequest("expires_at must be in the future")
+    if store.count_active_keys(tx, creator.workspace_id) >= limits.KEYS_PER_WORKSPACE:
+        raise Conflict(f"This workspace has {limits.KEYS_PER_WORKSPACE} keys already. Revoke one first.")
+    plain = PREFIX + os.urandom(16).hex()
+    row = store.KeyRow(
+        id=new_id("key", now),
+        workspace_id=creator.workspace_id,
+        name=wish.name,
+        prefix=PREFIX,
+        last4=plain[-4:],
+        scopes=" ".join(dict.fromkeys(wanted)),
+        tier=wish.tier,
+        per_minute=wish.per_minute,
+        per_day=wish.per_day,
+        created_at=instant(now),
+        created_by=creator.id,
+        expires_at=instant(wish.expires_at) if wish.expires_at else None,
+        last_used_at=None,
+        revoked_at=None,
+    )
+    store.add_key(tx, row, sha256(plain))
+    return record(row, now), Secret(plain)
+
+
+def page(tx: Tx, caller: Caller, *, limit: int, after: str | None, now: datetime) -> list[KeyRecord]:
+    """The workspace's keys, newest first, from the one before `after` on."""
+    return [record(row, now) for row in store.keys(tx, caller.workspace_id, limit, after)]
+
+
+def mine(tx: Tx, caller: Caller, *, now: datetime) -> KeyRecord:
+    row = store.key(tx, caller.workspace_id, caller.id)
+    if row is None:
+        raise NotFound("This caller is not an API key")
+    return record(row, now)
+
+
+def revoke(tx: Tx, caller: Caller, key_id: str, *, now: datetime) -> None:
+    """Ends the key; ending it again changes nothing."""
+    if store.key(tx, caller.workspace_id, key_id) is None:
+        raise NotFound("API key does not exist")
+    store.revoke_key(tx, key_id, instant(now))
+
+
+def record(row: store.KeyRow, now: datetime) -> KeyRecord:
+    return KeyRecord(
+        id=row.id,
+        name=row.name,
+        prefix=row.prefix,
+        last4=row.last4,
+        scopes=row.scopes.split(),
+        tier=row.tier,
+        status=_status(row, instant(now)),
+        created_at=row.created_at,
+        created_by=row.created_by,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        revoked_at=row.revoked_at,
+        rate_limit=_rate_limit(row),
+    )
+
+
+def _rate_limit(row: store.KeyRow) -> RateLimit | None:
+    if row.per_minute is None and row.per_day is None:
+        return None
+    own = tiers.allowance(row.tier, row.per_minute, row.per_day)
+    return RateLimit(own.per_minute, own.per_day or 0)
+
+
+def _status(row: store.KeyRow, now: str) -> Status:
+    if row.revoked_at is not None:
+        return "revoked"
+    return "expired" if row.expires_at is not None and row.expires_at <= now else "active"

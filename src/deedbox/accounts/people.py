@@ -1,0 +1,112 @@
+"""People and how they sign in: a one-time link first, then a password of their own. No default password, ever."""
+
+import functools
+import re
+import secrets
+from datetime import datetime, timedelta
+
+import msgspec
+
+from deedbox.accounts import store
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Secret, sha256
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, Conflict, Unauthorized
+from deedbox.kernel.ids import new_id
+
+LINK_PREFIX = "deed_login_"
+SESSION_PREFIX = "deed_session_"
+_EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,253}")
+
+
+class Session(msgspec.Struct, frozen=True):
+    person_id: str
+    workspace_id: str
+    workspace_name: str
+    name: str
+    email: str | None
+
+
+def add_owner(tx: Tx, workspace_id: str, *, now: datetime) -> str:
+    """The id of a new person who owns the workspace and has yet to choose e-mail and password."""
+    person_id = new_id("per", now)
+    store.add_person(tx, person_id, "Owner", instant(now))
+    store.add_member(tx, workspace_id, person_id, "owner", instant(now))
+    return person_id
+
+
+def login_link(tx: Tx, person_id: str, *, now: datetime) -> Secret:
+    """A token that signs this person in, once, within the hour."""
+    token = LINK_PREFIX + secrets.token_urlsafe(32)
+    expires = instant(now + timedelta(minutes=limits.LOGIN_LINK_MINUTES))
+    store.add_login_link(tx, sha256(token), person_id, instant(now), expires)
+    return Secret(token)
+
+
+def redeem(tx: Tx, token: str, *, now: datetime) -> Secret:
+    """A login session for an unused, unexpired link: of two that try at once, one gets it."""
+    person_id = store.use_login_link(tx, sha256(token), instant(now)) if token.startswith(LINK_PREFIX) else None
+    if person_id is None:
+        raise Unauthorized("This login link was used before or has expired. Make a new one: deedbox login-link")
+    return open_session(tx, person_id, now=now)
+
+
+def open_session(tx: Tx, person_id: str, *, now: datetime) -> Secret:
+    token = SESSION_PREFIX + secrets.token_urlsafe(32)
+    expires = instant(now + timedelta(days=limits.LOGIN_SESSION_DAYS))
+    store.add_session(tx, sha256(token), person_id, instant(now), expires)
+    return Secret(token)
+
+
+def session(tx: Tx, token: str, *, now: datetime) -> Session:
+    """Whose session this is."""
+    found = store.session(tx, sha256(token), instant(now)) if token.startswith(SESSION_PREFIX) else None
+    if found is None:
+        raise Unauthorized("You are not signed in, or your session has ended. Sign in again.")
+    return Session(*found)
+
+
+def close_session(tx: Tx, token: str) -> None:
+    store.drop_session(tx, sha256(token))
+
+
+def settle(tx: Tx, person_id: str, name: str, email: str, password_hash: str, keep: str) -> None:
+    """Sets a person's name, e-mail and password; every session but the `keep` one ends."""
+    if not name.strip() or len(name) > limits.PERSON_NAME_CHARS:
+        raise BadRequest(f"The name must have 1 to {limits.PERSON_NAME_CHARS} characters")
+    if len(email) > limits.EMAIL_CHARS or not _EMAIL.fullmatch(email):
+        raise BadRequest("This is not an e-mail address")
+    if store.email_taken(tx, email.lower(), person_id):
+        raise Conflict("Another person uses this e-mail address")
+    store.update_person(tx, person_id, name.strip(), email.lower(), password_hash)
+    store.drop_other_sessions(tx, person_id, sha256(keep))
+
+
+def check_password_rules(password: str) -> None:
+    if not limits.PASSWORD_CHARS_MIN <= len(password) <= limits.PASSWORD_CHARS_MAX:
+        raise BadRequest(f"A password must have {limits.PASSWORD_CHARS_MIN} to {limits.PASSWORD_CHARS_MAX} characters")
+
+
+def hash_password(password: str) -> str:
+    """Takes some fifty milliseconds of CPU on purpose: call it in a thread."""
+    from argon2 import PasswordHasher
+
+    return PasswordHasher().hash(password)
+
+
+def password_matches(stored: str | None, password: str) -> bool:
+    """As slow as hash_password, also where there is nothing to compare with, so that time tells nothing."""
+    from argon2 import PasswordHasher
+    from argon2.exceptions import InvalidHashError, VerifyMismatchError
+
+    try:
+        PasswordHasher().verify(stored or _nobody(), password)
+    except (VerifyMismatchError, InvalidHashError):
+        return False
+    return stored is not None
+
+
+@functools.cache
+def _nobody() -> str:
+    return hash_password(secrets.token_urlsafe(16))

@@ -1,0 +1,46 @@
+"""What an API key may do."""
+
+import functools
+from collections.abc import Iterable
+
+SCOPES: dict[str, str] = {
+    "documents:read": "every GET on documents, packets, bulk sends, templates, files and audit",
+    "documents:write": "create, edit and delete drafts and templates",
+    "documents:send": "send, remind, packets, bulk sends, signing links; implies documents:write",
+    "documents:void": "void",
+    "verify:read": "verify a file",
+    "hooks:read": "read hooks, deliveries and events",
+    "hooks:write": "change hooks, redeliver",
+    "keys:read": "list API keys, and see the key in use",
+    "keys:write": "create and revoke API keys",
+    "archive:read": "archive receipts and packages",
+    "search:read": "read uploaded documents, statistics and information",
+    "search:write": "upload, index and delete documents",
+    "search:query": "query",
+    "embeddings:create": "make embeddings",
+}
+SHORTHANDS: dict[str, str] = {"documents:*": "every documents scope", "*": "every scope, those of later versions too"}
+SEARCH_SCOPES = ("search:read", "search:write", "search:query", "embeddings:create")
+"""What a key gets when nobody says otherwise."""
+
+
+def is_scope(name: str) -> bool:
+    return name in SCOPES or name in SHORTHANDS
+
+
+@functools.lru_cache(maxsize=1024)
+def granted(stored: str) -> frozenset[str]:
+    """Everything that a stored scope list, separated by spaces, opens."""
+    names = set(stored.split())
+    if "*" in names:
+        return frozenset({*SCOPES, *SHORTHANDS})
+    if "documents:*" in names:
+        names.update(scope for scope in SCOPES if scope.startswith("documents:"))
+    if "documents:send" in names:
+        names.add("documents:write")
+    return frozenset(names)
+
+
+def lacking(mine: frozenset[str], wanted: Iterable[str]) -> str | None:
+    """The first wanted scope or shorthand that is not among mine."""
+    return next((scope for scope in wanted if scope not in mine), None)

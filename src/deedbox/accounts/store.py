@@ -1,0 +1,198 @@
+"""The tables of workspaces, people, login links, sessions and API keys."""
+
+import msgspec
+
+from deedbox.accounts.tiers import Tier
+from deedbox.kernel.db import Row, Tx
+
+_KEY_COLUMNS = (
+    "id, workspace_id, name, prefix, last4, scopes, tier, per_minute, per_day, created_at, created_by, expires_at,"
+    " last_used_at, revoked_at"
+)
+_KEY_BY_HASH = f"select {_KEY_COLUMNS} from api_keys where key_hash = :key_hash"
+
+
+class KeyRow(msgspec.Struct, frozen=True):
+    id: str
+    workspace_id: str
+    name: str
+    prefix: str
+    last4: str
+    scopes: str
+    tier: Tier
+    per_minute: int | None
+    per_day: int | None
+    created_at: str
+    created_by: str
+    expires_at: str | None
+    last_used_at: str | None
+    revoked_at: str | None
+
+
+def key_by_hash(tx: Tx, key_hash: bytes) -> KeyRow | None:
+    row = tx.one(_KEY_BY_HASH, key_hash=key_hash)
+    return KeyRow(*row) if row else None
+
+
+def key(tx: Tx, workspace_id: str, key_id: str) -> KeyRow | None:
+    row = tx.one(
+        f"select {_KEY_COLUMNS} from api_keys where workspace_id = :workspace_id and id = :id",
+        workspace_id=workspace_id,
+        id=key_id,
+    )
+    return KeyRow(*row) if row else None
+
+
+def keys(tx: Tx, workspace_id: str, limit: int, after: str | None) -> list[KeyRow]:
+    rows = tx.all(
+        f"select {_KEY_COLUMNS} from api_keys where workspace_id = :workspace_id and id < :after"
+        " order by id desc limit :limit",
+        workspace_id=workspace_id,
+        after=after or "key_~",
+        limit=limit,
+    )
+    return [KeyRow(*row) for row in rows]
+
+
+def any_key(tx: Tx) -> bool:
+    return tx.one("select 1 from api_keys limit 1") is not None
+
+
+def count_active_keys(tx: Tx, workspace_id: str) -> int:
+    row = tx.one("select count(*) from api_keys where workspace_id = :id and revoked_at is null", id=workspace_id)
+    return int(row[0]) if row else 0
+
+
+def add_key(tx: Tx, row: KeyRow, key_hash: bytes) -> None:
+    tx.run(
+        f"insert into api_keys ({_KEY_COLUMNS}, key_hash) values (:id, :workspace_id, :name, :prefix, :last4, :scopes,"
+        " :tier, :per_minute, :per_day, :created_at, :created_by, :expires_at, :last_used_at, :revoked_at, :key_hash)",
+        **msgspec.structs.asdict(row),
+        key_hash=key_hash,
+    )
+
+
+def revoke_key(tx: Tx, key_id: str, now: str) -> None:
+    tx.run("update api_keys set revoked_at = :now where id = :id and revoked_at is null", id=key_id, now=now)
+
+
+def keys_used(tx: Tx, used: dict[str, str]) -> None:
+    """Notes when each key was last used."""
+    rows = [{"id": key_id, "at": at} for key_id, at in used.items()]
+    tx.many("update api_keys set last_used_at = :at where id = :id and coalesce(last_used_at, '') < :at", list(rows))
+
+
+def add_workspace(tx: Tx, workspace_id: str, name: str, now: str) -> None:
+    tx.run(
+        "insert into workspaces (id, name, created_at) values (:id, :name, :now)", id=workspace_id, name=name, now=now
+    )
+
+
+def first_workspace(tx: Tx) -> Row | None:
+    return tx.one("select id, name from workspaces order by id limit 1")
+
+
+def workspace(tx: Tx, workspace_id: str) -> Row | None:
+    return tx.one("select id, name from workspaces where id = :id", id=workspace_id)
+
+
+def add_person(tx: Tx, person_id: str, name: str, now: str) -> None:
+    tx.run("insert into people (id, name, created_at) values (:id, :name, :now)", id=person_id, name=name, now=now)
+
+
+def add_member(tx: Tx, workspace_id: str, person_id: str, role: str, now: str) -> None:
+    tx.run(
+        "insert into memberships (workspace_id, person_id, role, created_at)"
+        " values (:workspace_id, :person_id, :role, :now)",
+        workspace_id=workspace_id,
+        person_id=person_id,
+        role=role,
+        now=now,
+    )
+
+
+def owner(tx: Tx, workspace_id: str) -> Row | None:
+    """The id of the workspace's first owner, and the e-mail address once chosen."""
+    return tx.one(
+        "select p.id, p.email from memberships m join people p on p.id = m.person_id"
+        " where m.workspace_id = :id and m.role = 'owner' order by p.id limit 1",
+        id=workspace_id,
+    )
+
+
+def update_person(tx: Tx, person_id: str, name: str, email: str, password_hash: str) -> None:
+    tx.run(
+        "update people set name = :name, email = :email, password_hash = :password_hash where id = :id",
+        id=person_id,
+        name=name,
+        email=email,
+        password_hash=password_hash,
+    )
+
+
+def email_taken(tx: Tx, email: str, except_person: str) -> bool:
+    return tx.one("select 1 from people where email = :email and id <> :id", email=email, id=except_person) is not None
+
+
+def credentials(tx: Tx, email: str) -> Row | None:
+    """The person's id and password hash."""
+    return tx.one("select id, password_hash from people where email = :email", email=email)
+
+
+def add_login_link(tx: Tx, token_hash: bytes, person_id: str, now: str, expires_at: str) -> None:
+    tx.run(
+        "insert into login_links (token_hash, person_id, created_at, expires_at)"
+        " values (:token_hash, :person_id, :now, :expires_at)",
+        token_hash=token_hash,
+        person_id=person_id,
+        now=now,
+        expires_at=expires_at,
+    )
+
+
+def use_login_link(tx: Tx, token_hash: bytes, now: str) -> str | None:
+    row = tx.one(
+        "update login_links set used_at = :now where token_hash = :token_hash and used_at is null"
+        " and expires_at > :now returning person_id",
+        token_hash=token_hash,
+        now=now,
+    )
+    return row[0] if row else None
+
+
+def add_session(tx: Tx, token_hash: bytes, person_id: str, now: str, expires_at: str) -> None:
+    """A session in the person's first workspace."""
+    tx.run(
+        "insert into login_sessions (token_hash, person_id, workspace_id, created_at, expires_at)"
+        " select :token_hash, person_id, workspace_id, :now, :expires_at from memberships"
+        " where person_id = :person_id order by workspace_id limit 1",
+        token_hash=token_hash,
+        person_id=person_id,
+        now=now,
+        expires_at=expires_at,
+    )
+
+
+def session(tx: Tx, token_hash: bytes, now: str) -> Row | None:
+    return tx.one(
+        "select s.person_id, s.workspace_id, w.name, p.name, p.email from login_sessions s"
+        " join people p on p.id = s.person_id join workspaces w on w.id = s.workspace_id"
+        " where s.token_hash = :token_hash and s.expires_at > :now",
+        token_hash=token_hash,
+        now=now,
+    )
+
+
+def drop_session(tx: Tx, token_hash: bytes) -> None:
+    tx.run("delete from login_sessions where token_hash = :token_hash", token_hash=token_hash)
+
+
+def drop_other_sessions(tx: Tx, person_id: str, keep: bytes) -> None:
+    tx.run("delete from login_sessions where person_id = :id and token_hash <> :keep", id=person_id, keep=keep)
+
+
+def prune(tx: Tx, now: str) -> int:
+    """Forgets login links and sessions that have expired."""
+    return tx.run("delete from login_links where expires_at < :now", now=now) + tx.run(
+        "delete from login_sessions where expires_at < :now", now=now
+    )

@@ -1,0 +1,105 @@
+"""`deedbox keys`: works beside a running server."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from deedbox.accounts import keys, workspaces
+from deedbox.accounts.scopes import SCOPES, SHORTHANDS
+from deedbox.accounts.tiers import DEFAULT_TIER, TIERS
+from deedbox.cli.options import data_option, json_option, load, print_json, run
+from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
+
+
+@click.group()
+def command() -> None:
+    """Create, list and revoke API keys; rotate the master key."""
+
+
+@command.command()
+@data_option
+@json_option
+@click.option("--name", required=True, help="What the key is for.")
+@click.option("--scope", "scopes", multiple=True, type=click.Choice([*SCOPES, *SHORTHANDS]), metavar="SCOPE",
+              help="What it opens; repeat for several. Default: every search scope.")  # fmt: skip
+@click.option("--tier", type=click.Choice(list(TIERS)), default=DEFAULT_TIER, show_default=True)
+@click.option("--per-minute", type=click.IntRange(1, limits.RATE_PER_MINUTE_MAX), help="A rate limit of its own.")
+@click.option("--per-day", type=click.IntRange(1, limits.RATE_PER_DAY_MAX), help="A rate limit of its own.")
+@click.option(
+    "--expires-at", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), help="RFC 3339, for example 2027-01-31T00:00:00Z"
+)
+def create(
+    data_dir: Path | None, as_json: bool, scopes: tuple[str, ...], expires_at: datetime | None, **rest: Any
+) -> None:
+    """Create an API key and show it, once."""
+
+    async def work(deedbox: Any) -> tuple[keys.KeyRecord, str]:
+        now = deedbox.clock.now()
+        wish = keys.Wish(scopes=list(scopes) or None, expires_at=expires_at, **rest)
+
+        def make(tx: Tx) -> tuple[keys.KeyRecord, str]:
+            workspace = workspaces.ensure(tx, now=now)
+            record, plain = keys.create(tx, workspaces.operator(workspace.id), wish, now=now)
+            return record, plain.reveal()
+
+        made: tuple[keys.KeyRecord, str] = await deedbox.db.write(make)
+        return made
+
+    record, plain = run(load(data_dir=data_dir), work)
+    if as_json:
+        print_json({**msgspec.structs.asdict(record), "key": plain})
+    else:
+        click.echo(f"{plain}\n")
+        click.echo(f"Key {record.id} ({record.name}): {', '.join(record.scopes)}. It is shown only now; keep it safe.")
+
+
+@command.command("list")
+@data_option
+@json_option
+def list_keys(data_dir: Path | None, as_json: bool) -> None:
+    """List the API keys, newest first."""
+
+    async def work(deedbox: Any) -> list[keys.KeyRecord]:
+        now = deedbox.clock.now()
+
+        def look(tx: Tx) -> list[keys.KeyRecord]:
+            caller = workspaces.operator(workspaces.ensure(tx, now=now).id)
+            return keys.page(tx, caller, limit=limits.KEYS_PER_WORKSPACE, after=None, now=now)
+
+        found: list[keys.KeyRecord] = await deedbox.db.write(look)
+        return found
+
+    found = run(load(data_dir=data_dir), work)
+    if as_json:
+        print_json({"keys": found})
+        return
+    for key in found:
+        used = key.last_used_at or "never used"
+        click.echo(f"{key.id}  {key.prefix}…{key.last4}  {key.status:8} {key.tier:13} {used:21} {key.name}")
+
+
+@command.command()
+@data_option
+@json_option
+@click.argument("key_id")
+def revoke(data_dir: Path | None, as_json: bool, key_id: str) -> None:
+    """Revoke an API key; it fails from the next request on."""
+
+    async def work(deedbox: Any) -> None:
+        now = deedbox.clock.now()
+
+        def end(tx: Tx) -> None:
+            caller = workspaces.operator(workspaces.ensure(tx, now=now).id)
+            keys.revoke(tx, caller, key_id, now=now)
+
+        await deedbox.db.write(end)
+
+    run(load(data_dir=data_dir), work)
+    if as_json:
+        print_json({"id": key_id, "status": "revoked"})
+    else:
+        click.echo(f"{key_id} is revoked.")

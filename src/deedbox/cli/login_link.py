@@ -1,0 +1,35 @@
+"""`deedbox login-link`: the way in for whoever runs the server."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deedbox.accounts import workspaces
+from deedbox.cli.options import data_option, json_option, load, print_json, run
+from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
+
+
+@click.command()
+@data_option
+@json_option
+def command(data_dir: Path | None, as_json: bool) -> None:
+    """Make a one-time login link for the owner."""
+    settings = load(data_dir=data_dir)
+
+    async def work(deedbox: Any) -> str:
+        now = deedbox.clock.now()
+
+        def make(tx: Tx) -> str:
+            return workspaces.owner_link(tx, workspaces.ensure(tx, now=now).id, now=now).reveal()
+
+        token: str = await deedbox.db.write(make)
+        return token
+
+    base = settings.base_url or f"http://{settings.host}:{settings.port}"
+    link = f"{base.rstrip('/')}/login/{run(settings, work)}"
+    if as_json:
+        print_json({"login_link": link})
+    else:
+        click.echo(f"{link}\n\nIt works once, within {limits.LOGIN_LINK_MINUTES} minutes.")

@@ -1,0 +1,43 @@
+"""What commands share: where the data is, how to print, and how to run on an open installation."""
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from deedbox.kernel import log, settings
+from deedbox.kernel.settings import Settings
+
+T = TypeVar("T")
+
+data_option = click.option(
+    "--data", "data_dir", type=click.Path(path_type=Path), metavar="DIR", help="The data folder. Default: ./data"
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def load(**flags: Any) -> Settings:
+    """The settings from flags, environment and file; the log is set up by them."""
+    loaded = settings.load(os.environ, flags)
+    log.configure(loaded.log_level, loaded.log_format)
+    return loaded
+
+
+def run(loaded: Settings, work: Callable[[Any], Awaitable[T]]) -> T:
+    """What `work` returns, given the open installation; a server may be running beside."""
+    from deedbox import wiring
+
+    async def on_open_installation() -> T:
+        async with wiring.opened(loaded) as deedbox:
+            return await work(deedbox)
+
+    return asyncio.run(on_open_installation())
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(msgspec.to_builtins(value), indent=2))

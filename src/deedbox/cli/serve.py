@@ -1,0 +1,110 @@
+"""`deedbox serve`: the server, until it is told to stop."""
+
+import asyncio
+import errno
+import json
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from deedbox.accounts import workspaces
+from deedbox.accounts.workspaces import FirstAccess
+from deedbox.cli.options import data_option, json_option, load
+from deedbox.kernel import limits, log
+from deedbox.kernel.errors import SetupError
+from deedbox.kernel.settings import Settings
+
+
+@click.command()
+@data_option
+@json_option
+@click.option("--host", help="The address to listen on. Default: 127.0.0.1")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on. Default: 8080")
+@click.option("--public", is_flag=True, default=None, help="Allow an address that other machines reach.")
+@click.option("--base-url", help="The address under which people reach this server.")
+def command(as_json: bool, **flags: Any) -> None:
+    """Run the server."""
+    settings = load(**flags)
+    try:
+        import uvloop
+
+        run = uvloop.run
+    except ImportError:  # no uvloop on this platform
+        run = asyncio.run  # type: ignore[assignment]
+    run(_serve(settings, as_json=as_json))
+
+
+async def _serve(settings: Settings, *, as_json: bool) -> None:
+    from deedbox import wiring
+    from deedbox.web.app import build
+    from deedbox.web.server import Server
+
+    async with wiring.sole_user(settings):
+        # Bound before anything is made: a port in use must not burn the first key.
+        listener = _bind(settings.host, settings.port)
+        async with wiring.opened(settings) as deedbox:
+            now = deedbox.clock.now()
+            first = await deedbox.db.write(lambda tx: workspaces.first_access(tx, now=now))
+            address = settings.base_url or _address(listener)
+            await deedbox.start()
+            try:
+                server = Server(build(deedbox), settings, ready=lambda: _announce(address, first, as_json=as_json))
+                with _stopped_by_signals(server):
+                    await server.serve(sockets=[listener])
+            finally:
+                await deedbox.stop()
+    log.info("stopped")
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(limits.LISTEN_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            reason, step = f"Port {port} on {host} is in use.", "Stop what uses it, or give another with --port N."
+        else:
+            reason, step = f"Cannot listen on {host} port {port}: {error.strerror}.", "Give another --host or --port."
+        raise SetupError(reason, step) from error
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _announce(address: str, first: FirstAccess, *, as_json: bool) -> None:
+    link = f"{address.rstrip('/')}/login/{first.login_token.reveal()}" if first.login_token else None
+    key = first.api_key.reveal() if first.api_key else None
+    if as_json:
+        click.echo(json.dumps({"address": address, "login_link": link, "api_key": key}))
+    else:
+        click.echo(f"Deedbox is running at {address}")
+        if link:
+            click.echo(f"\n  Sign in (works once, within {limits.LOGIN_LINK_MINUTES} minutes):\n  {link}")
+        if key:
+            click.echo(f"\n  Your first API key (shown only now):\n  {key}")
+        click.echo("\nStop it with Ctrl-C.")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _stopped_by_signals(server: Any) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.stop)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

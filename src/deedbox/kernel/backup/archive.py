@@ -1,0 +1,188 @@
+"""The format of a backup: a tar of plain files, its manifest first. The reader believes nothing that it reads."""
+
+import contextlib
+import gzip
+import hashlib
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, TypeAlias, cast
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs.local import LOCATION
+from deedbox.kernel.db import Dialect
+from deedbox.kernel.errors import SetupError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DATABASE = "deedbox.sqlite"
+BLOBS = "blobs"
+TABLES = "tables"
+SINGLE_FILES = ("master.key", "deedbox.toml")
+_BLOCK = 512
+_TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with the bytes done and the bytes in all."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    sha256: str
+    size_bytes: int
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What the archive holds. A blob is not listed: its hash is its name, and the database names it."""
+
+    format: int
+    deedbox: str
+    schema: str
+    created_at: str
+    database: Dialect
+    files: dict[str, Entry]
+    tables: dict[str, list[str]]
+    blob_count: int
+    blob_bytes: int
+
+    def total_bytes(self) -> int:
+        return self.blob_bytes + sum(entry.size_bytes for entry in self.files.values())
+
+
+class _Head(msgspec.Struct):
+    format: int
+    deedbox: str = "unknown"
+
+
+class Member(msgspec.Struct, frozen=True):
+    name: str
+    size_bytes: int
+
+    def location(self) -> str | None:
+        """Where the member lies among the blobs, if it is one."""
+        location = self.name.removeprefix(f"{BLOBS}/")
+        return location if location != self.name and LOCATION.fullmatch(location) else None
+
+
+class Writer:
+    def __init__(self, out: BinaryIO, progress: Progress | None = None) -> None:
+        self._out = out
+        self._progress = progress
+        self._done = 0
+        self.total = 0
+
+    def add(self, name: str, size_bytes: int, source: BinaryIO) -> str:
+        """The hash of the bytes, which were copied into the archive; EOFError if there are fewer."""
+        header = tarfile.TarInfo(name)
+        header.size, header.mode = size_bytes, 0o600
+        self._out.write(header.tobuf(tarfile.GNU_FORMAT))
+        digest = copy(source, self._out, size_bytes, self._advance)
+        self._out.write(bytes(-size_bytes % _BLOCK))
+        return digest
+
+    def end(self) -> None:
+        self._out.write(bytes(2 * _BLOCK))
+
+    def _advance(self, size: int) -> None:
+        self._done += size
+        if self._progress is not None and self.total:
+            self._progress(self._done, self.total)
+
+
+class Reader:
+    """Reads plain files only: a link, a folder or an extended header is refused, and memory stays bounded."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+
+    def next(self) -> Member | None:
+        """The next member, whose bytes must be copied before the one after it is asked for; None at the end."""
+        block = self._source.read(_BLOCK)
+        if len(block) == _BLOCK and not any(block):
+            return None
+        try:
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+        except (tarfile.HeaderError, UnicodeDecodeError) as error:
+            raise damaged("it ends too early, or is no tar file") from error
+        if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or header.size < 0:
+            raise damaged(f"{header.name!r} is no plain file")
+        return Member(header.name, header.size)
+
+    def copy(self, member: Member, target: BinaryIO, advance: Callable[[int], None]) -> str:
+        digest = copy(self._source, target, member.size_bytes, advance)
+        self._source.read(-member.size_bytes % _BLOCK)
+        return digest
+
+    def manifest(self) -> Manifest:
+        """The manifest, which must be the first member and of a format that this version knows."""
+        member = self.next()
+        if member is None or member.name != MANIFEST or member.size_bytes > limits.BACKUP_MANIFEST_BYTES:
+            raise damaged("it does not begin with a manifest")
+        text = self._source.read(member.size_bytes)
+        self._source.read(-member.size_bytes % _BLOCK)
+        try:
+            head = msgspec.json.decode(text, type=_Head)
+            if head.format > FORMAT:
+                raise SetupError(
+                    f"The backup was made by a newer version of Deedbox ({head.deedbox}).",
+                    "Install that version or a newer one, and restore again.",
+                )
+            manifest = msgspec.json.decode(text, type=Manifest)
+        except msgspec.MsgspecError as error:
+            raise damaged(f"its manifest cannot be read: {error}") from error
+        _check_promises(manifest)
+        return manifest
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Reader]:
+    """A reader of the archive, packed or not; whatever is wrong with the bytes ends as a SetupError."""
+    try:
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            with gzip.GzipFile(fileobj=file) if packed else contextlib.nullcontext(file) as source:
+                yield Reader(cast(BinaryIO, source))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise damaged("it ends too early, or was changed") from error
+    except FileNotFoundError as error:
+        if error.filename != str(path):
+            raise
+        raise SetupError(f"There is no backup at {path}.", "Check the path.") from error
+
+
+def copy(source: BinaryIO, target: BinaryIO, size_bytes: int, advance: Callable[[int], None]) -> str:
+    """The hash of the next size_bytes, copied; EOFError if there are fewer."""
+    digest = hashlib.sha256()
+    left = size_bytes
+    while left:
+        chunk = source.read(min(left, limits.BLOB_CHUNK_BYTES))
+        if not chunk:
+            raise EOFError
+        digest.update(chunk)
+        target.write(chunk)
+        left -= len(chunk)
+        advance(len(chunk))
+    return digest.hexdigest()
+
+
+def damaged(reason: str) -> SetupError:
+    return SetupError(
+        f"The backup is damaged or not a Deedbox backup: {reason}.",
+        "Nothing was restored. Use another copy of it, or another backup.",
+    )
+
+
+def _check_promises(manifest: Manifest) -> None:
+    """The manifest names what a backup of its kind has, and nothing that leads elsewhere."""
+    sizes = [manifest.blob_count, manifest.blob_bytes, *(entry.size_bytes for entry in manifest.files.values())]
+    if min(sizes) < 0:
+        raise damaged("its manifest has a negative size")
+    wanted = {DATABASE}
+    if manifest.database == "postgres":
+        wanted = {f"{TABLES}/{table}.copy" for table in manifest.tables if _TABLE.fullmatch(table)}
+    if unexpected := (set(manifest.files) - set(SINGLE_FILES)) ^ wanted:
+        raise damaged(f"its manifest has an unexpected or a missing file {min(unexpected)!r}")

@@ -1,0 +1,307 @@
+"""Blobs in a folder: `ab/<sha256>.<random>`, each file written once under a name that is never used again."""
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import functools
+import hashlib
+import os
+import re
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blob, Received, store
+from deedbox.kernel.db import Database
+from deedbox.kernel.errors import Code, NotFound, SetupError, TooLarge, Unavailable
+from deedbox.kernel.ids import Entropy
+
+T = TypeVar("T")
+
+LOCATION = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{62})\.[0-9a-f]{16}")
+INCOMING = "incoming"
+HOLD = ".hold"
+_SHELVES = [f"{number:02x}" for number in range(256)]
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG}
+
+
+class LocalBlobs:
+    """The blobs of one data folder; several processes may use it at once."""
+
+    def __init__(self, folder: Path, entropy: Entropy = os.urandom) -> None:
+        self.folder = folder
+        self._entropy = entropy
+        self._doubtful: set[str] = set()
+        try:
+            _prepare(folder)
+        except OSError as error:
+            raise SetupError(
+                f"The folder for files {folder} cannot be used: {error.strerror}.",
+                "Check that the data folder exists, is writable, and has free space.",
+            ) from error
+
+    def receive(self, max_bytes: int) -> "LocalIncoming":
+        draft = _Draft(self.folder, self._entropy(8).hex())
+        return LocalIncoming(draft, min(max_bytes, limits.BLOB_BYTES_MAX), self._doubtful.add)
+
+    async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+        file = await asyncio.to_thread(_open, self._path(location))
+        try:
+            end = start + length if length is not None else os.fstat(file).st_size
+            while start < end:
+                size = min(limits.BLOB_CHUNK_BYTES, end - start)
+                with _disk():
+                    chunk = await asyncio.to_thread(os.pread, file, size, start)
+                if not chunk:
+                    break
+                start += len(chunk)
+                yield chunk
+        finally:
+            # A thread of a cancelled request may still be in pread: it moves no offset, and nobody hears it.
+            os.close(file)
+
+    async def read(self, location: str, max_bytes: int) -> bytes:
+        return await asyncio.to_thread(_read_all, self._path(location), max_bytes)
+
+    async def sweep(self, db: Database, now: datetime) -> int:
+        if doubtful := list(self._doubtful):
+            await db.write(functools.partial(store.condemn, locations=doubtful, now=now))
+            self._doubtful.difference_update(doubtful)
+        removed = 0
+        while batch := await db.read(functools.partial(store.trashed, limit=limits.BLOB_SWEEP)):
+            if not await asyncio.to_thread(self._remove, batch):
+                break
+            await db.write(functools.partial(store.empty_trash, locations=batch))
+            removed += len(batch)
+        return removed
+
+    async def reclaim(self, db: Database, now: datetime) -> int:
+        before = now.timestamp() - limits.BLOB_ORPHAN_SECONDS
+        found = await asyncio.to_thread(_clear, self.folder / INCOMING, before)
+        for shelf in _SHELVES:
+            if names := await asyncio.to_thread(self._listed, shelf):
+                names -= await db.read(functools.partial(store.known, folder=shelf))
+                if orphans := await asyncio.to_thread(self._older, names, before):
+                    found += await db.write(functools.partial(store.condemn, locations=orphans, now=now))
+        return found
+
+    async def size(self) -> int:
+        return await asyncio.to_thread(self._size)
+
+    def _path(self, location: str) -> Path:
+        if not LOCATION.fullmatch(location):
+            raise NotFound("The file is not stored here.")
+        return self.folder / location
+
+    def _remove(self, locations: Collection[str]) -> bool:
+        """False, and nothing done, while a backup holds the folder."""
+        with open(self.folder / HOLD, "rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            for location in filter(LOCATION.fullmatch, locations):
+                with _disk(), contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.folder / location)
+        return True
+
+    def _listed(self, shelf: str) -> set[str]:
+        names = (f"{shelf}/{name}" for name in os.listdir(self.folder / shelf))
+        return {name for name in names if LOCATION.fullmatch(name)}
+
+    def _older(self, locations: Collection[str], before: float) -> list[str]:
+        return [name for name in locations if _modified(self.folder / name) < before]
+
+    def _size(self) -> int:
+        total = 0
+        for shelf in [*_SHELVES, INCOMING]:
+            with os.scandir(self.folder / shelf) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        total += entry.stat(follow_symlinks=False).st_size
+        return total
+
+
+class LocalIncoming:
+    """One upload into the folder. Bytes wait in memory until a chunk is full: few trips to a thread."""
+
+    def __init__(self, draft: "_Draft", max_bytes: int, doubt: Callable[[str], None]) -> None:
+        self._draft = draft
+        self._max_bytes = max_bytes
+        self._doubt = doubt
+        self._waiting = bytearray()
+        self._size = 0
+        self._received: Received | None = None
+
+    async def __aenter__(self) -> "LocalIncoming":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._received is None or self._received.withdraw():
+            await self._discard()
+        elif not self._received.adopted:
+            # Its transaction failed, or may yet succeed: only the database can tell. The next sweep asks it.
+            self._doubt(self._received.blob.location)
+
+    async def write(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._size > self._max_bytes:
+            await self._discard()
+            raise TooLarge(f"The file is larger than {_readable(self._max_bytes)}, the most that is accepted here.")
+        self._waiting += chunk
+        if len(self._waiting) >= limits.BLOB_CHUNK_BYTES:
+            full, self._waiting = self._waiting, bytearray()
+            await self._on_disk(self._draft.append, full)
+
+    async def finish(self) -> Received:
+        sha256, location = await self._on_disk(self._draft.keep, self._waiting)
+        self._received = Received(Blob(sha256, self._size, location))
+        return self._received
+
+    async def _on_disk(self, step: Callable[[bytearray], T], data: bytearray) -> T:
+        try:
+            with _disk():
+                return await asyncio.to_thread(step, data)
+        except (OSError, Unavailable):
+            await self._discard()
+            raise
+
+    async def _discard(self) -> None:
+        # Handed to the thread before anything is awaited, and shielded: a cancelled request cleans up too.
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._draft.discard))
+
+
+class _Draft:
+    """The file of one upload. Its methods run in threads; one that comes after `discard` does nothing."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._path = folder / INCOMING / name
+        self._digest = hashlib.sha256()
+        self._file: int | None = None
+        self._gone = False
+        self._lock = threading.Lock()
+
+    def append(self, data: bytearray) -> None:
+        with self._lock:
+            self._write(data)
+
+    def keep(self, data: bytearray) -> tuple[str, str]:
+        """The hash and the location of the bytes, which are on the disk for good."""
+        with self._lock:
+            file = self._write(data)
+            _flush(file)
+            self._close()
+            sha256 = self._digest.hexdigest()
+            location = f"{sha256[:2]}/{sha256}.{self._name}"
+            os.rename(self._path, self._folder / location)
+            self._path = self._folder / location
+            _flush_folder(self._path.parent)
+            return sha256, location
+
+    def discard(self) -> None:
+        with self._lock, contextlib.suppress(OSError):  # a file that cannot be removed now is an orphan later
+            self._gone = True
+            self._close()
+            os.unlink(self._path)
+
+    def _write(self, data: bytearray) -> int:
+        if self._gone:
+            raise FileNotFoundError(errno.ENOENT, "The upload was given up")
+        if self._file is None:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self._digest.update(data)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+        return self._file
+
+    def _close(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            os.close(file)
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """While this lasts no file is swept from the folder, by any process."""
+    with open(os.open(folder / HOLD, os.O_RDONLY | os.O_CREAT, 0o600), "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+
+
+@contextlib.contextmanager
+def _disk() -> Iterator[None]:
+    """A disk that is full or failing raises Unavailable."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        raise Unavailable(
+            "The server cannot use its disk for files (full, read-only or failing). Nothing was changed; "
+            "free some space and try again.",
+            code=Code.STORAGE_FULL,
+        ) from error
+
+
+def _prepare(folder: Path) -> None:
+    # All folders are made at once and flushed, so that an upload has only its own folder to flush.
+    for name in ["", INCOMING, *_SHELVES]:
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+    os.close(os.open(folder / HOLD, os.O_RDONLY | os.O_CREAT, 0o600))
+    _flush_folder(folder)
+
+
+def _flush(file: int) -> None:
+    if hasattr(fcntl, "F_FULLFSYNC"):  # on macOS fsync leaves the bytes in the drive's cache
+        fcntl.fcntl(file, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(file)
+
+
+def _flush_folder(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _flush(file)
+    finally:
+        os.close(file)
+
+
+def _open(path: Path) -> int:
+    try:
+        with _disk():
+            return os.open(path, os.O_RDONLY)
+    except FileNotFoundError as error:
+        raise NotFound("The file is no longer stored.") from error
+
+
+def _read_all(path: Path, max_bytes: int) -> bytes:
+    with _disk(), open(_open(path), "rb", buffering=0) as file:
+        if os.fstat(file.fileno()).st_size > max_bytes:
+            raise TooLarge(f"The file is larger than {_readable(max_bytes)}.")
+        return file.readall()
+
+
+def _clear(folder: Path, before: float) -> int:
+    """Removes the files that nobody has written to since; how many."""
+    stale = [path for path in folder.iterdir() if _modified(path) < before]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return len(stale)
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
+def _readable(size_bytes: int) -> str:
+    return f"{size_bytes / limits.MB:.10g} MB" if size_bytes >= limits.MB else f"{size_bytes} bytes"

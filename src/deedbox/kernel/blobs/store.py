@@ -1,0 +1,94 @@
+"""Which file holds which bytes, and who needs them. Whoever changes the references of a blob locks its row first."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import NotFound, Unavailable
+
+# The update changes nothing: it locks the row, so that it cannot be deleted before the reference is there.
+_ADOPT = """
+insert into blobs (sha256, location, size_bytes, created_at)
+values (:sha256, :location, :size_bytes, :now)
+on conflict (sha256) do update set size_bytes = excluded.size_bytes
+returning location
+"""
+_LOCK = "update blobs set size_bytes = size_bytes where sha256 = :sha256 returning sha256, size_bytes, location"
+_REFER = "insert into blob_refs (sha256, owner) values (:sha256, :owner) on conflict do nothing"
+_TRASH = "insert into blob_trash (location, trashed_at) values (:location, :now) on conflict do nothing"
+_CONDEMN = """
+insert into blob_trash (location, trashed_at)
+select :location, :now where not exists (select 1 from blobs where location = :location)
+on conflict do nothing
+"""
+_TRASHED = """
+select location from blob_trash
+where not exists (select 1 from blobs where blobs.location = blob_trash.location)
+order by trashed_at, location limit :limit
+"""
+_KNOWN = """
+select location from blobs where location >= :first and location < :last
+union all select location from blob_trash where location >= :first and location < :last
+"""
+
+
+def adopt(tx: Tx, received: Received, owner: str, now: datetime) -> Blob:
+    """The blob that now holds the bytes for owner: the received file, or an older one with the same bytes."""
+    new = received.blob
+    received.offer()
+    row = tx.one(_ADOPT, sha256=new.sha256, location=new.location, size_bytes=new.size_bytes, now=instant(now))
+    assert row is not None  # noqa: S101 (an upsert returns its row)
+    if row[0] != new.location:
+        tx.run(_TRASH, location=new.location, now=instant(now))
+    elif tx.one("select 1 from blob_trash where location = :location", location=new.location):
+        raise Unavailable("The upload took too long to be saved. Send the file again.")
+    tx.run(_REFER, sha256=new.sha256, owner=owner)
+    tx.on_commit(received.settle)
+    return Blob(new.sha256, new.size_bytes, row[0])
+
+
+def refer(tx: Tx, sha256: str, owner: str) -> Blob:
+    """The stored blob, now needed by owner too."""
+    row = tx.one(_LOCK, sha256=sha256)
+    if row is None:
+        raise NotFound("The file is no longer stored.")
+    tx.run(_REFER, sha256=sha256, owner=owner)
+    return Blob(*row)
+
+
+def release(tx: Tx, sha256: str, owner: str, now: datetime) -> None:
+    """Owner needs the bytes no more; with the last reference the row goes, and its file to the trash."""
+    if tx.one(_LOCK, sha256=sha256) is None:
+        return
+    tx.run("delete from blob_refs where sha256 = :sha256 and owner = :owner", sha256=sha256, owner=owner)
+    if tx.one("select 1 from blob_refs where sha256 = :sha256 limit 1", sha256=sha256) is None:
+        row = tx.one("delete from blobs where sha256 = :sha256 returning location", sha256=sha256)
+        assert row is not None  # noqa: S101 (the row is locked)
+        tx.run(_TRASH, location=row[0], now=instant(now))
+
+
+def find(tx: Tx, sha256: str) -> Blob | None:
+    row = tx.one("select sha256, size_bytes, location from blobs where sha256 = :sha256", sha256=sha256)
+    return Blob(*row) if row else None
+
+
+def condemn(tx: Tx, locations: Collection[str], now: datetime) -> int:
+    """Sends the files that no row names to the trash, so that no late transaction can adopt them."""
+    return sum(tx.run(_CONDEMN, location=location, now=instant(now)) for location in locations)
+
+
+def trashed(tx: Tx, limit: int) -> list[str]:
+    """The locations to be removed, those longest in the trash first."""
+    return [location for (location,) in tx.all(_TRASHED, limit=limit)]
+
+
+def empty_trash(tx: Tx, locations: Collection[str]) -> None:
+    """Forgets trash whose files are gone."""
+    tx.many("delete from blob_trash where location = :location", [{"location": name} for name in locations])
+
+
+def known(tx: Tx, folder: str) -> set[str]:
+    """Every location in the folder that a row or the trash names."""
+    return {location for (location,) in tx.all(_KNOWN, first=f"{folder}/", last=f"{folder}0")}

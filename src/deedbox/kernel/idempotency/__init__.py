@@ -1,0 +1,44 @@
+"""A request sent twice with one Idempotency-Key has one effect and one answer, also across a crash."""
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Box, same
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Code, Conflict
+from deedbox.kernel.idempotency import store
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes
+    replayed: bool = False
+
+
+def fingerprint(method: str, target: str, body: bytes) -> bytes:
+    """Tells one request from another; the same bytes give the same fingerprint."""
+    return hashlib.sha256(b"\n".join((method.encode(), target.encode(), body))).digest()
+
+
+def once(
+    tx: Tx, box: Box, caller: str, key: str, request: bytes, act: Callable[[Tx], Answer], *, now: datetime
+) -> Answer:
+    """What `act` answers, kept in the transaction of its effect, or what it answered before."""
+    place = f"idempotency.response:{caller}/{key}"
+    oldest = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
+    kept = store.find(tx, caller, key)
+    if kept is not None and kept.created_at > oldest:
+        if not same(kept.request_hash, request):
+            raise Conflict(
+                "This Idempotency-Key was used before with another request. Use a new key for a new request.",
+                code=Code.IDEMPOTENCY_CONFLICT,
+            )
+        return Answer(kept.status, box.open(kept.response, place), replayed=True)
+    answer = act(tx)
+    # Encrypted, because an answer may hold a secret that is shown once.
+    store.keep(tx, store.Kept(request, answer.status, box.seal(answer.body, place), instant(now)), caller, key)
+    return answer

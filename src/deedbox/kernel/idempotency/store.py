@@ -1,0 +1,40 @@
+"""The answers kept for a day."""
+
+import msgspec
+
+from deedbox.kernel.db import Tx
+
+
+class Kept(msgspec.Struct, frozen=True):
+    request_hash: bytes
+    status: int
+    response: bytes
+    created_at: str
+
+
+def find(tx: Tx, caller: str, key: str) -> Kept | None:
+    row = tx.one(
+        "select request_hash, status, response, created_at from idempotency"
+        " where caller = :caller and idempotency_key = :key",
+        caller=caller,
+        key=key,
+    )
+    return Kept(*row) if row else None
+
+
+def keep(tx: Tx, kept: Kept, caller: str, key: str) -> None:
+    # The upsert replaces an answer that is past its day. A twin of this very moment fails one of the two
+    # transactions (PostgreSQL: serialisation failure, tried again) and then finds the other's answer.
+    tx.run(
+        "insert into idempotency (caller, idempotency_key, request_hash, status, response, created_at)"
+        " values (:caller, :key, :request_hash, :status, :response, :created_at)"
+        " on conflict (caller, idempotency_key) do update set request_hash = excluded.request_hash,"
+        " status = excluded.status, response = excluded.response, created_at = excluded.created_at",
+        caller=caller,
+        key=key,
+        **msgspec.structs.asdict(kept),
+    )
+
+
+def prune(tx: Tx, older_than: str) -> int:
+    return tx.run("delete from idempotency where created_at < :older_than", older_than=older_than)

@@ -1,0 +1,116 @@
+"""Puts every stored secret under a new master key, while the server runs."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from deedbox.kernel import crypto, limits, log
+from deedbox.kernel.db import Database
+from deedbox.kernel.errors import SetupError
+from deedbox.kernel.rotation import store
+from deedbox.kernel.rotation.store import Change, SealedColumn, SealedRow
+
+__all__ = ["Rotation", "SealedColumn", "rotate"]
+
+
+class Rotation(msgspec.Struct, frozen=True):
+    """What a rotation did."""
+
+    resumed: bool
+    resealed: int
+    unreadable: int
+    """Values that no key of the ring opens; they were left as they are."""
+    dropped: int
+    """Old keys that no value used any more, now forgotten."""
+
+
+async def rotate(
+    db: Database, ring: Path, columns: Sequence[SealedColumn], shown: Callable[[int, int], None]
+) -> Rotation:
+    """Seals every value of these columns anew under a new key; `shown` hears how many of how many are done.
+
+    One that was cut short is taken up where it stopped. `columns` must be all there are: a key that none of their
+    values uses is forgotten at the next rotation but one, and what it sealed elsewhere is lost."""
+    with _alone(ring):
+        resumed = crypto.is_rotating(ring)
+        dropped = set() if resumed else await _unused(db, ring, columns)
+        if not resumed:
+            crypto.add_key(ring, drop=dropped)
+        resealed, unreadable = await _Pass(db, crypto.Box(ring), columns, shown).until_none_is_left()
+        crypto.end_rotation(ring)
+    return Rotation(resumed, resealed, unreadable, len(dropped))
+
+
+@contextlib.contextmanager
+def _alone(ring: Path) -> Iterator[None]:
+    # Two rotations at once would each write the ring without the other's new key.
+    folder = os.open(ring.resolve().parent, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SetupError("Another rotation of the master key is running.", "Wait until it has ended.") from error
+        yield
+    finally:
+        os.close(folder)
+
+
+async def _unused(db: Database, ring: Path, columns: Sequence[SealedColumn]) -> set[bytes]:
+    """The keys to forget. Never the newest: a running server may still seal with it for a moment."""
+    used = {key for column in columns for key in await db.read(partial(store.keys_used, column=column))}
+    return set(crypto.key_ids(ring)[:-1]) - used
+
+
+class _Pass:
+    def __init__(
+        self, db: Database, box: crypto.Box, columns: Sequence[SealedColumn], shown: Callable[[int, int], None]
+    ) -> None:
+        self._db = db
+        self._box = box
+        self._columns = columns
+        self._shown = shown
+        self._resealed = 0
+        self._unreadable = 0
+
+    async def until_none_is_left(self) -> tuple[int, int]:
+        """How many values were sealed anew, and how many could not be read."""
+        for _ in range(limits.ROTATION_PASSES):
+            left = await self._left()
+            self._shown(self._resealed, self._resealed + left)
+            if left == 0:
+                break
+            self._unreadable = 0
+            total = self._resealed + left
+            for column in self._columns:
+                await self._through(column, total)
+            if self._unreadable == left:
+                break
+        return self._resealed, self._unreadable
+
+    async def _left(self) -> int:
+        counts = [await self._db.read(partial(store.keys_used, column=column)) for column in self._columns]
+        return sum(rows for count in counts for key, rows in count.items() if key != self._box.newest)
+
+    async def _through(self, column: SealedColumn, total: int) -> None:
+        outdated = partial(store.outdated, column=column, newest=self._box.newest)
+        rows = await self._db.read(partial(outdated, after=None))
+        while rows:
+            changes = [change for row in rows if (change := self._change(column, row))]
+            self._resealed += await self._db.write(partial(store.replace, column=column, changes=changes))
+            self._shown(self._resealed, max(total, self._resealed))
+            rows = await self._db.read(partial(outdated, after=rows[-1]))
+
+    def _change(self, column: SealedColumn, row: SealedRow) -> Change | None:
+        place = column.place.format(**row.keys)
+        try:
+            plain = self._box.open(row.sealed, place)
+        except ValueError as error:
+            self._unreadable += 1
+            log.error("a stored secret cannot be read and keeps its old key", reason=str(error))
+            return None
+        return Change(row, self._box.seal(plain, place))

@@ -1,0 +1,148 @@
+"""`await sandbox.call("deedbox.module:function", …)`: a few warm children, a short queue, one failure per call."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from deedbox.kernel.errors import Code, DeedboxError, Unavailable
+from deedbox.kernel.limits import SANDBOX_CALLS, SANDBOX_QUEUE
+from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind
+from deedbox.kernel.sandbox.frames import Broken, Done, Refused, Reply
+from deedbox.kernel.sandbox.process import Child, StartFailed
+
+log = logging.getLogger(__name__)
+
+
+class Sandbox:
+    """The children of one kind. A child that dies, stalls or is cancelled is replaced at the next call."""
+
+    def __init__(self, kind: SandboxKind, *, packages: tuple[str, ...] = ("deedbox.",)) -> None:
+        self.kind = kind
+        self._packages = packages
+        self._turns = asyncio.Semaphore(kind.processes)
+        self._waiting = 0
+        self._idle: list[Child] = []
+        self._busy: set[Child] = set()
+        self._burials: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def call(self, function: str, *args: Any) -> Any:
+        """What the function returns; its domain errors as they are; SandboxFailed when it broke a limit."""
+        if function.partition(":")[0] not in self.kind.preload:
+            raise ValueError(f"{function} is not in a module that the {self.kind.name} sandbox preloads")
+        async with self._turn(), self._child() as child:
+            try:
+                reply = await child.ask(Call(function, args))
+            except SandboxFailed as failed:
+                if self._closed:
+                    raise _stopping() from failed
+                log.warning("sandbox %s: %s failed: %s", self.kind.name, function, failed.reason)
+                raise
+            if isinstance(reply, Broken) and reply.reason == "memory":
+                raise SandboxFailed("memory")
+        return self._outcome(function, reply)
+
+    async def warm(self) -> None:
+        """Starts every child now, so that no call has to wait for modules to load."""
+        await asyncio.gather(*(self._warm_one() for _ in range(self.kind.processes)))
+
+    async def close(self) -> None:
+        """Kills every child; calls that are still running fail as unavailable."""
+        self._closed = True
+        for child in self._busy:
+            child.signal()
+        while self._idle:
+            self._bury(self._idle.pop())
+        await asyncio.gather(*self._burials)
+
+    async def _warm_one(self) -> None:
+        async with self._turn(), self._child():
+            return
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._turns.locked() and self._waiting >= SANDBOX_QUEUE:
+            raise Unavailable("Too many files are waiting to be processed; try again in a moment", code=Code.BUSY)
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    @asynccontextmanager
+    async def _child(self) -> AsyncIterator[Child]:
+        """An open child for one call; it is kept if the call left it sound, and killed if not."""
+        child = self._take()
+        self._busy.add(child)
+        sound = False
+        try:
+            if not child.opened:
+                await self._open(child)
+            yield child
+            sound = not self._closed and child.calls < SANDBOX_CALLS
+        finally:
+            self._busy.discard(child)
+            if sound:
+                self._idle.append(child)
+            else:
+                self._bury(child)
+
+    def _take(self) -> Child:
+        if self._closed:
+            raise _stopping()
+        while self._idle:
+            child = self._idle.pop()
+            if child.alive:
+                return child
+            self._bury(child)
+        return Child(self.kind)
+
+    async def _open(self, child: Child) -> None:
+        try:
+            await child.open(self._packages)
+        except StartFailed as failed:
+            if self._closed:
+                raise _stopping() from failed
+            log.error("sandbox %s could not start: %s", self.kind.name, failed)
+            raise Unavailable("The server cannot process files at this moment; its log says why") from failed
+
+    def _bury(self, child: Child) -> None:
+        """Kills the child now; waiting for its end is no part of the call."""
+        child.signal()
+        burial = asyncio.create_task(child.kill())
+        self._burials.add(burial)
+        burial.add_done_callback(self._burials.discard)
+
+    def _outcome(self, function: str, reply: Reply) -> Any:
+        if isinstance(reply, Done):
+            return reply.value
+        if isinstance(reply, Refused):
+            raise _domain_error(reply)
+        log.warning("sandbox %s: %s failed: %s", self.kind.name, function, reply.text)
+        raise SandboxFailed(reply.reason)
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("The server is stopping", code=Code.DRAINING)
+
+
+def _domain_error(refused: Refused) -> DeedboxError:
+    """The error as it was raised in the child; the nearest class above it if its own is not loaded here."""
+    known = {f"{one.__module__}:{one.__qualname__}": one for one in _family(DeedboxError)}
+    kind = next((known[name] for name in refused.classes if name in known), DeedboxError)
+    error = kind.__new__(kind)
+    code = next((one for one in Code if one == refused.code), None)
+    DeedboxError.__init__(error, refused.message, code=code)
+    return error
+
+
+def _family(root: type[DeedboxError]) -> Iterator[type[DeedboxError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from _family(child)

@@ -1,0 +1,187 @@
+"""One child process, as the server holds it: a call goes in, a reply or a named failure comes out."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+
+from msgspec import Struct
+
+from deedbox.kernel.limits import (
+    SANDBOX_EXIT_POLL_SECONDS,
+    SANDBOX_EXIT_SECONDS,
+    SANDBOX_MESSAGE_BYTES,
+    SANDBOX_PIPE_BYTES,
+    SANDBOX_START_SECONDS,
+)
+from deedbox.kernel.sandbox import Reason, SandboxFailed, SandboxKind
+from deedbox.kernel.sandbox.frames import HEAD_BYTES, Broken, Opening, Reply, body_bytes, frame, read_reply
+
+
+class StartFailed(Exception):
+    """The child could not load its modules: the installation is broken, not a file."""
+
+
+class _Replies(asyncio.Protocol):
+    """Collects the one frame that a call waits for; a child that writes without being asked is cut off."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._waiter: asyncio.Future[bytearray] | None = None
+        self._lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiter is None or self._waiter.done():
+            self._transport.close()
+            return
+        self._buffer += data
+        size = body_bytes(self._buffer)
+        if len(self._buffer) < HEAD_BYTES:
+            return
+        if size > SANDBOX_MESSAGE_BYTES:
+            self._waiter.set_exception(SandboxFailed("too large"))
+        elif len(self._buffer) >= HEAD_BYTES + size:
+            del self._buffer[:HEAD_BYTES]
+            self._waiter.set_result(self._buffer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(exc or EOFError("The child is gone"))
+
+    async def take(self) -> bytearray:
+        """The body of the next frame; EOFError if the child is gone."""
+        if self._lost:
+            raise EOFError("The child is gone")
+        self._buffer = bytearray()
+        self._waiter = asyncio.get_running_loop().create_future()
+        return await self._waiter
+
+
+class Child:
+    """A child process. It is opened once; after any exception from `open` or `ask` it must be killed."""
+
+    def __init__(self, kind: SandboxKind) -> None:
+        self.calls = 0
+        self.opened = False
+        self._kind = kind
+        self._process = _spawn()
+        self._replies: _Replies
+        self._input: asyncio.WriteTransport | None = None
+        self._output: asyncio.ReadTransport | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    async def open(self, packages: tuple[str, ...]) -> None:
+        """Returns when the child has loaded its modules and closed its limits, or raises StartFailed."""
+        try:
+            async with asyncio.timeout(SANDBOX_START_SECONDS):
+                await self._connect()
+                reply = await self._exchange(_opening(self._kind, packages))
+        except (TimeoutError, EOFError, OSError, ValueError) as error:
+            raise StartFailed(f"{type(error).__name__} {error}".strip()) from error
+        if isinstance(reply, Broken):
+            raise StartFailed(reply.text)
+        self.opened = True
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(OSError):  # larger pipes are only faster, and the system may ration them
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe and hasattr(fcntl, "F_SETPIPE_SZ"):
+                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, SANDBOX_PIPE_BYTES)
+        self._output, self._replies = await loop.connect_read_pipe(_Replies, self._process.stdout)
+        self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._process.stdin)
+
+    async def ask(self, message: Struct) -> Reply:
+        """The child's reply within the kind's deadline, or SandboxFailed with the limit that ended it."""
+        self.calls += 1
+        try:
+            async with asyncio.timeout(self._kind.seconds):
+                return await self._exchange(message)
+        except TimeoutError as error:
+            raise SandboxFailed("deadline") from error
+        except (EOFError, OSError) as error:
+            raise SandboxFailed(await self._cause_of_death()) from error
+        except (ValueError, RecursionError) as error:  # bytes that are no reply
+            raise SandboxFailed("crashed") from error
+
+    async def _exchange(self, message: Struct) -> Reply:
+        if self._input is None:
+            raise EOFError("The child was never connected")
+        self._input.write(frame(message))
+        return read_reply(await self._replies.take())
+
+    async def _cause_of_death(self) -> Reason:
+        await self._gone()
+        if self._process.poll() == -signal.SIGXCPU:
+            return "cpu"
+        # Only the kernel kills a child that was not given up here: when the machine's memory runs out.
+        return "memory" if self._process.poll() == -signal.SIGKILL else "crashed"
+
+    def signal(self) -> None:
+        """Kills the child and everything it started, without waiting for it."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def kill(self) -> None:
+        """Kills the child and waits until it is gone; its pipes are closed."""
+        self.signal()
+        for pipe in (self._process.stdin, self._process.stdout) if self._input is None else ():
+            if pipe:
+                pipe.close()
+        if self._output:
+            self._output.close()
+        if self._input and not self._input.is_closing():
+            self._input.abort()
+        await self._gone()
+
+    async def _gone(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SANDBOX_EXIT_SECONDS):
+                while self.alive:
+                    await asyncio.sleep(SANDBOX_EXIT_POLL_SECONDS)
+
+
+def _opening(kind: SandboxKind, packages: tuple[str, ...]) -> Opening:
+    return Opening(
+        packages=packages,
+        preload=kind.preload,
+        setup=kind.setup,
+        memory_bytes=kind.memory_bytes,
+        cpu_seconds=kind.cpu_seconds,
+        open_files=kind.open_files,
+    )
+
+
+def _spawn() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "deedbox.kernel.sandbox.child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        cwd="/",
+        env=_environment(),
+        start_new_session=True,
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Only what Python needs to find the same modules: the server's environment may hold secrets."""
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") if name in os.environ}
+    path = os.pathsep.join(entry for entry in sys.path if os.path.isabs(entry))
+    # One thread each: the cores are shared out by the number of processes.
+    return {**kept, "PYTHONPATH": path, "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

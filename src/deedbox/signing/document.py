@@ -1,0 +1,138 @@
+"""What a document is."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Status: TypeAlias = Literal[
+    "processing", "draft", "sent", "finalizing", "completed", "declined", "voided", "expired", "failed"
+]
+Source: TypeAlias = Literal["api", "dashboard", "template", "packet", "bulk"]
+
+
+class Message(msgspec.Struct, frozen=True):
+    subject: str
+    body: str
+
+
+class File(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    sha256: str
+    size_bytes: int
+    pages: int
+    position: int
+
+
+class Signer(msgspec.Struct, frozen=True):
+    id: str
+    party_id: str
+    name: str
+    email: str
+    language: str
+    auth: Literal["none", "email_code", "access_code"]
+    status: Literal["waiting", "notified", "viewed", "signed", "declined", "canceled"]
+    notified_at: str | None
+    viewed_at: str | None
+    signed_at: str | None
+    declined_at: str | None
+    decline_reason: str | None
+
+
+class Party(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    order: int
+    rule: Literal["all", "any", "quorum"]
+    quorum: int | None
+    on_decline: Literal["decline_document", "continue_while_possible"]
+    status: Literal["waiting", "active", "completed", "declined", "canceled"]
+    signers: list[Signer]
+    completed_at: str | None
+
+
+class Field(msgspec.Struct, frozen=True):
+    id: str
+    file_id: str
+    signer_id: str | None
+    party_id: str | None
+    type: Literal["signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"]
+    page: int
+    x: float
+    y: float
+    w: float
+    h: float
+    required: bool
+    label: str | None
+    default: str | None
+    options: list[str]
+    value: str | None
+
+
+class Progress(msgspec.Struct, frozen=True):
+    signers_total: int
+    signers_signed: int
+    parties_total: int
+    parties_completed: int
+
+
+class Seal(msgspec.Struct, frozen=True):
+    level: str
+    timestamped: bool
+    degraded: bool
+    certificate_fingerprint: str
+
+
+class Reminders(msgspec.Struct, frozen=True):
+    first_after_hours: int
+    every_hours: int
+    max: int
+
+
+class Decline(msgspec.Struct, frozen=True):
+    signer_id: str
+    reason: str | None
+
+
+class Void(msgspec.Struct, frozen=True):
+    reason: str | None
+
+
+class Archive(msgspec.Struct, frozen=True):
+    status: Literal["disabled", "pending", "archived", "failed"]
+    attempts: int
+    archived_at: str | None
+    receipt: str | None
+
+
+class Document(msgspec.Struct, frozen=True):
+    id: str
+    object: Literal["document"]
+    title: str
+    status: Status
+    source: Source
+    external_id: str | None
+    metadata: dict[str, str]
+    template_id: str | None
+    packet_id: str | None
+    bulk_send_id: str | None
+    message: Message | None
+    language: str
+    files: list[File]
+    parties: list[Party]
+    fields: list[Field]
+    progress: Progress
+    seal: Seal | None
+    reminders: Reminders | None
+    expires_at: str | None
+    created_at: str
+    updated_at: str
+    sent_at: str | None
+    completed_at: str | None
+    declined_at: str | None
+    voided_at: str | None
+    expired_at: str | None
+    decline: Decline | None
+    void: Void | None
+    archive: Archive
+    verification_code: str | None

@@ -1,0 +1,79 @@
+"""The documents table."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from deedbox.kernel.db import Row, Tx, Value
+from deedbox.signing.document import Document, Progress
+
+if TYPE_CHECKING:
+    from deedbox.signing.documents import Filter
+
+_COLUMNS = (
+    "id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,"
+    " signers_total, signers_signed, parties_total, parties_completed, seal, reminders, expires_at, created_at,"
+    " updated_at, sent_at, completed_at, declined_at, voided_at, expired_at, decline, void, archive, verification_code"
+)
+_EQUAL = ("status", "packet_id", "bulk_send_id", "template_id", "external_id")
+
+
+def documents(
+    tx: Tx, workspace_id: str, wanted: "Filter", limit: int, cursor: str | None, newest_first: bool
+) -> list[Document]:
+    conditions = ["workspace_id = :workspace_id"]
+    values: dict[str, Value] = {"workspace_id": workspace_id, "limit": limit}
+    for name in _EQUAL:
+        if (value := getattr(wanted, name)) is not None:
+            conditions.append(f"{name} = :{name}")
+            values[name] = value
+    if wanted.q is not None:
+        conditions.append("lower(title) like :q escape '\\'")
+        values["q"] = f"%{_literal(wanted.q.lower())}%"
+    if wanted.created_after is not None:
+        conditions.append("created_at > :created_after")
+        values["created_after"] = wanted.created_after
+    if wanted.created_before is not None:
+        conditions.append("created_at < :created_before")
+        values["created_before"] = wanted.created_before
+    if cursor is not None:
+        conditions.append(f"id {'<' if newest_first else '>'} :cursor")
+        values["cursor"] = cursor
+    order = "desc" if newest_first else "asc"
+    rows = tx.all(
+        f"select {_COLUMNS} from documents where {' and '.join(conditions)} order by id {order} limit :limit", **values
+    )
+    return [_document(row) for row in rows]
+
+
+def _literal(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _document(row: Row) -> Document:
+    # Value objects are stored as the JSON that the API shows: passed on as they are, never decoded to be encoded again.
+    values: tuple[Any, ...] = (
+        row[0],
+        "document",
+        *row[1:5],
+        _raw(row[5]),
+        *row[6:9],
+        _raw(row[9]),
+        row[10],
+        [],
+        [],
+        [],
+        Progress(*row[11:15]),
+        _raw(row[15]),
+        _raw(row[16]),
+        *row[17:25],
+        _raw(row[25]),
+        _raw(row[26]),
+        _raw(row[27]),
+        row[28],
+    )
+    return Document(*values)
+
+
+def _raw(text: str | None) -> msgspec.Raw | None:
+    return None if text is None else msgspec.Raw(text.encode())

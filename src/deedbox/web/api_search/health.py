@@ -1,0 +1,29 @@
+"""Whether the search API works."""
+
+from typing import Literal
+
+import msgspec
+from litestar import get
+
+from deedbox.accounts import workspaces
+from deedbox.kernel.clock import instant
+from deedbox.web import context
+from deedbox.web.context import AnyRequest
+from deedbox.web.permission import scope
+
+
+class Health(msgspec.Struct, frozen=True):
+    status: Literal["healthy"]
+    timestamp: str
+
+
+@get("/health", opt=scope("search:read"), summary="Whether the service is operational", tags=["search"])
+async def health(request: AnyRequest) -> Health:
+    """Asks the database, so that `healthy` means that requests can be answered."""
+    here = context.of(request)
+    deedbox = here.deedbox
+    await deedbox.db.read(lambda tx: workspaces.find(tx, here.caller.workspace_id))
+    return Health("healthy", instant(deedbox.clock.now()))
+
+
+ROUTES = [health]

@@ -1,0 +1,121 @@
+"""API keys, and who the caller is."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, delete, get, post
+from litestar.params import Parameter
+from msgspec import Meta
+
+from deedbox.accounts import keys, workspaces
+from deedbox.accounts.keys import KeyRecord
+from deedbox.accounts.scopes import SCOPES, SHORTHANDS
+from deedbox.accounts.tiers import DEFAULT_TIER, Tier
+from deedbox.accounts.workspaces import Workspace
+from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.ids import is_id
+from deedbox.web import context
+from deedbox.web.context import AnyRequest
+from deedbox.web.once import once
+from deedbox.web.permission import scope
+
+
+class NewRateLimit(msgspec.Struct, forbid_unknown_fields=True):
+    per_minute: Annotated[int, Meta(ge=1, le=limits.RATE_PER_MINUTE_MAX, description="Requests in any 60 seconds.")]
+    per_day: Annotated[int, Meta(ge=1, le=limits.RATE_PER_DAY_MAX, description="Requests in any 24 hours.")]
+
+
+ScopeName = Annotated[
+    str, Meta(max_length=40, extra_json_schema={"enum": [*SCOPES, *SHORTHANDS]}, description="A scope or shorthand.")
+]
+
+
+class NewKey(msgspec.Struct, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(min_length=1, max_length=limits.KEY_NAME_CHARS, description="What the key is for.")]
+    scopes: Annotated[
+        Annotated[list[ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)] | None,
+        Meta(description="What the key opens; by default every search scope."),
+    ] = None
+    tier: Annotated[Tier, Meta(description="Sets the rate limits.")] = DEFAULT_TIER
+    expires_at: Annotated[
+        Annotated[datetime, Meta(tz=True)] | None, Meta(description="When the key stops working; must lie ahead.")
+    ] = None
+    rate_limit: Annotated[NewRateLimit | None, Meta(description="Limits of this key's own.")] = None
+
+
+class MadeKey(KeyRecord, frozen=True, kw_only=True):
+    key: Annotated[str, Meta(description="The key itself. It is shown only here and cannot be read again.")]
+
+
+class KeyPage(msgspec.Struct, frozen=True):
+    keys: list[KeyRecord]
+    count: int
+    has_more: bool
+    next_cursor: str | None
+
+
+class Me(msgspec.Struct, frozen=True):
+    key: KeyRecord
+    workspace: Workspace
+
+
+@get("/api/v1/me", opt=scope("keys:read"), summary="The key in use and its workspace", tags=["keys"])
+async def me(request: AnyRequest) -> Me:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+
+    def look(tx: Tx) -> Me:
+        return Me(keys.mine(tx, here.caller, now=now), workspaces.find(tx, here.caller.workspace_id))
+
+    return await here.deedbox.db.read(look)
+
+
+@get("/api/v1/keys", opt=scope("keys:read"), summary="List API keys, newest first", tags=["keys"])
+async def list_keys(
+    request: AnyRequest,
+    limit: Annotated[int, Parameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    cursor: Annotated[str | None, Parameter(max_length=limits.CURSOR_CHARS)] = None,
+) -> KeyPage:
+    here = context.of(request)
+    if cursor is not None and not is_id(cursor, "key"):
+        raise BadRequest("cursor is not one that this list has given")
+    now = here.deedbox.clock.now()
+    found = await here.deedbox.db.read(lambda tx: keys.page(tx, here.caller, limit=limit + 1, after=cursor, now=now))
+    shown = found[:limit]
+    more = len(found) > limit
+    return KeyPage(shown, len(shown), more, shown[-1].id if more else None)
+
+
+@post("/api/v1/keys", opt=scope("keys:write"), summary="Create an API key", tags=["keys"], status_code=201)
+async def create_key(request: AnyRequest, data: NewKey) -> Response[MadeKey]:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    limit = data.rate_limit
+    wish = keys.Wish(
+        name=data.name,
+        scopes=data.scopes,
+        tier=data.tier,
+        expires_at=data.expires_at,
+        per_minute=limit.per_minute if limit else None,
+        per_day=limit.per_day if limit else None,
+    )
+
+    def make(tx: Tx) -> MadeKey:
+        record, plain = keys.create(tx, here.caller, wish, now=now)
+        return MadeKey(**msgspec.structs.asdict(record), key=plain.reveal())
+
+    answer: Response[Any] = await once(request, make, status=201)
+    return answer
+
+
+@delete("/api/v1/keys/{key_id:str}", opt=scope("keys:write"), summary="Revoke an API key", tags=["keys"])
+async def revoke_key(request: AnyRequest, key_id: str) -> None:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    await here.deedbox.db.write(lambda tx: keys.revoke(tx, here.caller, key_id, now=now))
+
+
+ROUTES = [me, list_keys, create_key, revoke_key]

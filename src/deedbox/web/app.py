@@ -1,0 +1,47 @@
+"""The ASGI application: routes behind the guard."""
+
+import functools
+from typing import Any, cast
+
+from litestar import Litestar, Response
+from litestar.datastructures import State
+
+from deedbox.kernel import limits, log
+from deedbox.web import openapi, operations, permission
+from deedbox.web.api_search import health
+from deedbox.web.api_v1 import documents, keys
+from deedbox.web.context import AnyRequest
+from deedbox.web.dashboard import account
+from deedbox.web.envelope import envelope, translated
+from deedbox.web.guard import App, Guard
+from deedbox.web.metrics import Metrics
+from deedbox.wiring import Deedbox
+
+ROUTES = [*operations.ROUTES, *documents.ROUTES, *keys.ROUTES, *health.ROUTES, *account.ROUTES]
+
+
+def build(deedbox: Deedbox) -> Guard:
+    """The application to serve."""
+    metrics = Metrics()
+    app = Litestar(
+        route_handlers=ROUTES,
+        guards=[permission.check],
+        exception_handlers={Exception: _error_response},
+        openapi_config=None,
+        request_max_body_size=limits.JSON_BODY_BYTES,
+        # The description is made when first asked for: it costs more than everything else here.
+        state=State({"metrics": metrics, "description": functools.cache(lambda: openapi.encoded(ROUTES))}),
+        logging_config=None,
+    )
+    guard = Guard(cast(App, app), deedbox, permission.doors(app), metrics)
+    app.state.guard = guard
+    return guard
+
+
+def _error_response(request: AnyRequest, error: Exception) -> Response[Any]:
+    ours = translated(error)
+    if ours.status == 500:
+        log.error("a request failed", exception=error, path=request.url.path)
+    answer = envelope(request.url.path, ours)
+    headers = {name.decode(): value.decode() for name, value in answer.headers if name != b"content-length"}
+    return Response(answer.body, status_code=answer.status, headers=headers, media_type="application/json")

@@ -1,0 +1,42 @@
+"""What a request carries from the guard to its route."""
+
+import asyncio
+from typing import Any
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+
+from deedbox.accounts.caller import Caller
+from deedbox.kernel.errors import Unauthorized
+from deedbox.wiring import Deedbox
+
+KEY = "deedbox"
+
+AnyRequest = Request[Any, Any, Any]
+
+
+class Context:
+    __slots__ = ("_caller", "deadline", "deedbox", "request_id", "subject")
+
+    def __init__(self, deedbox: Deedbox, request_id: str) -> None:
+        self.deedbox = deedbox
+        self.request_id = request_id
+        self.deadline: asyncio.Timeout | None = None
+        self.subject = ""
+        self._caller: Caller | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks. Routes without a key have none, and must not ask."""
+        if self._caller is None:
+            raise Unauthorized("Missing API key")
+        return self._caller
+
+    @caller.setter
+    def caller(self, caller: Caller) -> None:
+        self._caller = caller
+
+
+def of(connection: ASGIConnection[Any, Any, Any, Any]) -> Context:
+    context: Context = connection.scope[KEY]  # type: ignore[literal-required]
+    return context

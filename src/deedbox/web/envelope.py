@@ -1,0 +1,81 @@
+"""The one function that makes the body of an error, in the shape of the API that was asked."""
+
+from typing import NamedTuple
+
+import msgspec
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    MethodNotAllowedException,
+    NotFoundException,
+    ValidationException,
+)
+
+from deedbox.kernel.errors import (
+    BadRequest,
+    DeedboxError,
+    MethodNotAllowed,
+    NotFound,
+    TooLarge,
+    UnsupportedMediaType,
+)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Envelope(NamedTuple):
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+def is_signing(path: str) -> bool:
+    """Whether a path belongs to the signing API, whose errors carry their status in the body."""
+    return path == "/api/v1" or path.startswith("/api/v1/")
+
+
+def envelope(path: str, error: DeedboxError) -> Envelope:
+    signing = is_signing(path)
+    status = error.status
+    if not signing and isinstance(error, (TooLarge, UnsupportedMediaType)):
+        status = 400  # the search API has no 413 and 415: a wrong body is an invalid parameter
+    body = _encode({"error": error.message, "status": status} if signing else {"error": error.message})
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"x-service-error-code", error.code.encode()),
+    ]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if error.retry_after is not None:
+        headers.append((b"retry-after", b"%d" % error.retry_after))
+    headers += [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
+    return Envelope(status, headers, body)
+
+
+def translated(error: Exception) -> DeedboxError:
+    """The framework's exceptions, and any other, as one of ours."""
+    if isinstance(error, DeedboxError):
+        return error
+    if isinstance(error, NotFoundException):
+        return NotFound("No such route. The API is described at /openapi.json")
+    if isinstance(error, MethodNotAllowedException):
+        allowed = (error.headers or {}).get("Allow", "")
+        return MethodNotAllowed(f"This path does not take that method. Allowed: {allowed}", headers={"Allow": allowed})
+    if isinstance(error, ValidationException):
+        return BadRequest(_what_is_invalid(error))
+    if isinstance(error, ClientException) and error.status_code == 413:
+        return TooLarge("The request body is too large")
+    if isinstance(error, HTTPException) and error.status_code < 500:
+        return BadRequest(error.detail or "The request cannot be understood")
+    return DeedboxError("Internal server error")
+
+
+def _what_is_invalid(error: ValidationException) -> str:
+    """One sentence that names each invalid parameter."""
+    parts = []
+    for detail in error.extra or []:
+        if isinstance(detail, dict) and "message" in detail:
+            key = detail.get("key")
+            parts.append(f"{key}: {detail['message']}" if key else str(detail["message"]))
+    return "Invalid request. " + ("; ".join(parts) if parts else error.detail)

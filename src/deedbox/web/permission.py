@@ -1,0 +1,76 @@
+"""What each route demands of its caller. A route that declares nothing cannot be built into the app."""
+
+from typing import Any
+
+from litestar import Litestar
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.routes import HTTPRoute
+
+from deedbox.accounts.scopes import SCOPES
+from deedbox.kernel.errors import BadRequest, UnsupportedMediaType
+from deedbox.web import context
+from deedbox.web.guard import Doors
+
+PUBLIC = "public"
+"""Opens without a key; callers are counted by address."""
+PROBE = "probe"
+"""Opens without a key and is never counted: health and metrics."""
+
+
+def scope(name: str) -> dict[str, Any]:
+    """The `opt` of a route that needs this scope, or is PUBLIC or a PROBE."""
+    if name not in SCOPES and name not in (PUBLIC, PROBE):
+        raise ValueError(f"unknown scope {name}")
+    return {"scope": name}
+
+
+async def check(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Runs before a route reads its parameters: scope first, then what no route accepts."""
+    needed = handler.opt.get("scope")
+    if needed is not None and needed not in (PUBLIC, PROBE):
+        context.of(connection).caller.need(needed)
+    if b"%00" in connection.scope["query_string"] or "\0" in connection.scope["path"]:
+        raise BadRequest("The address contains a NUL character")
+    if isinstance(handler, HTTPRouteHandler) and "data" in handler.parsed_fn_signature.parameters:
+        await _check_json(connection)
+
+
+async def _check_json(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+    kind = connection.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != "application/json":
+        raise UnsupportedMediaType("Send the body as JSON with Content-Type: application/json")
+    body = await connection.body()  # type: ignore[attr-defined]
+    if not body:
+        raise BadRequest("The body is missing: a JSON object is expected")
+    if b"\\u0000" in body:
+        raise BadRequest("The body contains a NUL character")
+
+
+def doors(app: Litestar) -> Doors:
+    """The paths that open without a key, from the routes' own declarations."""
+    paths, prefixes, probes = set(), set(), set()
+    for path, handler in declared(app):
+        need = handler.opt["scope"]
+        if need == PROBE:
+            probes.add(path)
+        elif need == PUBLIC and "{" in path:
+            prefixes.add(path.split("{")[0])
+        elif need == PUBLIC:
+            paths.add(path)
+    return Doors(frozenset(paths), tuple(sorted(prefixes)), frozenset(probes))
+
+
+def declared(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
+    """Every path with its handlers; raises for one without a declared scope."""
+    found = []
+    for route in app.routes:
+        if not isinstance(route, HTTPRoute):
+            raise TypeError(f"{route.path} is not an HTTP route")
+        for handler in route.route_handlers:
+            if handler.http_methods == {"OPTIONS"}:
+                continue
+            if "scope" not in handler.opt:
+                raise TypeError(f"{handler.http_methods} {route.path} declares no scope")
+            found.append((route.path_format, handler))
+    return found

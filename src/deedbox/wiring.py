@@ -1,0 +1,176 @@
+"""The one place where settings choose implementations. Server, worker and commands all start here."""
+
+import asyncio
+import fcntl
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import IO
+
+from deedbox.accounts import store as accounts_store
+from deedbox.kernel import idempotency, jobs, limits, log
+from deedbox.kernel.blobs.local import LocalBlobs
+from deedbox.kernel.clock import Clock, SystemClock, instant
+from deedbox.kernel.crypto import Box, make_ring
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db.migrate import migrate_postgres, migrate_sqlite
+from deedbox.kernel.db.sqlite import SqliteDatabase
+from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.jobs import Work
+from deedbox.kernel.jobs import store as jobs_store
+from deedbox.kernel.ratelimit import RateLimiter
+from deedbox.kernel.ratelimit.memory import MemoryLimiter
+from deedbox.kernel.rotation import SealedColumn
+from deedbox.kernel.settings import Settings
+
+HOUSEKEEPING = "housekeeping"
+SEALED = [
+    SealedColumn(
+        table="idempotency",
+        key_columns=("caller", "idempotency_key"),
+        column="response",
+        place="idempotency.response:{caller}/{idempotency_key}",
+    )
+]
+"""Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
+
+
+class Deedbox:
+    """An open installation: what its parts need, made from its settings."""
+
+    def __init__(self, settings: Settings, clock: Clock, db: Database) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.db = db
+        self.box = Box(settings.ring)
+        self.blobs = LocalBlobs(settings.data_dir / "blobs")
+        self.limiter = _limiter(db, clock)
+        self.jobs = jobs.Runner(
+            db,
+            clock,
+            {HOUSEKEEPING: self._keep_house},
+            concurrency=settings.job_concurrency,
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+        )
+        self.running_keys: set[tuple[str, str]] = set()
+        """Callers' idempotency keys whose requests are under way in this process."""
+        self.used_keys: dict[str, str] = {}
+        """When each API key was last used, until it is written down."""
+
+    async def start(self) -> None:
+        """Begins the background work of a server."""
+        await self.limiter.start()
+        await self.db.write(lambda tx: self._schedule_housekeeping(tx, soon=True))
+        await self.jobs.start(alone=self.db.dialect == "sqlite")
+        self._noting = asyncio.create_task(self._note_used_keys_forever())
+
+    async def stop(self) -> None:
+        self._noting.cancel()
+        await asyncio.gather(self._noting, return_exceptions=True)
+        await self.jobs.stop()
+        await self._note_used_keys()
+        await self.limiter.close()
+
+    async def _note_used_keys_forever(self) -> None:
+        while True:
+            await asyncio.sleep(limits.KEY_USE_SECONDS)
+            try:
+                await self._note_used_keys()
+            except DeedboxError as error:
+                log.warning("key use cannot be noted", reason=error.message)
+
+    async def _note_used_keys(self) -> None:
+        used, self.used_keys = self.used_keys, {}
+        if used:
+            await self.db.write(lambda tx: accounts_store.keys_used(tx, used))
+
+    async def _keep_house(self, work: Work) -> None:
+        """Forgets what is past its time, then plans the next round."""
+        now = self.clock.now()
+
+        def prune(tx: Tx) -> None:
+            idempotency.store.prune(tx, instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS)))
+            accounts_store.prune(tx, instant(now))
+            jobs_store.prune(tx, now)
+            self._schedule_housekeeping(tx, soon=False)
+
+        await self.blobs.sweep(self.db, now)
+        await work.finish(prune)
+
+    def _schedule_housekeeping(self, tx: Tx, *, soon: bool) -> None:
+        now = self.clock.now()
+        wait = timedelta(seconds=0 if soon else limits.HOUSEKEEPING_SECONDS)
+        jobs.enqueue(tx, HOUSEKEEPING, {}, now=now, run_at=now + wait, priority=jobs.BULK, unique_key=HOUSEKEEPING)
+
+
+def _limiter(db: Database, clock: Clock) -> RateLimiter:
+    if db.dialect == "sqlite":
+        return MemoryLimiter(db, clock)
+    from deedbox.kernel.ratelimit.postgres import PostgresLimiter
+
+    return PostgresLimiter(db, clock)
+
+
+@asynccontextmanager
+async def opened(settings: Settings, clock: Clock | None = None) -> AsyncIterator[Deedbox]:
+    """An installation that is ready to use: data folder, master key and newest schema are there."""
+    clock = clock or SystemClock()
+    _make_folder(settings)
+    make_ring(settings.ring)
+    db = _database(settings, clock)
+    try:
+        yield Deedbox(settings, clock, db)
+    finally:
+        await db.close()
+
+
+def _database(settings: Settings, clock: Clock) -> Database:
+    if settings.database_url is None:
+        migrate_sqlite(settings.sqlite_path, clock.now())
+        return SqliteDatabase(settings.sqlite_path)
+    from deedbox.kernel.db.postgres import PostgresDatabase
+
+    migrate_postgres(settings.database_url.reveal())
+    return PostgresDatabase(settings.database_url.reveal())
+
+
+def _make_folder(settings: Settings) -> None:
+    folder = settings.data_dir
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise SetupError(
+            f"The data folder {folder} cannot be written: {error.strerror}.",
+            "Give another with --data DIR, or change its owner or mode.",
+        ) from error
+
+
+@asynccontextmanager
+async def sole_user(settings: Settings) -> AsyncIterator[None]:
+    """Keeps a second server off a data folder with SQLite; on PostgreSQL several are welcome."""
+    if settings.database_url is not None:
+        yield
+        return
+    _make_folder(settings)
+    with open(settings.data_dir / "deedbox.lock", "a+", encoding="ascii") as file:
+        _lock(file, settings)
+        yield
+
+
+def _lock(file: IO[str], settings: Settings) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.seek(0)
+        raise SetupError(
+            f"Another server (process {file.read().strip() or 'unknown'}) uses the data folder {settings.data_dir}.",
+            "Stop it first, or give this one another folder with --data DIR.",
+        ) from error
+    file.truncate(0)
+    file.write(str(os.getpid()))
+    file.flush()

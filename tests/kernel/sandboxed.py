@@ -1,0 +1,196 @@
+"""What the tests run inside a sandbox: well-behaved functions and every kind of bad one."""
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from deedbox.kernel.errors import BadRequest, Code, Conflict, DeedboxError
+
+_loaded: list[str] = []
+
+
+class Encrypted(BadRequest):
+    """A domain error that is defined beside the function that raises it."""
+
+
+def set_up(word: str) -> None:
+    _loaded.append(word)
+
+
+def loaded() -> list[str]:
+    return _loaded
+
+
+def echo(*values: Any) -> list[Any]:
+    return list(values)
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+def session() -> list[int]:
+    return [os.getpid(), os.getpgid(0), os.getsid(0)]
+
+
+def surroundings() -> dict[str, Any]:
+    return {"environment": dict(os.environ), "folder": os.getcwd(), "arguments": sys.argv[1:]}
+
+
+def nap(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def spin_for(cpu_seconds: float) -> int:
+    start = time.process_time()
+    while time.process_time() - start < cpu_seconds:
+        pass
+    return os.getpid()
+
+
+def eat_memory() -> int:
+    eaten = []
+    while True:
+        eaten.append(bytearray(16 * 1024 * 1024))
+
+
+def leave() -> None:
+    os._exit(3)
+
+
+def abort() -> None:
+    os.abort()
+
+
+def segfault() -> None:
+    ctypes.string_at(8)
+
+
+def exit_politely() -> None:
+    sys.exit(0)
+
+
+def fall_silent() -> None:
+    """Ignores every signal that can be ignored, then sleeps."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    time.sleep(60)
+
+
+def stop_itself() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def leave_a_child_behind() -> int:
+    """Starts a process that outlives the function."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    return child
+
+
+def read_file() -> str:
+    with open("/etc/passwd") as file:
+        return file.read()
+
+
+def open_socket() -> None:
+    socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+
+
+def write_file(path: str) -> int:
+    with open(path, "wb", buffering=0) as file:
+        return file.write(b"x" * 10)
+
+
+def raise_limits() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+
+def run_a_program() -> int:
+    return subprocess.run(["/bin/true"], check=False).returncode
+
+
+def much(size: int) -> bytes:
+    return bytes(size)
+
+
+def deep() -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    return nested
+
+
+def unspeakable() -> object:
+    return threading.Lock()
+
+
+def chatter() -> str:
+    """Writes to every standard stream, from Python and beneath it."""
+    print("garbage", flush=True)
+    print("garbage", file=sys.stderr, flush=True)
+    os.write(1, b"\x00\x00\x00\x04junk" * 1000)
+    os.write(2, b"junk")
+    assert sys.stdin.read() == ""
+    return "clean"
+
+
+def forge_a_reply(body: bytes) -> None:
+    """Writes a frame of its own to every pipe it can find, as code that took over the child would."""
+    for descriptor in range(3, 10):
+        try:
+            os.write(descriptor, len(body).to_bytes(4, "big") + body)
+        except OSError:
+            continue
+    time.sleep(60)
+
+
+def chatter_after_the_answer() -> str:
+    """Leaves a thread that writes to the pipes when nobody has asked."""
+
+    def write() -> None:
+        time.sleep(0.05)
+        for descriptor in range(3, 10):
+            try:
+                os.write(descriptor, b"\x00\x00\x00\x01\xc0" * 100)
+            except OSError:
+                continue
+
+    threading.Thread(target=write, daemon=True).start()
+    return "answered"
+
+
+def refuse(message: str) -> None:
+    raise BadRequest(message)
+
+
+def refuse_with_code() -> None:
+    raise Conflict("The document is sealed", code=Code.IDEMPOTENCY_CONFLICT)
+
+
+def refuse_as_encrypted() -> None:
+    raise Encrypted("This PDF is encrypted")
+
+
+def refuse_strangely() -> None:
+    stranger = type("Stranger", (DeedboxError,), {"status": 418})
+    raise stranger("Strange")
+
+
+def fail(text: str) -> None:
+    raise ZeroDivisionError(text)

@@ -96,6 +96,7 @@ class Deedbox:
             jobs_store.prune(tx, now)
             self._schedule_housekeeping(tx, soon=False)
 
+        await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)
         await work.finish(prune)
 

@@ -510,6 +510,17 @@ async def test_a_truncated_archive_is_refused(source: Installation, place: Place
     assert place.nothing_there()
 
 
+async def test_an_archive_with_something_after_its_end_is_refused(
+    source: Installation, place: Place, target: Path
+) -> None:
+    source.backup(target)
+    for more in (b"more", bytes(50_000)):
+        target.write_bytes(gzip.compress(gzip.decompress(target.read_bytes()) + more))
+        with pytest.raises(SetupError, match="something follows its end"):
+            restore(target, place.data_dir, place.url)
+    assert place.nothing_there()
+
+
 async def test_a_file_that_is_no_backup_is_refused(place: Place, target: Path) -> None:
     for junk in (b"hello", os.urandom(5000), gzip.compress(b"hello"), gzip.compress(bytes(100_000))):
         target.write_bytes(junk)

@@ -163,7 +163,8 @@ def test_values_that_json_cannot_hold_are_logged_all_the_same(heard: Heard) -> N
     assert line["nan"] is None
 
 
-def test_the_level_decides_what_is_logged(heard: Heard) -> None:
+def test_the_level_decides_what_is_logged(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", heard)
     log.configure("warning", "json")
     log.info("quiet")
     log.warning("loud")

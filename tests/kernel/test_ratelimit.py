@@ -376,6 +376,24 @@ async def test_a_restored_request_is_never_taken_to_be_older_than_it_is(
     await after.close()
 
 
+async def test_a_request_in_its_last_half_second_of_the_day_is_restored_and_saved(
+    sqlite: SqliteDatabase, clock: HandClock
+) -> None:
+    before = await restarted(sqlite, clock)
+    assert await Traffic(before, clock, Allowance(1, 1)).admitted(1) == 1
+    await before.close()
+    clock.forward(DAY - 0.5)
+    after = await restarted(sqlite, clock)
+    assert not (await Traffic(after, clock, Allowance(1, 1)).hit()).allowed
+    assert (await Traffic(after, clock, Allowance(1, 1), "key_b").hit()).allowed
+    await after.close()
+    again = await restarted(sqlite, clock)
+    assert not (await Traffic(again, clock, Allowance(1, 1)).hit()).allowed
+    clock.forward(0.5)
+    assert (await Traffic(again, clock, Allowance(1, 1)).hit()).allowed
+    await again.close()
+
+
 async def test_a_key_used_up_stays_used_up_through_many_quick_restarts(
     sqlite: SqliteDatabase, clock: HandClock
 ) -> None:

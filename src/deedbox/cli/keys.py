@@ -10,6 +10,7 @@ import msgspec
 from deedbox.accounts import keys, workspaces
 from deedbox.accounts.scopes import SCOPES, SHORTHANDS
 from deedbox.accounts.tiers import DEFAULT_TIER, TIERS
+from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
@@ -103,3 +104,25 @@ def revoke(data_dir: Path | None, as_json: bool, key_id: str) -> None:
         print_json({"id": key_id, "status": "revoked"})
     else:
         click.echo(f"{key_id} is revoked.")
+
+
+@command.command("rotate-master")
+@data_option
+@json_option
+def rotate_master(data_dir: Path | None, as_json: bool) -> None:
+    """Encrypt every stored secret anew under a new master key, also while the server runs."""
+    from deedbox import wiring
+    from deedbox.kernel.rotation import Rotation, rotate
+
+    settings = load(data_dir=data_dir)
+
+    async def work(deedbox: Any) -> Rotation:
+        return await rotate(deedbox.db, settings.ring, wiring.SEALED, progress.show)
+
+    done = run(settings, work)
+    if as_json:
+        print_json(done)
+    else:
+        click.echo(f"{done.resealed} secrets are under the new master key in {settings.ring}. Back it up now.")
+    if done.unreadable:
+        click.echo(f"{done.unreadable} secrets could not be opened with any key of the ring; they were left.", err=True)

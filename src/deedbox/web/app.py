@@ -12,7 +12,7 @@ from deedbox.web.api_search import health
 from deedbox.web.api_v1 import documents, keys
 from deedbox.web.context import AnyRequest
 from deedbox.web.dashboard import account
-from deedbox.web.envelope import envelope, translated
+from deedbox.web.envelope import asked, envelope, translated
 from deedbox.web.guard import App, Guard
 from deedbox.web.metrics import Metrics
 from deedbox.wiring import Deedbox
@@ -39,9 +39,11 @@ def build(deedbox: Deedbox) -> Guard:
 
 
 def _error_response(request: AnyRequest, error: Exception) -> Response[Any]:
+    # Not request.url: that is made from the Host header, which the caller chooses.
+    path = asked(request.scope["path"])
     ours = translated(error)
     if ours.status == 500:
-        log.error("a request failed", exception=error, path=request.url.path)
-    answer = envelope(request.url.path, ours)
+        log.error("a request failed", exception=error, path=path)
+    answer = envelope(path, ours)
     headers = {name.decode(): value.decode() for name, value in answer.headers if name != b"content-length"}
     return Response(answer.body, status_code=answer.status, headers=headers, media_type="application/json")

@@ -6,6 +6,7 @@ import msgspec
 from litestar.exceptions import (
     ClientException,
     HTTPException,
+    InternalServerException,
     MethodNotAllowedException,
     NotFoundException,
     ValidationException,
@@ -21,12 +22,19 @@ from deedbox.kernel.errors import (
 )
 
 _encode = msgspec.json.Encoder().encode
+_DISCONNECTED = "client disconnected prematurely"
+"""The framework's word for a caller that hangs up: no failure of ours, and nothing for the log."""
 
 
 class Envelope(NamedTuple):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+
+
+def asked(raw: str) -> str:
+    """The path as the routes see it: whatever slashes stand around it, one answer has one shape."""
+    return "/" + raw.strip("/")
 
 
 def is_signing(path: str) -> bool:
@@ -60,7 +68,7 @@ def translated(error: Exception) -> DeedboxError:
     if isinstance(error, NotFoundException):
         return NotFound("No such route. The API is described at /openapi.json")
     if isinstance(error, MethodNotAllowedException):
-        allowed = (error.headers or {}).get("Allow", "")
+        allowed = (error.headers or {}).get("allow", "")
         return MethodNotAllowed(f"This path does not take that method. Allowed: {allowed}", headers={"Allow": allowed})
     if isinstance(error, ValidationException):
         return BadRequest(_what_is_invalid(error))
@@ -68,6 +76,8 @@ def translated(error: Exception) -> DeedboxError:
         return TooLarge("The request body is too large")
     if isinstance(error, HTTPException) and error.status_code < 500:
         return BadRequest(error.detail or "The request cannot be understood")
+    if isinstance(error, InternalServerException) and error.detail == _DISCONNECTED:
+        return BadRequest("The connection was closed before the body was complete")
     return DeedboxError("Internal server error")
 
 

@@ -14,7 +14,7 @@ from deedbox.kernel.errors import Code, DeedboxError, TimedOut, TooManyRequests,
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, Standing
 from deedbox.web.context import KEY, Context
-from deedbox.web.envelope import Envelope, envelope, translated
+from deedbox.web.envelope import Envelope, asked, envelope, translated
 from deedbox.web.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class _Exchange:
     async def run(self) -> None:
         guard, scope = self._guard, self._scope
         begun = stopwatch()
-        path = "/" + scope["path"].strip("/")
+        path = asked(scope["path"])
         context = Context(guard.deedbox, _request_id(scope, guard))
         scope[KEY] = context
         token = log.request_id.set(context.request_id)
@@ -156,10 +156,8 @@ class _Exchange:
         try:
             standing = await guard.admit(self._scope, context, path)
             self._describe(standing)
-            if guard.draining and path not in guard.doors.probes:
-                raise Unavailable("The server is stopping. Try again in a moment.", code=Code.DRAINING)
-            if guard.metrics.in_flight > limits.IN_FLIGHT_REQUESTS:
-                raise Unavailable("Too many requests at once. Try again in a moment.")
+            if path not in guard.doors.probes:
+                self._refuse_when_busy()
             await self._pass_on(context)
         except _Refused as refused:
             self._describe(refused.standing)
@@ -169,6 +167,12 @@ class _Exchange:
         except Exception as error:  # whatever escapes a route must still give the caller its envelope
             log.error("a request failed", exception=error, path=path)
             await self._refuse(envelope(path, translated(error)))
+
+    def _refuse_when_busy(self) -> None:
+        if self._guard.draining:
+            raise Unavailable("The server is stopping. Try again in a moment.", code=Code.DRAINING)
+        if self._guard.metrics.in_flight >= limits.IN_FLIGHT_REQUESTS:
+            raise Unavailable("Too many requests at once. Try again in a moment.")
 
     async def _pass_on(self, context: Context) -> None:
         guard = self._guard
@@ -185,11 +189,7 @@ class _Exchange:
 
     def _describe(self, standing: Standing) -> None:
         self._described = True
-        self._headers += (
-            (b"x-ratelimit-limit", b"%d" % standing.limit),
-            (b"x-ratelimit-remaining", b"%d" % standing.remaining),
-            (b"x-ratelimit-reset", b"%d" % standing.reset),
-        )
+        self._headers += rate_headers(standing)
 
     async def _send_with_headers(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -208,6 +208,15 @@ class _Exchange:
             {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
         )
         await self._send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+
+def rate_headers(standing: Standing) -> tuple[tuple[bytes, bytes], ...]:
+    """The three headers that every response carries."""
+    return (
+        (b"x-ratelimit-limit", b"%d" % standing.limit),
+        (b"x-ratelimit-remaining", b"%d" % standing.remaining),
+        (b"x-ratelimit-reset", b"%d" % standing.reset),
+    )
 
 
 def _request_id(scope: Scope, guard: Guard) -> str:

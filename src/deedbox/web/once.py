@@ -29,7 +29,7 @@ async def _keyed(request: AnyRequest, key: str, act: Callable[[Tx], Answer]) -> 
         raise BadRequest(f"Idempotency-Key must have 1 to {limits.IDEMPOTENCY_KEY_CHARS} printable ASCII characters")
     here = context.of(request)
     deedbox, caller = here.deedbox, here.caller.id
-    this = idempotency.fingerprint(request.method, request.url.path, await request.body())
+    this = idempotency.fingerprint(request.method, request.scope["path"], await request.body())
     if (caller, key) in deedbox.running_keys:
         raise Conflict(
             "A request with this Idempotency-Key is still running. Try again in a moment.",

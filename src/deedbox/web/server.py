@@ -9,6 +9,7 @@ import uvicorn
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Settings
 from deedbox.web.guard import Guard
+from deedbox.web.http import BoundedHttp
 
 
 class Server(uvicorn.Server):
@@ -17,6 +18,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 guard,
+                http=type("Http", (BoundedHttp,), {"guard": guard}),
                 lifespan="off",
                 ws="none",
                 access_log=False,

@@ -24,6 +24,7 @@ BLOBS = "blobs"
 TABLES = "tables"
 SINGLE_FILES = ("master.key", "deedbox.toml")
 _BLOCK = 512
+_PADDING_BLOCKS = 20
 _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -87,8 +88,8 @@ class Writer:
         self._out.write(bytes(2 * _BLOCK))
 
     def _advance(self, size: int) -> None:
-        self._done += size
-        if self._progress is not None and self.total:
+        if self._progress is not None and self.total:  # the manifest itself does not count
+            self._done += size
             self._progress(self._done, self.total)
 
 
@@ -102,7 +103,7 @@ class Reader:
         """The next member, whose bytes must be copied before the one after it is asked for; None at the end."""
         block = self._source.read(_BLOCK)
         if len(block) == _BLOCK and not any(block):
-            return None
+            return self._end()
         try:
             header = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         except (tarfile.HeaderError, UnicodeDecodeError) as error:
@@ -110,6 +111,16 @@ class Reader:
         if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or header.size < 0:
             raise damaged(f"{header.name!r} is no plain file")
         return Member(header.name, header.size)
+
+    def _end(self) -> None:
+        """Reads on to where the file ends, which also makes gzip compare its checksum."""
+        for _ in range(_PADDING_BLOCKS):
+            block = self._source.read(_BLOCK)
+            if not block:
+                return
+            if any(block):
+                break
+        raise damaged("something follows its end")
 
     def copy(self, member: Member, target: BinaryIO, advance: Callable[[int], None]) -> str:
         digest = copy(self._source, target, member.size_bytes, advance)

@@ -85,7 +85,7 @@ class MemoryLimiter:
 
     async def start(self) -> None:
         now = self._clock.now().timestamp()
-        for subject, second, requests in await self._db.read(lambda tx: store.saved_usage(tx, ceil(now))):
+        for subject, second, requests in await self._db.read(lambda tx: store.saved_usage(tx, int(now))):
             # The end of its second: not before it really was, so that no window can come to hold too many.
             (self._keys.get(subject) or self._added(subject, now)).restore(second + 1.0, requests)
         self._saver = asyncio.create_task(self._save_until_closed())
@@ -93,7 +93,7 @@ class MemoryLimiter:
     async def flush(self) -> None:
         async with self._saving:
             self._collect()
-            now = ceil(self._clock.now().timestamp())
+            now = int(self._clock.now().timestamp())
             for usage in [usage for usage in self._owed if usage.forget_at <= now]:
                 del self._owed[usage]
             if not self._owed:

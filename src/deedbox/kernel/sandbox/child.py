@@ -4,18 +4,18 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.limits import SANDBOX_ERROR_CHARS
-from deedbox.kernel.sandbox import Call, SandboxFailed, confine
+from deedbox.kernel.sandbox import SandboxFailed, confine
 from deedbox.kernel.sandbox.frames import (
     HEAD_BYTES,
     Broken,
     Done,
     Opening,
     Refused,
-    Reply,
     body_bytes,
     frame,
     read_call,
@@ -27,14 +27,11 @@ def main() -> None:
     confine.follow_parent()
     requests, replies = _take_pipes()
     opening = read_opening(_receive(requests))
-    try:
-        _load(opening)
-    except Exception as error:  # whatever a module does when it is loaded, the server must learn of it
-        _send(replies, frame(Broken(reason="crashed", text=_text(error))))
-        return
-    _send(replies, frame(Done()))
+    _send(replies, _reply(lambda: _load(opening)))
     while True:
-        _send(replies, _answer(opening, requests))
+        body = _receive(requests)
+        confine.allow_cpu(opening.cpu_seconds)
+        _send(replies, _reply(partial(_run, body, opening.packages)))
 
 
 def _take_pipes() -> tuple[int, int]:
@@ -55,29 +52,24 @@ def _load(opening: Opening) -> None:
     confine.close_off(opening.memory_bytes, opening.open_files)
 
 
-def _answer(opening: Opening, requests: int) -> bytearray:
-    """The reply to the next call, as a frame."""
-    body = _receive(requests)
-    confine.allow_cpu(opening.cpu_seconds)
+def _run(body: bytearray, packages: tuple[str, ...]) -> Any:
+    call = read_call(body)
+    return _function(call.function, packages)(*call.args)
+
+
+def _reply(act: Callable[[], Any]) -> bytearray:
+    """What came of the act, as a frame; whatever it was, the server learns of it."""
     try:
-        return frame(_run(read_call(body), opening.packages))
+        return frame(Done(act()))
     except SandboxFailed as failed:
         return frame(Broken(reason=failed.reason, text=failed.message))
-    except MemoryError:
-        del body
-        return frame(Broken(reason="memory", text="MemoryError"))
-    except Exception as error:  # a value that msgpack cannot carry fails this call and no other
-        return frame(Broken(reason="crashed", text=_text(error)))
-
-
-def _run(call: Call, packages: tuple[str, ...]) -> Reply:
-    try:
-        return Done(_function(call.function, packages)(*call.args))
-    except SandboxFailed:
-        raise
     except DeedboxError as error:
         classes = tuple(f"{one.__module__}:{one.__qualname__}" for one in type(error).mro())
-        return Refused(classes=classes, message=error.message[:SANDBOX_ERROR_CHARS], code=error.code)
+        return frame(Refused(classes=classes, message=error.message[:SANDBOX_ERROR_CHARS], code=error.code))
+    except MemoryError:
+        return frame(Broken(reason="memory", text="MemoryError"))
+    except Exception as error:  # foreign code on hostile bytes raises anything; it fails this call and no other
+        return frame(Broken(reason="crashed", text=f"{type(error).__name__}: {error}"[:SANDBOX_ERROR_CHARS]))
 
 
 def _function(name: str, packages: tuple[str, ...]) -> Callable[..., Any]:
@@ -86,10 +78,6 @@ def _function(name: str, packages: tuple[str, ...]) -> Callable[..., Any]:
         raise LookupError(f"{name} is not in a package that a sandbox may run")
     function: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
     return function
-
-
-def _text(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:SANDBOX_ERROR_CHARS]
 
 
 def _receive(pipe: int) -> bytearray:

@@ -18,7 +18,7 @@ from deedbox.kernel.limits import (
     SANDBOX_START_SECONDS,
 )
 from deedbox.kernel.sandbox import Reason, SandboxFailed, SandboxKind
-from deedbox.kernel.sandbox.frames import HEAD_BYTES, Broken, Opening, Reply, body_bytes, frame, read_reply
+from deedbox.kernel.sandbox.frames import HEAD_BYTES, Broken, Done, Opening, Reply, body_bytes, frame, read_reply
 
 
 class StartFailed(Exception):
@@ -92,8 +92,8 @@ class Child:
                 reply = await self._exchange(_opening(self._kind, packages))
         except (TimeoutError, EOFError, OSError, ValueError) as error:
             raise StartFailed(f"{type(error).__name__} {error}".strip()) from error
-        if isinstance(reply, Broken):
-            raise StartFailed(reply.text)
+        if not isinstance(reply, Done):
+            raise StartFailed(reply.text if isinstance(reply, Broken) else reply.message)
         self.opened = True
 
     async def _connect(self) -> None:

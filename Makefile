@@ -1,0 +1,36 @@
+# Two commands do everything on a fresh machine: `make serve` and `make test`.
+.PHONY: serve test check bench rigs lock clean
+PY := .venv/bin/python
+WORKERS ?= 2
+
+serve: ## set up and run the server; ARGS="--port 9000" passes options on
+	@scripts/setup run
+	@.venv/bin/deedbox serve $(ARGS)
+
+test: ## set up and run the whole suite
+	@scripts/setup test
+	@scripts/test-deps
+	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
+
+check: ## ruff, mypy and import-linter
+	@scripts/setup test
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports --no-logo
+
+bench: ## every figure, beside its peer
+	@scripts/setup run
+	@scripts/setup bench
+	@for name in request write start; do $(PY) -m bench.$$name || exit 1; done
+
+rigs: ## the fault and attack rigs in full size
+	@scripts/setup test
+	@scripts/test-deps
+	@RIGS=full $(PY) -m pytest -n $(WORKERS) -s tests/rigs $(ARGS)
+
+lock: ## lock the dependencies of pyproject.toml
+	@scripts/lock
+
+clean: ## remove what make made, not the data folder
+	@rm -rf .venv .venv-bench .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

@@ -1,0 +1,5 @@
+"""`python -m deedbox`."""
+
+from deedbox.cli import main
+
+main()

@@ -1,0 +1,28 @@
+"""`deedbox backup`: also while the server runs."""
+
+from pathlib import Path
+
+import click
+
+from deedbox.cli import progress
+from deedbox.cli.options import data_option, json_option, load, print_json
+from deedbox.kernel.backup import backup
+from deedbox.kernel.clock import SystemClock
+
+
+@click.command()
+@data_option
+@json_option
+@click.argument("target", type=click.Path(path_type=Path))
+def command(data_dir: Path | None, as_json: bool, target: Path) -> None:
+    """Write the whole data folder into the file TARGET, also while the server runs.
+
+    The file holds the master key: keep it as safe as the data folder itself."""
+    settings = load(data_dir=data_dir)
+    url = settings.database_url.reveal() if settings.database_url else None
+    made = backup(settings.data_dir, url, target, now=SystemClock().now(), progress=progress.show)
+    size = target.stat().st_size
+    if as_json:
+        print_json({"file": str(target), "size_bytes": size, "created_at": made.created_at, "schema": made.schema})
+    else:
+        click.echo(f"{target}: {size:,} bytes, complete. It holds the master key: keep it as safe as the data folder.")

@@ -1,0 +1,170 @@
+"""`deedbox doctor`: what is wrong with this installation, and what to do about it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import click
+import msgspec
+
+from deedbox.cli.options import data_option, json_option, print_json
+from deedbox.kernel import jobs, limits, settings
+from deedbox.kernel.clock import SystemClock
+from deedbox.kernel.crypto import Box
+from deedbox.kernel.db import health
+from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.settings import Settings
+
+Verdict = Literal["good", "note", "bad"]
+_SIGNS = {"good": "✓", "note": "–", "bad": "✗"}
+_COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
+
+
+class Finding(msgspec.Struct, frozen=True):
+    subject: str
+    verdict: Verdict
+    text: str
+    next_step: str = ""
+
+
+@click.command()
+@data_option
+@json_option
+def command(data_dir: Path | None, as_json: bool) -> None:
+    """Check the installation and say what to do for each problem."""
+    findings = list(examine(data_dir))
+    healthy = all(finding.verdict != "bad" for finding in findings)
+    if as_json:
+        print_json({"healthy": healthy, "findings": findings})
+    else:
+        for finding in findings:
+            sign = click.style(_SIGNS[finding.verdict], fg=_COLOURS[finding.verdict])
+            click.echo(f"{sign} {finding.subject:9} {finding.text}")
+            if finding.next_step:
+                click.echo(f"            → {finding.next_step}")
+    sys.exit(0 if healthy else 1)
+
+
+def examine(data_dir: Path | None) -> Iterator[Finding]:
+    """One finding after the other; each check is made although another failed."""
+    try:
+        loaded = settings.load(os.environ, {"data_dir": data_dir})
+    except SetupError as error:
+        yield Finding("settings", "bad", error.reason, error.next_step)
+        return
+    yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
+    for check in (_python, _disk, _master_key, _tools, _clock, _model):
+        yield from _guarded(check, loaded)
+    yield from _guarded(_database, loaded)
+
+
+def _guarded(check: Callable[[Settings], Iterator[Finding]], loaded: Settings) -> Iterator[Finding]:
+    try:
+        yield from check(loaded)
+    except SetupError as error:
+        yield Finding(check.__name__.strip("_").replace("_", " "), "bad", error.reason, error.next_step)
+    except (DeedboxError, OSError) as error:
+        yield Finding(check.__name__.strip("_").replace("_", " "), "bad", str(error), "See the server's log.")
+
+
+def _python(_: Settings) -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if not (3, 11) <= sys.version_info < (3, 14):
+        yield Finding("python", "bad", f"Python {version} is not supported", "Use Python 3.11, 3.12 or 3.13.")
+    else:
+        yield Finding("python", "good", f"Python {version}")
+
+
+def _disk(loaded: Settings) -> Iterator[Finding]:
+    folder = loaded.data_dir
+    if not folder.exists():
+        yield Finding("disk", "note", f"{folder} does not exist yet; the first start makes it")
+        return
+    if not os.access(folder, os.W_OK | os.X_OK):
+        yield Finding("disk", "bad", f"{folder} cannot be written", "Change its owner or mode, or give --data DIR.")
+        return
+    if folder.stat().st_mode & 0o077:
+        yield Finding("disk", "bad", f"{folder} can be read by other users", f"chmod 700 {folder}")
+    free = shutil.disk_usage(folder).free
+    if free < limits.DISK_FREE_BYTES:
+        yield Finding(
+            "disk", "bad", f"only {free // limits.MB} MB are free", "Free some space or move the data folder."
+        )
+    else:
+        yield Finding("disk", "good", f"{free // limits.MB:,} MB are free")
+
+
+def _master_key(loaded: Settings) -> Iterator[Finding]:
+    if not loaded.ring.exists():
+        if loaded.sqlite_path.exists():
+            yield Finding("master key", "bad", f"{loaded.ring} is missing", "Restore it from a backup.")
+        else:
+            yield Finding("master key", "note", "not made yet; the first start makes it")
+        return
+    Box(loaded.ring)
+    if loaded.ring.stat().st_mode & 0o077:
+        yield Finding("master key", "bad", f"{loaded.ring} can be read by others", f"chmod 600 {loaded.ring}")
+    else:
+        yield Finding("master key", "good", f"{loaded.ring}, readable only by its owner")
+
+
+def _tools(_: Settings) -> Iterator[Finding]:
+    import asyncio
+
+    from deedbox.kernel.sandbox import SandboxKind
+    from deedbox.kernel.sandbox.pool import Sandbox
+
+    async def try_sandbox() -> None:
+        sandbox = Sandbox(SandboxKind(name="doctor", preload=()))
+        try:
+            await sandbox.warm()
+        finally:
+            await sandbox.close()
+
+    asyncio.run(try_sandbox())
+    yield Finding("tools", "good", "a sandbox for untrusted files starts; no other program is needed")
+
+
+def _clock(loaded: Settings) -> Iterator[Finding]:
+    """The newest file of ours must not come from the future, and PostgreSQL must agree."""
+    clock = SystemClock()
+    ahead = 0.0
+    if loaded.database_url:
+        ahead = health.postgres_clock_ahead(loaded.database_url.reveal(), clock)
+    elif loaded.sqlite_path.exists():
+        ahead = max(0.0, loaded.sqlite_path.stat().st_mtime - clock.now().timestamp())
+    if abs(ahead) > limits.CLOCK_SKEW_SECONDS:
+        yield Finding("clock", "bad", f"this clock is {abs(ahead):.0f} s off", "Switch on time synchronisation.")
+    else:
+        yield Finding("clock", "good", clock.now().strftime("%Y-%m-%d %H:%M:%S UTC"))
+
+
+def _model(_: Settings) -> Iterator[Finding]:
+    yield Finding("model", "note", "this version has no search yet, so no embedding model is needed")
+
+
+def _database(loaded: Settings) -> Iterator[Finding]:
+    import asyncio
+
+    from deedbox import wiring
+
+    if loaded.database_url is None and not loaded.sqlite_path.exists():
+        yield Finding("database", "note", "not made yet; the first start makes it")
+        return
+
+    async def look() -> tuple[list[str], dict[str, int]]:
+        async with wiring.opened(loaded) as deedbox:
+            return await deedbox.db.read(health.problems), await deedbox.db.read(jobs.counts)
+
+    problems, counts = asyncio.run(look())
+    if problems:
+        yield Finding("database", "bad", "; ".join(problems), "Stop the server and restore a backup.")
+    else:
+        yield Finding("database", "good", "schema and content are sound")
+    if parked := counts.get("parked", 0):
+        yield Finding("jobs", "bad", f"{parked} background jobs were given up", "deedbox jobs list shows why.")
+    else:
+        yield Finding("jobs", "good", f"{counts.get('ready', 0)} waiting, none given up")

@@ -1,0 +1,13 @@
+"""Progress of long work: on stderr, and only where a person looks."""
+
+import sys
+
+
+def show(done: int, total: int) -> None:
+    """One line that is written over until the work is done."""
+    if not sys.stderr.isatty():
+        return
+    share = done / total if total else 1.0
+    bar = "█" * int(share * 30)
+    end = "\n" if done >= total else ""
+    print(f"\r{bar:30} {share:4.0%}", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,21 @@
+"""What `deedbox doctor` asks a database."""
+
+import psycopg
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.db import Tx
+
+
+def postgres_clock_ahead(url: str, clock: Clock) -> float:
+    """By how many seconds PostgreSQL's clock is ahead of this machine's."""
+    with psycopg.connect(url, connect_timeout=limits.POSTGRES_CONNECT_SECONDS) as connection:
+        row = connection.execute("select extract(epoch from clock_timestamp())").fetchone()
+        return float(row[0]) - clock.now().timestamp() if row else 0.0
+
+
+def problems(tx: Tx) -> list[str]:
+    """What SQLite's own check finds, at most a few lines; PostgreSQL keeps watch over itself."""
+    if tx.dialect == "postgres":
+        return []
+    return [row[0] for row in tx.all("pragma quick_check(5)") if row[0] != "ok"]

@@ -1,0 +1,541 @@
+"""Jobs run once their time has come, have their effect once, and are never lost."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from deedbox.kernel import limits
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.errors import BadRequest, Code, Unavailable
+from deedbox.kernel.jobs import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, Runner, Work, store
+from deedbox.kernel.jobs.runner import retry_delay
+from tests.conftest import HandClock
+
+pytestmark = pytest.mark.anyio
+
+
+class Bench:
+    """A database with jobs, and as many workers as a test wants."""
+
+    def __init__(self, db: Database, clock: HandClock) -> None:
+        self.db = db
+        self.clock = clock
+
+    async def add(self, kind: str = "note", payload: dict[str, Any] | None = None, **more: Any) -> str:
+        now = self.clock.now()
+        return await self.db.write(lambda tx: store.enqueue(tx, kind, payload or {}, now=now, **more))
+
+    def runner(self, work: Callable[[Work], Awaitable[None]], worker: str = "one", concurrency: int = 4) -> Runner:
+        return Runner(self.db, self.clock, {"note": work}, concurrency=concurrency, worker=worker)
+
+    async def claim(self, worker: str = "one", most: int = 100) -> list[Job]:
+        now = self.clock.now()
+        return await self.db.write(lambda tx: store.claim(tx, worker, most, now), isolation="read committed")
+
+    async def job(self, job_id: str) -> Job:
+        found = await self.db.read(lambda tx: store.find(tx, job_id))
+        assert found is not None
+        return found
+
+    async def effects(self) -> list[str]:
+        return [row[0] for row in await self.db.read(lambda tx: tx.all("select name from workspaces order by id"))]
+
+
+@pytest.fixture
+def bench(db: Database, clock: HandClock) -> Bench:
+    return Bench(db, clock)
+
+
+def effect(tx: Tx, name: str) -> None:
+    """A change that fails when it is made twice."""
+    tx.run("insert into workspaces (id, name, created_at) values (:id, :name, '')", id=f"wsp_{name}", name=name)
+
+
+async def leave_effect(work: Work) -> None:
+    await work.finish(lambda tx: effect(tx, work.job.id))
+
+
+async def never(work: Work) -> None:
+    await asyncio.Event().wait()
+
+
+async def do_nothing(work: Work) -> None:
+    return
+
+
+async def fail(work: Work) -> None:
+    raise OSError("the printer is on fire")
+
+
+async def test_a_job_runs_once_and_is_done(bench: Bench) -> None:
+    job_id = await bench.add(payload={"n": [1, "ü", None]})
+    seen: list[Job] = []
+
+    async def handler(work: Work) -> None:
+        seen.append(work.job)
+
+    runner = bench.runner(handler)
+    assert await runner.run_due() == 1
+    assert await runner.run_due() == 0
+    assert (seen[0].payload, seen[0].attempts, seen[0].state) == ({"n": [1, "ü", None]}, 1, "running")
+    done = await bench.job(job_id)
+    assert (done.state, done.finished_at, done.error) == ("done", "2026-03-01T12:00:00Z", None)
+    assert await bench.db.read(store.counts) == {"done": 1}
+
+
+async def test_a_job_is_enqueued_with_its_cause_or_not_at_all(bench: Bench) -> None:
+    def doomed(tx: Tx) -> None:
+        store.enqueue(tx, "note", {}, now=bench.clock.now())
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await bench.db.write(doomed)
+    assert await bench.claim() == []
+
+
+async def test_a_waiting_or_running_job_of_the_same_key_is_joined(bench: Bench) -> None:
+    first = await bench.add(unique_key="index:doc_1")
+    assert await bench.add(unique_key="index:doc_1") == first
+    assert await bench.add(unique_key="index:doc_2") != first
+    await bench.claim(most=1)
+    assert await bench.add(unique_key="index:doc_1") == first
+
+
+async def test_many_who_enqueue_one_key_at_once_get_one_job(bench: Bench) -> None:
+    ids = await asyncio.gather(*(bench.add(unique_key="k") for _ in range(40)))
+    assert len(set(ids)) == 1
+    assert len(await bench.claim()) == 1
+
+
+async def test_jobs_without_a_key_are_never_joined(bench: Bench) -> None:
+    assert await bench.add() != await bench.add()
+
+
+@pytest.mark.parametrize("how", ["done", "parked"])
+async def test_a_key_is_free_again_after_its_job_ended(bench: Bench, how: str) -> None:
+    first = await bench.add(unique_key="k", max_attempts=1)
+    await bench.runner(do_nothing if how == "done" else fail).run_due()
+    assert (await bench.job(first)).state == how
+    assert await bench.add(unique_key="k") != first
+
+
+async def test_a_handler_can_plan_its_successor_under_the_same_key(bench: Bench) -> None:
+    first = await bench.add(unique_key="k")
+
+    async def handler(work: Work) -> None:
+        await work.finish(lambda tx: store.enqueue(tx, "note", {}, now=bench.clock.now(), unique_key="k"))
+
+    await bench.runner(handler).run_due()
+    assert [job.id for job in await bench.claim()] != [first]
+
+
+async def test_a_timer_does_not_run_before_its_time(bench: Bench) -> None:
+    await bench.add(run_at=bench.clock.now() + timedelta(seconds=60))
+    runner = bench.runner(do_nothing)
+    bench.clock.forward(59.9)
+    assert await runner.run_due() == 0
+    bench.clock.forward(0.1)
+    assert await runner.run_due() == 1
+
+
+async def test_a_cancelled_timer_never_runs_and_one_that_has_begun_cannot_be_cancelled(bench: Bench) -> None:
+    await bench.add(unique_key="soon", run_at=bench.clock.now() + timedelta(seconds=60))
+    assert await bench.db.write(lambda tx: store.cancel(tx, "soon"))
+    assert not await bench.db.write(lambda tx: store.cancel(tx, "soon"))
+    await bench.add(unique_key="now")
+    bench.clock.forward(61)
+    assert len(await bench.claim()) == 1
+    assert not await bench.db.write(lambda tx: store.cancel(tx, "now"))
+
+
+async def test_jobs_are_claimed_by_priority_and_then_by_time(bench: Bench) -> None:
+    late = await bench.add(priority=NORMAL)
+    bulk = await bench.add(priority=BULK, run_at=bench.clock.now() - timedelta(hours=1))
+    early = await bench.add(priority=NORMAL, run_at=bench.clock.now() - timedelta(seconds=5))
+    urgent = await bench.add(priority=URGENT)
+    assert [job.id for job in await bench.claim(most=3)] == [urgent, early, late]
+    assert [job.id for job in await bench.claim()] == [bulk]
+
+
+async def test_a_claim_takes_no_more_than_asked_for(bench: Bench) -> None:
+    for _ in range(30):
+        await bench.add()
+    await bench.db.write(lambda tx: tx.run("analyze") if tx.dialect == "postgres" else 0)
+    assert [len(await bench.claim(most=7)) for _ in range(5)] == [7, 7, 7, 7, 2]
+
+
+async def test_three_workers_do_two_hundred_jobs_once_each(bench: Bench) -> None:
+    ids = [await bench.add(payload={"n": n}) for n in range(200)]
+    begun: Counter[str] = Counter()
+
+    async def handler(work: Work) -> None:
+        begun[work.job.id] += 1
+        await asyncio.sleep(0)
+        await leave_effect(work)
+
+    async def drain(runner: Runner) -> None:
+        while await runner.run_due():
+            pass
+
+    await asyncio.gather(*(drain(bench.runner(handler, worker)) for worker in ("one", "two", "three")))
+    assert begun == Counter(ids)
+    assert sorted(await bench.effects()) == sorted(ids)
+
+
+async def test_the_loops_work_off_what_is_due_and_wake_for_more(bench: Bench) -> None:
+    ids = [await bench.add() for _ in range(10)]
+    runners = [bench.runner(leave_effect, worker, concurrency=2) for worker in ("one", "two")]
+    for runner in runners:
+        await runner.start(alone=False)
+    later = await bench.add()
+    for runner in runners:
+        runner.wake()
+    async with asyncio.timeout(30):
+        while len(await bench.effects()) < 11:
+            await asyncio.sleep(0.01)
+    for runner in runners:
+        await runner.stop()
+    assert sorted(await bench.effects()) == sorted([*ids, later])
+
+
+async def test_a_lapsed_lease_is_claimed_by_another_and_the_first_can_save_nothing(bench: Bench) -> None:
+    job_id = await bench.add()
+    (first,) = await bench.claim("crashed")
+    bench.clock.forward(limits.JOB_LEASE_SECONDS)
+    assert await bench.claim("two") == []
+    bench.clock.forward(1)
+    (second,) = await bench.claim("two")
+    assert (second.id, second.attempts) == (job_id, 2)
+    late = Work(first, bench.db, bench.clock, "crashed")
+    with pytest.raises(LeaseLost):
+        await late.finish(lambda tx: effect(tx, "late"))
+    with pytest.raises(LeaseLost):
+        await late.progress(1, 2)
+    assert await bench.effects() == []
+    await Work(second, bench.db, bench.clock, "two").finish(lambda tx: effect(tx, "in time"))
+    assert await bench.effects() == ["in time"]
+
+
+async def test_a_worker_that_claims_its_own_lapsed_job_again_saves_it_once(bench: Bench) -> None:
+    await bench.add()
+    (first,) = await bench.claim("one")
+    bench.clock.forward(limits.JOB_LEASE_SECONDS + 1)
+    (second,) = await bench.claim("one")
+    with pytest.raises(LeaseLost):
+        await Work(first, bench.db, bench.clock, "one").finish(lambda tx: effect(tx, "a"))
+    await Work(second, bench.db, bench.clock, "one").finish(lambda tx: effect(tx, "b"))
+    assert await bench.effects() == ["b"]
+
+
+async def test_an_effect_that_fails_leaves_the_job_unfinished(bench: Bench) -> None:
+    job_id = await bench.add()
+
+    async def handler(work: Work) -> None:
+        def both(tx: Tx) -> None:
+            effect(tx, "half")
+            raise BadRequest("The other half failed")
+
+        await work.finish(both)
+
+    await bench.runner(handler).run_due()
+    assert await bench.effects() == []
+    job = await bench.job(job_id)
+    assert (job.state, job.error) == ("ready", "The other half failed")
+
+
+async def test_a_failing_job_is_tried_again_later_each_time_and_parked_in_the_end(bench: Bench) -> None:
+    job_id = await bench.add(max_attempts=4)
+    runner, waits = bench.runner(fail), []
+    for _ in range(3):
+        assert await runner.run_due() == 1
+        job = await bench.job(job_id)
+        assert job.state == "ready"
+        waits.append(job.run_at - bench.clock.now().timestamp())
+        assert await runner.run_due() == 0
+        bench.clock.forward(waits[-1] + 0.001)
+    assert waits == sorted(waits)
+    assert await runner.run_due() == 1
+    job = await bench.job(job_id)
+    assert (job.state, job.attempts, job.error) == ("parked", 4, "OSError: the printer is on fire")
+    assert job.finished_at is not None
+    bench.clock.forward(10 * limits.JOB_RETRY_MAX_SECONDS)
+    assert await runner.run_due() == 0
+    assert [job.id for job in await bench.db.read(lambda tx: store.parked(tx, 10))] == [job_id]
+
+
+def test_the_delay_doubles_with_jitter_up_to_an_hour() -> None:
+    for attempts in range(1, 60):
+        middle = min(limits.JOB_RETRY_MAX_SECONDS, limits.JOB_RETRY_BASE_SECONDS * 2 ** (attempts - 1))
+        delays = {retry_delay(attempts) for _ in range(20)}
+        assert all(0.8 * middle <= delay <= 1.2 * middle for delay in delays)
+        assert len(delays) > 1
+
+
+async def test_a_job_that_kills_its_process_each_time_is_parked_without_running_again(bench: Bench) -> None:
+    job_id = await bench.add(max_attempts=3)
+    for _ in range(3):
+        assert len(await bench.claim("victim")) == 1
+        bench.clock.forward(limits.JOB_LEASE_SECONDS + 1)
+    ran: list[str] = []
+
+    async def handler(work: Work) -> None:
+        ran.append(work.job.id)
+
+    assert await bench.runner(handler).run_due() == 1
+    job = await bench.job(job_id)
+    assert (job.state, ran) == ("parked", [])
+    assert job.error == "The process died each time it ran this job."
+
+
+async def test_giving_up_parks_at_once_with_the_reason(bench: Bench) -> None:
+    job_id = await bench.add()
+
+    async def handler(work: Work) -> None:
+        raise GiveUp("The recipient's address does not exist.")
+
+    await bench.runner(handler).run_due()
+    job = await bench.job(job_id)
+    assert (job.state, job.attempts, job.error) == ("parked", 1, "The recipient's address does not exist.")
+
+
+async def test_a_job_of_an_unknown_kind_is_parked_by_name(bench: Bench) -> None:
+    job_id = await bench.add("from_the_future")
+    await bench.runner(do_nothing).run_due()
+    assert "from_the_future" in str((await bench.job(job_id)).error)
+
+
+async def test_an_error_is_kept_without_secrets_and_fit_for_the_database(bench: Bench) -> None:
+    job_id = await bench.add()
+
+    async def handler(work: Work) -> None:
+        raise ValueError("whsec_AAAA/BBBB \0 caf\udce9 " + "x" * 10_000)
+
+    await bench.runner(handler).run_due()
+    error = str((await bench.job(job_id)).error)
+    assert error.startswith("ValueError: whsec_…  caf? xxx")
+    assert len(error) == limits.JOB_ERROR_CHARS
+
+
+async def test_a_parked_job_can_be_retried_with_its_attempts_counted_anew(bench: Bench) -> None:
+    job_id = await bench.add(max_attempts=1)
+    await bench.runner(fail).run_due()
+    assert await bench.db.write(lambda tx: store.retry(tx, job_id, bench.clock.now()))
+    assert not await bench.db.write(lambda tx: store.retry(tx, job_id, bench.clock.now()))
+    assert await bench.runner(leave_effect).run_due() == 1
+    job = await bench.job(job_id)
+    assert (job.state, job.attempts, job.error) == ("done", 1, None)
+    assert await bench.effects() == [job_id]
+
+
+async def test_progress_is_seen_while_the_job_runs(bench: Bench) -> None:
+    job_id = await bench.add()
+
+    async def handler(work: Work) -> None:
+        await work.progress(3, 10, "third page")
+        found = (await bench.job(job_id)).progress
+        assert found is not None
+        assert (found.done, found.total, found.note) == (3, 10, "third page")
+
+    await bench.runner(handler).run_due()
+    assert (await bench.job(job_id)).state == "done"
+
+
+async def test_a_graceful_stop_hands_back_what_runs_without_counting_the_attempt(bench: Bench) -> None:
+    job_id = await bench.add()
+    runner, begun = bench.runner(never), asyncio.Event()
+
+    async def handler(work: Work) -> None:
+        begun.set()
+        await never(work)
+
+    runner = bench.runner(handler)
+    await runner.start(alone=False)
+    await begun.wait()
+    await runner.stop(seconds=0)
+    job = await bench.job(job_id)
+    assert (job.state, job.attempts) == ("ready", 0)
+    assert await bench.runner(leave_effect, "two").run_due() == 1
+
+
+async def test_a_graceful_stop_lets_a_job_end_that_is_about_to(bench: Bench) -> None:
+    job_id = await bench.add()
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def handler(work: Work) -> None:
+        begun.set()
+        await may_end.wait()
+        await leave_effect(work)
+
+    runner = bench.runner(handler)
+    await runner.start(alone=False)
+    await begun.wait()
+    asyncio.get_running_loop().call_soon(may_end.set)
+    await runner.stop(seconds=30)
+    assert (await bench.job(job_id)).state == "done"
+    assert await bench.effects() == [job_id]
+
+
+async def test_a_lone_process_takes_over_at_once_what_its_predecessor_was_doing(bench: Bench) -> None:
+    job_id = await bench.add()
+    await bench.claim("predecessor")
+    runner = bench.runner(leave_effect, "successor")
+    await runner.start(alone=True)
+    async with asyncio.timeout(30):
+        while not await bench.effects():
+            bench.clock.forward(0.001)
+            await asyncio.sleep(0.01)
+    await runner.stop()
+    assert await bench.effects() == [job_id]
+
+
+async def test_a_running_job_keeps_its_lease_as_long_as_it_is_renewed(bench: Bench) -> None:
+    await bench.add()
+    begun = asyncio.Event()
+
+    async def handler(work: Work) -> None:
+        begun.set()
+        await never(work)
+
+    runner = bench.runner(handler)
+    await runner.start(alone=False)
+    await begun.wait()
+    for _ in range(4):
+        bench.clock.forward(limits.JOB_LEASE_SECONDS - 1)
+        await runner.renew()
+        assert await bench.claim("two") == []
+    await runner.stop(seconds=0)
+
+
+async def test_a_job_that_another_has_taken_over_is_stopped_here(bench: Bench) -> None:
+    await bench.add()
+    begun, stopped = asyncio.Event(), asyncio.Event()
+
+    async def handler(work: Work) -> None:
+        begun.set()
+        try:
+            await never(work)
+        finally:
+            stopped.set()
+
+    runner = bench.runner(handler)
+    await runner.start(alone=False)
+    await begun.wait()
+    bench.clock.forward(limits.JOB_LEASE_SECONDS + 1)
+    (taken,) = await bench.claim("two")
+    await runner.renew()
+    async with asyncio.timeout(30):
+        await stopped.wait()
+    await runner.stop(seconds=0)
+    job = await bench.job(taken.id)
+    assert (job.state, job.attempts) == ("running", 2)
+
+
+async def test_a_job_whose_end_could_not_be_saved_lapses_although_its_worker_lives(bench: Bench) -> None:
+    busy, lost = await bench.add(priority=URGENT), await bench.add()
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    class Flaky:
+        """The same database, which for a moment cannot be reached by the failing job."""
+
+        dialect = bench.db.dialect
+        away = False
+        read = staticmethod(bench.db.read)
+        close = staticmethod(bench.db.close)
+
+        async def write(self, fn: Callable[[Tx], Any], **more: Any) -> Any:
+            if self.away:
+                self.away = False
+                ended.set()
+                raise Unavailable("gone", code=Code.DATABASE_UNAVAILABLE)
+            return await bench.db.write(fn, **more)
+
+    flaky = Flaky()
+
+    async def handler(work: Work) -> None:
+        if work.job.id == busy:
+            begun.set()
+            await never(work)
+        await begun.wait()
+        flaky.away = True
+        raise OSError
+
+    runner = Runner(flaky, bench.clock, {"note": handler}, concurrency=2, worker="one")
+    await runner.start(alone=False)
+    await ended.wait()
+    bench.clock.forward(limits.JOB_LEASE_SECONDS - 1)
+    await runner.renew()
+    bench.clock.forward(2)
+    assert [job.id for job in await bench.claim("two")] == [lost]
+    await runner.stop(seconds=0)
+
+
+async def test_old_done_jobs_are_forgotten_and_parked_ones_stay(bench: Bench) -> None:
+    await bench.add()
+    await bench.runner(do_nothing).run_due()
+    parked = await bench.add(max_attempts=1)
+    await bench.runner(fail).run_due()
+    bench.clock.forward(limits.JOB_KEEP_DAYS * 86_400 - 1)
+    assert await bench.db.write(lambda tx: store.prune(tx, bench.clock.now())) == 0
+    bench.clock.forward(2)
+    waiting = await bench.add()
+    assert await bench.db.write(lambda tx: store.prune(tx, bench.clock.now())) == 1
+    rows = await bench.db.read(lambda tx: tx.all("select id from jobs order by id"))
+    assert [row[0] for row in rows] == sorted([parked, waiting])
+
+
+async def test_a_payload_has_a_bound_in_bytes(bench: Bench) -> None:
+    room = limits.JOB_PAYLOAD_BYTES - len('{"t":""}')
+    assert await bench.add(payload={"t": "x" * room})
+    for text in ("x" * (room + 1), "€" * (room // 3 + 1)):
+        with pytest.raises(ValueError, match="note"):
+            await bench.add(payload={"t": text})
+
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from deedbox.kernel.clock import SystemClock
+from deedbox.kernel.db.postgres import PostgresDatabase
+from deedbox.kernel.db.sqlite import SqliteDatabase
+from deedbox.kernel.jobs import Runner
+
+async def main(url, does):
+    db = SqliteDatabase(Path(url[7:])) if url.startswith("sqlite:") else PostgresDatabase(url)
+
+    async def handler(work):
+        if does == "hang":
+            print("running", work.job.attempts, flush=True)
+            await asyncio.Event().wait()
+        await work.finish(lambda tx: tx.run("insert into workspaces values (:id, 'done', '')", id=work.job.id))
+
+    runner = Runner(db, SystemClock(), {"note": handler}, concurrency=1, worker=does)
+    print("did", await runner.run_due(), flush=True)
+    await db.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_a_job_whose_process_was_killed_is_done_by_another(bench: Bench, database_url: str) -> None:
+    job_id = await bench.add()
+    command = [sys.executable, "-c", CHILD, database_url]
+    with subprocess.Popen([*command, "hang"], stdout=subprocess.PIPE, text=True) as victim:
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == "running 1\n"
+        victim.send_signal(signal.SIGKILL)
+    assert (await bench.job(job_id)).state == "running"
+    again = subprocess.run([*command, "work"], stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    assert again.stdout == "did 0\n"
+    await bench.db.write(lambda tx: tx.run("update jobs set lease_until = lease_until - 3600"))
+    again = subprocess.run([*command, "work"], stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    assert again.stdout == "did 1\n"
+    job = await bench.job(job_id)
+    assert (job.state, job.attempts) == ("done", 2)
+    assert await bench.effects() == ["done"]

@@ -1,0 +1,160 @@
+"""An event exists exactly when its change does, and its subject's events are numbered without a gap."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from deedbox.kernel import limits, outbox
+from deedbox.kernel.db import Database, Isolation, Tx
+from deedbox.kernel.outbox import Event, store
+from tests.conftest import HandClock
+
+pytestmark = pytest.mark.anyio
+
+_kinds = itertools.count()
+
+
+@pytest.fixture
+async def workspace(db: Database) -> str:
+    await db.write(lambda tx: tx.run("insert into workspaces (id, name, created_at) values ('wsp_1', '0', '')"))
+    return "wsp_1"
+
+
+@pytest.fixture
+def kind(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A kind of event of this test's own, whose reactions go with it."""
+    monkeypatch.setattr(outbox, "_reactions", {})
+    return f"thing.happened.{next(_kinds)}"
+
+
+async def events(db: Database) -> list[Event]:
+    return await db.read(lambda tx: store.after(tx, "wsp_1", "", 10_000))
+
+
+async def test_an_event_is_stored_as_it_was_emitted(db: Database, workspace: str, clock: HandClock, kind: str) -> None:
+    emitted = await db.write(lambda tx: outbox.emit(tx, workspace, kind, "doc_1", {"ü": [1, None]}, now=clock.now()))
+    assert emitted.id.startswith("evt_")
+    assert (emitted.sequence, emitted.data, emitted.created_at) == (1, '{"ü":[1,null]}', "2026-03-01T12:00:00Z")
+    assert await events(db) == [emitted]
+
+
+async def test_an_event_is_rolled_back_with_its_change(
+    db: Database, workspace: str, clock: HandClock, kind: str
+) -> None:
+    def doomed(tx: Tx) -> None:
+        outbox.emit(tx, workspace, kind, "doc_1", {}, now=clock.now())
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await db.write(doomed)
+    assert await events(db) == []
+    event = await db.write(lambda tx: outbox.emit(tx, workspace, kind, "doc_1", {}, now=clock.now()))
+    assert event.sequence == 1
+
+
+@pytest.mark.parametrize("isolation", ["serializable", "read committed"])
+async def test_a_subject_s_events_are_numbered_without_a_gap_under_concurrency(
+    db: Database, workspace: str, clock: HandClock, kind: str, isolation: Isolation
+) -> None:
+    def emit(tx: Tx, number: int) -> None:
+        outbox.emit(tx, workspace, kind, f"doc_{number % 3}", {"n": number}, now=clock.now())
+        if number % 5 == 4:
+            raise LookupError
+
+    outcomes = await asyncio.gather(
+        *(db.write(lambda tx, n=number: emit(tx, n), isolation=isolation) for number in range(60)),  # type: ignore[misc]
+        return_exceptions=True,
+    )
+    assert [outcome for outcome in outcomes if outcome is not None and not isinstance(outcome, LookupError)] == []
+    for subject in range(3):
+        numbers = sorted(event.sequence for event in await events(db) if event.subject_id == f"doc_{subject}")
+        assert numbers == list(range(1, 17))
+
+
+async def test_a_transaction_may_emit_several_events_of_one_subject(
+    db: Database, workspace: str, clock: HandClock, kind: str
+) -> None:
+    def emit(tx: Tx) -> list[int]:
+        return [outbox.emit(tx, workspace, kind, "doc_1", {}, now=clock.now()).sequence for _ in range(4)]
+
+    assert await db.write(emit) == [1, 2, 3, 4]
+
+
+async def test_a_reaction_shares_the_transaction_of_its_event(
+    db: Database, workspace: str, clock: HandClock, kind: str
+) -> None:
+    def rename(tx: Tx, event: Event) -> None:
+        assert tx.one("select sequence from events where id = :id", id=event.id) == (1,)
+        tx.run("update workspaces set name = :name where id = :id", name=event.subject_id, id=event.workspace_id)
+
+    outbox.react(kind, rename)
+    outbox.react(kind, rename)
+
+    def doomed(tx: Tx) -> None:
+        outbox.emit(tx, workspace, kind, "doc_1", {}, now=clock.now())
+        assert tx.one("select name from workspaces") == ("doc_1",)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await db.write(doomed)
+    assert await db.read(lambda tx: tx.one("select name from workspaces")) == ("0",)
+    await db.write(lambda tx: outbox.emit(tx, workspace, kind, "doc_2", {}, now=clock.now()))
+    assert await db.read(lambda tx: tx.one("select name from workspaces")) == ("doc_2",)
+
+
+async def test_a_reaction_runs_once_however_often_it_was_wired_and_only_for_its_kind(
+    db: Database, workspace: str, clock: HandClock, kind: str
+) -> None:
+    heard: list[str] = []
+
+    def listen(tx: Tx, event: Event) -> None:
+        heard.append(event.kind)
+
+    outbox.react(kind, listen)
+    outbox.react(kind, listen)
+    await db.write(lambda tx: outbox.emit(tx, workspace, kind, "doc_1", {}, now=clock.now()))
+    await db.write(lambda tx: outbox.emit(tx, workspace, kind + ".other", "doc_1", {}, now=clock.now()))
+    assert heard == [kind]
+
+
+async def test_a_failing_reaction_rolls_back_everything(
+    db: Database, workspace: str, clock: HandClock, kind: str
+) -> None:
+    def refuse(tx: Tx, event: Event) -> None:
+        raise LookupError("no")
+
+    outbox.react(kind, refuse)
+
+    def change(tx: Tx) -> None:
+        tx.run("update workspaces set name = 'changed'")
+        outbox.emit(tx, workspace, kind, "doc_1", {}, now=clock.now())
+
+    with pytest.raises(LookupError, match="no"):
+        await db.write(change)
+    assert await db.read(lambda tx: tx.one("select name from workspaces")) == ("0",)
+    assert await events(db) == []
+
+
+@pytest.mark.parametrize("letter", ["x", "€"])
+async def test_data_has_a_bound_in_bytes(
+    db: Database, workspace: str, clock: HandClock, kind: str, letter: str
+) -> None:
+    fitting = (limits.EVENT_BYTES - len('{"t":""}')) // len(letter.encode())
+    await db.write(lambda tx: outbox.emit(tx, workspace, kind, "a", {"t": letter * fitting}, now=clock.now()))
+    with pytest.raises(ValueError, match=kind):
+        await db.write(
+            lambda tx: outbox.emit(tx, workspace, kind, "a", {"t": letter * (fitting + 1)}, now=clock.now())
+        )
+    assert len(await events(db)) == 1
+
+
+async def test_events_are_listed_from_where_a_reader_stopped(
+    db: Database, workspace: str, clock: HandClock, kind: str
+) -> None:
+    made: list[Event] = []
+    for _ in range(5):
+        made.append(await db.write(lambda tx: outbox.emit(tx, workspace, kind, "d", {}, now=clock.now())))
+        clock.forward(0.01)
+    assert await db.read(lambda tx: store.after(tx, workspace, made[1].id, 2)) == made[2:4]
+    assert await db.read(lambda tx: store.after(tx, "wsp_other", "", 10)) == []

@@ -1,0 +1,70 @@
+"""The server with one bug planted, so that the rigs can show that they see it. Run as `deedbox` is, with PLANTED_BUG set."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from deedbox.cli import main
+from deedbox.kernel import idempotency
+from deedbox.kernel.db import Tx, sqlite
+from deedbox.kernel.idempotency import Answer
+from deedbox.web import context, guard, once
+
+VARIABLE = "PLANTED_BUG"
+GAP_SECONDS = 0.05
+"""How long each planted gap stays open: long enough for a kill to fall into it within a smoke run."""
+
+
+def answer_before_commit() -> None:
+    def commit(self: sqlite.SqliteDatabase, batch: list[sqlite._Write]) -> None:
+        self._writer.execute("begin immediate")
+        for write in batch:
+            self._apply(write)
+        batch[0].future.get_loop().call_soon_threadsafe(sqlite._resolve, batch)
+        time.sleep(GAP_SECONDS)
+        self._writer.execute("commit")
+
+    sqlite.SqliteDatabase._commit = commit  # type: ignore[method-assign]
+
+
+def key_saved_after_commit() -> None:
+    async def keyed(request: context.AnyRequest, key: str, act: Callable[[Tx], Answer]) -> Answer:
+        here = context.of(request)
+        deedbox, caller, now = here.deedbox, here.caller.id, here.deedbox.clock.now()
+        this = idempotency.fingerprint(request.method, request.url.path, await request.body())
+        place = f"idempotency.response:{caller}/{key}"
+        kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, key))
+        if kept is not None:
+            return Answer(kept.status, deedbox.box.open(kept.response, place), replayed=True)
+        answer = await deedbox.db.write(act)
+        await asyncio.sleep(GAP_SECONDS)
+        sealed = deedbox.box.seal(answer.body, place)
+        row = idempotency.store.Kept(this, answer.status, sealed, idempotency.instant(now))
+        await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, key))
+        return answer
+
+    once._keyed = keyed
+
+
+def log_the_header() -> None:
+    admit = guard.Guard.admit
+
+    async def logged(self: guard.Guard, scope: guard.Scope, *rest: Any) -> Any:
+        print(f"headers: {scope['headers']}", file=sys.stderr, flush=True)
+        return await admit(self, scope, *rest)
+
+    guard.Guard.admit = logged  # type: ignore[method-assign]
+
+
+BUGS: dict[str, Callable[[], None]] = {
+    "answer before commit": answer_before_commit,
+    "key saved after commit": key_saved_after_commit,
+    "log the header": log_the_header,
+}
+
+if __name__ == "__main__":
+    BUGS[os.environ[VARIABLE]]()
+    main()

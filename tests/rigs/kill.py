@@ -1,0 +1,331 @@
+"""R1: clients that write down what they were told, while the server is killed under them again and again."""
+
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+from deedbox.kernel.errors import Code
+from deedbox.kernel.limits import KEYS_PER_WORKSPACE
+from tests import server
+from tests.rigs.faulty_server import VARIABLE
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = 8
+ACTIVE_MOST = KEYS_PER_WORKSPACE // 2
+KILL_BETWEEN = (0.05, 0.5)
+"""Seconds of traffic before a kill."""
+DIES_BETWEEN = (0.2, 1.2)
+"""Seconds after which a server that is only starting is killed."""
+START_KILL_EVERY = 10
+BREAKS = (httpx.TransportError, httpx.StreamError)
+ANSWERED_AS_UNKNOWN = {Code.OUTCOME_UNKNOWN.value, Code.INTERNAL_ERROR.value}
+
+
+class MadeKey(msgspec.Struct):
+    id: str
+    key: str
+
+
+class Ledger:
+    """What the clients were told: done, refused, or nothing at all."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, MadeKey] = {}
+        """Every acknowledged key, by its name."""
+        self.answers: dict[str, bytes] = {}
+        """What a request with an Idempotency-Key was answered, by that key, which is also the name."""
+        self.refused: set[str] = set()
+        self.unknown: set[str] = set()
+        """Created without an Idempotency-Key, and the outcome was never told."""
+        self.owed: list[str] = []
+        """Idempotency-Keys whose outcome is unknown: to be tried again."""
+        self.active: list[str] = []
+        self.revoked: set[str] = set()
+        self.maybe_revoked: set[str] = set()
+        self.altered = 0
+        self.failed = 0
+        self.count: Counter[str] = Counter()
+        self._names = 0
+
+    def new_name(self, kind: str) -> str:
+        self._names += 1
+        return f"{kind}-{self._names}"
+
+
+class Report(msgspec.Struct):
+    kills: int
+    kills_while_starting: int
+    done: int
+    refused: int
+    unknown: int
+    retried: int
+    replayed: int
+    lost_keys: int = 0
+    lost_revocations: int = 0
+    doubled: int = 0
+    half_applied: int = 0
+    altered_answers: int = 0
+    answers_500: int = 0
+    integrity: str = "ok"
+
+    @property
+    def faults(self) -> int:
+        return (
+            self.lost_keys + self.lost_revocations + self.doubled + self.half_applied + self.altered_answers
+            + self.answers_500 + (self.integrity != "ok")
+        )  # fmt: skip
+
+
+class Client:
+    """One caller with its own connection; it ends when the server dies under it."""
+
+    def __init__(self, http: httpx.AsyncClient, ledger: Ledger, chance: random.Random) -> None:
+        self._http = http
+        self._ledger = ledger
+        self._chance = chance
+
+    async def run(self) -> None:
+        try:
+            while True:
+                await self._step()
+        except BREAKS:
+            return
+
+    async def _step(self) -> None:
+        ledger, roll = self._ledger, self._chance.random()
+        if ledger.owed:
+            ledger.count["retried"] += 1
+            await self._create_keyed(ledger.owed.pop())
+        elif len(ledger.active) > ACTIVE_MOST or (roll < 0.3 and ledger.active):
+            await self._revoke(ledger.active.pop(self._chance.randrange(len(ledger.active))))
+        elif roll < 0.4 and ledger.answers:
+            await self._create_keyed(self._chance.choice(list(ledger.answers)))
+        elif roll < 0.75:
+            await self._create_keyed(ledger.new_name("keyed"))
+        else:
+            await self._create_plain(ledger.new_name("plain"))
+
+    async def _create_keyed(self, name: str) -> None:
+        ledger = self._ledger
+        try:
+            answer = await self._http.post("/api/v1/keys", json={"name": name}, headers={"Idempotency-Key": name})
+        except BREAKS:
+            if name not in ledger.answers:
+                ledger.owed.append(name)
+            ledger.count["unknown"] += 1
+            raise
+        if answer.status_code != 201:
+            # Refused: it is asked again until it is done, so that "one effect" has one meaning for each of them.
+            self._note_refusal(answer)
+            if name not in ledger.answers:
+                ledger.owed.append(name)
+        elif name in ledger.answers:
+            ledger.count["replayed"] += 1
+            ledger.altered += answer.content != ledger.answers[name]
+        else:
+            ledger.answers[name] = answer.content
+            self._note_made(name, answer)
+
+    async def _create_plain(self, name: str) -> None:
+        try:
+            answer = await self._http.post("/api/v1/keys", json={"name": name})
+        except BREAKS:
+            self._ledger.unknown.add(name)
+            self._ledger.count["unknown"] += 1
+            raise
+        if answer.status_code == 201:
+            self._note_made(name, answer)
+        elif self._note_refusal(answer):
+            self._ledger.refused.add(name)
+        else:
+            self._ledger.unknown.add(name)
+
+    async def _revoke(self, name: str) -> None:
+        ledger = self._ledger
+        try:
+            answer = await self._http.delete(f"/api/v1/keys/{ledger.made[name].id}")
+        except BREAKS:
+            ledger.maybe_revoked.add(name)
+            ledger.count["unknown"] += 1
+            raise
+        if answer.status_code == 204:
+            ledger.revoked.add(name)
+            ledger.count["done"] += 1
+        elif answer.status_code == 404:
+            ledger.failed += 1  # the key was acknowledged: it must be there
+        elif not self._note_refusal(answer):
+            ledger.maybe_revoked.add(name)
+
+    def _note_made(self, name: str, answer: httpx.Response) -> None:
+        self._ledger.made[name] = msgspec.json.decode(answer.content, type=MadeKey)
+        self._ledger.active.append(name)
+        self._ledger.count["done"] += 1
+
+    def _note_refusal(self, answer: httpx.Response) -> bool:
+        """Whether the answer says that nothing was changed."""
+        self._ledger.failed += answer.status_code == 500
+        self._ledger.count["refused"] += 1
+        return answer.headers.get("x-service-error-code") not in ANSWERED_AS_UNKNOWN
+
+
+class Rig:
+    def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
+        self.data = data
+        self.database_url = database_url
+        self.ledger = Ledger()
+        self.kills = self.kills_while_starting = 0
+        self._chance = random.Random(seed)
+        self._module = "tests.rigs.faulty_server" if bug else "deedbox"
+        self._env = {"PYTHONPATH": str(ROOT), "DEEDBOX_ANONYMOUS_PER_MINUTE": "100000"}
+        self._env |= {VARIABLE: bug} if bug else {}
+        self._env |= {"DEEDBOX_DATABASE_URL": database_url} if database_url else {}
+
+    def run(self, kills: int) -> Report:
+        """Kills the server so many times, also while it starts, and says what is amiss afterwards."""
+        for _ in range(1 + kills // START_KILL_EVERY):
+            self._kill_while_starting()
+        key = self._key()
+        for number in range(kills):
+            if number % START_KILL_EVERY == START_KILL_EVERY - 1:
+                self._kill_while_starting()
+            asyncio.run(self._burst(key))
+        return self._report(key)
+
+    def _start(self) -> server.Server:
+        return server.start(self.data, module=self._module, env=self._env)
+
+    def _kill_while_starting(self) -> None:
+        command = [sys.executable, "-m", self._module, "serve", "--data", str(self.data), "--port", "0"]
+        process = subprocess.Popen(
+            command, env=server.environment(**self._env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            process.wait(self._chance.uniform(*DIES_BETWEEN))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        assert process.wait() == -signal.SIGKILL, "the server ended by itself"
+        self.kills_while_starting += 1
+
+    def _key(self) -> str:
+        """A key for the clients that no rate limit hinders."""
+        words = "--name rig --tier enterprise --scope * --per-minute 100000 --per-day 10000000 --json".split()
+        made = server.run("keys", "create", *words, data=self.data, env=self._env)
+        assert made.returncode == 0, made.stderr
+        return msgspec.json.decode(made.stdout, type=MadeKey).key
+
+    async def _burst(self, key: str) -> None:
+        running = self._start()
+        try:
+            async with httpx.AsyncClient(
+                base_url=running.address,
+                headers={"Authorization": f"Bearer {key}"},
+                timeout=30,
+                trust_env=False,
+                limits=httpx.Limits(max_connections=CLIENTS),
+            ) as http:
+                clients = [asyncio.create_task(Client(http, self.ledger, self._chance).run()) for _ in range(CLIENTS)]
+                await asyncio.sleep(self._chance.uniform(*KILL_BETWEEN))
+                running.process.kill()
+                await asyncio.gather(*clients)
+        finally:
+            _end(running)
+        self.kills += 1
+
+    async def _settle(self, address: str, key: str) -> None:
+        """Every request of unknown outcome that has an Idempotency-Key is sent again, until it is answered."""
+        async with httpx.AsyncClient(
+            base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=30, trust_env=False
+        ) as http:
+            last = Client(http, self.ledger, self._chance)
+            while self.ledger.owed:
+                self.ledger.count["retried"] += 1
+                await last._create_keyed(self.ledger.owed.pop())
+            for name in list(self.ledger.answers):
+                await last._create_keyed(name)
+
+    def _report(self, key: str) -> Report:
+        count, running = self.ledger.count, self._start()
+        try:
+            asyncio.run(self._settle(running.address, key))
+            report = Report(
+                self.kills,
+                self.kills_while_starting,
+                **{name: count[name] for name in ("done", "refused", "unknown", "retried", "replayed")},
+            )
+            report.altered_answers, report.answers_500 = self.ledger.altered, self.ledger.failed
+            self._try_every_key(running, report)
+        finally:
+            _end(running)
+        self._read_database(report)
+        return report
+
+    def _try_every_key(self, running: server.Server, report: Report) -> None:
+        """An acknowledged key opens, an acknowledged revocation holds; between them, either is right."""
+        with httpx.Client(base_url=running.address, timeout=30, trust_env=False) as http:
+            for name, made in self.ledger.made.items():
+                status = http.get("/health", headers={"Authorization": f"Bearer {made.key}"}).status_code
+                if name in self.ledger.revoked:
+                    report.lost_revocations += status != 401
+                elif name not in self.ledger.maybe_revoked:
+                    report.lost_keys += status != 200
+                else:
+                    report.half_applied += status not in (200, 401)
+
+    def _read_database(self, report: Report) -> None:
+        """Counts effects: one for what was acknowledged, none for what was refused, never two, never a half."""
+        ledger = self.ledger
+        keys, answers, report.integrity = _contents(self.data, self.database_url)
+        report.lost_keys += sum(not keys[made.id, name] for name, made in ledger.made.items())
+        named = Counter(name for _, name in keys.elements())
+        report.doubled = sum(number > 1 for name, number in named.items() if name.startswith(("keyed-", "plain-")))
+        report.half_applied += sum(not answers[name] for name in named if name.startswith("keyed-"))
+        report.half_applied += sum(not named[name] for name in answers)
+        report.half_applied += sum(name in ledger.refused for name in named)
+
+
+def _contents(data: Path, database_url: str | None) -> tuple[Counter[tuple[str, str]], Counter[str], str]:
+    """The stored keys as (id, name), the stored Idempotency-Keys, and the verdict on the file."""
+    rows: Any
+    if database_url is not None:
+        import psycopg
+
+        with psycopg.connect(database_url) as connection:
+            rows = connection.execute("select id, name from api_keys").fetchall()
+            kept = connection.execute("select idempotency_key from idempotency").fetchall()
+        return Counter(rows), Counter(key for (key,) in kept), "ok"
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(data / "deedbox.sqlite")) as file:
+        rows = file.execute("select id, name from api_keys").fetchall()
+        kept = file.execute("select idempotency_key from idempotency").fetchall()
+        broken = file.execute("pragma foreign_key_check").fetchall()
+        integrity = str(file.execute("pragma integrity_check").fetchone()[0])
+    return Counter(rows), Counter(key for (key,) in kept), f"{len(broken)} broken references" if broken else integrity
+
+
+def _end(running: server.Server) -> None:
+    running.kill()
+    assert running.process.stdout is not None
+    running.process.stdout.close()
+
+
+def killed(
+    data: Path, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1
+) -> Report:
+    """What the clients found after so many kills of the server on this data folder."""
+    return Rig(data, database_url=database_url, bug=bug, seed=seed).run(kills)
+
+
+def summary(report: Report, database: str) -> str:
+    fields: Mapping[str, Any] = msgspec.structs.asdict(report)
+    return f"R1 kill on {database}: " + ", ".join(f"{name} {value}" for name, value in fields.items())

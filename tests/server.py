@@ -1,0 +1,80 @@
+"""A real server in a process of its own, as a user would start it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import httpx
+
+STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY")
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """This process's environment without settings of Deedbox, plus the given ones."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(STRAY)} | extra
+
+
+def run(*words: str, data: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """One `deedbox` command, to its end."""
+    command = [sys.executable, "-m", "deedbox", *words, "--data", str(data)]
+    return subprocess.run(
+        command, env=environment(**(env or {})), capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+class Server:
+    def __init__(self, process: subprocess.Popen[str], announced: Mapping[str, str | None], log: Path) -> None:
+        self.process = process
+        self.address = str(announced["address"])
+        self.login_link = announced["login_link"]
+        self.api_key = announced["api_key"]
+        self.log = log
+
+    def client(self, key: str | None = None) -> httpx.Client:
+        """An HTTP client with this key, or the first one."""
+        headers = {"Authorization": f"Bearer {key or self.api_key}"}
+        return httpx.Client(base_url=self.address, headers=headers, timeout=30, trust_env=False)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Asks it to stop; the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+
+def start(data: Path, *, module: str = "deedbox", env: Mapping[str, str] | None = None, port: int = 0) -> Server:
+    """A running server on a free port; raises with its log when it does not start."""
+    log = data.parent / f"{data.name}.log"
+    command = [sys.executable, "-m", module, "serve", "--json", "--data", str(data), "--port", str(port)]
+    with log.open("a") as errors:
+        process = subprocess.Popen(
+            command, env=environment(**(env or {})), stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+    output: IO[str] | None = process.stdout
+    assert output is not None
+    line = output.readline()
+    if not line:
+        process.wait()
+        raise AssertionError(f"the server did not start: {log.read_text()}")
+    return Server(process, json.loads(line), log)
+
+
+@contextmanager
+def running(data: Path, *, env: Mapping[str, str] | None = None) -> Iterator[Server]:
+    server = start(data, env=env)
+    try:
+        yield server
+    finally:
+        server.stop()
+        if server.process.stdout:
+            server.process.stdout.close()

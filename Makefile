@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make serve` and `make test`.
-.PHONY: serve test check bench rigs lock clean
+.PHONY: serve test check bench rigs reference lock clean
 PY := .venv/bin/python
 WORKERS ?= 2
 
@@ -28,6 +28,10 @@ rigs: ## the fault and attack rigs in full size
 	@scripts/setup test
 	@scripts/test-deps
 	@RIGS=full $(PY) -m pytest -n $(WORKERS) -s tests/rigs $(ARGS)
+
+reference: ## write docs/reference from the code
+	@scripts/setup test
+	@$(PY) scripts/reference.py
 
 lock: ## lock the dependencies of pyproject.toml
 	@scripts/lock

@@ -11,43 +11,18 @@ from typing import Any
 import msgspec
 import uvicorn
 
-COLUMNS = [
-    "id",
-    "title",
-    "status",
-    "source",
-    "external_id",
-    "metadata",
-    "template_id",
-    "packet_id",
-    "bulk_send_id",
-    "message",
-    "language",
-    "signers_total",
-    "signers_signed",
-    "parties_total",
-    "parties_completed",
-    "seal",
-    "reminders",
-    "expires_at",
-    "created_at",
-    "updated_at",
-    "sent_at",
-    "completed_at",
-    "declined_at",
-    "voided_at",
-    "expired_at",
-    "decline",
-    "void",
-    "archive",
-    "verification_code",
-]
+LIST = (
+    "id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,"
+    " signers_total, signers_signed, parties_total, parties_completed, seal, reminders, expires_at, created_at,"
+    " updated_at, sent_at, completed_at, declined_at, voided_at, expired_at, decline, void, archive, verification_code"
+)
+COLUMNS = tuple(LIST.split(", "))
 JSON = frozenset(("metadata", "message", "seal", "reminders", "decline", "void", "archive"))
 KEY = (
     "select id, workspace_id, name, prefix, last4, scopes, tier, per_minute, per_day, created_at, created_by,"
     " expires_at, last_used_at, revoked_at from api_keys where key_hash = ?"
 )
-PAGE = f"select {', '.join(COLUMNS)} from documents where workspace_id = ? order by id desc limit 26"
+PAGE = f"select {LIST} from documents where workspace_id = ? order by id desc limit 26"
 encode = msgspec.json.Encoder().encode
 connection = sqlite3.connect(sys.argv[1], isolation_level=None, check_same_thread=False)
 

@@ -154,10 +154,11 @@ def repack(path: Path, change: Callable[[list[tuple[tarfile.TarInfo, bytes]]], N
     with tarfile.open(path) as old:
         members = [(info, file.read()) for info in old.getmembers() if (file := old.extractfile(info))]
     change(members)
-    with tarfile.open(path, "w:gz") as new:
-        for info, data in members:
-            info.size = len(data) if info.isreg() else 0
-            new.addfile(info, io.BytesIO(data))
+    plain = io.BytesIO()
+    for info, data in members:
+        info.size = len(data) if info.isreg() else 0
+        plain.write(info.tobuf(tarfile.GNU_FORMAT) + data + bytes(-len(data) % 512))
+    path.write_bytes(gzip.compress(plain.getvalue() + bytes(1024)))
 
 
 def edit_manifest(path: Path, **values: Any) -> None:

@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from deedbox.kernel import limits, outbox
-from deedbox.kernel.db import Database, Isolation, Tx
+from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.outbox import Event, store
 from tests.conftest import HandClock
 
@@ -53,9 +53,8 @@ async def test_an_event_is_rolled_back_with_its_change(
     assert event.sequence == 1
 
 
-@pytest.mark.parametrize("isolation", ["serializable", "read committed"])
 async def test_a_subject_s_events_are_numbered_without_a_gap_under_concurrency(
-    db: Database, workspace: str, clock: HandClock, kind: str, isolation: Isolation
+    db: Database, workspace: str, clock: HandClock, kind: str
 ) -> None:
     def emit(tx: Tx, number: int) -> None:
         outbox.emit(tx, workspace, kind, f"doc_{number % 3}", {"n": number}, now=clock.now())
@@ -63,7 +62,7 @@ async def test_a_subject_s_events_are_numbered_without_a_gap_under_concurrency(
             raise LookupError
 
     outcomes = await asyncio.gather(
-        *(db.write(lambda tx, n=number: emit(tx, n), isolation=isolation) for number in range(60)),  # type: ignore[misc]
+        *(db.write(lambda tx, n=number: emit(tx, n)) for number in range(60)),  # type: ignore[misc]
         return_exceptions=True,
     )
     assert [outcome for outcome in outcomes if outcome is not None and not isinstance(outcome, LookupError)] == []

@@ -25,7 +25,7 @@ KILL_BETWEEN = (0.05, 0.5)
 """Seconds of traffic before a kill."""
 DIES_BETWEEN = (0.2, 1.2)
 """Seconds after which a server that is only starting is killed."""
-START_KILL_EVERY = 10
+START_KILL_EVERY = 6
 BREAKS = (httpx.TransportError, httpx.StreamError)
 ANSWERED_AS_UNKNOWN = {Code.OUTCOME_UNKNOWN.value, Code.INTERNAL_ERROR.value}
 
@@ -191,19 +191,17 @@ class Rig:
 
     def run(self, kills: int) -> Report:
         """Kills the server so many times, also while it starts, and says what is amiss afterwards."""
-        for _ in range(1 + kills // START_KILL_EVERY):
-            self._kill_while_starting()
         key = self._key()
         for number in range(kills):
             if number % START_KILL_EVERY == START_KILL_EVERY - 1:
-                self._kill_while_starting()
+                self.kill_while_starting()
             asyncio.run(self._burst(key))
         return self._report(key)
 
     def _start(self) -> server.Server:
         return server.start(self.data, module=self._module, env=self._env)
 
-    def _kill_while_starting(self) -> None:
+    def kill_while_starting(self) -> None:
         command = [sys.executable, "-m", self._module, "serve", "--data", str(self.data), "--port", "0"]
         process = subprocess.Popen(
             command, env=server.environment(**self._env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

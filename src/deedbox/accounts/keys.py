@@ -78,9 +78,10 @@ def create(tx: Tx, creator: Caller, wish: Wish, *, now: datetime) -> tuple[KeyRe
     missing = scopes.lacking(creator.scopes, wanted)
     if missing is not None:
         raise Forbidden(f"A key cannot grant the scope {missing}, which it lacks itself.", code=Code.MISSING_SCOPE)
-    if wish.expires_at is not None and wish.expires_at <= now:
+    # Compared as they are kept, in whole seconds: half a second ahead would be a key that never works.
+    if wish.expires_at is not None and instant(wish.expires_at) <= instant(now):
         raise BadRequest("expires_at must be in the future")
-    if store.count_active_keys(tx, creator.workspace_id) >= limits.KEYS_PER_WORKSPACE:
+    if store.count_active_keys(tx, creator.workspace_id, instant(now)) >= limits.KEYS_PER_WORKSPACE:
         raise Conflict(f"This workspace has {limits.KEYS_PER_WORKSPACE} keys already. Revoke one first.")
     plain = PREFIX + os.urandom(16).hex()
     row = store.KeyRow(

@@ -58,8 +58,13 @@ def any_key(tx: Tx) -> bool:
     return tx.one("select 1 from api_keys limit 1") is not None
 
 
-def count_active_keys(tx: Tx, workspace_id: str) -> int:
-    row = tx.one("select count(*) from api_keys where workspace_id = :id and revoked_at is null", id=workspace_id)
+def count_active_keys(tx: Tx, workspace_id: str, now: str) -> int:
+    row = tx.one(
+        "select count(*) from api_keys where workspace_id = :id and revoked_at is null"
+        " and (expires_at is null or expires_at > :now)",
+        id=workspace_id,
+        now=now,
+    )
     return int(row[0]) if row else 0
 
 

@@ -7,7 +7,7 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 
 from deedbox.kernel import limits, log
-from deedbox.web import openapi, operations, permission
+from deedbox.web import openapi, operations, options, permission
 from deedbox.web.api_search import health
 from deedbox.web.api_v1 import documents, keys
 from deedbox.web.context import AnyRequest
@@ -24,7 +24,7 @@ def build(deedbox: Deedbox) -> Guard:
     """The application to serve."""
     metrics = Metrics()
     app = Litestar(
-        route_handlers=ROUTES,
+        route_handlers=[*options.routes(ROUTES), *ROUTES],
         guards=[permission.check],
         exception_handlers={Exception: _error_response},
         openapi_config=None,

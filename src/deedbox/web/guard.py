@@ -1,6 +1,7 @@
 """The one class in front of every route: request id, key, rate limit, headers, time limit, envelope."""
 
 import asyncio
+import ipaddress
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,7 +13,7 @@ from deedbox.kernel import limits, log
 from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.errors import Code, DeedboxError, TimedOut, TooManyRequests, Unauthorized, Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.ratelimit import Allowance, Standing
+from deedbox.kernel.ratelimit import ADDRESS, Allowance, Standing
 from deedbox.web.context import KEY, Context
 from deedbox.web.envelope import Envelope, asked, envelope, translated
 from deedbox.web.metrics import Metrics
@@ -61,7 +62,7 @@ class Guard:
     async def admit(self, scope: Scope, context: Context, path: str) -> Standing:
         """How the caller stands after this request was counted; raises when it may not pass."""
         deedbox, now = self.deedbox, self.deedbox.clock.now()
-        address = f"ip:{scope['client'][0] if scope['client'] else 'unknown'}"
+        address = _neighbourhood(scope["client"][0] if scope["client"] else "unknown")
         if path in self.doors.probes:
             return await deedbox.limiter.peek(address, self.anonymous, now)
         if self.doors.open_without_key(path):
@@ -100,6 +101,14 @@ class _Refused(Exception):
         super().__init__(error.message)
         self.error = error
         self.standing = standing
+
+
+def _neighbourhood(address: str) -> str:
+    """Who counts as one caller without a key: an IPv4 address, or an IPv6 network of the size one customer gets."""
+    if ":" not in address:
+        return ADDRESS + address
+    network = ipaddress.ip_network((address.split("%")[0], limits.ANONYMOUS_IPV6_PREFIX), strict=False)
+    return ADDRESS + str(network)
 
 
 def _demand(standing: Standing) -> Standing:

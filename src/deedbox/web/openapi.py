@@ -14,6 +14,8 @@ from deedbox.kernel import limits
 from deedbox.web.envelope import is_signing
 from deedbox.web.permission import PROBE, PUBLIC, declared
 
+NO_NUL = "^[^\\x00]*$"
+"""What PostgreSQL cannot store is refused everywhere."""
 _ERRORS = {
     400: "Missing or invalid parameters",
     401: "Invalid, revoked or expired API key",
@@ -62,6 +64,7 @@ def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
         for path, handler in declared(Litestar(route_handlers=list(routes), openapi_config=None))
         for method in handler.http_methods
     }
+    schema["components"]["schemas"].update(_exact(list(handlers.values())))
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             _complete(operation, path, method, handlers[path, method].opt["scope"])
@@ -83,21 +86,51 @@ def _complete(operation: dict[str, Any], path: str, method: str, need: str) -> N
     operation["security"] = [{"key": []}] if keyed else []
     if keyed:
         operation["description"] = f"Needs the scope `{need}`."
+    for parameter in operation.get("parameters", []):
+        parameter["schema"] = _without_null(parameter["schema"])
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
     responses = operation["responses"]
     responses.pop("400", None)  # the framework's own shape
     for response in responses.values():
         response.setdefault("headers", {}).update(headers)
-    for status in _possible(path, method, "requestBody" in operation, keyed=keyed):
+    for status in _possible(path, method, need, has_body="requestBody" in operation):
         responses[str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
     if method == "post":
         operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
 
 
-def _possible(path: str, method: str, has_body: bool, *, keyed: bool) -> list[int]:
+def _exact(handlers: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
+    """The schemas of all bodies as msgspec, which checks them, sees them: the framework drops inner bounds."""
+    kinds = [kind for handler in handlers for kind in _bodies(handler)]
+    return msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")[1]
+
+
+def _bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
+    signature = handler.parsed_fn_signature
+    fields = [signature.return_type]
+    if "data" in signature.parameters:
+        fields.append(signature.parameters["data"])
+    kinds = [inner.annotation for field in fields for inner in (field, *field.inner_types)]
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is there or it is not: `null` in an address is a word like any other."""
+    outer = {name: value for name, value in schema.items() if name != "oneOf"}
+    for choice in schema.get("oneOf", []):
+        if choice != {"type": "null"}:
+            outer = {**choice, **outer}
+    if isinstance(outer.get("type"), list):
+        outer["type"] = next(kind for kind in outer["type"] if kind != "null")
+    return outer
+
+
+def _possible(path: str, method: str, need: str, *, has_body: bool) -> list[int]:
     possible = [400, 408, 500, 503]
-    if keyed:
-        possible += [401, 403, 429]
+    if need not in (PUBLIC, PROBE):
+        possible += [401, 403]
+    if need != PROBE:
+        possible.append(429)
     if "{" in path:
         possible.append(404)
     if method in ("post", "put", "patch", "delete"):

@@ -1,6 +1,7 @@
 """What every page for people shares: templates, tight headers, the cookie, and the check against other sites."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,12 +22,14 @@ HEADERS = {
 }
 
 
-def page(template: str, *, status: int = 200, **values: Any) -> Response[str]:
+def page(
+    template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
+) -> Response[str]:
     """An HTML page from a template, everything in it escaped."""
     return Response(
         _templates().get_template(template).render(**values),
         status_code=status,
-        headers=HEADERS,
+        headers={**HEADERS, **(headers or {})},
         media_type="text/html",
     )
 

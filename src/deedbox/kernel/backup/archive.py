@@ -103,7 +103,8 @@ class Reader:
         """The next member, whose bytes must be copied before the one after it is asked for; None at the end."""
         block = self._source.read(_BLOCK)
         if len(block) == _BLOCK and not any(block):
-            return self._end()
+            self._read_to_the_end()
+            return None
         try:
             header = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         except (tarfile.HeaderError, UnicodeDecodeError) as error:
@@ -112,7 +113,7 @@ class Reader:
             raise damaged(f"{header.name!r} is no plain file")
         return Member(header.name, header.size)
 
-    def _end(self) -> None:
+    def _read_to_the_end(self) -> None:
         """Reads on to where the file ends, which also makes gzip compare its checksum."""
         for _ in range(_PADDING_BLOCKS):
             block = self._source.read(_BLOCK)

@@ -181,6 +181,26 @@ def _in_memory(data: bytes) -> tuple[Entry, BinaryIO]:
     return entry, file
 
 
+class _SteadyFile:
+    """Goes to the disk every few megabytes: one long flush at the end would hold up the server's commits."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._waiting = 0
+
+    def write(self, data: bytes) -> int:
+        size = self._file.write(data)
+        self._waiting += size
+        if self._waiting >= limits.BACKUP_FLUSH_BYTES:
+            self.flush()
+        return size
+
+    def flush(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._waiting = 0
+
+
 @contextlib.contextmanager
 def _written(target: Path) -> Iterator[BinaryIO]:
     """A stream that becomes the target when all is written; until then, and after a failure, there is none."""
@@ -194,13 +214,13 @@ def _written(target: Path) -> Iterator[BinaryIO]:
         try:
             _refuse_existing(target)  # it may have been completed between the look and the lock
             file.truncate(0)
+            steady = _SteadyFile(file)
             if target.suffix == ".tar":
-                yield file
+                yield cast(BinaryIO, steady)
             else:
-                with gzip.GzipFile("", "wb", 1, file, mtime=0) as packed:
+                with gzip.GzipFile("", "wb", 1, cast(BinaryIO, steady), mtime=0) as packed:
                     yield cast(BinaryIO, packed)
-            file.flush()
-            os.fsync(file.fileno())
+            steady.flush()
             os.rename(partial, target)
         finally:
             partial.unlink(missing_ok=True)

@@ -1,15 +1,13 @@
 """What `deedbox doctor` asks a database."""
 
-import psycopg
-
-from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Tx
+from deedbox.kernel.db.migrate import connect_postgres
 
 
 def postgres_clock_ahead(url: str, clock: Clock) -> float:
     """By how many seconds PostgreSQL's clock is ahead of this machine's."""
-    with psycopg.connect(url, connect_timeout=limits.POSTGRES_CONNECT_SECONDS) as connection:
+    with connect_postgres(url) as connection:
         row = connection.execute("select extract(epoch from clock_timestamp())").fetchone()
         return float(row[0]) - clock.now().timestamp() if row else 0.0
 

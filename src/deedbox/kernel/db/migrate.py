@@ -40,20 +40,24 @@ def migrate_sqlite(path: Path, now: datetime) -> None:
 
 def migrate_postgres(url: str) -> None:
     """A database at the newest schema; several processes may start at once, one of them migrates."""
-    _check_address(url)
-    try:
-        connection = psycopg.connect(url, autocommit=True, connect_timeout=limits.POSTGRES_CONNECT_SECONDS)
-    except psycopg.Error as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise SetupError(
-            f"PostgreSQL cannot be reached: {reason}.", "Check DEEDBOX_DATABASE_URL and that the server runs."
-        ) from error
-    with connection:
+    with connect_postgres(url) as connection:
         if not _due(_postgres_schema(connection)):
             return
         connection.execute("select pg_advisory_lock(%s)", [_ADVISORY_LOCK])
         if _due(_postgres_schema(connection)):
             _upgrade("postgresql+psycopg", lambda: psycopg.connect(url))
+
+
+def connect_postgres(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """A connection outside the pool, for the work before and beside the server."""
+    _check_address(url)
+    try:
+        return psycopg.connect(url, autocommit=True, connect_timeout=limits.POSTGRES_CONNECT_SECONDS)
+    except psycopg.Error as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise SetupError(
+            f"PostgreSQL cannot be reached: {reason}.", "Check DEEDBOX_DATABASE_URL and that the server runs."
+        ) from error
 
 
 def _check_address(url: str) -> None:

@@ -16,6 +16,15 @@ from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 
 T = TypeVar("T")
 
+PRAGMAS = (
+    "pragma journal_mode = wal",
+    "pragma synchronous = full",
+    "pragma foreign_keys = on",
+    f"pragma journal_size_limit = {limits.WAL_BYTES_KEPT}",
+    f"pragma mmap_size = {limits.SQLITE_MMAP_BYTES}",
+)
+"""What makes a connection durable and bounded."""
+
 _STORAGE_ERRORS = {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
@@ -67,11 +76,8 @@ def connect(path: Path, *, writable: bool) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=512,
     )
-    connection.execute("pragma journal_mode = wal")
-    connection.execute("pragma synchronous = full")
-    connection.execute("pragma foreign_keys = on")
-    connection.execute(f"pragma journal_size_limit = {limits.WAL_BYTES_KEPT}")
-    connection.execute(f"pragma mmap_size = {limits.SQLITE_MMAP_BYTES}")
+    for pragma in PRAGMAS:
+        connection.execute(pragma)
     if not writable:
         connection.execute("pragma query_only = on")
     return connection

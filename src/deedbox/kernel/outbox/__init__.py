@@ -27,7 +27,9 @@ def react(kind: str, reaction: Reaction) -> None:
 
 
 def emit(tx: Tx, workspace_id: str, kind: str, subject_id: str, data: Mapping[str, Any], *, now: datetime) -> Event:
-    """The event, stored with the next sequence number of its subject; its reactions share the transaction."""
+    """The event, stored with the next sequence number of its subject; its reactions share the transaction.
+
+    The transaction must be serializable, as `db.write` makes it: two emitters of one subject are then put in order."""
     text = msgspec.json.encode(data).decode()
     if len(text.encode()) > limits.EVENT_BYTES:
         raise ValueError(f"the data of {kind} has more than {limits.EVENT_BYTES} bytes")

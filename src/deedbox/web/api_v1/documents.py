@@ -1,21 +1,18 @@
 """Documents sent to be signed."""
 
-from datetime import UTC, datetime
-from typing import Annotated, Literal
-from urllib.parse import urlencode
+from typing import Annotated, Literal, cast, get_args
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 from litestar import Response, get
 from litestar.params import Parameter
-from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
-from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.ids import is_id
 from deedbox.signing import documents
 from deedbox.signing.document import Document, Status
-from deedbox.web import context
+from deedbox.web import context, moments, openapi
+from deedbox.web import cursor as cursors
 from deedbox.web.context import AnyRequest
 from deedbox.web.permission import scope
 
@@ -27,14 +24,20 @@ class DocumentPage(msgspec.Struct, frozen=True):
     next_cursor: str | None
 
 
-Text = Annotated[str | None, Parameter(min_length=1, max_length=limits.FILTER_CHARS)]
-Moment = Annotated[datetime, Meta(tz=True)] | None
+Text = Annotated[
+    str | None, Parameter(min_length=1, max_length=limits.FILTER_CHARS, schema_extra={"pattern": openapi.NO_NUL})
+]
+Moment = Annotated[str | None, Parameter(schema_extra={"format": "date-time"})]
+# Text with a pattern, because the framework would take `null` for no value at all.
+OneStatus = Annotated[
+    str | None, Parameter(pattern=f"^({'|'.join(get_args(Status))})$", schema_extra={"enum": [*get_args(Status)]})
+]
 
 
 @get("/api/v1/documents", opt=scope("documents:read"), summary="List documents by age", tags=["documents"])
 async def list_documents(
     request: AnyRequest,
-    status: Status | None = None,
+    status: OneStatus = None,
     q: Text = None,
     packet_id: Text = None,
     bulk_send_id: Text = None,
@@ -43,21 +46,20 @@ async def list_documents(
     created_after: Moment = None,
     created_before: Moment = None,
     limit: Annotated[int, Parameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, Parameter(max_length=limits.CURSOR_CHARS)] = None,
+    cursor: Annotated[str | None, cursors.parameter("doc")] = None,
     order: Literal["asc", "desc"] = "desc",
 ) -> Response[DocumentPage]:
     here = context.of(request)
-    if cursor is not None and not is_id(cursor, "doc"):
-        raise BadRequest("cursor is not one that this list has given")
+    cursors.check(cursor, "doc")
     wanted = documents.Filter(
-        status=status,
+        status=cast(Status | None, status),
         q=q,
         packet_id=packet_id,
         bulk_send_id=bulk_send_id,
         template_id=template_id,
         external_id=external_id,
-        created_after=_instant(created_after),
-        created_before=_instant(created_before),
+        created_after=_instant("created_after", created_after),
+        created_before=_instant("created_before", created_before),
     )
     workspace = here.caller.workspace_id
     found = await here.deedbox.db.read(
@@ -69,13 +71,14 @@ async def list_documents(
     return Response(DocumentPage(shown, len(shown), following is not None, following), headers=headers)
 
 
-def _instant(moment: datetime | None) -> str | None:
-    return None if moment is None else instant(moment.astimezone(UTC))
+def _instant(name: str, text: str | None) -> str | None:
+    moment = moments.parsed(name, text)
+    return instant(moment) if moment else None
 
 
 def _next_link(request: AnyRequest, cursor: str) -> str:
-    query = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
-    return f'<{request.url.path}?{urlencode([*query, ("cursor", cursor)])}>; rel="next"'
+    query = [(name, value) for name, value in parse_qsl(request.scope["query_string"].decode()) if name != "cursor"]
+    return f'<{request.scope["path"]}?{urlencode([*query, ("cursor", cursor)])}>; rel="next"'
 
 
 ROUTES = [list_documents]

@@ -15,9 +15,8 @@ from deedbox.accounts.tiers import DEFAULT_TIER, Tier
 from deedbox.accounts.workspaces import Workspace
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.ids import is_id
-from deedbox.web import context
+from deedbox.web import context, moments, openapi
+from deedbox.web import cursor as cursors
 from deedbox.web.context import AnyRequest
 from deedbox.web.once import once
 from deedbox.web.permission import scope
@@ -34,7 +33,15 @@ ScopeName = Annotated[
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, max_length=limits.KEY_NAME_CHARS, description="What the key is for.")]
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=limits.KEY_NAME_CHARS,
+            description="What the key is for.",
+            extra_json_schema={"pattern": openapi.NO_NUL},
+        ),
+    ]
     scopes: Annotated[
         Annotated[list[ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)] | None,
         Meta(description="What the key opens; by default every search scope."),
@@ -77,11 +84,10 @@ async def me(request: AnyRequest) -> Me:
 async def list_keys(
     request: AnyRequest,
     limit: Annotated[int, Parameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, Parameter(max_length=limits.CURSOR_CHARS)] = None,
+    cursor: Annotated[str | None, cursors.parameter("key")] = None,
 ) -> KeyPage:
     here = context.of(request)
-    if cursor is not None and not is_id(cursor, "key"):
-        raise BadRequest("cursor is not one that this list has given")
+    cursors.check(cursor, "key")
     now = here.deedbox.clock.now()
     found = await here.deedbox.db.read(lambda tx: keys.page(tx, here.caller, limit=limit + 1, after=cursor, now=now))
     shown = found[:limit]
@@ -98,7 +104,7 @@ async def create_key(request: AnyRequest, data: NewKey) -> Response[MadeKey]:
         name=data.name,
         scopes=data.scopes,
         tier=data.tier,
-        expires_at=data.expires_at,
+        expires_at=moments.in_utc("expires_at", data.expires_at),
         per_minute=limit.per_minute if limit else None,
         per_day=limit.per_day if limit else None,
     )

@@ -50,7 +50,7 @@ async def login(request: AnyRequest) -> Response[Any]:
     try:
         session = await _session_for(request, email, _text(form, "password")[: limits.PASSWORD_CHARS_MAX])
     except (Unauthorized, TooManyRequests) as error:
-        return page("login.html", status=error.status, error=error.message, email=email)
+        return page("login.html", status=error.status, headers=error.headers, error=error.message, email=email)
     return go("/account", session_cookie(request, session))
 
 
@@ -103,8 +103,12 @@ async def stylesheet() -> Response[bytes]:
 async def _session_for(request: AnyRequest, email: str, password: str) -> Any:
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
-    if not (await deedbox.limiter.hit(f"login:{email}", _TRIES, now)).allowed:
-        raise TooManyRequests("Too many attempts for this e-mail address. Try again in a minute.")
+    standing = await deedbox.limiter.hit(f"login:{email}", _TRIES, now)
+    if not standing.allowed:
+        wait = standing.retry_after
+        raise TooManyRequests(
+            f"Too many attempts for this e-mail address. Try again in {wait} s.", headers={"Retry-After": str(wait)}
+        )
     found = await deedbox.db.read(lambda tx: store.credentials(tx, email))
     person_id, stored = found if found else (None, None)
     if not await asyncio.to_thread(people.password_matches, stored, password) or person_id is None:

@@ -21,21 +21,10 @@ from deedbox.kernel.ids import new_id
 PATH = "/api/v1/documents"
 
 
-def make_key(data: Path) -> str:
+def make_key(data: Path, scope: str = "documents:read") -> str:
     """A key whose limits the bench does not reach."""
-    words = [
-        "keys",
-        "create",
-        "--data",
-        str(data),
-        "--name",
-        "bench",
-        "--scope",
-        "documents:read",
-        "--tier",
-        "enterprise",
-    ]
-    words += ["--per-minute", "100000", "--per-day", "10000000"]
+    words = ["keys", "create", "--json", "--data", str(data), "--name", "bench", "--scope", scope]
+    words += ["--tier", "enterprise", "--per-minute", "100000", "--per-day", "10000000"]
     made = subprocess.run([sys.executable, "-m", "deedbox", *words], capture_output=True, text=True, check=True)
     return str(json.loads(made.stdout)["key"])
 

@@ -4,6 +4,7 @@ Usage: python -m bench.write [--clients 32] [--seconds 3] [--rounds 3]"""
 
 import argparse
 import asyncio
+import functools
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,7 +47,7 @@ async def grouped(path: Path, clients: int, seconds: float) -> float:
         turn = 0
         while stopwatch() < end:
             turn += 1
-            await db.write(lambda tx: one_change(tx, f"doc_{number}_{turn}"))
+            await db.write(functools.partial(one_change, subject=f"doc_{number}_{turn}"))
             done += 1
 
     await asyncio.gather(*(client(number) for number in range(clients)))

@@ -84,10 +84,9 @@ async def on_small_disk(small_disk: Path, empty_sqlite: bytes) -> AsyncIterator[
 
 def fill(folder: Path) -> Path:
     filler = folder / "filler"
-    with filler.open("wb") as file, contextlib.suppress(OSError):
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(bytes(4096))
-            file.flush()
     return filler
 
 

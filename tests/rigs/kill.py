@@ -317,9 +317,7 @@ def _end(running: server.Server) -> None:
     running.process.stdout.close()
 
 
-def killed(
-    data: Path, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1
-) -> Report:
+def killed(data: Path, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> Report:
     """What the clients found after so many kills of the server on this data folder."""
     return Rig(data, database_url=database_url, bug=bug, seed=seed).run(kills)
 

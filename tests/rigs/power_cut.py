@@ -160,9 +160,7 @@ def recorded(
     return record
 
 
-async def _write(
-    path: Path, rounds: int, record: list[Operation], chance: random.Random, *, event_apart: bool
-) -> None:
+async def _write(path: Path, rounds: int, record: list[Operation], chance: random.Random, *, event_apart: bool) -> None:
     ring = path.parent / "master.key"
     make_ring(ring)
     box, db = Box(ring), sqlite.SqliteDatabase(path)

@@ -22,9 +22,7 @@ HEADERS = {
 }
 
 
-def page(
-    template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
-) -> Response[str]:
+def page(template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any) -> Response[str]:
     """An HTML page from a template, everything in it escaped."""
     return Response(
         _templates().get_template(template).render(**values),

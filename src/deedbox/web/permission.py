@@ -47,6 +47,10 @@ async def _check_json(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
     body = await connection.body()  # type: ignore[attr-defined]
     if not body:
         raise BadRequest("The body is missing: a JSON object is expected")
+    try:
+        await connection.json()  # type: ignore[attr-defined]  # kept by the framework: it is not decoded twice
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest("The body is not JSON in UTF-8, or is nested too deeply") from error
     if b"\\u0000" in body and _ESCAPED_NUL.search(body):
         raise BadRequest("The body contains a NUL character")
 

@@ -1,0 +1,131 @@
+"""The real ASGI application over a real database, with the clock in hand."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from litestar.handlers import HTTPRouteHandler
+
+from deedbox import wiring
+from deedbox.accounts import keys, people, store, workspaces
+from deedbox.accounts.tiers import Tier
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.db import Tx
+from deedbox.kernel.ids import new_id
+from deedbox.kernel.settings import Settings
+from deedbox.web import app as web_app
+from deedbox.web.guard import Guard
+from tests.conftest import HandClock
+
+
+class Key:
+    def __init__(self, record: keys.KeyRecord, plain: str) -> None:
+        self.id = record.id
+        self.record = record
+        self.plain = plain
+
+
+class Api:
+    """An open installation, its application, and how to call it."""
+
+    def __init__(self, deedbox: wiring.Deedbox, clock: HandClock) -> None:
+        self.deedbox = deedbox
+        self.clock = clock
+        self.guard: Guard = web_app.build(deedbox)
+        self.workspace = ""
+        self.other_workspace = ""
+        self.key: Key
+
+    async def settle(self) -> None:
+        """Two workspaces, and a key that may do everything in the first."""
+        now = self.clock.now()
+        self.workspace = (await self.deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
+        self.other_workspace = await self.add_workspace("Other")
+        self.key = await self.make_key()
+
+    async def add_workspace(self, name: str) -> str:
+        now = self.clock.now()
+
+        def add(tx: Tx) -> str:
+            workspace_id = new_id("wsp", now)
+            store.add_workspace(tx, workspace_id, name, instant(now))
+            people.add_owner(tx, workspace_id, now=now)
+            return workspace_id
+
+        return await self.deedbox.db.write(add)
+
+    async def make_key(
+        self, *scopes: str, workspace: str = "", tier: Tier = "enterprise", seconds: float = 0, **rest: int
+    ) -> Key:
+        """A key with these scopes, or all, that lives for so many seconds, or for ever."""
+        now = self.clock.now()
+        wish = keys.Wish(
+            name="test",
+            scopes=list(scopes) or ["*"],
+            tier=tier,
+            expires_at=now + timedelta(seconds=seconds) if seconds else None,
+            **rest,
+        )
+        caller = workspaces.operator(workspace or self.workspace)
+        record, plain = await self.deedbox.db.write(lambda tx: keys.create(tx, caller, wish, now=now))
+        return Key(record, plain.reveal())
+
+    async def revoke(self, key: Key) -> None:
+        now = self.clock.now()
+        caller = workspaces.operator(self.workspace)
+        await self.deedbox.db.write(lambda tx: keys.revoke(tx, caller, key.id, now=now))
+
+    def plant(self, *routes: HTTPRouteHandler) -> None:
+        """Serves these routes beside the product's own."""
+        usual = web_app.ROUTES
+        web_app.ROUTES = [*usual, *routes]
+        try:
+            self.guard = web_app.build(self.deedbox)
+        finally:
+            web_app.ROUTES = usual
+
+    def client(self, *, address: str = "127.0.0.1", scheme: str = "http") -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(app=self.guard, client=(address, 5000))  # type: ignore[arg-type]
+        return httpx.AsyncClient(transport=transport, base_url=f"{scheme}://deedbox.test", timeout=60)
+
+    async def call(
+        self, method: str, path: str, *, key: "Key | str | None" = "", address: str = "127.0.0.1", **request: Any
+    ) -> httpx.Response:
+        """One request with the all-scope key, another key, or none."""
+        headers = dict(request.pop("headers", {}))
+        plain = self.key.plain if key == "" else key.plain if isinstance(key, Key) else key
+        if plain is not None:
+            headers["Authorization"] = f"Bearer {plain}"
+        async with self.client(address=address) as client:
+            return await client.request(method, path, headers=headers, **request)
+
+    async def get(self, path: str, **request: Any) -> httpx.Response:
+        return await self.call("GET", path, **request)
+
+    async def post(self, path: str, body: Any = None, **request: Any) -> httpx.Response:
+        return await self.call("POST", path, json=body, **request)
+
+    async def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return await self.deedbox.db.read(lambda tx: tx.all(sql))
+
+
+@asynccontextmanager
+async def opened(database_url: str, data_dir: Path, clock: HandClock, **settings: Any) -> AsyncIterator[Api]:
+    """An application on this database; to be settled if the database is new."""
+    url = None if database_url.startswith("sqlite:") else Secret(database_url)
+    settings = {"access_log": False, "anonymous_per_minute": limits.RATE_PER_MINUTE_MAX, **settings}
+    async with wiring.opened(Settings(data_dir=data_dir, database_url=url, **settings), clock) as deedbox:
+        yield Api(deedbox, clock)
+
+
+@pytest.fixture
+async def api(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Api]:
+    async with opened(database_url, tmp_path, clock) as made:
+        await made.settle()
+        yield made

@@ -1,0 +1,281 @@
+"""R8: every error has its envelope, every answer its three rate headers."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from litestar import Litestar, get, post
+
+from deedbox.kernel import limits
+from deedbox.web import openapi
+from deedbox.web.app import ROUTES
+from deedbox.web.permission import scope
+from tests.api.answers import Route, faults, keyed, routes
+from tests.api.conftest import Api
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "the password is hunter2"
+BODIES: dict[str, dict[str, Any]] = {"/api/v1/keys": {"name": "a"}}
+"""A valid body for each POST that takes JSON."""
+WRONG_BODIES: list[tuple[str, bytes]] = [
+    ("nothing", b""),
+    ("bad JSON", b'{"name":'),
+    ("no object", b"[]"),
+    ("null", b"null"),
+    ("missing field", b"{}"),
+    ("wrong type", b'{"name": 5}'),
+    ("unknown field", b'{"name": "a", "nmae": "b"}'),
+    ("NUL", b'{"name": "a\\u0000"}'),
+    ("half a surrogate", b'{"name": "\\ud800"}'),
+    ("no UTF-8", b'{"name": "\xff"}'),
+    ("deep", b'{"name": ' + b"[" * 50_000),
+    ("huge number", b'{"name": "a", "rate_limit": {"per_minute": 1' + b"0" * 400 + b"}}"),
+]
+
+
+UNKNOWN = (
+    "/nothing",
+    "/api/v1",
+    "/api/v1/",
+    "/api/v1/nothing",
+    "//api/v1/nothing",
+    "/api/v1/keys/a/b",
+    "/api/v1x",
+    "/API/v1/x",
+)
+
+
+class Planted(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+
+
+async def _fail() -> None:
+    raise RuntimeError(SECRET)
+
+
+async def _sleep() -> None:
+    await asyncio.sleep(60)
+
+
+async def _read(data: Planted) -> None:
+    del data
+
+
+def planted() -> list[Any]:
+    """Routes in both APIs that fail, that never answer, and that read a body."""
+    need = scope("search:read")
+    return [
+        route
+        for root in ("/planted", "/api/v1/planted")
+        for route in (
+            get(f"{root}/failing", opt=need)(_fail),
+            get(f"{root}/sleeping", opt=need)(_sleep),
+            post(f"{root}/reading", opt=need, status_code=204)(_read),
+        )
+    ]
+
+
+async def all_faults(api: Api, table: list[Route], status: int, **request: Any) -> list[str]:
+    found = []
+    for route in table:
+        found += faults(route.path, await api.call(route.method, route.path, **request), status)
+    return found
+
+
+async def test_a_request_without_a_good_key_gets_401_in_its_envelope_on_every_route(api: Api) -> None:
+    revoked, expired = await api.make_key(), await api.make_key(seconds=5)
+    await api.revoke(revoked)
+    api.clock.forward(5)
+    for key in (None, " ", "x", "deed_live_" + "0" * 32, revoked, expired):
+        assert await all_faults(api, keyed(api.guard), 401, key=key) == []
+
+
+async def test_a_key_without_the_scope_gets_403_in_its_envelope_on_every_route(api: Api) -> None:
+    for route in keyed(api.guard):
+        key = await api.make_key("archive:read" if route.need != "archive:read" else "verify:read")
+        assert await all_faults(api, [route], 403, key=key) == []
+
+
+async def test_a_key_that_is_used_up_gets_429_in_its_envelope_on_every_route(api: Api) -> None:
+    key = await api.make_key(per_minute=1, per_day=10)
+    assert (await api.get("/health", key=key)).status_code == 200
+    assert await all_faults(api, keyed(api.guard), 429, key=key) == []
+
+
+async def test_an_unknown_route_is_404_in_the_envelope_of_its_api(api: Api) -> None:
+    for method, path in itertools.product(("GET", "POST", "HEAD", "PROPFIND"), UNKNOWN):
+        async with api.client() as client:
+            url = httpx.URL("http://deedbox.test").copy_with(raw_path=path.encode())
+            response = await client.request(method, url, headers={"Authorization": f"Bearer {api.key.plain}"})
+        assert faults(path, response, 404) == []
+
+
+async def test_a_wrong_method_is_405_and_names_the_right_ones_on_every_path(api: Api) -> None:
+    table = routes(api.guard)
+    for path in {route.path for route in table}:
+        right = {route.method for route in table if route.path == path} | {"OPTIONS"}
+        for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} - right:
+            response = await api.call(method, path)
+            assert faults(path, response, 405) == []
+            assert {name.strip() for name in response.headers["Allow"].split(",")} == right, path
+
+
+async def test_options_names_every_method_of_every_path(api: Api) -> None:
+    table = routes(api.guard)
+    for path in {route.path for route in table}:
+        response = await api.call("OPTIONS", path)
+        right = {route.method for route in table if route.path == path} | {"OPTIONS"}
+        assert (response.status_code, {name.strip() for name in response.headers["Allow"].split(",")}) == (204, right)
+
+
+async def test_a_wrong_body_is_400_in_the_envelope_of_its_api(api: Api) -> None:
+    api.plant(*planted())
+    table = [route for route in keyed(api.guard) if route.has_body]
+    assert {route.signing for route in table} == {True, False}
+    for name, body in WRONG_BODIES:
+        found = await all_faults(api, table, 400, content=body, headers={"Content-Type": "application/json"})
+        assert found == [], name
+
+
+async def test_a_body_of_another_type_is_415_and_at_the_root_400(api: Api) -> None:
+    api.plant(*planted())
+    for route in [route for route in keyed(api.guard) if route.has_body]:
+        for kind in ("text/plain", "application/xml", "application/json5", ""):
+            response = await api.call(route.method, route.path, content=b"{}", headers={"Content-Type": kind})
+            assert faults(route.path, response, 415 if route.signing else 400) == []
+
+
+async def _pieces(size: int) -> AsyncIterator[bytes]:
+    for _ in range(size // 65536):
+        yield b" " * 65536
+
+
+@pytest.mark.parametrize("announced", [True, False], ids=["content-length", "chunked"])
+async def test_a_body_that_is_too_large_is_413_and_at_the_root_400(api: Api, announced: bool) -> None:
+    api.plant(*planted())
+    size = limits.JSON_BODY_BYTES + 65536
+    for route in [route for route in keyed(api.guard) if route.has_body]:
+        content: Any = b" " * size if announced else _pieces(size)
+        response = await api.call(
+            route.method, route.path, content=content, headers={"Content-Type": "application/json"}
+        )
+        assert faults(route.path, response, 413 if route.signing else 400) == []
+
+
+def _wrong_values(schema: dict[str, Any]) -> list[str]:
+    if schema["type"] == "integer":
+        return ["x", "", "null", "1.5", str(schema["minimum"] - 1), str(schema["maximum"] + 1), "9" * 40]
+    if schema.get("format") == "date-time":
+        return [
+            "123",
+            "",
+            "null",
+            "2026-03-01",
+            "2026-03-01T12:00:00",
+            "0001-01-01T00:00:00+01:00",
+            "9999-12-31T23:59:59-01:00",
+        ]
+    if "enum" in schema:
+        return ["null", "", "x", schema["enum"][0].upper()]
+    return ["", "x" * 300, "a\0b"]
+
+
+async def test_a_bad_query_value_is_400_on_every_route_that_takes_it(api: Api) -> None:
+    tried = 0
+    for path, operations in openapi.document(ROUTES)["paths"].items():
+        for parameter in operations.get("get", {}).get("parameters", []):
+            if parameter["in"] != "query":
+                continue
+            for value in _wrong_values(parameter["schema"]):
+                response = await api.get(path, params={parameter["name"]: value})
+                assert faults(path, response, 400) == [], (parameter["name"], value)
+                tried += 1
+    assert tried > 20
+
+
+async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None:
+    for route in keyed(api.guard):
+        if route.method != "POST":
+            continue
+        assert route.path in BODIES, f"add a valid body of {route.path} to BODIES"
+        headers = {"Idempotency-Key": "once"}
+        await api.post(route.path, BODIES[route.path], headers=headers)
+        response = await api.post(route.path, {**BODIES[route.path], "name": "other"}, headers=headers)
+        assert faults(route.path, response, 409) == []
+
+
+async def test_a_failing_route_is_500_and_tells_nothing(api: Api) -> None:
+    api.plant(*planted())
+    for root in ("/planted", "/api/v1/planted"):
+        response = await api.get(f"{root}/failing")
+        assert faults(f"{root}/failing", response, 500) == []
+        assert SECRET not in response.text
+
+
+async def test_a_broken_database_is_500_on_every_route_and_tells_nothing(api: Api) -> None:
+    await api.deedbox.db.write(lambda tx: tx.run("drop table api_keys"))
+    assert await all_faults(api, keyed(api.guard), 500) == []
+
+
+async def test_a_request_that_takes_too_long_is_408(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.plant(*planted())
+    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.05)
+    for root in ("/planted", "/api/v1/planted"):
+        response = await api.get(f"{root}/sleeping")
+        assert faults(f"{root}/sleeping", response, 408) == []
+        assert response.json()["error"] == "Request took too long"
+
+
+async def test_a_server_that_stops_is_503_on_every_route_but_the_probes(api: Api) -> None:
+    api.guard.draining = True
+    assert await all_faults(api, keyed(api.guard), 503) == []
+    assert (await api.get("/livez", key=None)).status_code == 200
+
+
+async def test_every_good_answer_carries_the_headers_too(api: Api) -> None:
+    for path in (
+        "/livez",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        "/health",
+        "/api/v1/documents",
+        "/login",
+        "/account",
+    ):
+        response = await api.get(path)
+        assert response.status_code in (200, 303)
+        assert all(response.headers[name].isdigit() for name in ("X-RateLimit-Limit", "X-RateLimit-Remaining"))
+        assert response.headers["X-RateLimit-Reset"].isdigit()
+        assert response.headers["X-Request-Id"]
+
+
+async def test_a_harmless_request_id_is_kept_and_another_replaced(api: Api) -> None:
+    for sent, kept in (("abc-1", True), ("x" * 65, False), ("a b", False), ("a\u00e9", False)):
+        response = await api.get("/health", headers={"X-Request-Id": sent.encode()})
+        assert (response.headers["X-Request-Id"] == sent) is kept
+
+
+async def test_a_hostile_host_header_does_not_change_the_envelope(api: Api) -> None:
+    for host in ("x/api/v1/", "[", "a b", "@", ""):
+        for path in ("/nothing", "/api/v1/nothing"):
+            response = await api.get(path, headers={"Host": host})
+            assert faults(path, response) == []
+            assert response.status_code in (400, 404)
+
+
+async def test_the_check_sees_the_frameworks_own_404(api: Api) -> None:
+    """The seeded bug: the same routes without guard and envelope."""
+    bare = Litestar(route_handlers=list(ROUTES), openapi_config=None)
+    transport = httpx.ASGITransport(app=bare)  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url="http://deedbox.test") as client:
+        for path in ("/nothing", "/api/v1/nothing"):
+            found = "\n".join(faults(path, await client.get(path), 404))
+            assert "the envelope is" in found
+            assert "X-RateLimit-Limit" in found
+            assert "no X-Request-Id" in found

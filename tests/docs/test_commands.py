@@ -1,0 +1,95 @@
+"""Every command in README and docs is run here, in order, as a reader would."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.commands import PAGES, ROOT, commands
+from tests.server import environment
+
+# `make test` and `make check` run these tests or would run for minutes; what they do is asserted instead.
+NOT_RUN_HERE = {"make test", "make check"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Reader:
+    """Someone who types what a page says, in an empty folder, with `deedbox` on the path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.env = environment(
+            DEEDBOX_DATA_DIR=str(folder / "data"),
+            DEEDBOX_PORT=str(self.port),
+            PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            KEY="",
+        )
+        self.folder = folder
+        self.server: subprocess.Popen[str] | None = None
+
+    def type(self, command: str) -> None:
+        if command == "make serve":
+            self._serve()
+        elif command.startswith("export KEY="):
+            assert self.env["KEY"].startswith("deed_live_"), "the server printed no key"
+        elif command not in NOT_RUN_HERE:
+            self._run(command)
+
+    def _serve(self) -> None:
+        self.server = subprocess.Popen(
+            ["make", "serve"], cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert self.server.stdout is not None
+        for line in self.server.stdout:
+            if found := re.search(r"deed_live_[0-9a-f]{32}", line):
+                self.env["KEY"] = found[0]
+            if line.startswith("Stop it"):
+                return
+        raise AssertionError("make serve ended")
+
+    def _run(self, command: str) -> None:
+        here = command.replace("127.0.0.1:8080", f"127.0.0.1:{self.port}")
+        here = re.sub(r"\bcurl\b", "curl --fail-with-body --silent --show-error", here)
+        done = subprocess.run(
+            ["sh", "-c", here], cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+    def leave(self) -> None:
+        if self.server is not None:
+            os.killpg(self.server.pid, signal.SIGTERM)
+            self.server.communicate(timeout=60)
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    someone = Reader(tmp_path)
+    yield someone
+    someone.leave()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+def test_every_command_of_a_page_works(page: Path, reader: Reader) -> None:
+    for command in commands(page):
+        reader.type(command)
+
+
+def test_a_command_that_fails_is_noticed(reader: Reader) -> None:
+    with pytest.raises(AssertionError, match="deedbox frobnicate"):
+        reader.type("deedbox frobnicate")
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    assert "make test" in commands(ROOT / "README.md")
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "make test"

@@ -1,0 +1,209 @@
+"""Small linters for rules that no tool knows: where SQL, the time, the network and printing may be."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import deedbox
+from deedbox.kernel.errors import MEANING, Code
+
+SOURCE = Path(deedbox.__file__).parent
+
+_SQL = re.compile(
+    r"\s*(select\s+.*|insert\s+(or\s+\w+\s+)?into\s.*|update\s+\S+\s+set\s.*|delete\s+from\s.*|with\s+(recursive\s+)?\w+"
+    r"(\s*\([^)]*\))?\s+as\s.*|create\s+(unique\s+|temp\s+)*(table|index|view|trigger|function|extension|database)\s.*"
+    r"|(alter|drop)\s+(table|index|view|trigger)\s.*|begin\s+immediate.*|pragma\s+\w+.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_SELECT = re.compile(r"\s*select\s+(\d|.*\sfrom\s|[\w.]+\(|.*,)", re.IGNORECASE | re.DOTALL)
+_TIME = {
+    "time": {
+        "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+        "gmtime", "localtime", "ctime", "asctime",
+    },
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+}  # fmt: skip
+_CLIENTS = ("httpx", "httpcore", "urllib.request", "http.client", "aiohttp", "requests", "urllib3", "ftplib", "smtplib")
+_DIALS = {"create_connection", "open_connection", "open_unix_connection", "create_unix_connection"}
+
+Offence = str
+Linter = Callable[[ast.Module], Iterator[Offence]]
+
+
+def _at(node: ast.AST, what: str) -> Offence:
+    return f"line {getattr(node, 'lineno', 0)}: {what}"
+
+
+def _docstrings(module: ast.Module) -> set[int]:
+    return {
+        id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+
+
+def _text(node: ast.AST) -> str | None:
+    """What a literal begins with; what an f-string puts in counts as a word."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+        return node.value.decode("latin-1")
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part) or "word" for part in node.values)
+    return None
+
+
+def sql(module: ast.Module) -> Iterator[Offence]:
+    skipped = _docstrings(module)
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr):
+            skipped.update(id(part) for part in node.values)
+    for node in ast.walk(module):
+        text = None if id(node) in skipped else _text(node)
+        if text and _SQL.fullmatch(text) and (not text.lstrip().lower().startswith("select") or _SELECT.match(text)):
+            yield _at(node, f"SQL {text.strip()[:40]!r}")
+
+
+def time_reads(module: ast.Module) -> Iterator[Offence]:
+    names: dict[str, str] = {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            names.update({alias.asname or alias.name: alias.name for alias in node.names if alias.name in _TIME})
+        elif isinstance(node, ast.ImportFrom) and node.module in ("time", "datetime"):
+            for alias in node.names:
+                names[alias.asname or alias.name] = alias.name
+                if node.module == "time" and alias.name in _TIME["time"]:
+                    yield _at(node, f"from time import {alias.name}")
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute):
+            owner = node.value
+            name = owner.attr if isinstance(owner, ast.Attribute) else names.get(getattr(owner, "id", ""), "")
+            if node.attr in _TIME.get(name, ()):
+                yield _at(node, f"{name}.{node.attr}")
+
+
+def outgoing(module: ast.Module) -> Iterator[Offence]:
+    for node in ast.walk(module):
+        imported: list[str] = []
+        if isinstance(node, ast.Import):
+            imported = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            if node.module in ("socket", "asyncio"):
+                imported += [alias.name for alias in node.names if alias.name in _DIALS]
+        for name in imported:
+            if name in _DIALS or any(name == client or name.startswith(client + ".") for client in _CLIENTS):
+                yield _at(node, f"import {name}")
+        if isinstance(node, ast.Attribute) and node.attr in _DIALS:
+            yield _at(node, node.attr)
+
+
+def printing(module: ast.Module) -> Iterator[Offence]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            yield _at(node, "print()")
+
+
+def offences(linter: Linter, exempt: Callable[[str], bool]) -> list[str]:
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        if not exempt(name):
+            found += [f"{name} {offence}" for offence in linter(ast.parse(path.read_text(encoding="utf-8")))]
+    return found
+
+
+def may_hold_sql(name: str) -> bool:
+    return name.endswith("/store.py") or name.startswith(("kernel/db/", "kernel/backup/")) or name == "kernel/backup.py"
+
+
+def test_only_stores_and_the_database_s_own_modules_hold_sql() -> None:
+    assert offences(sql, may_hold_sql) == []
+
+
+def test_only_the_clock_reads_the_time() -> None:
+    assert offences(time_reads, lambda name: name == "kernel/clock.py") == []
+
+
+def test_only_egress_opens_outgoing_connections() -> None:
+    assert offences(outgoing, lambda name: name == "kernel/egress.py") == []
+
+
+def test_only_commands_print() -> None:
+    assert offences(printing, lambda name: name.startswith("cli/")) == []
+
+
+def test_every_error_code_has_a_meaning() -> None:
+    assert set(MEANING) == set(Code)
+    assert [code for code, meaning in MEANING.items() if len(meaning) < 20 or not meaning.endswith(".")] == []
+
+
+def test_the_linters_find_what_the_exempt_files_are_known_to_hold() -> None:
+    def found(linter: Linter, name: str) -> bool:
+        return any(linter(ast.parse((SOURCE / name).read_text(encoding="utf-8"))))
+
+    assert found(sql, "kernel/jobs/store.py")
+    assert found(sql, "kernel/outbox/store.py")
+    assert found(sql, "kernel/rotation/store.py")
+    assert found(time_reads, "kernel/clock.py")
+    assert found(outgoing, "kernel/egress.py")
+
+
+@pytest.mark.parametrize(
+    ("linter", "code"),
+    [
+        (sql, "tx.one('select 1')"),
+        (sql, "tx.one('SELECT id\\n FROM jobs')"),
+        (sql, "tx.all(f'select {columns} from jobs')"),
+        (sql, "x = '''\\n  insert into jobs values (1)'''"),
+        (sql, "tx.run(f'update {table} set a = 1')"),
+        (sql, "tx.run('delete from jobs' + where)"),
+        (sql, "tx.run('create unique index a on b (c)')"),
+        (sql, "tx.run('with due as (select 1) select * from due')"),
+        (sql, "tx.run(b'update jobs set a = 1')"),
+        (sql, "connection.execute('pragma foreign_keys = off')"),
+        (time_reads, "import time\ntime.time()"),
+        (time_reads, "import time as t\nt.monotonic()"),
+        (time_reads, "from time import perf_counter as tick"),
+        (time_reads, "from datetime import datetime\ndatetime.now()"),
+        (time_reads, "from datetime import datetime as d\nd.utcnow()"),
+        (time_reads, "import datetime\ndatetime.datetime.now(datetime.UTC)"),
+        (time_reads, "from datetime import date\nborn = field(default_factory=date.today)"),
+        (time_reads, "def f():\n    import time\n    return time.time_ns"),
+        (outgoing, "import httpx"),
+        (outgoing, "import httpcore._async"),
+        (outgoing, "from urllib import request"),
+        (outgoing, "from urllib.request import urlopen"),
+        (outgoing, "def f():\n    import http.client"),
+        (outgoing, "import socket\nsocket.create_connection(('a', 1))"),
+        (outgoing, "from asyncio import open_connection"),
+        (outgoing, "await_ = loop.create_connection"),
+        (printing, "def f():\n    print('hello')"),
+    ],
+)
+def test_a_planted_offence_is_caught(linter: Linter, code: str) -> None:
+    assert list(linter(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    ("linter", "code"),
+    [
+        (sql, "raise Conflict('Update the document first')"),
+        (sql, "label = 'Select a file'"),
+        (sql, "label = 'select'"),
+        (sql, "'''Create a table of what was found.'''"),
+        (sql, "label = 'with best regards'"),
+        (sql, "label = 'Delete this key?'"),
+        (time_reads, "import time\ntime.sleep(1)"),
+        (time_reads, "from datetime import datetime, timedelta\ndatetime.fromisoformat(x)"),
+        (time_reads, "clock.now()"),
+        (time_reads, "self.today()"),
+        (outgoing, "from urllib.parse import urlsplit\nfrom http import HTTPStatus"),
+        (outgoing, "import asyncio\nasyncio.start_server(f)"),
+        (printing, "log.info('hello')\nsheet.print()"),
+    ],
+)
+def test_what_is_allowed_is_left_alone(linter: Linter, code: str) -> None:
+    assert list(linter(ast.parse(code))) == []

@@ -40,7 +40,9 @@ def _at(node: ast.AST, what: str) -> Offence:
 
 def _docstrings(module: ast.Module) -> set[int]:
     return {
-        id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        id(node.value)
+        for node in ast.walk(module)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
 
 

@@ -119,9 +119,9 @@ async def opened(settings: Settings, clock: Clock | None = None) -> AsyncIterato
     """An installation that is ready to use: data folder, master key and newest schema are there."""
     clock = clock or SystemClock()
     _make_folder(settings)
-    make_ring(settings.ring)
     db = _database(settings, clock)
     try:
+        await _ensure_ring(settings, db)
         yield Deedbox(settings, clock, db)
     finally:
         await db.close()
@@ -135,6 +135,18 @@ def _database(settings: Settings, clock: Clock) -> Database:
 
     migrate_postgres(settings.database_url.reveal())
     return PostgresDatabase(settings.database_url.reveal())
+
+
+async def _ensure_ring(settings: Settings, db: Database) -> None:
+    """Makes a master key for a new installation only: another one could not open what the first has sealed."""
+    # Asked in this order: the key is made before the first workspace, also by a process that starts at this moment.
+    in_use = await db.read(accounts_store.first_workspace) is not None
+    if in_use and not settings.ring.exists():
+        raise SetupError(
+            f"The master key file {settings.ring} is missing, but the database is in use.",
+            "Restore it from a backup, or copy it from the machine that has it.",
+        )
+    make_ring(settings.ring)
 
 
 def _make_folder(settings: Settings) -> None:

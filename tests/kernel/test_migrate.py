@@ -134,9 +134,7 @@ def test_an_older_schema_is_upgraded_with_what_is_in_it(store: Store, next_versi
     assert store.rows("select count(*) from extras") == [(0,)]
 
 
-def test_an_older_file_is_copied_before_it_is_upgraded(
-    sqlite_path: Path, next_version: Callable[[str], None]
-) -> None:
+def test_an_older_file_is_copied_before_it_is_upgraded(sqlite_path: Path, next_version: Callable[[str], None]) -> None:
     store = sqlite_store(sqlite_path)
     add_workspace(store)
     next_version(GOOD)
@@ -165,7 +163,9 @@ def test_a_migration_that_fails_halfway_leaves_the_old_schema_and_its_rows(
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_processes_that_start_at_once_migrate_once(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     target = tmp_path / "new.sqlite" if kind == "sqlite" else request.getfixturevalue("blank_postgres_url")
-    call = "migrate_sqlite(Path(sys.argv[1]), datetime.now(UTC))" if kind == "sqlite" else "migrate_postgres(sys.argv[1])"
+    call = (
+        "migrate_sqlite(Path(sys.argv[1]), datetime.now(UTC))" if kind == "sqlite" else "migrate_postgres(sys.argv[1])"
+    )
     code = (
         "import sys; from pathlib import Path; from datetime import UTC, datetime;"
         f"from deedbox.kernel.db.migrate import *; import alembic.command, sqlalchemy; sys.stdin.read(1); {call}"

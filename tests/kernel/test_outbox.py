@@ -142,9 +142,7 @@ async def test_data_has_a_bound_in_bytes(
     fitting = (limits.EVENT_BYTES - len('{"t":""}')) // len(letter.encode())
     await db.write(lambda tx: outbox.emit(tx, workspace, kind, "a", {"t": letter * fitting}, now=clock.now()))
     with pytest.raises(ValueError, match=kind):
-        await db.write(
-            lambda tx: outbox.emit(tx, workspace, kind, "a", {"t": letter * (fitting + 1)}, now=clock.now())
-        )
+        await db.write(lambda tx: outbox.emit(tx, workspace, kind, "a", {"t": letter * (fitting + 1)}, now=clock.now()))
     assert len(await events(db)) == 1
 
 

@@ -7,6 +7,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -126,7 +127,7 @@ def wire(cluster: Cluster) -> Iterator[Wire]:
 
 @pytest.fixture
 async def through_wire(wire: Wire, postgres_url: str) -> AsyncIterator[PostgresDatabase]:
-    opened = PostgresDatabase(f"{postgres_url.split('host=')[0]}host={wire.folder}")
+    opened = PostgresDatabase(f"{postgres_url.partition('host=')[0]}host={wire.folder}")
     yield opened
     await opened.close()
 
@@ -162,8 +163,8 @@ async def test_a_restart_that_cut_every_pooled_connection_goes_unnoticed(
     await asyncio.gather(*(database.read(meet) for _ in range(limits.POSTGRES_CONNECTIONS)))
     for round_ in range(3):
         cut_all_connections(postgres_url)
-        written = await asyncio.gather(*(database.write(lambda tx, n=n: add(tx, n)) for n in (f"{round_}a", f"{round_}b")))  # type: ignore[misc]
-        assert written == [f"{round_}a", f"{round_}b"]
+        pair = [f"{round_}a", f"{round_}b"]
+        assert await asyncio.gather(*(database.write(partial(add, name=name)) for name in pair)) == pair
     assert len(await names(database)) == 6
 
 
@@ -338,7 +339,7 @@ async def test_no_more_requests_wait_than_the_bound_allows(
 ) -> None:
     monkeypatch.setattr(limits, "WRITE_QUEUE", 2)
     go_on = threading.Event()
-    waiting = [asyncio.create_task(database.read(lambda tx: go_on.wait(30))) for _ in range(2)]
+    waiting = [asyncio.create_task(database.read(lambda _: go_on.wait(30))) for _ in range(2)]
     await asyncio.sleep(0)
     with pytest.raises(Unavailable) as refused:
         await names(database)

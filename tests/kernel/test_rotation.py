@@ -55,7 +55,12 @@ def keep(tx: Tx, box: Box, number: int, plain: bytes) -> None:
 
 async def fill(db: Database, ring: Path, count: int) -> None:
     box = Box(ring)
-    await db.write(lambda tx: [keep(tx, box, number, b"%d" % number) for number in range(count)])
+
+    def keep_all(tx: Tx) -> None:
+        for number in range(count):
+            keep(tx, box, number, b"%d" % number)
+
+    await db.write(keep_all)
 
 
 async def values(db: Database) -> dict[int, bytes]:

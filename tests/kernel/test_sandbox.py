@@ -24,6 +24,7 @@ pytestmark = pytest.mark.anyio
 
 MODULE = "tests.kernel.sandboxed"
 PACKAGES = ("tests.kernel.",)
+WITHOUT_FILTER = (Call("tests.kernel.attacks:switch_off_the_filter"),)
 LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="the kernel has no such limit")
 
 
@@ -147,15 +148,29 @@ async def test_a_child_that_dies_while_idle_is_replaced() -> None:
 async def test_nothing_outside_can_be_opened(function: str, caplog: pytest.LogCaptureFixture) -> None:
     async with sandbox() as pool:
         assert await failure(pool, function) == "crashed"
-    told = ("Too many open files", "Bad file descriptor", "not allowed to raise")
+    told = ("Operation not permitted", "Too many open files", "Bad file descriptor", "not allowed to raise")
     assert any(words in caplog.text for words in told)
 
 
 async def test_a_file_that_may_be_opened_can_be_read_but_not_written(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    out = tmp_path / "out"
+    out.write_text("before")
     async with sandbox(open_files=1) as pool:
         assert "root" in await call(pool, "read_file")
+        assert await failure(pool, "write_file", str(out)) == "crashed"
+    if sys.platform == "linux":
+        assert "Operation not permitted" in caplog.text
+        assert out.read_text() == "before"
+    else:
+        assert "File too large" in caplog.text
+
+
+async def test_without_a_filter_a_file_can_still_not_be_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sandbox(open_files=1, setup=WITHOUT_FILTER) as pool:
         assert await failure(pool, "write_file", str(tmp_path / "out")) == "crashed"
     assert "File too large" in caplog.text
     assert not (tmp_path / "out").read_bytes()
@@ -296,8 +311,8 @@ async def test_a_call_cancelled_while_it_waits_leaves_the_queue() -> None:
         assert await first == await call(pool, "pid")
 
 
-async def test_what_the_child_started_dies_with_it() -> None:
-    async with sandbox() as pool:
+async def test_what_the_child_started_dies_with_it_where_no_filter_forbids_it() -> None:
+    async with sandbox(setup=WITHOUT_FILTER) as pool:
         left = await call(pool, "leave_a_child_behind")
         assert is_running(left)
     assert await is_gone(left)

@@ -227,13 +227,18 @@ async def test_a_callback_that_fails_keeps_nobody_waiting(database: SqliteDataba
         return add(tx, "bad")
 
     async with held_writer(database):
-        writes = [asyncio.create_task(database.write(bad)), asyncio.create_task(database.write(lambda tx: add(tx, "b")))]
+        writes = [
+            asyncio.create_task(database.write(bad)),
+            asyncio.create_task(database.write(lambda tx: add(tx, "b"))),
+        ]
     async with asyncio.timeout(30):
         assert await asyncio.gather(*writes) == ["bad", "b"]
     assert complaints == ["deaf"]
 
 
-@pytest.mark.parametrize(("raised", "seen"), [(StopIteration, RuntimeError), (Stop, Stop), (GeneratorExit, GeneratorExit)])
+@pytest.mark.parametrize(
+    ("raised", "seen"), [(StopIteration, RuntimeError), (Stop, Stop), (GeneratorExit, GeneratorExit)]
+)
 async def test_whatever_a_write_raises_the_next_ones_are_made(
     database: SqliteDatabase, raised: type[BaseException], seen: type[BaseException]
 ) -> None:

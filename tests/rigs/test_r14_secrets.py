@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 PREFIXES = ("deed_live_", "deed_login_", "deed_session_")
 ZEROS = bytes(8192)
 EMAIL = "owner@example.com"
+MISPLACED = ("first key", "login token", "session token", "password", "key 1")
 
 Place: TypeAlias = tuple[str, bytes]
 Hit: TypeAlias = tuple[str, str]
@@ -63,7 +64,7 @@ class Run:
         running = server.start(self.data, module=self._module, env=self._env)
         for what, plain in (("first key", running.api_key), ("login token", running.login_link)):
             if plain:
-                self.issued[f"{what} of start {len(self.issued)}"] = plain.rpartition("/")[2]
+                self.issued[what] = plain.rpartition("/")[2]
         return running
 
     def command(self, *words: str) -> str:
@@ -92,9 +93,8 @@ def live(run: Run) -> list[Hit]:
     try:
         sign_in(run, running)
         use_keys(run, running)
-        for secret in list(run.issued.values()):
-            if secret != run.ecosystem_key:
-                misplace(running, secret)
+        for what in MISPLACED:
+            misplace(running, run.issued["working key"], run.issued[what])
         run.issued["CLI key"] = json.loads(run.command("keys", "create", "--name", "by hand", "--json"))["key"]
         run.issued["CLI link"] = json.loads(run.command("login-link", "--json"))["login_link"].rpartition("/")[2]
         run.command("keys", "list")
@@ -133,7 +133,9 @@ def sign_in(run: Run, running: server.Server) -> None:
 
 
 def use_keys(run: Run, running: server.Server) -> None:
+    unhindered = {"name": "working key", "scopes": ["*"], "rate_limit": {"per_minute": 100_000, "per_day": 100_000}}
     with running.client() as http:
+        run.issued["working key"] = http.post("/api/v1/keys", json=unhindered).json()["key"]
         for number in range(KEYS):
             headers = {"Idempotency-Key": f"make-{number}"} if number % 2 else {}
             made = http.post("/api/v1/keys", json={"name": f"key {number}"}, headers=headers).json()
@@ -145,20 +147,22 @@ def use_keys(run: Run, running: server.Server) -> None:
         assert revoked.get("/health").status_code == 401
 
 
-def misplace(running: server.Server, secret: str) -> None:
+def misplace(running: server.Server, key: str, secret: str) -> None:
     """Sends a secret in every place where it does not belong."""
     token = base64.b64encode(f"{secret}:".encode()).decode()
-    with running.client() as http:
+    with running.client(key) as http:
         for path in ("/health?api_key=", "/api/v1/keys?limit=", "/api/v1/keys?cursor=", "/account?password="):
             http.get(path + secret)
-        if secret.startswith(PREFIXES):  # a password as a path is a path like any other
+        if secret.startswith(PREFIXES):  # a password as a path or as an id is like any other, and is logged
+            http.get("/health", headers={"X-Request-Id": secret})
+            http.get("/nowhere", headers={"X-Request-Id": secret})
             for path in ("/", "/login/", "/api/v1/", "/api/v1/keys/", "/static/"):
                 http.get(path + secret)
                 http.delete(path + secret)
         for value in (secret, f"bearer {secret}", f"Bearer  {secret}", f"Bearer {secret} {secret}", f"Token {secret}"):
             http.get("/health", headers={"Authorization": value})
         http.get("/health", headers={"Authorization": f"Basic {token}"})
-        for name in ("X-Request-Id", "User-Agent", "Referer", "Cookie", "X-Forwarded-For", "Content-Type", "X-Api-Key"):
+        for name in ("User-Agent", "Referer", "Cookie", "X-Forwarded-For", "Content-Type", "X-Api-Key"):
             http.get("/health", headers={name: secret})
             http.get("/nowhere", headers={name: secret})
         for body in (
@@ -245,13 +249,10 @@ def test_no_secret_lies_in_postgresql_its_files_its_log_or_a_backup(
         found = live(run)
         places = list(tables(connection))
         connection.execute("checkpoint")
-        folder = (
-            cluster.folder
-            / "data"
-            / "base"
-            / one(connection, "select oid from pg_database where datname = current_database()")
-        )
-        files = [*folder.iterdir(), *(path for path in (folder.parents[1] / "pg_wal").iterdir() if path.name >= first)]
+        number = one(connection, "select oid from pg_database where datname = current_database()")
+        folder = cluster.folder / "data"
+        log = (path for path in (folder / "pg_wal").iterdir() if path.name >= first)
+        files = [*(folder / "base" / number).iterdir(), *log]
         places += [(path.name, path.read_bytes().replace(ZEROS, b"")) for path in files if path.is_file()]
     found += hits(run.issued, [*places, ("PostgreSQL's log", (cluster.folder / "log").read_bytes())])
     print(summary(run, found, "PostgreSQL"))

@@ -41,9 +41,11 @@ def command(as_json: bool, **flags: Any) -> None:
 
 async def _serve(settings: Settings, *, as_json: bool) -> None:
     from deedbox import wiring
+    from deedbox.kernel.sandbox import confine
     from deedbox.web.app import build
     from deedbox.web.server import Server
 
+    confine.hide_memory()
     async with wiring.sole_user(settings):
         # Bound before anything is made: a port in use must not burn the first key.
         listener = _bind(settings.host, settings.port)

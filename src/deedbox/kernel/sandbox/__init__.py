@@ -36,7 +36,7 @@ class SandboxKind(Struct, frozen=True):
     cpu_seconds: int = SANDBOX_CPU_SECONDS
     seconds: float = SANDBOX_SECONDS
     open_files: int = 0
-    """How many files (or sockets) a function may have open; with 0 it can open none."""
+    """How many files a function may have open, for reading; with 0 it can open none."""
 
 
 class SandboxFailed(DeedboxError):

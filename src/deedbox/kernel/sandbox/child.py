@@ -24,7 +24,6 @@ from deedbox.kernel.sandbox.frames import (
 
 
 def main() -> None:
-    confine.follow_parent()
     requests, replies = _take_pipes()
     opening = read_opening(_receive(requests))
     _send(replies, _reply(lambda: _load(opening)))
@@ -44,12 +43,14 @@ def _take_pipes() -> tuple[int, int]:
     return requests, replies
 
 
-def _load(opening: Opening) -> None:
+def _load(opening: Opening) -> str:
+    """Why the child is less confined than it should be; empty if it is not."""
+    confine.begin()
     for module in opening.preload:
         importlib.import_module(module)
     for call in opening.setup:
         _function(call.function, opening.packages)(*call.args)
-    confine.close_off(opening.memory_bytes, opening.open_files)
+    return confine.close_off(opening.memory_bytes, opening.open_files)
 
 
 def _run(body: bytearray, packages: tuple[str, ...]) -> Any:

@@ -7,26 +7,42 @@ import resource
 import signal
 import sys
 
+from deedbox.kernel.sandbox import seccomp
+
 LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
 
 
-def follow_parent() -> None:
-    """On Linux the child is killed when its parent dies; elsewhere it ends at the end of its input."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def begin() -> None:
+    """Before anything is loaded: on Linux the child dies with its parent and has no privilege, now or later."""
+    if LINUX:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        # Capabilities belong to a thread: they go before a module can start one.
+        _drop_capabilities()
+        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
-def close_off(memory_bytes: int, open_files: int) -> None:
-    """From here on: so much memory, no file written, no core dump, so many more open files, no new privilege."""
+def close_off(memory_bytes: int, open_files: int) -> str:
+    """From here on: so much memory, so many more files open for reading, no other system call that reaches outside.
+
+    What comes back is empty, or says why Linux could not filter the calls; OSError if it refused.
+    """
     if LINUX:  # macOS takes the limit and does not hold it
         _lower(resource.RLIMIT_AS, memory_bytes)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_NOFILE, _descriptor_limit(open_files))
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    _drop_capabilities()
+    hide_memory()
+    return seccomp.install(reading=open_files > 0) if LINUX else ""
+
+
+def hide_memory() -> None:
+    """On Linux no other process of the same user can read this one's memory or trace it, and it dumps no core."""
+    if LINUX:
+        _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def allow_cpu(seconds: int) -> None:
@@ -61,12 +77,18 @@ def _is_open(descriptor: int) -> bool:
 
 
 def _prctl(option: int, value: int) -> None:
-    if LINUX:
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    words = [ctypes.c_ulong(word) for word in (value, 0, 0, 0)]
+    _check("prctl", ctypes.CDLL(None, use_errno=True).prctl(option, *words))
 
 
 def _drop_capabilities() -> None:
     """Root in a container could raise its limits again; without capabilities it cannot."""
-    if LINUX:
-        header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-        ctypes.CDLL(None, use_errno=True).capset(header, (ctypes.c_uint32 * 6)())
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _check("capset", ctypes.CDLL(None, use_errno=True).capset(header, (ctypes.c_uint32 * 6)()))
+
+
+def _check(call: str, result: int) -> None:
+    """OSError if the kernel refused: a child that is not confined must not work."""
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{call}: {os.strerror(number)}")

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
@@ -111,6 +112,8 @@ class Sandbox:
                 raise _stopping() from failed
             log.error("sandbox %s could not start: %s", self.kind.name, failed)
             raise Unavailable("The server cannot process files at this moment; its log says why") from failed
+        if child.unfiltered:
+            _warn_unfiltered(child.unfiltered)
 
     def _bury(self, child: Child) -> None:
         """Kills the child now; waiting for its end is no part of the call."""
@@ -126,6 +129,11 @@ class Sandbox:
             raise _domain_error(reply)
         log.warning("sandbox %s: %s failed: %s", self.kind.name, function, reply.text)
         raise SandboxFailed(reply.reason)
+
+
+@cache  # once is enough: the next child runs on the same kernel
+def _warn_unfiltered(reason: str) -> None:
+    log.warning("sandbox without seccomp: %s; a file that takes over a child can reach further than it should", reason)
 
 
 def _stopping() -> Unavailable:

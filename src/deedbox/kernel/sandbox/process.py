@@ -65,11 +65,15 @@ class _Replies(asyncio.Protocol):
 
 
 class Child:
-    """A child process. It is opened once; after any exception from `open` or `ask` it must be killed."""
+    """A child process. It is opened once; after any exception from `open` or `ask` it must be killed.
+
+    Once it is open, `unfiltered` says why its system calls are not filtered, and is empty if they are.
+    """
 
     def __init__(self, kind: SandboxKind) -> None:
         self.calls = 0
         self.opened = False
+        self.unfiltered = ""
         self._kind = kind
         self._process = _spawn()
         self._replies: _Replies
@@ -94,6 +98,7 @@ class Child:
             raise StartFailed(f"{type(error).__name__} {error}".strip()) from error
         if not isinstance(reply, Done):
             raise StartFailed(reply.text if isinstance(reply, Broken) else reply.message)
+        self.unfiltered = str(reply.value)
         self.opened = True
 
     async def _connect(self) -> None:

@@ -1,0 +1,131 @@
+"""GET /api/v1/documents: the list, its filters and its pages."""
+
+import re
+from typing import Any
+
+import pytest
+
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx
+from deedbox.kernel.ids import new_id
+from tests.api.conftest import Api
+
+pytestmark = pytest.mark.anyio
+
+FIELDS = (
+    "id object title status source external_id metadata template_id packet_id bulk_send_id message language files"
+    " parties fields progress seal reminders expires_at created_at updated_at sent_at completed_at declined_at"
+    " voided_at expired_at decline void archive verification_code"
+).split()
+ADD = (
+    "insert into documents (id, workspace_id, title, status, source, external_id, metadata, packet_id, language,"
+    " signers_total, signers_signed, parties_total, parties_completed, created_at, updated_at, archive)"
+    " values (:id, :workspace_id, :title, :status, 'api', :external_id, '{}', :packet_id, 'en', 0, 0, 0, 0, :now, :now,"
+    ' \'{"status":"disabled","attempts":0,"archived_at":null,"receipt":null}\')'
+)
+
+
+async def add(api: Api, title: str, *, workspace: str = "", **values: Any) -> str:
+    """A document made a second after the one before."""
+    api.clock.forward(1)
+    now = api.clock.now()
+    row = {
+        "id": new_id("doc", now),
+        "workspace_id": workspace or api.workspace,
+        "title": title,
+        "status": "draft",
+        "external_id": None,
+        "packet_id": None,
+        "now": instant(now),
+        **values,
+    }
+
+    def insert(tx: Tx) -> str:
+        tx.run(ADD, **row)
+        return str(row["id"])
+
+    return await api.deedbox.db.write(insert)
+
+
+async def titles(api: Api, **params: Any) -> list[str]:
+    answer = await api.get("/api/v1/documents", params=params)
+    assert answer.status_code == 200, answer.text
+    return [document["title"] for document in answer.json()["documents"]]
+
+
+async def test_an_empty_list_has_the_shape_of_the_contract(api: Api) -> None:
+    answer = await api.get("/api/v1/documents")
+    assert answer.json() == {"documents": [], "count": 0, "has_more": False, "next_cursor": None}
+    assert "Link" not in answer.headers
+
+
+async def test_a_document_shows_every_field_of_the_contract(api: Api) -> None:
+    document_id = await add(api, "Lease")
+    [document] = (await api.get("/api/v1/documents")).json()["documents"]
+    assert list(document) == FIELDS
+    assert (document["id"], document["object"], document["metadata"]) == (document_id, "document", {})
+    assert document["archive"] == {"status": "disabled", "attempts": 0, "archived_at": None, "receipt": None}
+
+
+async def test_another_workspaces_documents_are_never_listed(api: Api) -> None:
+    theirs = await add(api, "Theirs", workspace=api.other_workspace)
+    await add(api, "Ours")
+    assert await titles(api) == ["Ours"]
+    assert await titles(api, q="Theirs") == []
+    assert await titles(api, cursor=theirs) == []
+    assert await titles(api, cursor=theirs, order="asc") == ["Ours"]
+
+
+async def test_filters_select_exactly_what_they_say(api: Api) -> None:
+    await add(api, "One", status="sent", external_id="e1")
+    await add(api, "Two 100%", packet_id="p")
+    await add(api, "Three_x")
+    assert await titles(api, status="sent") == ["One"]
+    assert await titles(api, external_id="e1") == ["One"]
+    assert await titles(api, packet_id="p", status="draft") == ["Two 100%"]
+    assert await titles(api, q="TWO") == ["Two 100%"]
+    assert await titles(api, q="%") == ["Two 100%"]
+    assert await titles(api, q="_") == ["Three_x"]
+    assert await titles(api, q="null") == []
+    assert await titles(api, created_after="2026-03-01T13:00:01+01:00") == ["Three_x", "Two 100%"]
+    assert await titles(api, created_before="2026-03-01T12:00:02Z") == ["One"]
+
+
+async def test_pages_and_their_links_walk_through_all_of_them(api: Api) -> None:
+    for number in range(5):
+        await add(api, f"{number} a&b")
+    for order, expected in (("desc", "43210"), ("asc", "01234")):
+        seen, url = [], f"/api/v1/documents?limit=2&order={order}&q=a%26b"
+        while url:
+            answer = await api.get(url)
+            body = answer.json()
+            seen += [document["title"][0] for document in body["documents"]]
+            link = re.fullmatch(r'<(.+)>; rel="next"', answer.headers.get("Link", ""))
+            assert (link is not None) == body["has_more"] == (body["next_cursor"] is not None)
+            url = link[1] if link else ""
+        assert "".join(seen) == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "status=null",
+        "status=Sent",
+        "limit=0",
+        "limit=101",
+        "limit=x",
+        "order=up",
+        "cursor=x",
+        "cursor=key_01JD0000000000000000000000",
+        "created_after=123",
+        "created_after=null",
+        "created_after=2026-03-01",
+        "created_before=0001-01-01T00:00:00%2B01:00",
+        "q=",
+        "q=%00",
+        "q=" + "x" * 256,
+    ],
+)
+async def test_a_bad_value_is_400_and_never_ignored(api: Api, query: str) -> None:
+    answer = await api.get(f"/api/v1/documents?{query}")
+    assert (answer.status_code, list(answer.json())) == (400, ["error", "status"])

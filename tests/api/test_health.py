@@ -1,0 +1,26 @@
+"""GET /health of the search API."""
+
+import pytest
+
+from tests.api.conftest import Api
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_health_has_exactly_the_two_fields_of_the_contract(api: Api) -> None:
+    answer = await api.get("/health")
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "healthy", "timestamp": "2026-03-01T12:00:00Z"}
+
+
+async def test_health_needs_a_key_with_search_read(api: Api) -> None:
+    assert (await api.get("/health", key=None)).status_code == 401
+    refused = await api.get("/health", key=await api.make_key("documents:*"))
+    assert (refused.status_code, list(refused.json())) == (403, ["error"])
+
+
+async def test_health_is_not_healthy_without_its_database(api: Api) -> None:
+    assert (await api.get("/health")).status_code == 200
+    await api.deedbox.db.write(lambda tx: tx.run("alter table workspaces rename to elsewhere"))
+    answer = await api.get("/health")
+    assert (answer.status_code, answer.json()) == (500, {"error": "Internal server error"})

@@ -1,0 +1,77 @@
+"""What those who run the server ask: alive, ready, metrics."""
+
+import re
+
+import pytest
+
+from deedbox.kernel import limits
+from tests.api.conftest import Api
+
+pytestmark = pytest.mark.anyio
+
+PROBES = ("/livez", "/readyz", "/metrics", "/openapi.json")
+
+
+async def test_probes_need_no_key_and_ignore_a_wrong_one(api: Api) -> None:
+    for path in PROBES:
+        for key in (None, "nonsense", "deed_live_" + "0" * 32):
+            assert (await api.get(path, key=key)).status_code == 200, path
+
+
+async def test_probes_are_never_counted_and_never_refused(api: Api) -> None:
+    api.guard.anonymous = type(api.guard.anonymous)(per_minute=1, per_day=None)
+    for path in PROBES * 3:
+        answer = await api.get(path, key=None)
+        assert (answer.status_code, answer.headers["X-RateLimit-Remaining"]) == (200, "1")
+    assert (await api.get("/login", key=None)).status_code == 200
+    assert (await api.get("/login", key=None)).status_code == 429
+    assert (await api.get("/livez", key=None)).status_code == 200
+
+
+async def test_livez_and_readyz_answer_in_plain_text(api: Api) -> None:
+    alive, ready = await api.get("/livez", key=None), await api.get("/readyz", key=None)
+    assert (alive.text, ready.text) == ("ok\n", "ready\n")
+    assert alive.headers["content-type"].startswith("text/plain")
+
+
+async def test_a_server_that_stops_is_alive_and_not_ready(api: Api) -> None:
+    api.guard.draining = True
+    assert (await api.get("/livez", key=None)).status_code == 200
+    ready = await api.get("/readyz", key=None)
+    assert (ready.status_code, ready.headers["Retry-After"]) == (503, "1")
+    assert ready.headers["X-Service-Error-Code"] == "draining"
+
+
+async def test_a_server_without_its_database_is_alive_and_not_ready(api: Api) -> None:
+    await api.deedbox.db.write(lambda tx: tx.run("alter table jobs rename to elsewhere"))
+    assert (await api.get("/livez", key=None)).status_code == 200
+    assert (await api.get("/readyz", key=None)).status_code == 500
+
+
+async def test_probes_answer_while_too_many_requests_are_under_way(api: Api) -> None:
+    api.guard.metrics.in_flight = limits.IN_FLIGHT_REQUESTS
+    assert (await api.get("/health")).status_code == 503
+    assert [(await api.get(path, key=None)).status_code for path in PROBES] == [200] * 4
+
+
+async def test_metrics_count_requests_by_route_and_status(api: Api) -> None:
+    await api.get("/health")
+    await api.get("/health", key=None)
+    await api.call("DELETE", "/api/v1/keys/key_01JD0000000000000000000000")
+    await api.get('/nothing"\n{evil}')
+    answer = await api.get("/metrics", key=None)
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    lines = answer.text.splitlines()
+    assert 'deedbox_requests_total{method="GET",route="/health",status="200"} 1' in lines
+    assert 'deedbox_requests_total{method="DELETE",route="/api/v1/keys/{key_id}",status="404"} 1' in lines
+    assert "evil" not in answer.text
+    assert 'deedbox_jobs{state="ready"} 0' in lines
+    assert "deedbox_request_seconds_count 4" in lines
+    assert 'deedbox_request_seconds_bucket{le="+Inf"} 4' in lines
+
+
+async def test_metrics_are_text_that_prometheus_reads(api: Api) -> None:
+    await api.get("/health")
+    sample = re.compile(r'[a-z_]+(\{[a-z]+="[^"\\\n]*"(,[a-z]+="[^"\\\n]*")*\})? -?[0-9.]+')
+    for line in (await api.get("/metrics", key=None)).text.splitlines():
+        assert line.startswith(("# HELP ", "# TYPE ")) or sample.fullmatch(line), line

@@ -1,0 +1,178 @@
+"""`deedbox keys` and the other commands: on an empty folder, and beside a running server."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from deedbox import VERSION
+from deedbox.cli import COMMANDS, deedbox
+from tests import server
+
+
+def keys(data: Path, *words: str) -> Any:
+    """What the command prints as JSON."""
+    done = server.run("keys", *words, "--json", data=data)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def failure(data: Path, *words: str, code: int = 1) -> str:
+    done = server.run(*words, data=data)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Server]:
+    with server.running(tmp_path_factory.mktemp("keys") / "data") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def data(running: server.Server) -> Path:
+    return running.log.with_suffix("")
+
+
+def status(running: server.Server, key: str, path: str = "/health") -> int:
+    with running.client(key) as http:
+        return http.get(path).status_code
+
+
+def test_a_key_made_beside_the_server_works_at_once_with_search_scopes(running: server.Server, data: Path) -> None:
+    made = keys(data, "create", "--name", "reader")
+    assert made["scopes"] == ["search:read", "search:write", "search:query", "embeddings:create"]
+    assert (made["tier"], made["status"], made["created_by"]) == ("professional", "active", "operator")
+    assert status(running, made["key"]) == 200
+    assert status(running, made["key"], "/api/v1/keys") == 403
+
+
+def test_a_key_gets_the_scopes_and_the_limit_that_were_asked_for(running: server.Server, data: Path) -> None:
+    words = ("--scope", "keys:read", "--tier", "enterprise", "--per-minute", "7", "--per-day", "70")
+    made = keys(data, "create", "--name", "lister", *words)
+    assert made["rate_limit"] == {"per_minute": 7, "per_day": 70}
+    with running.client(made["key"]) as http:
+        answer = http.get("/api/v1/me")
+        assert answer.json()["key"]["scopes"] == ["keys:read"]
+        assert answer.headers["x-ratelimit-limit"] == "7"
+
+
+def test_a_revoked_key_fails_from_the_next_request_on(running: server.Server, data: Path) -> None:
+    made = keys(data, "create", "--name", "short-lived")
+    assert status(running, made["key"]) == 200
+    assert keys(data, "revoke", made["id"]) == {"id": made["id"], "status": "revoked"}
+    assert status(running, made["key"]) == 401
+    assert keys(data, "revoke", made["id"])["status"] == "revoked"
+
+
+def test_the_list_shows_every_key_but_none_in_clear(running: server.Server, data: Path) -> None:
+    made = keys(data, "create", "--name", "to be listed")
+    done = server.run("keys", "list", "--json", data=data)
+    listed = {key["id"]: key for key in json.loads(done.stdout)["keys"]}
+    assert listed[made["id"]]["name"] == "to be listed"
+    assert any(key["name"] == "First key" for key in listed.values())
+    assert made["key"] not in done.stdout
+    told = server.run("keys", "list", data=data).stdout
+    assert made["id"] in told
+    assert made["key"] not in told
+
+
+def test_an_expired_key_does_not_open(running: server.Server, data: Path) -> None:
+    assert status(running, keys(data, "create", "--name", "later", "--expires-at", "2199-01-01T00:00:00Z")["key"]) == 200
+    assert "must be in the future" in failure(
+        data, "keys", "create", "--name", "past", "--expires-at", "2001-01-01T00:00:00Z"
+    )
+
+
+def test_what_cannot_be_is_said_in_a_sentence(data: Path) -> None:
+    assert failure(data, "keys", "revoke", "key_nowhere") == "deedbox: API key does not exist\n"
+    assert "--name" in failure(data, "keys", "create", code=2)
+    assert "nonsense" in failure(data, "keys", "create", "--name", "x", "--scope", "nonsense", code=2)
+    assert "per-minute" in failure(data, "keys", "create", "--name", "x", "--per-minute", "0", code=2)
+    assert failure(data, "keys", "create", "--name", "x" * 101)
+    assert failure(data, "keys", "create", "--name", "")
+    assert "There is no given-up job job_x" in failure(data, "jobs", "retry", "job_x")
+
+
+def test_a_login_link_made_beside_the_server_works_once(running: server.Server, data: Path) -> None:
+    done = server.run("login-link", "--json", data=data)
+    link = json.loads(done.stdout)["login_link"]
+    with running.client() as http:
+        assert http.get("/login/" + link.rpartition("/")[2]).status_code == 303
+        assert http.get("/login/" + link.rpartition("/")[2]).status_code == 401
+
+
+def test_nothing_was_given_up_on_a_healthy_server(data: Path) -> None:
+    assert json.loads(server.run("jobs", "list", "--json", data=data).stdout) == {"jobs": []}
+    assert server.run("jobs", "list", data=data).stdout == "No job was given up.\n"
+
+
+def test_on_an_empty_folder_the_commands_prepare_the_installation(tmp_path: Path) -> None:
+    assert keys(tmp_path / "data", "list") == {"keys": []}
+    made = keys(tmp_path / "data", "create", "--name", "before the first start")
+    with server.running(tmp_path / "data") as running:
+        assert running.api_key is None
+        assert status(running, made["key"]) == 200
+
+
+def test_commands_that_meet_on_an_empty_folder_all_succeed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "deedbox", "keys", "create", "--json", "--data", str(tmp_path / "data"), "--name"]
+    together = [
+        subprocess.Popen(
+            [*command, str(number)], env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for number in range(3)
+    ]
+    told = [process.communicate(timeout=120) for process in together]
+    assert [process.returncode for process in together] == [0, 0, 0], told
+    made = {json.loads(output)["id"] for output, _ in told}
+    assert {key["id"] for key in keys(tmp_path / "data", "list")["keys"]} == made
+
+
+def test_keys_lie_in_postgresql_where_the_settings_say_so(tmp_path: Path, postgres_url: str) -> None:
+    env = {"DEEDBOX_DATABASE_URL": postgres_url}
+    done = server.run("keys", "create", "--name", "x", "--json", data=tmp_path / "data", env=env)
+    with server.running(tmp_path / "data", env=env) as running:
+        assert status(running, json.loads(done.stdout)["key"]) == 200
+
+
+def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command that does something, with the words that call it."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None, name
+        yield from leaves(found, (*words, name))
+
+
+def test_every_command_helps_and_can_print_json_and_takes_the_data_folder() -> None:
+    found = dict(leaves(deedbox))
+    assert {words[0] for words in found} == set(COMMANDS)
+    for words, command in found.items():
+        helped = CliRunner().invoke(deedbox, [*words, "--help"])
+        assert helped.exit_code == 0, words
+        assert command.help, words
+        assert {"--json", "--data"} <= {option for each in command.params for option in each.opts}, words
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.help or option.show_default, (words, option.name)
+
+
+def test_the_program_itself_helps_and_knows_its_version(tmp_path: Path) -> None:
+    def told(*words: str) -> str:
+        done = subprocess.run([sys.executable, "-m", "deedbox", *words], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert all(name in told("--help") for name in COMMANDS)
+    assert told("--version") == f"deedbox, version {VERSION}\n"
+    unknown = subprocess.run([sys.executable, "-m", "deedbox", "sevre"], capture_output=True, text=True, check=False)
+    assert (unknown.returncode, "No such command 'sevre'" in unknown.stderr) == (2, True)

@@ -1,0 +1,262 @@
+"""`deedbox serve` as a user meets it: a process of its own, started, stopped, and refused."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests import server
+
+NOBODY_LISTENS = "postgresql://somebody@127.0.0.1:1/deedbox"
+
+
+class Refusal(NamedTuple):
+    reason: str
+    next_step: str
+
+
+def refusal(data: Path, *words: str, **env: str) -> Refusal:
+    """Why the server did not start: one line on stderr, exit code 1, no traceback."""
+    done = server.run("serve", "--json", *(words or ("--port", "0")), data=data, env=env)
+    assert done.returncode == 1, done
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    told = json.loads(done.stderr)
+    assert told["error"]
+    assert told["next_step"]
+    return Refusal(told["error"], told["next_step"])
+
+
+@contextmanager
+def on_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield taken.getsockname()[1]
+
+
+def installed(data: Path) -> Path:
+    """The data folder of a server that has run and stopped."""
+    with server.running(data):
+        pass
+    return data
+
+
+def test_the_first_start_shows_address_login_link_and_key_and_they_work(tmp_path: Path) -> None:
+    with server.running(tmp_path / "data") as running:
+        assert running.address.startswith("http://127.0.0.1:")
+        with running.client() as http:
+            assert http.get("/health").json()["status"] == "healthy"
+        assert str(running.login_link).startswith(f"{running.address}/login/deed_login_")
+        opened = httpx.get(str(running.login_link), trust_env=False)
+        assert (opened.status_code, opened.headers["location"]) == (303, "/account")
+
+
+def test_a_later_start_shows_no_key_and_the_first_one_still_works(tmp_path: Path) -> None:
+    with server.running(tmp_path / "data") as first:
+        pass
+    with server.running(tmp_path / "data") as second:
+        assert second.api_key is None
+        assert second.login_link not in (None, first.login_link)
+        with second.client(first.api_key) as http:
+            assert http.get("/health").status_code == 200
+
+
+def test_once_the_owner_has_a_password_no_login_link_is_shown(tmp_path: Path) -> None:
+    with server.running(tmp_path / "data") as first:
+        form = {"name": "Owner", "email": "owner@example.com", "password": "a long enough one"}
+        with httpx.Client(base_url=first.address, trust_env=False) as browser:
+            browser.get(urlsplit(str(first.login_link)).path)
+            assert browser.post("/account", data=form).headers["location"] == "/account?saved"
+    with server.running(tmp_path / "data") as second:
+        assert second.login_link is None
+
+
+def test_a_person_is_told_in_sentences(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "deedbox", "serve", "--port", "0", "--data", str(tmp_path / "data")]
+    with subprocess.Popen(
+        command, env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        lines = []
+        while not lines or "Ctrl-C" not in lines[-1]:
+            lines.append(process.stdout.readline())
+            assert lines[-1], "".join(lines)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    told = "".join(lines)
+    assert told.startswith("Deedbox is running at http://127.0.0.1:")
+    assert told.count("deed_login_") == told.count("deed_live_") == 1
+
+
+def test_a_killed_server_leaves_the_folder_free_for_the_next(tmp_path: Path) -> None:
+    first = server.start(tmp_path / "data")
+    first.kill()
+    with server.running(tmp_path / "data") as second, second.client(first.api_key) as http:
+        assert http.get("/health").status_code == 200
+
+
+def test_a_stop_lets_a_request_under_way_finish(tmp_path: Path) -> None:
+    running = server.start(tmp_path / "data")
+    body = json.dumps({"name": "slow"}).encode()
+    head = (
+        f"POST /api/v1/keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {running.api_key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    address = urlsplit(running.address)
+    with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30) as slow:
+        slow.sendall(head.encode() + body[:5])
+        with running.client() as http:  # answered after the slow one was begun
+            assert http.get("/health").status_code == 200
+        running.process.send_signal(signal.SIGTERM)
+        assert refused_soon(running.address)
+        assert running.process.poll() is None
+        slow.sendall(body[5:])
+        assert slow.recv(65536).startswith(b"HTTP/1.1 201")
+    assert running.process.wait(60) == 0
+    with server.running(tmp_path / "data") as second, second.client(running.api_key) as http:
+        assert "slow" in [key["name"] for key in http.get("/api/v1/keys").json()["keys"]]
+
+
+def refused_soon(address: str) -> bool:
+    """Whether the server stops taking connections; it is asked until it does."""
+    for _ in range(10_000):
+        try:
+            httpx.get(f"{address}/livez", trust_env=False, timeout=30)
+        except httpx.TransportError:
+            return True
+    return False
+
+
+def test_an_unknown_setting_is_named_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    told = refusal(tmp_path / "data", DEEDBOX_PROT="80")
+    assert told == ("Unknown setting DEEDBOX_PROT in the environment.", "Did you mean DEEDBOX_PORT?")
+
+
+def test_a_bad_value_is_named_with_its_setting(tmp_path: Path) -> None:
+    told = refusal(tmp_path / "data", DEEDBOX_JOB_CONCURRENCY="many")
+    assert "DEEDBOX_JOB_CONCURRENCY ('many')" in told.reason
+
+
+def test_a_broken_settings_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "deedbox.toml").write_text("port = ")
+    assert str(tmp_path / "deedbox.toml") in refusal(tmp_path).reason
+
+
+def test_without_json_the_refusal_is_one_sentence_for_a_person(tmp_path: Path) -> None:
+    done = server.run("serve", data=tmp_path / "data", env={"DEEDBOX_PROT": "80"})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "deedbox: Unknown setting DEEDBOX_PROT in the environment. Did you mean DEEDBOX_PORT?\n"
+
+
+def test_a_second_server_on_the_same_folder_is_refused_and_names_the_first(tmp_path: Path) -> None:
+    with server.running(tmp_path / "data") as first:
+        assert f"process {first.process.pid}" in refusal(tmp_path / "data").reason
+        with first.client() as http:
+            assert http.get("/health").status_code == 200
+
+
+def test_a_file_in_place_of_the_data_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    assert "cannot be written" in refusal(tmp_path / "data").reason
+    assert "cannot be written" in refusal(tmp_path / "data" / "below").reason
+
+
+def test_a_data_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o500)
+    if os.geteuid() == 0:  # whom no mode keeps out, but a file system of the kernel's own does
+        folder = Path("/sys")
+    told = refusal(folder)
+    assert f"{folder} cannot be written" in told.reason
+    assert "--data" in told.next_step
+
+
+def test_a_port_in_use_is_refused_and_does_not_burn_the_first_key(tmp_path: Path) -> None:
+    with on_port() as port:
+        told = refusal(tmp_path / "data", "--port", str(port))
+    assert told.reason == f"Port {port} on 127.0.0.1 is in use."
+    with server.running(tmp_path / "data") as running:
+        assert running.api_key
+
+
+def test_a_host_that_is_not_of_this_machine_is_refused(tmp_path: Path) -> None:
+    words = ("--host", "192.0.2.1", "--public", "--base-url", "https://sign.example.com", "--port", "0")
+    assert "Cannot listen on 192.0.2.1" in refusal(tmp_path / "data", *words).reason
+
+
+@pytest.mark.parametrize("extra", [[], ["--public"], ["--base-url", "https://sign.example.com"]])
+def test_an_address_that_others_reach_needs_a_clear_word(tmp_path: Path, extra: list[str]) -> None:
+    told = refusal(tmp_path / "data", "--host", "0.0.0.0", "--port", "0", *extra)
+    assert "would open this server to other machines" in told.reason
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_public_server_shows_links_under_its_base_url(tmp_path: Path) -> None:
+    env = {"DEEDBOX_HOST": "0.0.0.0", "DEEDBOX_PUBLIC": "1", "DEEDBOX_BASE_URL": "https://sign.example.com/"}
+    with server.running(tmp_path / "data", env=env) as running:
+        assert running.address == "https://sign.example.com"
+        assert str(running.login_link).startswith("https://sign.example.com/login/")
+
+
+def test_a_postgresql_that_nobody_reaches_is_refused(tmp_path: Path) -> None:
+    told = refusal(tmp_path / "data", DEEDBOX_DATABASE_URL=NOBODY_LISTENS)
+    assert told.reason.startswith("PostgreSQL cannot be reached")
+    assert "DEEDBOX_DATABASE_URL" in told.next_step
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    database = installed(tmp_path / "data") / "deedbox.sqlite"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("update alembic_version set version_num = '9999'")
+    before = database.read_bytes()
+    assert "schema 9999, newer than this version" in refusal(tmp_path / "data").reason
+    assert database.read_bytes() == before
+
+
+@pytest.mark.parametrize("begin", [0, 100, 4096])
+def test_a_corrupt_database_is_refused(tmp_path: Path, begin: int) -> None:
+    database = installed(tmp_path / "data") / "deedbox.sqlite"
+    content = database.read_bytes()
+    database.write_bytes(content[:begin] + bytes([0xA5]) * (len(content) - begin))
+    told = refusal(tmp_path / "data")
+    assert str(database) in told.reason
+    assert "backup" in told.next_step
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"keys": [{"id": "00", "key": "AAAA"}]}', "\xff\xfe"])
+def test_a_corrupt_master_key_is_refused(tmp_path: Path, content: str) -> None:
+    ring = installed(tmp_path / "data") / "master.key"
+    ring.write_text(content)
+    told = refusal(tmp_path / "data")
+    assert str(ring) in told.reason
+    assert "backup" in told.next_step
+    assert ring.read_text() == content
+
+
+def test_a_missing_master_key_is_not_silently_replaced(tmp_path: Path) -> None:
+    ring = installed(tmp_path / "data") / "master.key"
+    ring.unlink()
+    told = refusal(tmp_path / "data")
+    assert str(ring) in told.reason
+    assert "backup" in told.next_step
+    assert not ring.exists()
+
+
+def test_a_second_machine_without_the_master_key_is_refused(tmp_path: Path, postgres_url: str) -> None:
+    env = {"DEEDBOX_DATABASE_URL": postgres_url}
+    with server.running(tmp_path / "one", env=env) as first:
+        assert "master.key is missing" in refusal(tmp_path / "two", **env).reason
+        (tmp_path / "two" / "master.key").write_bytes((tmp_path / "one" / "master.key").read_bytes())
+        with server.running(tmp_path / "two", env=env) as second, second.client(first.api_key) as http:
+            assert second.api_key is None
+            assert http.get("/health").status_code == 200

@@ -23,7 +23,7 @@ def settings() -> str:
     lines = [
         "# Settings\n",
         "Each is an environment variable, or, under its name, a line of the TOML file that `DEEDBOX_CONFIG` names",
-        "(by default `deedbox.toml` in the data folder). A flag of a command wins over the environment, the environment",
+        "(by default `deedbox.toml` in the data folder). A command's flag wins over the environment, the environment",
         "over the file. An unknown setting is refused by name.\n",
         "| variable | in the file | default | what it does |",
         "|---|---|---|---|",
@@ -65,7 +65,8 @@ def commands() -> str:
     context = click.Context(cli.deedbox, info_name="deedbox")
     for name in cli.COMMANDS:
         command = cli.deedbox.get_command(context, name)
-        assert command is not None, name
+        if command is None:
+            raise LookupError(name)
         parts += _command(command, click.Context(command, info_name=name, parent=context))
     return "\n".join(parts)
 

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import socket
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -123,6 +124,13 @@ async def opened(settings: Settings, clock: Clock | None = None) -> AsyncIterato
     try:
         await _ensure_ring(settings, db)
         yield Deedbox(settings, clock, db)
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise
+        raise SetupError(
+            f"The database {settings.sqlite_path} is damaged: {error}.",
+            "Keep a copy of it, and restore a backup into an empty folder: deedbox restore.",
+        ) from error
     finally:
         await db.close()
 

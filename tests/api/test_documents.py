@@ -12,16 +12,43 @@ from tests.api.conftest import Api
 
 pytestmark = pytest.mark.anyio
 
-FIELDS = (
-    "id object title status source external_id metadata template_id packet_id bulk_send_id message language files"
-    " parties fields progress seal reminders expires_at created_at updated_at sent_at completed_at declined_at"
-    " voided_at expired_at decline void archive verification_code"
-).split()
+FIELDS = [
+    "id",
+    "object",
+    "title",
+    "status",
+    "source",
+    "external_id",
+    "metadata",
+    "template_id",
+    "packet_id",
+    "bulk_send_id",
+    "message",
+    "language",
+    "files",
+    "parties",
+    "fields",
+    "progress",
+    "seal",
+    "reminders",
+    "expires_at",
+    "created_at",
+    "updated_at",
+    "sent_at",
+    "completed_at",
+    "declined_at",
+    "voided_at",
+    "expired_at",
+    "decline",
+    "void",
+    "archive",
+    "verification_code",
+]
 ADD = (
     "insert into documents (id, workspace_id, title, status, source, external_id, metadata, packet_id, language,"
     " signers_total, signers_signed, parties_total, parties_completed, created_at, updated_at, archive)"
     " values (:id, :workspace_id, :title, :status, 'api', :external_id, '{}', :packet_id, 'en', 0, 0, 0, 0, :now, :now,"
-    ' \'{"status":"disabled","attempts":0,"archived_at":null,"receipt":null}\')'
+    " :archive)"
 )
 
 
@@ -37,6 +64,7 @@ async def add(api: Api, title: str, *, workspace: str = "", **values: Any) -> st
         "external_id": None,
         "packet_id": None,
         "now": instant(now),
+        "archive": '{"status":"disabled","attempts":0,"archived_at":null,"receipt":null}',
         **values,
     }
 

@@ -58,7 +58,7 @@ async def test_metrics_count_requests_by_route_and_status(api: Api) -> None:
     await api.get("/health")
     await api.get("/health", key=None)
     await api.call("DELETE", "/api/v1/keys/key_01JD0000000000000000000000")
-    await api.get('/nothing"\n{evil}')
+    await api.get('/nothing"%0A{evil}')
     answer = await api.get("/metrics", key=None)
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     lines = answer.text.splitlines()

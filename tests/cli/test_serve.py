@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -44,11 +45,18 @@ def on_port() -> Iterator[int]:
         yield taken.getsockname()[1]
 
 
-def installed(data: Path) -> Path:
-    """The data folder of a server that has run and stopped."""
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data = tmp_path_factory.mktemp("stopped") / "data"
     with server.running(data):
         pass
     return data
+
+
+@pytest.fixture
+def installed(stopped: Path, tmp_path: Path) -> Path:
+    """The data folder of a server that has run and stopped."""
+    return shutil.copytree(stopped, tmp_path / "data")
 
 
 def test_the_first_start_shows_address_login_link_and_key_and_they_work(tmp_path: Path) -> None:
@@ -87,7 +95,7 @@ def test_a_person_is_told_in_sentences(tmp_path: Path) -> None:
         command, env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout is not None
-        lines = []
+        lines: list[str] = []
         while not lines or "Ctrl-C" not in lines[-1]:
             lines.append(process.stdout.readline())
             assert lines[-1], "".join(lines)
@@ -214,39 +222,52 @@ def test_a_postgresql_that_nobody_reaches_is_refused(tmp_path: Path) -> None:
     assert "DEEDBOX_DATABASE_URL" in told.next_step
 
 
-def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    database = installed(tmp_path / "data") / "deedbox.sqlite"
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(installed: Path) -> None:
+    database = installed / "deedbox.sqlite"
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("update alembic_version set version_num = '9999'")
     before = database.read_bytes()
-    assert "schema 9999, newer than this version" in refusal(tmp_path / "data").reason
+    assert "schema 9999, newer than this version" in refusal(installed).reason
     assert database.read_bytes() == before
 
 
-@pytest.mark.parametrize("begin", [0, 100, 4096])
-def test_a_corrupt_database_is_refused(tmp_path: Path, begin: int) -> None:
-    database = installed(tmp_path / "data") / "deedbox.sqlite"
+@pytest.mark.parametrize("begin", [0, 100, 4096, 8192])
+def test_a_corrupt_database_is_refused(installed: Path, begin: int) -> None:
+    database = installed / "deedbox.sqlite"
     content = database.read_bytes()
     database.write_bytes(content[:begin] + bytes([0xA5]) * (len(content) - begin))
-    told = refusal(tmp_path / "data")
-    assert str(database) in told.reason
+    assert str(database) in refusal(installed).reason
+
+
+def test_a_database_whose_tables_are_corrupt_is_refused(installed: Path) -> None:
+    database = installed / "deedbox.sqlite"
+    with closing(sqlite3.connect(database)) as connection:
+        size = connection.execute("pragma page_size").fetchone()[0]
+        roots = connection.execute("select rootpage from sqlite_master where tbl_name in ('workspaces', 'api_keys')")
+        pages = [page for (page,) in roots]
+    with database.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * size)
+            file.write(bytes([0xA5]) * size)
+    told = refusal(installed)
+    assert f"{database} is damaged" in told.reason
     assert "backup" in told.next_step
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"keys": [{"id": "00", "key": "AAAA"}]}', "\xff\xfe"])
-def test_a_corrupt_master_key_is_refused(tmp_path: Path, content: str) -> None:
-    ring = installed(tmp_path / "data") / "master.key"
+def test_a_corrupt_master_key_is_refused(installed: Path, content: str) -> None:
+    ring = installed / "master.key"
     ring.write_text(content)
-    told = refusal(tmp_path / "data")
+    told = refusal(installed)
     assert str(ring) in told.reason
     assert "backup" in told.next_step
     assert ring.read_text() == content
 
 
-def test_a_missing_master_key_is_not_silently_replaced(tmp_path: Path) -> None:
-    ring = installed(tmp_path / "data") / "master.key"
+def test_a_missing_master_key_is_not_silently_replaced(installed: Path) -> None:
+    ring = installed / "master.key"
     ring.unlink()
-    told = refusal(tmp_path / "data")
+    told = refusal(installed)
     assert str(ring) in told.reason
     assert "backup" in told.next_step
     assert not ring.exists()

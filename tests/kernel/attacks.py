@@ -115,7 +115,12 @@ def open_a_socket() -> str:
 
 
 def open_a_socket_pair() -> str:
-    return _outcome(lambda: [end.close() for end in socket.socketpair()])
+    def pair() -> None:
+        one, other = socket.socketpair()
+        with one, other:
+            return
+
+    return _outcome(pair)
 
 
 def signal_zero(pid: int) -> str:

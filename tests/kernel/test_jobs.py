@@ -4,6 +4,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -13,6 +14,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import BadRequest, Code, Unavailable
 from deedbox.kernel.jobs import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, Runner, Work, store
 from deedbox.kernel.jobs.runner import retry_delay
@@ -169,6 +171,32 @@ async def test_a_claim_takes_no_more_than_asked_for(bench: Bench) -> None:
         await bench.add()
     await bench.db.write(lambda tx: tx.run("analyze") if tx.dialect == "postgres" else 0)
     assert [len(await bench.claim(most=7)) for _ in range(5)] == [7, 7, 7, 7, 2]
+
+
+async def test_workers_that_claim_at_the_same_moment_pass_over_each_other_s_jobs(
+    postgres_url: str, clock: HandClock
+) -> None:
+    db = PostgresDatabase(postgres_url)
+    bench = Bench(db, clock)
+    ids = {await bench.add() for _ in range(6)}
+    claimed, may_commit = threading.Event(), threading.Event()
+
+    def slowly(tx: Tx) -> list[Job]:
+        jobs = store.claim(tx, "slow", 3, clock.now())
+        claimed.set()
+        may_commit.wait(60)
+        return jobs
+
+    slow = asyncio.create_task(db.write(slowly, isolation="read committed"))
+    await asyncio.to_thread(claimed.wait, 60)
+    try:
+        async with asyncio.timeout(30):
+            quick = {job.id for job in await bench.claim("quick")}
+    finally:
+        may_commit.set()
+    held = {job.id for job in await slow}
+    assert (len(quick), len(held), quick | held) == (3, 3, ids)
+    await db.close()
 
 
 async def test_three_workers_do_two_hundred_jobs_once_each(bench: Bench) -> None:

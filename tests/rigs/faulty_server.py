@@ -1,16 +1,17 @@
-"""The server with one bug planted, so that the rigs can show that they see it. Run as `deedbox` is, with PLANTED_BUG set."""
+"""The server with the bug that PLANTED_BUG names, so that the rigs can show that they see it; run as `deedbox` is."""
 
 import asyncio
 import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 from deedbox.cli import main
 from deedbox.kernel import idempotency
+from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx, sqlite
 from deedbox.kernel.idempotency import Answer
+from deedbox.kernel.ratelimit import Standing
 from deedbox.web import context, guard, once
 
 VARIABLE = "PLANTED_BUG"
@@ -42,7 +43,7 @@ def key_saved_after_commit() -> None:
         answer = await deedbox.db.write(act)
         await asyncio.sleep(GAP_SECONDS)
         sealed = deedbox.box.seal(answer.body, place)
-        row = idempotency.store.Kept(this, answer.status, sealed, idempotency.instant(now))
+        row = idempotency.store.Kept(this, answer.status, sealed, instant(now))
         await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, key))
         return answer
 
@@ -52,9 +53,9 @@ def key_saved_after_commit() -> None:
 def log_the_header() -> None:
     admit = guard.Guard.admit
 
-    async def logged(self: guard.Guard, scope: guard.Scope, *rest: Any) -> Any:
+    async def logged(self: guard.Guard, scope: guard.Scope, context: context.Context, path: str) -> Standing:
         print(f"headers: {scope['headers']}", file=sys.stderr, flush=True)
-        return await admit(self, scope, *rest)
+        return await admit(self, scope, context, path)
 
     guard.Guard.admit = logged  # type: ignore[method-assign]
 

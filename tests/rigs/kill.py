@@ -215,8 +215,9 @@ class Rig:
 
     def _key(self) -> str:
         """A key for the clients that no rate limit hinders."""
-        words = "--name rig --tier enterprise --scope * --per-minute 100000 --per-day 10000000 --json".split()
-        made = server.run("keys", "create", *words, data=self.data, env=self._env)
+        words = ("--name", "rig", "--scope", "*", "--tier", "enterprise", "--json")
+        limit = ("--per-minute", "100000", "--per-day", "10000000")
+        made = server.run("keys", "create", *words, *limit, data=self.data, env=self._env)
         assert made.returncode == 0, made.stderr
         return msgspec.json.decode(made.stdout, type=MadeKey).key
 
@@ -255,9 +256,13 @@ class Rig:
         try:
             asyncio.run(self._settle(running.address, key))
             report = Report(
-                self.kills,
-                self.kills_while_starting,
-                **{name: count[name] for name in ("done", "refused", "unknown", "retried", "replayed")},
+                kills=self.kills,
+                kills_while_starting=self.kills_while_starting,
+                done=count["done"],
+                refused=count["refused"],
+                unknown=count["unknown"],
+                retried=count["retried"],
+                replayed=count["replayed"],
             )
             report.altered_answers, report.answers_500 = self.ledger.altered, self.ledger.failed
             self._try_every_key(running, report)

@@ -72,7 +72,7 @@ class Report(msgspec.Struct):
         return self.corrupt + self.lost + self.split
 
 
-class _Recorded(apsw.VFSFile):  # type: ignore[misc]
+class _Recorded(apsw.VFSFile):
     def __init__(self, record: list[Operation], name: Any, flags: list[int]) -> None:
         self._record = record
         self._name = os.path.basename(name.filename() if isinstance(name, apsw.URIFilename) else name or "temporary")
@@ -91,7 +91,7 @@ class _Recorded(apsw.VFSFile):  # type: ignore[misc]
         self._record.append(Synced(self._name))
 
 
-class _Recorder(apsw.VFS):  # type: ignore[misc]
+class _Recorder(apsw.VFS):
     def __init__(self, record: list[Operation]) -> None:
         self._record = record
         self.name = f"recorder-{id(self)}"
@@ -171,7 +171,7 @@ async def _write(path: Path, rounds: int, record: list[Operation], chance: rando
         refuse = chance.random() < REFUSED_SHARE
         save = _Save(box, workspace.id, name, refuse, event_apart)
         try:
-            key_id = await db.write(save)
+            key_id = await db.write(save.key_with_event)
         except _Refused:
             return
         if event_apart:
@@ -189,7 +189,7 @@ class _Refused(Exception):
 
 
 class _Save(NamedTuple):
-    """Saves a new key with its event and the answer to its Idempotency-Key, and returns its id."""
+    """A new key to be saved with its event and the answer to its Idempotency-Key."""
 
     box: Box
     workspace_id: str
@@ -197,7 +197,8 @@ class _Save(NamedTuple):
     refuse: bool
     event_apart: bool
 
-    def __call__(self, tx: Tx) -> str:
+    def key_with_event(self, tx: Tx) -> str:
+        """The id of the key that was saved."""
         made: list[str] = []
 
         def act(tx: Tx) -> Answer:

@@ -16,6 +16,13 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
 
+def _name(context: click.Context, option: click.Parameter, text: str) -> str:  # noqa: ARG001
+    # An argument that is not UTF-8 arrives with lone surrogates, which no database takes.
+    if not 1 <= len(text) <= limits.KEY_NAME_CHARS or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise click.BadParameter(f"it must have 1 to {limits.KEY_NAME_CHARS} characters of UTF-8")
+    return text
+
+
 @click.group()
 def command() -> None:
     """Create, list and revoke API keys; rotate the master key."""
@@ -24,7 +31,7 @@ def command() -> None:
 @command.command()
 @data_option
 @json_option
-@click.option("--name", required=True, help="What the key is for.")
+@click.option("--name", required=True, callback=_name, help="What the key is for.")
 @click.option("--scope", "scopes", multiple=True, type=click.Choice([*SCOPES, *SHORTHANDS]), metavar="SCOPE",
               help="What it opens; repeat for several. Default: every search scope.")  # fmt: skip
 @click.option("--tier", type=click.Choice(list(TIERS)), default=DEFAULT_TIER, show_default=True)

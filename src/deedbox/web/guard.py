@@ -107,7 +107,7 @@ def _neighbourhood(address: str) -> str:
     """Who counts as one caller without a key: an IPv4 address, or an IPv6 network of the size one customer gets."""
     if ":" not in address:
         return ADDRESS + address
-    network = ipaddress.ip_network((address.split("%")[0], limits.ANONYMOUS_IPV6_PREFIX), strict=False)
+    network = ipaddress.ip_network((address.split("%", 1)[0], limits.ANONYMOUS_IPV6_PREFIX), strict=False)
     return ADDRESS + str(network)
 
 

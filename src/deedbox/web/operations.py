@@ -29,7 +29,7 @@ async def readyz(request: AnyRequest) -> str:
 async def metrics(request: AnyRequest) -> Response[str]:
     counted: Metrics = request.app.state.metrics
     states = await context.of(request).deedbox.db.read(jobs.counts)
-    return Response(counted.text(states), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(counted.text(states), media_type="text/plain; version=0.0.4")
 
 
 @get("/openapi.json", opt=scope(PROBE), summary="This description", tags=["operations"])

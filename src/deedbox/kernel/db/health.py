@@ -2,12 +2,13 @@
 
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Tx
-from deedbox.kernel.db.migrate import connect_postgres
 
 
 def postgres_clock_ahead(url: str, clock: Clock) -> float:
     """By how many seconds PostgreSQL's clock is ahead of this machine's."""
-    with connect_postgres(url) as connection:
+    from deedbox.kernel.db import postgres
+
+    with postgres.connect(url) as connection:
         row = connection.execute("select extract(epoch from clock_timestamp())").fetchone()
         return float(row[0]) - clock.now().timestamp() if row else 0.0
 

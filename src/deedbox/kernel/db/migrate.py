@@ -5,14 +5,14 @@ import sqlite3
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-import psycopg
-import psycopg.conninfo
+from typing import TYPE_CHECKING, Any
 
 from deedbox.kernel import limits
-from deedbox.kernel.db import sqlite
+from deedbox.kernel.db import Row, sqlite
 from deedbox.kernel.errors import SetupError
+
+if TYPE_CHECKING:
+    import psycopg
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _ADVISORY_LOCK = 0xDEED
@@ -40,37 +40,15 @@ def migrate_sqlite(path: Path, now: datetime) -> None:
 
 def migrate_postgres(url: str) -> None:
     """A database at the newest schema; several processes may start at once, one of them migrates."""
-    with connect_postgres(url) as connection:
+    # Imported here: with SQLite it is never needed.
+    from deedbox.kernel.db import postgres
+
+    with postgres.connect(url) as connection:
         if not _due(_postgres_schema(connection)):
             return
         connection.execute("select pg_advisory_lock(%s)", [_ADVISORY_LOCK])
         if _due(_postgres_schema(connection)):
-            _upgrade("postgresql+psycopg", lambda: psycopg.connect(url))
-
-
-def connect_postgres(url: str) -> psycopg.Connection[tuple[Any, ...]]:
-    """A connection outside the pool, for the work before and beside the server."""
-    _check_address(url)
-    try:
-        return psycopg.connect(url, autocommit=True, connect_timeout=limits.POSTGRES_CONNECT_SECONDS)
-    except psycopg.Error as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise SetupError(
-            f"PostgreSQL cannot be reached: {reason}.", "Check DEEDBOX_DATABASE_URL and that the server runs."
-        ) from error
-
-
-def _check_address(url: str) -> None:
-    """Refuses an address that PostgreSQL would misread: its own message would show pieces of the password."""
-    try:
-        parts = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error:
-        parts = {"host": "@"}
-    if "@" in str(parts.get("host", "")):
-        raise SetupError(
-            "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
-            "Write it as postgresql://user:password@host/name, with %40 for @ and %2F for / in the password.",
-        )
+            _upgrade("postgresql+psycopg", lambda: postgres.connect(url, autocommit=False))
 
 
 def _due(present: str | None) -> bool:
@@ -99,7 +77,7 @@ def _sqlite_schema(connection: sqlite3.Connection) -> str | None:
     return row[0] if row else None
 
 
-def _postgres_schema(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
+def _postgres_schema(connection: "psycopg.Connection[Row]") -> str | None:
     exists = connection.execute("select to_regclass('alembic_version')").fetchone()
     row = connection.execute(_VERSION_SQL).fetchone() if exists and exists[0] else None
     return str(row[0]) if row else None

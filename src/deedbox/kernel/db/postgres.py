@@ -11,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, NamedTuple, TypeVar
 
 import psycopg
+import psycopg.conninfo
 import psycopg_pool
 from psycopg import errors as pg
 from psycopg.pq import TransactionStatus
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Dialect, Isolation, Row, Tx, Value
-from deedbox.kernel.errors import Code, Unavailable
+from deedbox.kernel.errors import Code, SetupError, Unavailable
 
 T = TypeVar("T")
 
@@ -30,6 +31,31 @@ _LOST_CONNECTION = (psycopg.OperationalError, psycopg.InterfaceError)
 @functools.lru_cache(maxsize=2048)
 def _translated(sql: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+
+
+def connect(url: str, *, autocommit: bool = True) -> psycopg.Connection[Row]:
+    """A connection outside the pool, for the work before and beside the server."""
+    _check_address(url)
+    try:
+        return psycopg.connect(url, autocommit=autocommit, connect_timeout=limits.POSTGRES_CONNECT_SECONDS)
+    except psycopg.Error as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise SetupError(
+            f"PostgreSQL cannot be reached: {reason}.", "Check DEEDBOX_DATABASE_URL and that the server runs."
+        ) from error
+
+
+def _check_address(url: str) -> None:
+    """Refuses an address that PostgreSQL would misread: its own message would show pieces of the password."""
+    try:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        parts = {"host": "@"}
+    if "@" in str(parts.get("host", "")):
+        raise SetupError(
+            "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
+            "Write it as postgresql://user:password@host/name, with %40 for @ and %2F for / in the password.",
+        )
 
 
 class PostgresTx:

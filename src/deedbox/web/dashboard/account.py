@@ -10,7 +10,7 @@ from litestar.datastructures import FormMultiDict
 from deedbox.accounts import people, store
 from deedbox.accounts.people import Session
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError, TooManyRequests, Unauthorized
+from deedbox.kernel.errors import BadRequest, DeedboxError, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.web import context
 from deedbox.web.context import AnyRequest
@@ -45,7 +45,7 @@ async def login_page() -> Response[str]:
 @post("/login", opt=scope(PUBLIC), include_in_schema=False)
 async def login(request: AnyRequest) -> Response[Any]:
     refuse_other_sites(request)
-    form = await request.form()
+    form = await _form(request)
     email = _text(form, "email")[: limits.EMAIL_CHARS].lower()
     try:
         session = await _session_for(request, email, _text(form, "password")[: limits.PASSWORD_CHARS_MAX])
@@ -78,7 +78,7 @@ async def save_account(request: AnyRequest) -> Response[Any]:
         person = await _signed_in(request)
     except Unauthorized:
         return go("/login")
-    form = await request.form()
+    form = await _form(request)
     password = _text(form, "password")
     token = request.cookies[cookie_name(request)]
     try:
@@ -97,7 +97,7 @@ async def save_account(request: AnyRequest) -> Response[Any]:
 @get("/static/deedbox.css", opt=scope(PUBLIC), include_in_schema=False)
 async def stylesheet() -> Response[bytes]:
     css = (resources.files("deedbox.web") / "static" / "deedbox.css").read_bytes()
-    return Response(css, media_type="text/css; charset=utf-8", headers={"X-Content-Type-Options": "nosniff"})
+    return Response(css, media_type="text/css", headers={"X-Content-Type-Options": "nosniff"})
 
 
 async def _session_for(request: AnyRequest, email: str, password: str) -> Any:
@@ -121,6 +121,13 @@ async def _signed_in(request: AnyRequest) -> Session:
     token = request.cookies.get(cookie_name(request), "")
     now = deedbox.clock.now()
     return await deedbox.db.read(lambda tx: people.session(tx, token, now=now))
+
+
+async def _form(request: AnyRequest) -> FormMultiDict:
+    try:
+        return await request.form()
+    except UnicodeDecodeError as error:
+        raise BadRequest("The form is not text in UTF-8") from error
 
 
 def _text(form: FormMultiDict, name: str) -> str:

@@ -50,9 +50,7 @@ def _routes(app: Litestar) -> Iterator[Route]:
     for path, handler in permission.declared(app):
         filled = re.sub(r"\{(\w+?)(_id)?\}", "key_01JD0000000000000000000000", path)
         for method in handler.http_methods:
-            yield Route(
-                str(method.value if hasattr(method, "value") else method), filled, handler.opt["scope"], handler
-            )
+            yield Route(str(method), filled, handler.opt["scope"], handler)
 
 
 def faults(path: str, response: httpx.Response, status: int | None = None) -> list[str]:

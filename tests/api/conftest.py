@@ -91,7 +91,7 @@ class Api:
             web_app.ROUTES = usual
 
     def client(self, *, address: str = "127.0.0.1", scheme: str = "http") -> httpx.AsyncClient:
-        transport = httpx.ASGITransport(app=self.guard, client=(address, 5000))  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(app=self.guard, client=(address, 5000))
         return httpx.AsyncClient(transport=transport, base_url=f"{scheme}://deedbox.test", timeout=60)
 
     async def call(

@@ -247,29 +247,29 @@ async def test_an_address_belongs_to_one_person(api: Api) -> None:
 @pytest.mark.parametrize(
     ("kind", "content"),
     [
-        ("application/x-www-form-urlencoded", b"email=%FF%ED%A0%80&password=%ED%A0%80%00"),
-        ("application/x-www-form-urlencoded; charset=utf-16", b"email=a&password=b"),
-        ("application/x-www-form-urlencoded; charset=nonsense", b"email=a&password=b"),
-        ("application/x-www-form-urlencoded", b"&=&%&%zz=" * 1000),
-        ("multipart/form-data", b"x"),
+        (b"application/x-www-form-urlencoded", b"email=%FF%ED%A0%80&password=%ED%A0%80%00"),
+        (b"application/x-www-form-urlencoded; charset=utf-16", b"email=a&password=b"),
+        (b"application/x-www-form-urlencoded; charset=nonsense", b"email=a&password=b"),
+        (b"application/x-www-form-urlencoded", b"&=&%&%zz=" * 1000),
+        (b"multipart/form-data", b"x"),
         (
-            "multipart/form-data; boundary=b",
+            b"multipart/form-data; boundary=b",
             b"--b\r\nContent-Disposition: form-data; name=email\r\n\r\n\xff\xfe\r\n--b--",
         ),
-        ("multipart/form-data; boundary=b", b"--b\r\nnonsense"),
+        (b"multipart/form-data; boundary=b", b"--b\r\nnonsense"),
         (
-            "multipart/form-data; boundary=b",
+            b"multipart/form-data; boundary=b",
             b'--b\r\nContent-Disposition: form-data; name="email"; filename="x"\r\n\r\na\r\n--b--\r\n',
         ),
-        ("multipart/form-data; boundary=\xe9".encode("latin-1"), b"--b--"),
-        ("application/json", b'{"email": ["a"], "password": 5}'),
-        ("text/plain", b"\0"),
-        ("", b""),
+        (b"multipart/form-data; boundary=\xe9", b"--b--"),
+        (b"application/json", b'{"email": ["a"], "password": 5}'),
+        (b"text/plain", b"\0"),
+        (b"", b""),
     ],
 )
-async def test_no_form_can_break_the_login(api: Api, kind: str | bytes, content: bytes) -> None:
+async def test_no_form_can_break_the_login(api: Api, kind: bytes, content: bytes) -> None:
     async with api.client() as client:
-        answer = await client.post("/login", content=content, headers={b"Content-Type": kind})  # type: ignore[dict-item]
+        answer = await client.post("/login", content=content, headers={b"Content-Type": kind})
     assert answer.status_code in (400, 401), answer.text
     assert all(answer.headers[name].isdigit() for name in RATE_HEADERS)
 

@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -64,20 +63,33 @@ def run(document: dict[str, Any], running: Running, examples: int, *, operations
         }
     )
     schema = schemathesis.openapi.from_dict(document, config=config).include(path_regex=f"^{operations}")
-    schema.hook("before_call")(lie_ahead)
-    cases, checks, faults = 0, set(), []
+    outcome = Outcome(0, set(), [])
     for event in from_schema(schema).execute():
-        if isinstance(event, (events.NonFatalError, events.FatalError)):
-            faults.append(repr(vars(event) if hasattr(event, "__dict__") else event))
-        if isinstance(event, events.ScenarioFinished):
-            cases += len(event.recorder.cases)
-            for nodes in event.recorder.checks.values():
-                checks |= {node.name for node in nodes}
-        if isinstance(event, events.EngineFinished):
-            faults += [f"{failure.operation}: {failure.title}: {failure.message}" for failure in event.failures]
+        outcome = _with(outcome, event)
+    return outcome
+
+
+def _with(outcome: Outcome, event: events.EngineEvent) -> Outcome:
+    cases, checks, faults = outcome
+    if isinstance(event, events.NonFatalError):
+        faults.append(f"{event.label}: {event.value!r}")
+    if isinstance(event, events.FatalError):
+        faults.append(repr(event.exception))
+    if isinstance(event, events.EngineFinished):
+        faults += [repr(failure) for failure in event.failures]
+    if isinstance(event, events.ScenarioFinished):
+        cases += len(event.recorder.cases)
+        for node in (node for nodes in event.recorder.checks.values() for node in nodes):
+            checks.add(node.name)
+            if node.failure_info is not None:
+                failure = node.failure_info.failure
+                faults.append(
+                    f"{failure.operation}: {failure.title}: {failure.message}\n{node.failure_info.code_sample}"
+                )
     return Outcome(cases, checks, faults)
 
 
+@schemathesis.hook("before_call")
 def lie_ahead(_context: Any, case: Any, _request: Any) -> None:
     """A key's expiry must lie ahead, which no schema can say: a valid one that lies behind is moved ahead."""
     body = case.body
@@ -94,7 +106,7 @@ def lie_ahead(_context: Any, case: Any, _request: Any) -> None:
 def test_both_apis_are_what_their_description_says(running: Running) -> None:
     outcome = run(description(running), running, EXAMPLES)
     print(f"{outcome.cases} cases, {len(outcome.checks)} kinds of checks, {len(outcome.faults)} failures")
-    assert outcome.faults == []
+    assert not outcome.faults, "\n\n".join(outcome.faults)
     assert outcome.cases >= CASES
     assert {
         "not_a_server_error",
@@ -117,8 +129,3 @@ def test_the_check_sees_a_bound_that_is_missing_from_the_description(running: Ru
     del holder[bound]
     outcome = run(faulty, running, 20, operations="/api/v1/keys$")
     assert any("rejected" in fault.lower() for fault in outcome.faults), outcome.faults
-
-
-def test_the_server_was_started_from_nothing_but_the_product(running: Running, tmp_path: Path) -> None:
-    del tmp_path
-    assert httpx.get(f"{running.address}/livez", trust_env=False).text == "ok\n"

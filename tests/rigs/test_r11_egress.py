@@ -24,7 +24,7 @@ from deedbox.kernel.errors import BadRequest
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("DEEDBOX_RIGS") == "full"
+FULL = os.environ.get("RIGS") == "full"
 IS_GLOBAL = "is_global"
 AT_CREATION_ONLY = "check at creation only"
 

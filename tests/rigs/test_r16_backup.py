@@ -28,7 +28,7 @@ from tests.postgres import Cluster
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("DEEDBOX_RIGS") == "full"
+FULL = os.environ.get("RIGS") == "full"
 WITHOUT_WAL = "copy the database without its WAL"
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 ACCOUNTS = 20

@@ -31,7 +31,7 @@ from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("DEEDBOX_RIGS") == "full"
+FULL = os.environ.get("RIGS") == "full"
 REQUESTS = 400_000 if FULL else 20_000
 SECONDS = 60.0 if FULL else 3.0
 PROCESSES = 4

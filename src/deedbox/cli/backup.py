@@ -24,5 +24,9 @@ def command(data_dir: Path | None, as_json: bool, target: Path) -> None:
     size = target.stat().st_size
     if as_json:
         print_json({"file": str(target), "size_bytes": size, "created_at": made.created_at, "schema": made.schema})
+        return
+    click.echo(f"{target}: {size:,} bytes, complete.")
+    if settings.master_key_file:
+        click.echo(f"The master key {settings.ring} lies outside the data folder and is not in it: keep a copy of it.")
     else:
-        click.echo(f"{target}: {size:,} bytes, complete. It holds the master key: keep it as safe as the data folder.")
+        click.echo("It holds the master key: keep it as safe as the data folder.")

@@ -1,0 +1,62 @@
+"""What scopes open, and what they do not."""
+
+import pytest
+
+from deedbox.accounts import scopes
+from deedbox.accounts.caller import Caller
+from deedbox.kernel.errors import Code, Forbidden
+from deedbox.kernel.ratelimit import Allowance
+
+DOCUMENTS = {"documents:read", "documents:write", "documents:send", "documents:void"}
+
+
+def test_the_scopes_are_those_of_the_contract() -> None:
+    named = """documents:read documents:write documents:send documents:void verify:read hooks:read hooks:write
+        keys:read keys:write archive:read search:read search:write search:query embeddings:create"""
+    assert set(scopes.SCOPES) == set(named.split())
+    assert set(scopes.SHORTHANDS) == {"*", "documents:*"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "opens"),
+    [
+        ("", set()),
+        ("documents:read", {"documents:read"}),
+        ("documents:write", {"documents:write"}),
+        ("documents:send", {"documents:send", "documents:write"}),
+        ("documents:*", {*DOCUMENTS, "documents:*"}),
+        ("documents:* keys:read", {*DOCUMENTS, "documents:*", "keys:read"}),
+        ("*", {*scopes.SCOPES, *scopes.SHORTHANDS}),
+        ("keys:read *", {*scopes.SCOPES, *scopes.SHORTHANDS}),
+    ],
+)
+def test_what_a_stored_list_opens(stored: str, opens: set[str]) -> None:
+    assert scopes.granted(stored) == opens
+
+
+def test_all_single_scopes_together_are_less_than_everything() -> None:
+    mine = scopes.granted(" ".join(scopes.SCOPES))
+    assert scopes.lacking(mine, scopes.SCOPES) is None
+    assert scopes.lacking(mine, ["*"]) == "*"
+    assert scopes.lacking(mine, ["documents:*"]) == "documents:*"
+
+
+def test_the_first_missing_scope_is_named() -> None:
+    mine = scopes.granted("search:read")
+    assert scopes.lacking(mine, ["search:read", "keys:read", "hooks:read"]) == "keys:read"
+    assert scopes.lacking(mine, []) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "documents", "Documents:read", "documents:read ", "documents:read keys:write", "**"]
+)
+def test_nothing_else_is_a_scope(name: str) -> None:
+    assert not scopes.is_scope(name)
+
+
+def test_a_caller_without_a_scope_is_told_which() -> None:
+    caller = Caller("key_x", "wsp_x", scopes.granted("documents:send"), Allowance(1, 1))
+    caller.need("documents:write")
+    with pytest.raises(Forbidden, match="documents:void") as refused:
+        caller.need("documents:void")
+    assert refused.value.code == Code.MISSING_SCOPE

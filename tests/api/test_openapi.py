@@ -1,0 +1,171 @@
+"""The OpenAPI document: valid, complete, and of the envelopes that the server really gives."""
+
+import re
+from typing import Any
+
+import pytest
+from schemathesis import openapi as schemathesis_openapi
+
+from deedbox.web import openapi, permission
+from deedbox.web.app import ROUTES
+from tests.api.answers import SPECIAL, routes
+from tests.api.conftest import Api
+
+HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return openapi.document(ROUTES)
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    found = [(path, method, each) for path, item in document["paths"].items() for method, each in item.items()]
+    assert len(found) > 5
+    return found
+
+
+def resolved(document: dict[str, Any], thing: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in thing:
+        target: Any = document
+        for word in thing["$ref"].removeprefix("#/").split("/"):
+            target = target[word]
+        thing = target
+    return thing
+
+
+def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
+    assert re.fullmatch(r"3\.1\.\d", document["openapi"])
+    schemathesis_openapi.from_dict(document).validate()
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    references = set(re.findall(r'"\$ref": ?"([^"]+)"', openapi.encoded(ROUTES).decode()))
+    assert references
+    for reference in references:
+        assert resolved(document, {"$ref": reference})
+
+
+@pytest.mark.anyio
+async def test_the_document_is_served_as_it_is_made(api: Api, document: dict[str, Any]) -> None:
+    served = await api.get("/openapi.json", key=None)
+    assert served.headers["content-type"].startswith("application/json")
+    assert served.json() == document
+
+
+@pytest.mark.anyio
+async def test_every_route_but_the_pages_is_described(api: Api, document: dict[str, Any]) -> None:
+    described = {(path, method.upper()) for path, method, _ in operations(document)}
+    app = api.guard.app
+    served = {
+        (path, str(method)): handler
+        for path, handler in permission.declared(app)  # type: ignore[arg-type]
+        for method in handler.http_methods
+    }
+    pages = {route for route in served if route not in described}
+    assert {served[page].opt["scope"] for page in pages} == {permission.PUBLIC}
+    assert all(served[page].fn.__module__.startswith("deedbox.web.dashboard") for page in pages)
+    assert described <= set(served)
+    assert len(routes(api.guard)) == len(served)
+
+
+def test_every_operation_says_how_it_is_secured_and_which_scope_it_needs(document: dict[str, Any]) -> None:
+    needs = {
+        (path, str(method).lower()): handler.opt["scope"]
+        for handler in ROUTES
+        for path in handler.paths
+        for method in handler.http_methods
+    }
+    for path, method, operation in operations(document):
+        need = needs[re.sub(r"\{(\w+)\}", r"{\1:str}", path), method]
+        assert operation["security"] == ([] if need in SPECIAL else [{"key": []}]), path
+        assert need in SPECIAL or f"`{need}`" in operation["description"]
+    assert (
+        document["components"]["securitySchemes"]["key"] | {"type": "http", "scheme": "bearer"}
+        == document["components"]["securitySchemes"]["key"]
+    )
+
+
+def test_every_operation_has_a_summary_a_tag_and_an_id_of_its_own(document: dict[str, Any]) -> None:
+    ids = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(ids) == len(set(ids))
+    assert all(operation["summary"] and operation["tags"] for _, _, operation in operations(document))
+
+
+def test_every_answer_has_the_headers_of_every_answer(document: dict[str, Any]) -> None:
+    for path, method, operation in operations(document):
+        for status, response in operation["responses"].items():
+            headers = resolved(document, response).get("headers", {})
+            assert set(headers) >= HEADERS, (method, path, status)
+
+
+def test_every_error_has_the_envelope_of_its_api(document: dict[str, Any]) -> None:
+    for path, method, operation in operations(document):
+        errors = {status: response for status, response in operation["responses"].items() if int(status) >= 400}
+        keyed = bool(operation["security"])
+        assert {"400", "408", "500", "503"} <= set(errors), path
+        assert ({"401", "403", "429"} <= set(errors)) is keyed, path
+        assert ("404" in errors) is ("{" in path), path
+        assert method != "post" or "409" in errors
+        for response in errors.values():
+            schema = resolved(document, response)["content"]["application/json"]["schema"]
+            expected = ["error", "status"] if path.startswith("/api/v1/") else ["error"]
+            envelope = resolved(document, schema)
+            assert (list(envelope["properties"]), envelope["required"]) == (expected, expected)
+            assert envelope["additionalProperties"] is False
+
+
+def test_every_post_takes_an_idempotency_key(document: dict[str, Any]) -> None:
+    for path, method, operation in operations(document):
+        named = {parameter["name"] for parameter in operation.get("parameters", [])}
+        assert ("Idempotency-Key" in named) is (method == "post"), path
+
+
+def test_no_bound_of_a_body_is_missing(document: dict[str, Any]) -> None:
+    """Every text, list and number that a caller sends is bounded, and no body takes unknown fields."""
+    seen = 0
+    for _, _, operation in operations(document):
+        if "requestBody" in operation:
+            seen += 1
+            for content in operation["requestBody"]["content"].values():
+                assert list(unbounded(document, content["schema"], "body")) == []
+    assert seen
+
+
+def test_no_bound_of_a_parameter_is_missing(document: dict[str, Any]) -> None:
+    for path, _, operation in operations(document):
+        for parameter in operation.get("parameters", []):
+            if parameter["in"] != "path":
+                assert list(unbounded(document, parameter["schema"], f"{path} {parameter['name']}")) == []
+                assert "null" not in repr(parameter["schema"]), "no parameter can be null"
+
+
+def unbounded(document: dict[str, Any], schema: dict[str, Any], where: str) -> list[str]:
+    """The places in a schema that take values of any size."""
+    schema = resolved(document, schema)
+    found = [place for inner in schema.get("anyOf", []) for place in unbounded(document, inner, where)]
+    kind = schema.get("type")
+    if kind == "string" and not {"maxLength", "enum", "format"} & set(schema):
+        found.append(f"{where}: text")
+    if kind == "integer" and not {"minimum", "maximum"} <= set(schema):
+        found.append(f"{where}: number")
+    if kind == "array":
+        found += [] if "maxItems" in schema else [f"{where}: list"]
+        found += unbounded(document, schema["items"], f"{where}[]")
+    if kind == "object":
+        found += [] if schema.get("additionalProperties") is False else [f"{where}: any field"]
+        for name, inner in schema.get("properties", {}).items():
+            found += unbounded(document, inner, f"{where}.{name}")
+    return found
+
+
+def test_the_check_for_bounds_sees_a_missing_one(document: dict[str, Any]) -> None:
+    """The seeded bug."""
+    assert unbounded(document, {"type": "object", "properties": {"a": {"type": "string"}}}, "x") == [
+        "x: any field",
+        "x.a: text",
+    ]
+    assert unbounded(document, {"anyOf": [{"type": "array", "items": {"type": "integer"}}]}, "x") == [
+        "x: list",
+        "x[]: number",
+    ]

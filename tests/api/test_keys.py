@@ -162,6 +162,9 @@ async def test_pages_walk_through_all_keys_newest_first(api: Api) -> None:
         ({"name": "a", "rate_limit": {"per_minute": 0, "per_day": 1}}, "per_minute"),
         ({"name": "a", "rate_limit": {"per_minute": "5", "per_day": 1}}, "per_minute"),
         ({"name": "a", "rate_limit": {"per_minute": 5}}, "per_day"),
+        ({"name": "a", "rate_limit": {"per_minute": 5.5, "per_day": 6}}, "per_minute"),
+        ({"name": "a", "rate_limit": {"per_minute": 1e300, "per_day": 6}}, "per_minute"),
+        ({"name": "a", "rate_limit": {"per_minute": True, "per_day": 6}}, "per_minute"),
         ({"name": "a", "rate_limit": "null"}, "rate_limit"),
         ({"name": "a", "expires_at": "2026-03-01T12:00:00Z"}, "expires_at"),
         ({"name": "a", "expires_at": "2026-03-01T12:00:00.5Z"}, "expires_at"),
@@ -173,6 +176,12 @@ async def test_pages_walk_through_all_keys_newest_first(api: Api) -> None:
 async def test_a_wrong_wish_is_400_and_names_the_field(api: Api, body: dict[str, object], named: str) -> None:
     answer = await api.post("/api/v1/keys", body)
     assert (answer.status_code, named in answer.json()["error"]) == (400, True), answer.text
+
+
+async def test_a_whole_number_may_be_written_with_a_point(api: Api) -> None:
+    body = b'{"name": "a", "rate_limit": {"per_minute": 5.0, "per_day": 1e2}}'
+    made = await api.call("POST", "/api/v1/keys", content=body, headers={"Content-Type": "application/json"})
+    assert (made.status_code, made.json()["rate_limit"]) == (201, {"per_minute": 5, "per_day": 100})
 
 
 async def test_an_escaped_backslash_is_no_nul(api: Api) -> None:

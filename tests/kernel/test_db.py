@@ -1,6 +1,7 @@
 """What `read` and `write` promise, on both databases."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -42,7 +43,7 @@ async def test_a_failing_write_does_not_touch_those_committed_beside_it(db: Data
         add(tx, "doomed")
         raise LookupError
 
-    writes = [db.write(fail) if n % 3 == 0 else db.write(lambda tx, n=n: add(tx, str(n))) for n in range(60)]
+    writes = [db.write(fail) if n % 3 == 0 else db.write(partial(add, name=str(n))) for n in range(60)]
     outcomes = await asyncio.gather(*writes, return_exceptions=True)
     assert sum(isinstance(outcome, LookupError) for outcome in outcomes) == 20
     assert await db.read(count) == 40

@@ -3,15 +3,17 @@
 import asyncio
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
+import psycopg
 
 from deedbox.kernel.errors import Code
 from deedbox.kernel.limits import KEYS_PER_WORKSPACE
@@ -21,6 +23,7 @@ from tests.rigs.faulty_server import VARIABLE
 ROOT = Path(__file__).parents[2]
 CLIENTS = 8
 ACTIVE_MOST = KEYS_PER_WORKSPACE // 2
+TIDY_EVERY = 20
 KILL_BETWEEN = (0.05, 0.5)
 """Seconds of traffic before a kill."""
 DIES_BETWEEN = (0.2, 1.2)
@@ -155,6 +158,7 @@ class Client:
             answer = await self._http.delete(f"/api/v1/keys/{ledger.made[name].id}")
         except BREAKS:
             ledger.maybe_revoked.add(name)
+            ledger.active.append(name)
             ledger.count["unknown"] += 1
             raise
         if answer.status_code == 204:
@@ -162,7 +166,9 @@ class Client:
             ledger.count["done"] += 1
         elif answer.status_code == 404:
             ledger.failed += 1  # the key was acknowledged: it must be there
-        elif not self._note_refusal(answer):
+        elif self._note_refusal(answer):
+            ledger.active.append(name)
+        else:
             ledger.maybe_revoked.add(name)
 
     def _note_made(self, name: str, answer: httpx.Response) -> None:
@@ -195,7 +201,7 @@ class Rig:
         for number in range(kills):
             if number % START_KILL_EVERY == START_KILL_EVERY - 1:
                 self.kill_while_starting()
-            asyncio.run(self._burst(key))
+            asyncio.run(self._burst(key, tidy=number % TIDY_EVERY == TIDY_EVERY - 1))
         return self._report(key)
 
     def _start(self) -> server.Server:
@@ -221,7 +227,7 @@ class Rig:
         assert made.returncode == 0, made.stderr
         return msgspec.json.decode(made.stdout, type=MadeKey).key
 
-    async def _burst(self, key: str) -> None:
+    async def _burst(self, key: str, *, tidy: bool) -> None:
         running = self._start()
         try:
             async with httpx.AsyncClient(
@@ -231,6 +237,8 @@ class Rig:
                 trust_env=False,
                 limits=httpx.Limits(max_connections=CLIENTS),
             ) as http:
+                if tidy:
+                    await self._tidy(http)
                 clients = [asyncio.create_task(Client(http, self.ledger, self._chance).run()) for _ in range(CLIENTS)]
                 await asyncio.sleep(self._chance.uniform(*KILL_BETWEEN))
                 running.process.kill()
@@ -239,15 +247,28 @@ class Rig:
             _end(running)
         self.kills += 1
 
+    async def _tidy(self, http: httpx.AsyncClient) -> None:
+        """Revokes the keys that were made without anybody being told: a workspace holds only so many."""
+        cursor: dict[str, str] = {}
+        while True:
+            page = (await http.get("/api/v1/keys", params={"limit": 100, **cursor})).json()
+            for key in page["keys"]:
+                if key["status"] == "active" and key["name"] in self.ledger.unknown:
+                    assert (await http.delete(f"/api/v1/keys/{key['id']}")).status_code == 204
+            if not page["has_more"]:
+                return
+            cursor = {"cursor": page["next_cursor"]}
+
     async def _settle(self, address: str, key: str) -> None:
         """Every request of unknown outcome that has an Idempotency-Key is sent again, until it is answered."""
         async with httpx.AsyncClient(
             base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=30, trust_env=False
         ) as http:
             last = Client(http, self.ledger, self._chance)
-            while self.ledger.owed:
+            for _ in range(len(self.ledger.owed)):
                 self.ledger.count["retried"] += 1
                 await last._create_keyed(self.ledger.owed.pop())
+            assert not self.ledger.owed, "a request was refused although nothing else was going on"
             for name in list(self.ledger.answers):
                 await last._create_keyed(name)
 
@@ -299,15 +320,10 @@ def _contents(data: Path, database_url: str | None) -> tuple[Counter[tuple[str, 
     """The stored keys as (id, name), the stored Idempotency-Keys, and the verdict on the file."""
     rows: Any
     if database_url is not None:
-        import psycopg
-
         with psycopg.connect(database_url) as connection:
             rows = connection.execute("select id, name from api_keys").fetchall()
             kept = connection.execute("select idempotency_key from idempotency").fetchall()
         return Counter(rows), Counter(key for (key,) in kept), "ok"
-    import sqlite3
-    from contextlib import closing
-
     with closing(sqlite3.connect(data / "deedbox.sqlite")) as file:
         rows = file.execute("select id, name from api_keys").fetchall()
         kept = file.execute("select idempotency_key from idempotency").fetchall()
@@ -328,5 +344,5 @@ def killed(data: Path, kills: int, *, database_url: str | None = None, bug: str 
 
 
 def summary(report: Report, database: str) -> str:
-    fields: Mapping[str, Any] = msgspec.structs.asdict(report)
-    return f"R1 kill on {database}: " + ", ".join(f"{name} {value}" for name, value in fields.items())
+    fields = msgspec.structs.asdict(report).items()
+    return f"R1 kill on {database}: " + ", ".join(f"{name} {value}" for name, value in fields)

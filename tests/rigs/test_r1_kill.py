@@ -19,6 +19,7 @@ def test_what_was_acknowledged_survives_every_kill(tmp_path: Path) -> None:
     print(kill.summary(report, "SQLite"))
     assert report.faults == 0
     assert report.kills == KILLS
+    assert report.done > KILLS
     assert report.unknown > 0
     assert report.retried > 0
     assert report.replayed > 0

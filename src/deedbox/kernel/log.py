@@ -61,11 +61,13 @@ def _line(record: logging.LogRecord) -> dict[str, Any]:
     if current := request_id.get():
         line["request_id"] = _plain(current)
     fields: Mapping[str, Any] = getattr(record, "fields", {})
-    return {**_plain(fields), **line}
+    return {**{name: _plain(value) for name, value in fields.items()}, **line}
 
 
 def _plain(value: Any) -> Any:
     """The value as JSON can hold it, without secrets, however deep they lie."""
+    if isinstance(value, str) and value.isascii():
+        return redacted(value)
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, int) and abs(value) <= _LARGEST_INT:

@@ -1,5 +1,7 @@
 """For those who run the server: alive, ready, metrics, and the description of the API."""
 
+from typing import Any
+
 from litestar import MediaType, Response, get
 
 from deedbox.kernel import jobs
@@ -33,7 +35,7 @@ async def metrics(request: AnyRequest) -> Response[str]:
 
 
 @get("/openapi.json", opt=scope(PROBE), summary="This description", tags=["operations"])
-async def openapi_json(request: AnyRequest) -> Response[bytes]:
+async def openapi_json(request: AnyRequest) -> Response[Any]:
     return Response(request.app.state.description(), media_type="application/json")
 
 

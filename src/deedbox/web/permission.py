@@ -57,14 +57,25 @@ async def _check_json(connection: ASGIConnection[Any, Any, Any, Any], kind: Any)
 def _check_fields(kind: Any, body: bytes) -> None:
     """Strictly, before the framework does it laxly: it takes "5" for a number and "null" for nothing."""
     try:
-        _decoder(kind).decode(body)
+        try:
+            _decoder(kind).decode(body)
+        except msgspec.ValidationError:
+            msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
-        raise BadRequest(
-            f"Invalid request. {place.strip('.`')}: {reason}" if place else f"Invalid request. {reason}"
-        ) from error
+        where = f"{place.strip('.`')}: " if place else ""
+        raise BadRequest(f"Invalid request. {where}{reason}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("The body is not JSON in UTF-8, is cut short, or is nested too deeply") from error
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """The value with 5 for 5.0, which is the same number in JSON."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _with_whole_numbers(inner) for name, inner in value.items()}
+    return [_with_whole_numbers(inner) for inner in value] if isinstance(value, list) else value
 
 
 @functools.lru_cache(maxsize=512)

@@ -12,7 +12,7 @@ import pytest
 from litestar import Response, post
 
 from deedbox.accounts import keys
-from deedbox.kernel import idempotency
+from deedbox.kernel import idempotency, limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
 from deedbox.web import context
 from deedbox.web.context import AnyRequest
@@ -62,7 +62,7 @@ async def test_another_body_under_the_same_key_is_409(api: Api) -> None:
 
 async def test_keys_of_different_callers_do_not_meet(api: Api) -> None:
     first = await create(api)
-    second = await create(api, key="k1", **{"address": "127.0.0.2"})
+    second = await create(api, address="127.0.0.2")
     assert second.content == first.content
     other = await api.make_key(workspace=api.other_workspace)
     third = await api.post("/api/v1/keys", BODY, headers={"Idempotency-Key": "k1"}, key=other)
@@ -134,6 +134,33 @@ async def test_a_twin_of_a_request_that_still_runs_is_409(api: Api) -> None:
     assert (twin.status_code, twin.headers["X-Service-Error-Code"]) == (409, "idempotency_in_progress")
     assert (await first).status_code == 201
     assert (await api.call("POST", "/api/v1/planted", headers=headers)).content == (await first).content
+
+
+async def test_a_retry_of_a_request_that_timed_out_while_saving_has_one_effect(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    async def slow(request: AnyRequest) -> Response[bytes]:
+        here = context.of(request)
+
+        def act(tx: Tx) -> keys.KeyRecord:
+            go_on.wait(20)
+            return keys.create(tx, here.caller, keys.Wish(name="twice"), now=here.deedbox.clock.now())[0]
+
+        return await once(request, act, status=201)
+
+    api.plant(post("/api/v1/planted", opt=scope("keys:write"))(slow))
+    headers = {"Idempotency-Key": "k"}
+    with monkeypatch.context() as patched:
+        patched.setattr(limits, "REQUEST_SECONDS", 0.05)
+        assert (await api.call("POST", "/api/v1/planted", headers=headers)).status_code == 408
+    retries = [asyncio.create_task(api.call("POST", "/api/v1/planted", headers=headers)) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    go_on.set()
+    assert {(await retry).status_code for retry in retries} <= {201, 409}
+    assert (await api.call("POST", "/api/v1/planted", headers=headers)).headers["Idempotency-Replayed"] == "true"
+    assert await effects(api) == 1
 
 
 async def test_the_answer_survives_a_restart(database_url: str, tmp_path: Path, clock: HandClock) -> None:

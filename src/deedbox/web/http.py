@@ -7,6 +7,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.ids import new_id
 from deedbox.web.envelope import envelope
 from deedbox.web.guard import Guard, rate_headers
 
@@ -54,17 +55,20 @@ class BoundedHttp(HttpToolsProtocol):
             return
         super().on_headers_complete()
 
-    def on_response_complete(self) -> None:
+    def on_message_complete(self) -> None:
+        # Not when the response is complete: what is left of a body refused unread is no head.
         self._in_head = True
         self._head_bytes = 0
-        super().on_response_complete()
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """A request that is not HTTP at all still gets the envelope and the headers of every answer."""
         target = _TARGET.match(self._first_bytes)
         path = target[1].decode().split("?")[0] if target else "/"
         answer = envelope(path, BadRequest(msg))
-        headers = [*answer.headers, *rate_headers(self.guard.unknown_standing()), (b"connection", b"close")]
+        request_id = new_id("req", self.guard.deedbox.clock.now()).encode()
+        headers = [*answer.headers, *rate_headers(self.guard.unknown_standing())]
+        headers += [(b"x-request-id", request_id), (b"connection", b"close")]
         head = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
         self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + answer.body)
         self.transport.close()

@@ -1,6 +1,7 @@
 """The `deedbox` command."""
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -46,6 +47,7 @@ def deedbox() -> None:
 
 def main() -> None:
     """Runs a command; what cannot be done is said in a sentence, with the next step, and exit code 1."""
+    os.umask(0o077)  # whatever a command makes is its owner's alone
     try:
         deedbox(prog_name="deedbox")
     except SetupError as error:

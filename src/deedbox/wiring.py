@@ -84,8 +84,13 @@ class Deedbox:
 
     async def _note_used_keys(self) -> None:
         used, self.used_keys = self.used_keys, {}
-        if used:
+        if not used:
+            return
+        try:
             await self.db.write(lambda tx: accounts_store.keys_used(tx, used))
+        except DeedboxError:
+            self.used_keys = {**used, **self.used_keys}
+            raise
 
     async def _keep_house(self, work: Work) -> None:
         """Forgets what is past its time, then plans the next round."""

@@ -157,3 +157,9 @@ async def test_pages_and_their_links_walk_through_all_of_them(api: Api) -> None:
 async def test_a_bad_value_is_400_and_never_ignored(api: Api, query: str) -> None:
     answer = await api.get(f"/api/v1/documents?{query}")
     assert (answer.status_code, list(answer.json())) == (400, ["error", "status"])
+
+
+async def test_a_search_finds_letters_beyond_ascii_in_either_case(api: Api) -> None:
+    await add(api, "Vertrag ÜBER Äpfel")
+    for q in ("über", "ÜBER", "äpfel"):
+        assert await titles(api, q=q) == ["Vertrag ÜBER Äpfel"]

@@ -9,6 +9,7 @@ from deedbox.accounts import workspaces
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.kernel.settings import Settings
 
 
 @click.command()
@@ -27,9 +28,17 @@ def command(data_dir: Path | None, as_json: bool) -> None:
         token: str = await deedbox.db.write(make)
         return token
 
-    base = settings.base_url or f"http://{settings.host}:{settings.port}"
-    link = f"{base.rstrip('/')}/login/{run(settings, work)}"
+    link = f"{_address(settings)}/login/{run(settings, work)}"
     if as_json:
         print_json({"login_link": link})
     else:
         click.echo(f"{link}\n\nIt works once, within {limits.LOGIN_LINK_MINUTES} minutes.")
+
+
+def _address(settings: Settings) -> str:
+    """The running server's own word, else what the settings say."""
+    if settings.base_url:
+        return settings.base_url
+    if settings.address_file.exists():
+        return settings.address_file.read_text(encoding="utf-8")
+    return f"http://{settings.host}:{settings.port}"

@@ -53,6 +53,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
             now = deedbox.clock.now()
             first = await deedbox.db.write(lambda tx: workspaces.first_access(tx, now=now))
             address = settings.base_url or _address(listener)
+            settings.address_file.write_text(address, encoding="utf-8")
             await deedbox.start()
             try:
                 server = Server(build(deedbox), settings, ready=lambda: _announce(address, first, as_json=as_json))
@@ -60,6 +61,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
                     await server.serve(sockets=[listener])
             finally:
                 await deedbox.stop()
+                settings.address_file.unlink(missing_ok=True)
     log.info("stopped")
 
 

@@ -90,6 +90,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.master_key_file or self.data_dir / "master.key"
 
     @property
+    def address_file(self) -> Path:
+        """Where a running server notes its address, for commands beside it."""
+        return self.data_dir / "deedbox.address"
+
+    @property
     def sqlite_path(self) -> Path:
         return self.data_dir / "deedbox.sqlite"
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
@@ -13,7 +13,7 @@ def parameter(prefix: str) -> Any:
     """Describes the cursor of a list of records with this prefix."""
     pattern = f"^{prefix}_[0-7][0-9A-HJKMNP-TV-Z]{{{ID_CHARS - 1}}}$"
     text = "`next_cursor` of the page before."
-    return Parameter(max_length=limits.CURSOR_CHARS, description=text, schema_extra={"pattern": pattern})
+    return QueryParameter(max_length=limits.CURSOR_CHARS, description=text, schema_extra={"pattern": pattern})
 
 
 def check(cursor: str | None, prefix: str) -> None:

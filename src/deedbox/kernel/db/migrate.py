@@ -67,7 +67,7 @@ def _open(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise SetupError(
             f"The database {path} cannot be opened: {error}.",
-            "Check that the data folder is writable and the file is a Deedbox database.",
+            "Check that the data folder is writable; if the file is damaged, restore a backup into another folder.",
         ) from error
 
 

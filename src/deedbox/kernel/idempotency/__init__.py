@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
-from deedbox.kernel.crypto import Box, same
+from deedbox.kernel.crypto import Box, same, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Conflict
 from deedbox.kernel.idempotency import store
@@ -28,6 +28,7 @@ def once(
     tx: Tx, box: Box, caller: str, key: str, request: bytes, act: Callable[[Tx], Answer], *, now: datetime
 ) -> Answer:
     """What `act` answers, kept in the transaction of its effect, or what it answered before."""
+    key = sha256(key).hex()  # a caller may put anything there, a secret too
     place = f"idempotency.response:{caller}/{key}"
     oldest = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
     kept = store.find(tx, caller, key)

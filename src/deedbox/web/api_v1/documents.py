@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 from litestar import Response, get
-from litestar.params import Parameter
+from litestar.params import FromQuery, QueryParameter
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
@@ -25,12 +25,12 @@ class DocumentPage(msgspec.Struct, frozen=True):
 
 
 Text = Annotated[
-    str | None, Parameter(min_length=1, max_length=limits.FILTER_CHARS, schema_extra={"pattern": openapi.NO_NUL})
+    str | None, QueryParameter(min_length=1, max_length=limits.FILTER_CHARS, schema_extra={"pattern": openapi.NO_NUL})
 ]
-Moment = Annotated[str | None, Parameter(schema_extra={"format": "date-time"})]
+Moment = Annotated[str | None, QueryParameter(schema_extra={"format": "date-time"})]
 # Text with a pattern, because the framework would take `null` for no value at all.
 OneStatus = Annotated[
-    str | None, Parameter(pattern=f"^({'|'.join(get_args(Status))})$", schema_extra={"enum": [*get_args(Status)]})
+    str | None, QueryParameter(pattern=f"^({'|'.join(get_args(Status))})$", schema_extra={"enum": [*get_args(Status)]})
 ]
 
 
@@ -45,9 +45,9 @@ async def list_documents(
     external_id: Text = None,
     created_after: Moment = None,
     created_before: Moment = None,
-    limit: Annotated[int, Parameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
     cursor: Annotated[str | None, cursors.parameter("doc")] = None,
-    order: Literal["asc", "desc"] = "desc",
+    order: FromQuery[Literal["asc", "desc"]] = "desc",
 ) -> Response[DocumentPage]:
     here = context.of(request)
     cursors.check(cursor, "doc")

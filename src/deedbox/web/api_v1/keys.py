@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, delete, get, post
-from litestar.params import Parameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 
 from deedbox.accounts import keys, workspaces
@@ -83,7 +83,7 @@ async def me(request: AnyRequest) -> Me:
 @get("/api/v1/keys", opt=scope("keys:read"), summary="List API keys, newest first", tags=["keys"])
 async def list_keys(
     request: AnyRequest,
-    limit: Annotated[int, Parameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
     cursor: Annotated[str | None, cursors.parameter("key")] = None,
 ) -> KeyPage:
     here = context.of(request)
@@ -96,7 +96,7 @@ async def list_keys(
 
 
 @post("/api/v1/keys", opt=scope("keys:write"), summary="Create an API key", tags=["keys"], status_code=201)
-async def create_key(request: AnyRequest, data: NewKey) -> Response[MadeKey]:
+async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[MadeKey]:
     here = context.of(request)
     now = here.deedbox.clock.now()
     limit = data.rate_limit
@@ -118,7 +118,7 @@ async def create_key(request: AnyRequest, data: NewKey) -> Response[MadeKey]:
 
 
 @delete("/api/v1/keys/{key_id:str}", opt=scope("keys:write"), summary="Revoke an API key", tags=["keys"])
-async def revoke_key(request: AnyRequest, key_id: str) -> None:
+async def revoke_key(request: AnyRequest, key_id: FromPath[str]) -> None:
     here = context.of(request)
     now = here.deedbox.clock.now()
     await here.deedbox.db.write(lambda tx: keys.revoke(tx, here.caller, key_id, now=now))

@@ -6,10 +6,12 @@ from typing import Any
 
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
+from litestar.params import FromPath
 
 from deedbox.accounts import people, store
 from deedbox.accounts.people import Session
 from deedbox.kernel import limits
+from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.web import context
@@ -26,7 +28,7 @@ async def front() -> Response[None]:
 
 
 @get("/login/{token:str}", opt=scope(PUBLIC), include_in_schema=False)
-async def use_link(request: AnyRequest, token: str) -> Response[Any]:
+async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Exchanges the one-time token for a session; the token leaves the address."""
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
@@ -103,7 +105,7 @@ async def stylesheet() -> Response[bytes]:
 async def _session_for(request: AnyRequest, email: str, password: str) -> Any:
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
-    standing = await deedbox.limiter.hit(f"login:{email}", _TRIES, now)
+    standing = await deedbox.limiter.hit(f"login:{sha256(email).hex()}", _TRIES, now)
     if not standing.allowed:
         wait = standing.retry_after
         raise TooManyRequests(

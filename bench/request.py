@@ -40,9 +40,9 @@ def fill(data: Path, rows: int) -> None:
     for number in range(rows):
         moment = begin + timedelta(seconds=number)
         connection.execute(
-            "insert into documents (id, workspace_id, title, status, source, metadata, message, language,"
+            "insert into documents (id, workspace_id, title, title_folded, status, source, metadata, message, language,"
             " signers_total, signers_signed, parties_total, parties_completed, created_at, updated_at, sent_at,"
-            " archive, verification_code) values (?, ?, ?, 'sent', 'api', ?, ?, 'en', 2, 1, 2, 1, ?, ?, ?, ?, ?)",
+            " archive, verification_code) values (?, ?, ?, '', 'sent', 'api', ?, ?, 'en', 2, 1, 2, 1, ?, ?, ?, ?, ?)",
             (new_id("doc", moment), workspace, f"Lease agreement {number}", f'{{"case":"{number}"}}', message)
             + (instant(moment),) * 3
             + (archive, f"code-{number}"),

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 from litestar import Litestar, get, post
+from litestar.params import FromPath, JSONBody
 
 from deedbox.accounts.scopes import SCOPES
 from deedbox.kernel import limits
@@ -184,7 +185,7 @@ async def test_a_key_can_grant_what_it_has_also_through_shorthands(api: Api) -> 
         assert more.status_code == 403
 
 
-async def _find(data: Named, thing: str) -> None:
+async def _find(data: JSONBody[Named], thing: FromPath[str]) -> None:
     raise NotFound(f"{thing} {data.name} does not exist")
 
 

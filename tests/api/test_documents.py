@@ -8,6 +8,7 @@ import pytest
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
+from deedbox.signing.store import folded
 from tests.api.conftest import Api
 
 pytestmark = pytest.mark.anyio
@@ -45,10 +46,10 @@ FIELDS = [
     "verification_code",
 ]
 ADD = (
-    "insert into documents (id, workspace_id, title, status, source, external_id, metadata, packet_id, language,"
-    " signers_total, signers_signed, parties_total, parties_completed, created_at, updated_at, archive)"
-    " values (:id, :workspace_id, :title, :status, 'api', :external_id, '{}', :packet_id, 'en', 0, 0, 0, 0, :now, :now,"
-    " :archive)"
+    "insert into documents (id, workspace_id, title, title_folded, status, source, external_id, metadata, packet_id,"
+    " language, signers_total, signers_signed, parties_total, parties_completed, created_at, updated_at, archive)"
+    " values (:id, :workspace_id, :title, :title_folded, :status, 'api', :external_id, '{}', :packet_id, 'en', 0, 0,"
+    " 0, 0, :now, :now, :archive)"
 )
 
 
@@ -60,6 +61,7 @@ async def add(api: Api, title: str, *, workspace: str = "", **values: Any) -> st
         "id": new_id("doc", now),
         "workspace_id": workspace or api.workspace,
         "title": title,
+        "title_folded": folded(title),
         "status": "draft",
         "external_id": None,
         "packet_id": None,

@@ -9,6 +9,7 @@ import httpx
 import msgspec
 import pytest
 from litestar import Litestar, get, post
+from litestar.params import JSONBody
 
 from deedbox.kernel import limits
 from deedbox.web import openapi
@@ -62,7 +63,7 @@ async def _sleep() -> None:
     await asyncio.sleep(60)
 
 
-async def _read(data: Planted) -> None:
+async def _read(data: JSONBody[Planted]) -> None:
     del data
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from deedbox.cli import main
 from deedbox.kernel import idempotency
 from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import sha256
 from deedbox.kernel.db import Tx, sqlite
 from deedbox.kernel.idempotency import Answer
 from deedbox.kernel.ratelimit import Standing
@@ -36,6 +37,7 @@ def key_saved_after_commit() -> None:
         here = context.of(request)
         deedbox, caller, now = here.deedbox, here.caller.id, here.deedbox.clock.now()
         this = idempotency.fingerprint(request.method, request.url.path, await request.body())
+        key = sha256(key).hex()
         place = f"idempotency.response:{caller}/{key}"
         kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, key))
         if kept is not None:

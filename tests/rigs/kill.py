@@ -15,6 +15,7 @@ import httpx
 import msgspec
 import psycopg
 
+from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import Code
 from deedbox.kernel.limits import KEYS_PER_WORKSPACE
 from tests import server
@@ -311,13 +312,14 @@ class Rig:
         report.lost_keys += sum(not keys[made.id, name] for name, made in ledger.made.items())
         named = Counter(name for _, name in keys.elements())
         report.doubled = sum(number > 1 for name, number in named.items() if name.startswith(("keyed-", "plain-")))
-        report.half_applied += sum(not answers[name] for name in named if name.startswith("keyed-"))
-        report.half_applied += sum(not named[name] for name in answers)
+        hashed = {sha256(name).hex(): name for name in named if name.startswith("keyed-")}
+        report.half_applied += sum(not answers[key] for key in hashed)
+        report.half_applied += sum(key not in hashed for key in answers)
         report.half_applied += sum(name in ledger.refused for name in named)
 
 
 def _contents(data: Path, database_url: str | None) -> tuple[Counter[tuple[str, str]], Counter[str], str]:
-    """The stored keys as (id, name), the stored Idempotency-Keys, and the verdict on the file."""
+    """The stored keys as (id, name), the hashes of the stored Idempotency-Keys, and the verdict on the file."""
     rows: Any
     if database_url is not None:
         with psycopg.connect(database_url) as connection:

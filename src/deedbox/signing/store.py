@@ -28,8 +28,8 @@ def documents(
             conditions.append(f"{name} = :{name}")
             values[name] = value
     if wanted.q is not None:
-        conditions.append("lower(title) like :q escape '\\'")
-        values["q"] = f"%{_literal(wanted.q.lower())}%"
+        conditions.append("title_folded like :q escape '\\'")
+        values["q"] = f"%{_literal(folded(wanted.q))}%"
     if wanted.created_after is not None:
         conditions.append("created_at > :created_after")
         values["created_after"] = wanted.created_after
@@ -44,6 +44,11 @@ def documents(
         f"select {_COLUMNS} from documents where {' and '.join(conditions)} order by id {order} limit :limit", **values
     )
     return [_document(row) for row in rows]
+
+
+def folded(title: str) -> str:
+    """The title as it is searched: SQL's own `lower` knows ASCII only, depending on the database."""
+    return title.casefold()
 
 
 def _literal(text: str) -> str:

@@ -78,15 +78,9 @@ def connect(path: Path, *, writable: bool) -> sqlite3.Connection:
     )
     for pragma in PRAGMAS:
         connection.execute(pragma)
-    # SQLite's own lower knows ASCII only; PostgreSQL's knows every letter.
-    connection.create_function("lower", 1, _lower, deterministic=True)
     if not writable:
         connection.execute("pragma query_only = on")
     return connection
-
-
-def _lower(text: Value) -> Value:
-    return text.lower() if isinstance(text, str) else text
 
 
 def unavailable(error: sqlite3.Error) -> DeedboxError | None:

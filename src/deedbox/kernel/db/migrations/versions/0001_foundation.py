@@ -66,6 +66,7 @@ create table documents (
     id TEXT primary key,
     workspace_id TEXT not null references workspaces (id),
     title TEXT not null,
+    title_folded TEXT not null,
     status TEXT not null,
     source TEXT not null,
     external_id TEXT,

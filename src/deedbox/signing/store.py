@@ -57,28 +57,40 @@ def _literal(text: str) -> str:
 
 def _document(row: Row) -> Document:
     # Value objects are stored as the JSON that the API shows: passed on as they are, never decoded to be encoded again.
-    values: tuple[Any, ...] = (
-        row[0],
+    (id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,
+     signers_total, signers_signed, parties_total, parties_completed, seal, reminders, expires_at, created_at,
+     updated_at, sent_at, completed_at, declined_at, voided_at, expired_at, decline, void, archive,
+     code) = row  # fmt: skip
+    raw: Any = msgspec.Raw
+    return Document(
+        id,
         "document",
-        *row[1:5],
-        _raw(row[5]),
-        *row[6:9],
-        _raw(row[9]),
-        row[10],
+        title,
+        status,
+        source,
+        external_id,
+        raw(metadata.encode()),
+        template_id,
+        packet_id,
+        bulk_send_id,
+        message and raw(message.encode()),
+        language,
         [],
         [],
         [],
-        Progress(*row[11:15]),
-        _raw(row[15]),
-        _raw(row[16]),
-        *row[17:25],
-        _raw(row[25]),
-        _raw(row[26]),
-        _raw(row[27]),
-        row[28],
+        Progress(signers_total, signers_signed, parties_total, parties_completed),
+        seal and raw(seal.encode()),
+        reminders and raw(reminders.encode()),
+        expires_at,
+        created_at,
+        updated_at,
+        sent_at,
+        completed_at,
+        declined_at,
+        voided_at,
+        expired_at,
+        decline and raw(decline.encode()),
+        void and raw(void.encode()),
+        raw(archive.encode()),
+        code,
     )
-    return Document(*values)
-
-
-def _raw(text: str | None) -> msgspec.Raw | None:
-    return None if text is None else msgspec.Raw(text.encode())

@@ -16,13 +16,15 @@ AnyRequest = Request[Any, Any, Any]
 
 
 class Context:
-    __slots__ = ("_caller", "deadline", "deedbox", "request_id", "subject")
+    __slots__ = ("_caller", "deadline", "deedbox", "headers", "request_id", "subject")
 
     def __init__(self, deedbox: Deedbox, request_id: str) -> None:
         self.deedbox = deedbox
         self.request_id = request_id
         self.deadline: asyncio.Timeout | None = None
         self.subject = ""
+        self.headers: list[tuple[bytes, bytes]] = [(b"x-request-id", request_id.encode())]
+        """What the response carries beside the route's own headers."""
         self._caller: Caller | None = None
 
     @property

@@ -143,7 +143,7 @@ class _Exchange:
         context = Context(guard.deedbox, _request_id(scope, guard))
         scope[KEY] = context
         token = log.request_id.set(context.request_id)
-        self._headers.append((b"x-request-id", context.request_id.encode()))
+        self._headers = context.headers
         try:
             await self._answer(context, path)
         finally:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, cast, get_args
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
-from litestar import Response, get
+from litestar import get
 from litestar.params import FromQuery, QueryParameter
 
 from deedbox.kernel import limits
@@ -48,7 +48,7 @@ async def list_documents(
     limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
     cursor: Annotated[str | None, cursors.parameter("doc")] = None,
     order: FromQuery[Literal["asc", "desc"]] = "desc",
-) -> Response[DocumentPage]:
+) -> DocumentPage:
     here = context.of(request)
     cursors.check(cursor, "doc")
     wanted = documents.Filter(
@@ -67,8 +67,9 @@ async def list_documents(
     )
     shown = found[:limit]
     following = shown[-1].id if len(found) > limit else None
-    headers = {"Link": _next_link(request, following)} if following else {}
-    return Response(DocumentPage(shown, len(shown), following is not None, following), headers=headers)
+    if following:
+        here.headers.append((b"link", _next_link(request, following).encode()))
+    return DocumentPage(shown, len(shown), following is not None, following)
 
 
 def _instant(name: str, text: str | None) -> str | None:

@@ -126,7 +126,6 @@ def main() -> None:
                 ours.append(uvloop.run(grouped(folder / f"g{name}", wish.clients, wish.seconds, extra / 1000)))
                 single.append(one_by_one(folder / f"s{name}", wish.seconds, extra / 1000))
             group, alone = median(ours), median(single)
-            disk = f"{wish.flush_ms:.2f} ms, slowed down" if extra else f"{here:.2f} ms, this disk"
             print(
                 f"  a flush takes {disk}: group commit, {wish.clients} clients {group:.0f}, one flush per write {alone:.0f}"
             )

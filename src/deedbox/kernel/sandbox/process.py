@@ -151,6 +151,7 @@ class Child:
             self._output.close()
         if self._input and not self._input.is_closing():
             self._input.abort()
+        await asyncio.sleep(0)  # the loop closes the pipes in its next turn, and may have none after this
         await self._gone()
 
     async def _gone(self) -> None:

@@ -27,7 +27,7 @@ bench: ## every figure, beside its peer
 rigs: ## the fault and attack rigs in full size
 	@scripts/setup test
 	@scripts/test-deps
-	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs $(ARGS)
+	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/api/test_schemathesis.py $(ARGS)
 
 reference: ## write docs/reference from the code
 	@scripts/setup test

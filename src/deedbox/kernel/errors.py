@@ -26,6 +26,7 @@ class Code(StrEnum):
     DATABASE_UNAVAILABLE = "database_unavailable"
     OUTCOME_UNKNOWN = "outcome_unknown"
     SANDBOX_FAILED = "sandbox_failed"
+    MODEL_MISSING = "model_missing"
 
 
 MEANING: dict[Code, str] = {
@@ -50,6 +51,7 @@ MEANING: dict[Code, str] = {
     Code.OUTCOME_UNKNOWN: "The database was lost while the change was being saved: it may or may not have been "
     "made. Retrying with the same Idempotency-Key is safe.",
     Code.SANDBOX_FAILED: "The file could not be processed within its limits of time and memory.",
+    Code.MODEL_MISSING: "No embedding model is installed; the message says what to run.",
 }
 
 

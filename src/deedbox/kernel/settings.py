@@ -76,6 +76,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     job_concurrency: Annotated[
         int, Meta(ge=1, le=64, description="Background jobs that run at the same time in this process.")
     ] = 4
+    models_dir: Annotated[
+        Path | None, Meta(description="Where embedding models are installed. Default: `models` in the data folder.")
+    ] = None
+    chunk_size: Annotated[
+        int, Meta(ge=16, le=limits.CHUNK_TOKENS_MAX, description="The most tokens of the model in a chunk.")
+    ] = limits.CHUNK_TOKENS
+    chunk_overlap: Annotated[
+        int, Meta(ge=0, le=limits.CHUNK_TOKENS_MAX // 2, description="Tokens that neighbouring chunks share.")
+    ] = limits.CHUNK_OVERLAP
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="The least severe line that is logged."),
@@ -84,6 +93,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["json", "text"], Meta(description="JSON lines for machines, or text for a person.")
     ] = "json"
     access_log: Annotated[bool, Meta(description="One line for every request.")] = True
+
+    @property
+    def models(self) -> Path:
+        return self.models_dir or self.data_dir / "models"
 
     @property
     def ring(self) -> Path:
@@ -187,6 +200,12 @@ def _check_together(settings: Settings) -> None:
         raise SetupError(
             "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
             "Write it as postgresql://user@host/name.",
+        )
+    if settings.chunk_overlap * 2 > settings.chunk_size:
+        raise SetupError(
+            f"The setting DEEDBOX_CHUNK_OVERLAP ({settings.chunk_overlap}) is more than half of DEEDBOX_CHUNK_SIZE"
+            f" ({settings.chunk_size}).",
+            "Make the overlap smaller or the chunks larger.",
         )
     if not _is_loopback(settings.host) and not (settings.public and settings.base_url):
         raise SetupError(

@@ -1,0 +1,1 @@
+"""Takes documents in, indexes them and answers questions about them."""

@@ -1,0 +1,61 @@
+"""The interface of an index: derived from the database, one per workspace, rebuilt at any time."""
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One chunk, as an index keeps it."""
+
+    number: int
+    text: str
+    vector: bytes
+    """float32, little-endian, L2-normalised."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """All the entries of an upload, in place of those it had; none at all when it was deleted."""
+
+    upload_id: str
+    entries: list[Entry]
+
+
+class Hit(msgspec.Struct, frozen=True):
+    upload_id: str
+    number: int
+    score: float
+    """Cosine for the dense leg, BM25 for the words; higher is better."""
+
+
+class Index(Protocol):
+    """Synchronous and thread-safe: callers run it in a thread. Searches may run while changes are applied."""
+
+    @property
+    def watermark(self) -> int:
+        """The number of the last change of the log that is durably in this index; 0 for an empty one."""
+
+    @property
+    def size(self) -> int:
+        """Vectors that answer queries."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def apply(self, changes: Iterator[Change], watermark: int) -> None:
+        """Makes the changes visible to the next search, and durable together with the new watermark."""
+
+    def near(self, vector: "Vector", top: int, only: Collection[str] | None = None) -> list[Hit]:
+        """The nearest chunks by cosine, best first, ties by upload id and number; `only`: of these uploads, none lost."""
+
+    def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
+        """The best chunks by BM25, best first, ties by upload id and number; `only`: of these uploads, none lost."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,52 @@
+"""What an uploaded document is."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Status: TypeAlias = Literal["uploaded", "indexing", "indexed", "failed"]
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """A row of the uploads table."""
+
+    id: str
+    workspace_id: str
+    filename: str
+    media_type: str
+    size_bytes: int
+    sha256: str
+    text_length: int
+    pages: int | None
+    status: Status
+    status_before: Status | None
+    """While it is being indexed: what a crash goes back to."""
+    error: str | None
+    revision: int
+    """Grows when the content is replaced, so that an index run over the old content loses."""
+    chunk_set_id: str | None
+    """The chunks that answer queries; those of the old content or model until the new ones replace them."""
+    signed: int
+    created_at: str
+    indexed_at: str | None
+
+
+class Extraction(msgspec.Struct, frozen=True):
+    """The text of a document, and where its pages and headings begin."""
+
+    text: str
+    page_starts: list[int] | None
+    """The offset at which each page begins, page 1 first; None where the format has no pages."""
+    headings: list[tuple[int, str]]
+    """Offset and title of each heading, in order."""
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """A passage of a document's text; `text` is exactly the text from char_start to char_end."""
+
+    number: int
+    text: str
+    char_start: int
+    char_end: int
+    page: int | None
+    heading: str | None

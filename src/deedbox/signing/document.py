@@ -136,3 +136,16 @@ class Document(msgspec.Struct, frozen=True):
     void: Void | None
     archive: Archive
     verification_code: str | None
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which documents to list; None means any."""
+
+    status: Status | None = None
+    q: str | None = None
+    packet_id: str | None = None
+    bulk_send_id: str | None = None
+    template_id: str | None = None
+    external_id: str | None = None
+    created_after: str | None = None
+    created_before: str | None = None

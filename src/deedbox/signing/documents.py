@@ -1,23 +1,8 @@
 """What is done with documents."""
 
-import msgspec
-
 from deedbox.kernel.db import Tx
 from deedbox.signing import store
-from deedbox.signing.document import Document, Status
-
-
-class Filter(msgspec.Struct, frozen=True):
-    """Which documents to list; None means any."""
-
-    status: Status | None = None
-    q: str | None = None
-    packet_id: str | None = None
-    bulk_send_id: str | None = None
-    template_id: str | None = None
-    external_id: str | None = None
-    created_after: str | None = None
-    created_before: str | None = None
+from deedbox.signing.document import Document, Filter
 
 
 def page(

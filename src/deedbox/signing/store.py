@@ -1,14 +1,11 @@
 """The documents table."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from deedbox.kernel.db import Row, Tx, Value
-from deedbox.signing.document import Document, Progress
-
-if TYPE_CHECKING:
-    from deedbox.signing.documents import Filter
+from deedbox.signing.document import Document, Filter, Progress
 
 _COLUMNS = (
     "id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,"
@@ -19,7 +16,7 @@ _EQUAL = ("status", "packet_id", "bulk_send_id", "template_id", "external_id")
 
 
 def documents(
-    tx: Tx, workspace_id: str, wanted: "Filter", limit: int, cursor: str | None, newest_first: bool
+    tx: Tx, workspace_id: str, wanted: Filter, limit: int, cursor: str | None, newest_first: bool
 ) -> list[Document]:
     conditions = ["workspace_id = :workspace_id"]
     values: dict[str, Value] = {"workspace_id": workspace_id, "limit": limit}

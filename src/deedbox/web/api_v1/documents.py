@@ -10,7 +10,7 @@ from litestar.params import FromQuery, QueryParameter
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.signing import documents
-from deedbox.signing.document import Document, Status
+from deedbox.signing.document import Document, Filter, Status
 from deedbox.web import context, moments, openapi
 from deedbox.web import cursor as cursors
 from deedbox.web.context import AnyRequest
@@ -51,7 +51,7 @@ async def list_documents(
 ) -> DocumentPage:
     here = context.of(request)
     cursors.check(cursor, "doc")
-    wanted = documents.Filter(
+    wanted = Filter(
         status=cast(Status | None, status),
         q=q,
         packet_id=packet_id,

@@ -3,8 +3,12 @@
 PY := .venv/bin/python
 WORKERS ?= 2
 
-serve: ## set up and run the server; ARGS="--port 9000" passes options on
+# The data folder that ARGS names, if it does: the model goes into the same one.
+DATA := $(shell printf '%s' '$(ARGS)' | sed -n 's/.*\(--data[ =][^ ]*\).*/\1/p')
+
+serve: ## set up, install the embedding model, run the server; ARGS="--port 9000" passes options on
 	@scripts/setup run
+	@.venv/bin/deedbox model install --if-missing $(DATA) || echo "The server starts without search." >&2
 	@.venv/bin/deedbox serve $(ARGS)
 
 test: ## set up and run the whole suite
@@ -22,7 +26,7 @@ check: ## ruff, mypy and import-linter
 bench: ## every figure, beside its peer
 	@scripts/setup run
 	@scripts/setup bench
-	@for name in request write start; do $(PY) -m bench.$$name || exit 1; done
+	@for name in request write start ingest; do $(PY) -m bench.$$name || exit 1; done
 
 rigs: ## the fault and attack rigs in full size
 	@scripts/setup test

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from deedbox.accounts import store as accounts_store
 from deedbox.kernel import idempotency, jobs, limits, log
@@ -25,6 +25,13 @@ from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import SealedColumn
 from deedbox.kernel.settings import Settings
+from deedbox.search.embed import Embedder
+from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
+from deedbox.search.ingest import Ingest
+from deedbox.search.reading import Reading
+
+if TYPE_CHECKING:
+    from deedbox.kernel.egress import Egress
 
 HOUSEKEEPING = "housekeeping"
 SEALED = [
@@ -48,12 +55,16 @@ class Deedbox:
         self.box = Box(settings.ring)
         self.blobs = LocalBlobs(settings.data_dir / "blobs")
         self.limiter = _limiter(db, clock)
+        self._egress: Egress | None = None
+        self.search = SearchEngine(db, clock, settings, self._open_embedder)
+        self.ingest = Ingest(self.search, Reading(db, self.blobs, self.search.extractor))
         self.jobs = jobs.Runner(
             db,
             clock,
-            {HOUSEKEEPING: self._keep_house},
+            {HOUSEKEEPING: self._keep_house, INDEX_JOB: self.ingest.run, REBUILD_JOB: self.search.rebuild},
             concurrency=settings.job_concurrency,
-            worker=f"{socket.gethostname()}:{os.getpid()}",
+            # Two containers may have one name, and each calls its process 1.
+            worker=f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}",
         )
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
@@ -64,15 +75,47 @@ class Deedbox:
         """Begins the background work of a server."""
         await self.limiter.start()
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, soon=True))
+        await self.search.recover()
         await self.jobs.start(alone=self.db.dialect == "sqlite")
         self._noting = asyncio.create_task(self._note_used_keys_forever())
+        self._renewing = asyncio.create_task(self._renew_search())
 
     async def stop(self) -> None:
-        self._noting.cancel()
-        await asyncio.gather(self._noting, return_exceptions=True)
+        for task in (self._noting, self._renewing):
+            task.cancel()
+        await asyncio.gather(self._noting, self._renewing, return_exceptions=True)
         await self.jobs.stop()
         await self._note_used_keys()
         await self.limiter.close()
+
+    async def close(self) -> None:
+        """Ends what a command or a server has opened; the database is closed after it."""
+        await self.search.close()
+        if self._egress is not None:
+            await self._egress.close()
+
+    @property
+    def egress(self) -> "Egress":
+        """The only way out; made when it is first needed, because loading it would slow every start."""
+        if self._egress is None:
+            from deedbox.kernel.egress import Egress
+
+            self._egress = Egress(self.settings.egress_allow)
+        return self._egress
+
+    def _open_embedder(self) -> Embedder | None:
+        """The model that the settings choose; None when it is not installed."""
+        from deedbox.search.embed.choose import open_embedder
+
+        return open_embedder(self.settings, self.egress)
+
+    async def _renew_search(self) -> None:
+        # Beside the start, not in it: looking for the model loads modules that nothing else needs yet.
+        try:
+            await self.search.renew()
+            self.jobs.wake()
+        except DeedboxError as error:
+            log.warning("what another model made cannot be renewed", reason=error.message)
 
     async def _note_used_keys_forever(self) -> None:
         while True:
@@ -128,7 +171,11 @@ async def opened(settings: Settings, clock: Clock | None = None) -> AsyncIterato
     db = _database(settings, clock)
     try:
         await _ensure_ring(settings, db)
-        yield Deedbox(settings, clock, db)
+        deedbox = Deedbox(settings, clock, db)
+        try:
+            yield deedbox
+        finally:
+            await deedbox.close()
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise

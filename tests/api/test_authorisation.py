@@ -96,6 +96,12 @@ async def test_every_malformed_key_is_refused_before_any_query(api: Api) -> None
     assert counting.reads > 0
 
 
+async def test_the_word_bearer_may_be_written_in_any_case(api: Api) -> None:
+    for word in ("Bearer", "bearer", "BEARER"):
+        answer = await api.call("GET", "/health", **authorization(f"{word} {api.key.plain}"))
+        assert answer.status_code == 200, word
+
+
 async def test_every_route_refuses_a_key_with_every_scope_but_its_own_and_names_it(api: Api) -> None:
     for need in {route.need for route in keyed(api.guard)}:
         others = [scope for scope in SCOPES if scope != need and (need, scope) != ("documents:write", "documents:send")]

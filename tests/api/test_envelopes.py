@@ -17,12 +17,21 @@ from deedbox.web.app import ROUTES
 from deedbox.web.permission import scope
 from tests.api.answers import Route, faults, keyed, routes
 from tests.api.conftest import Api
+from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "the password is hunter2"
-BODIES: dict[str, dict[str, Any]] = {"/api/v1/keys": {"name": "a"}}
-"""A valid body for each POST that takes JSON."""
+BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "/api/v1/keys": ({"json": {"name": "a"}}, {"json": {"name": "b"}}),
+    "/documents/upload": ({"files": {"file": ("a.txt", b"a text")}}, {"files": {"file": ("a.txt", b"b")}}),
+    "/documents/index": ({}, {"json": {"doc_ids": ["a"]}}),
+    "/query": ({"json": {"query": "text"}}, {"json": {"query": "other"}}),
+    "/embed": ({"json": {"text": "a"}}, {"json": {"text": "b"}}),
+    "/embed_and_quantize": ({"json": {"text": "a"}}, {"json": {"text": "b"}}),
+    "/v1/embeddings": ({"json": {"input": "a"}}, {"json": {"input": "b"}}),
+}
+"""A valid request for each POST, and another one."""
 WRONG_BODIES: list[tuple[str, bytes]] = [
     ("nothing", b""),
     ("bad JSON", b'{"name":'),
@@ -200,14 +209,23 @@ async def test_a_bad_query_value_is_400_on_every_route_that_takes_it(api: Api) -
 
 
 async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None:
-    for route in keyed(api.guard):
-        if route.method != "POST":
-            continue
-        assert route.path in BODIES, f"add a valid body of {route.path} to BODIES"
-        headers = {"Idempotency-Key": "once"}
-        await api.post(route.path, BODIES[route.path], headers=headers)
-        response = await api.post(route.path, {**BODIES[route.path], "name": "other"}, headers=headers)
-        assert faults(route.path, response, 409) == []
+    embedder = HashingEmbedder()
+    api.deedbox.search.open_embedder = lambda: embedder
+    await api.deedbox.start()
+    try:
+        for path in ("/documents/upload", "/documents/index"):
+            assert (await api.call("POST", path, **BODIES[path][0])).status_code == 200
+        for route in keyed(api.guard):
+            if route.method != "POST":
+                continue
+            assert route.path in BODIES, f"add two valid requests of {route.path} to BODIES"
+            headers = {"Idempotency-Key": route.path}
+            first, other = BODIES[route.path]
+            assert (await api.call("POST", route.path, headers={**headers}, **first)).is_success
+            response = await api.call("POST", route.path, headers={**headers}, **other)
+            assert faults(route.path, response, 409) == []
+    finally:
+        await api.deedbox.stop()
 
 
 async def test_a_failing_route_is_500_and_tells_nothing(api: Api) -> None:

@@ -1,11 +1,18 @@
 """What those who run the server ask: alive, ready, metrics."""
 
+import asyncio
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.kernel import jobs, limits
+from deedbox.kernel.db import Dialect, Isolation, Tx
+from tests.api.answers import faults
 from tests.api.conftest import Api
+
+T = TypeVar("T")
 
 pytestmark = pytest.mark.anyio
 
@@ -43,9 +50,50 @@ async def test_a_server_that_stops_is_alive_and_not_ready(api: Api) -> None:
 
 
 async def test_a_server_without_its_database_is_alive_and_not_ready(api: Api) -> None:
-    await api.deedbox.db.write(lambda tx: tx.run("alter table jobs rename to elsewhere"))
+    await api.deedbox.db.write(lambda tx: tx.run("alter table workspaces rename to elsewhere"))
     assert (await api.get("/livez", key=None)).status_code == 200
     assert (await api.get("/readyz", key=None)).status_code == 500
+
+
+class StuckDatabase:
+    """A database that takes every question and answers none."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+
+    async def read(self, _: Callable[[Tx], T]) -> T:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def write(self, _: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
+        del isolation
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def close(self) -> None:
+        return
+
+
+async def test_with_a_database_that_is_stuck_the_server_is_alive_and_requests_end(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.2)
+    working, stuck = api.deedbox.db, StuckDatabase(api.deedbox.db.dialect)
+    api.deedbox.db = stuck
+    monkeypatch.setattr(api.deedbox.limiter, "_db", stuck)
+    assert (await api.get("/livez", key=None)).status_code == 200
+    for path in ("/readyz", "/health", "/api/v1/me"):
+        assert faults(path, await api.get(path), 408) == []
+    api.deedbox.db = working
+
+
+async def test_metrics_count_the_jobs_that_are_not_done(api: Api) -> None:
+    now = api.clock.now()
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, "note", {}, now=now, unique_key="a"))
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, "note", {}, now=now, unique_key="b"))
+    await api.deedbox.db.write(lambda tx: tx.run("update jobs set state = 'done' where unique_key = 'a'"))
+    text = (await api.get("/metrics", key=None)).text
+    assert re.findall(r'deedbox_jobs{state="(\w+)"} (\d+)', text) == [("ready", "1"), ("running", "0"), ("parked", "0")]
 
 
 async def test_probes_answer_while_too_many_requests_are_under_way(api: Api) -> None:

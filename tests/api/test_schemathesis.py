@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 import schemathesis
+from hypothesis import strategies as st
 from schemathesis.checks import CHECKS
 from schemathesis.engine import events, from_schema
 
@@ -90,6 +92,10 @@ def _with(outcome: Outcome, event: events.EngineEvent) -> Outcome:
                     f"{failure.operation}: {failure.title}: {failure.message}\n{node.failure_info.code_sample}"
                 )
     return Outcome(cases, checks, faults)
+
+
+# A file's content must be what its name says, which no schema can say: where one is wanted, words are sent.
+schemathesis.openapi.format("binary", st.text(string.ascii_letters, min_size=1).map(str.encode))
 
 
 @schemathesis.hook("before_call")

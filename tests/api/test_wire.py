@@ -1,16 +1,20 @@
 """R8 on the wire: what is not even HTTP, what never reaches a route, and how a server stops."""
 
+import asyncio
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.web.server import Server
 from tests import server
 from tests.api.answers import faults
+from tests.api.conftest import Api
 
 GARBAGE = [
     b"nonsense\r\n\r\n",
@@ -74,6 +78,55 @@ def test_a_request_refused_unread_leaves_the_connection_usable(running: server.S
             large = client.post("/api/v1/keys", content=b" " * 2_000_000, headers={"Content-Type": "application/json"})
             assert faults("/api/v1/keys", large, 413) == []
             assert client.get("/health").status_code == 200
+
+
+def test_what_follows_a_request_cannot_spoil_its_answer(running: server.Server) -> None:
+    head = f"POST /api/v1/keys HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {running.api_key}\r\n".encode()
+    body = b'{"name": "Followed"}'
+    request = head + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    too_large = b"POST / HTTP/1.1\r\nX-Large: " + b"x" * limits.HEAD_BYTES + b"\r\nContent-Length: 3\r\n\r\n{}}"
+    for rest in (b"xx\r\n", b"nonsense\r\n\r\n", too_large):
+        answer = raw(running, request + rest)
+        assert (answer.status_code, answer.headers["Connection"]) == (201, "close"), rest[:20]
+        assert answer.json()["name"] == "Followed"
+
+
+def test_an_offered_upgrade_is_passed_over_in_silence(running: server.Server) -> None:
+    for kind in ("websocket", "h2c"):
+        offer = {"Connection": "Upgrade", "Upgrade": kind}
+        with running.client() as client:
+            assert client.get("/health", headers=offer).status_code == 200
+    assert "pgrade" not in running.log.read_text()
+
+
+@asynccontextmanager
+async def served(api: Api) -> AsyncIterator[int]:
+    """The port at which this process serves the application."""
+    ready = asyncio.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = Server(api.guard, api.deedbox.settings, ready.set)
+        task = asyncio.create_task(serving.serve(sockets=[listener]))
+        await ready.wait()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            serving.stop()
+            await task
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("rest", [b"{", b"{}"], ids=["cut short", "complete"])
+async def test_a_connection_is_closed_when_nothing_follows_a_body_refused_unread(
+    api: Api, monkeypatch: pytest.MonkeyPatch, rest: bytes
+) -> None:
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.2)
+    async with served(api) as port, asyncio.timeout(limits.KEEP_ALIVE_SECONDS - 5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST /api/v1/keys HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n")
+        assert b" 401 " in await reader.readuntil(b"\r\n\r\n")
+        writer.write(rest)
+        await reader.read()
+        writer.close()
 
 
 def test_the_log_holds_no_key_and_no_login_token(running: server.Server) -> None:

@@ -239,6 +239,30 @@ def test_a_corrupt_database_is_refused(installed: Path, begin: int) -> None:
     assert str(database) in refusal(installed).reason
 
 
+def test_a_database_whose_schema_cannot_be_read_is_refused(installed: Path) -> None:
+    database = installed / "deedbox.sqlite"
+    with closing(sqlite3.connect(database)) as connection:
+        size = connection.execute("pragma page_size").fetchone()[0]
+        (page,) = connection.execute("select rootpage from sqlite_master where name = 'alembic_version'").fetchone()
+    with database.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes([0xA5]) * size)
+    told = refusal(installed)
+    assert str(database) in told.reason
+    assert "backup" in told.next_step
+
+
+def test_a_disk_that_takes_no_byte_is_named_without_traceback(tmp_path: Path) -> None:
+    nothing_fits = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); import deedbox.cli as c; c.main()"
+    )
+    command = [sys.executable, "-c", nothing_fits, "serve", "--port", "0", "--data", str(tmp_path / "data")]
+    done = subprocess.run(command, env=server.environment(), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "disk" in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def test_a_database_whose_tables_are_corrupt_is_refused(installed: Path) -> None:
     database = installed / "deedbox.sqlite"
     with closing(sqlite3.connect(database)) as connection:

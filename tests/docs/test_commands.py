@@ -31,6 +31,7 @@ class Reader:
         self.port = free_port()
         self.env = environment(
             DEEDBOX_DATA_DIR=str(folder / "data"),
+            DEEDBOX_MODELS_DIR=str(ROOT / ".cache" / "models"),
             DEEDBOX_PORT=str(self.port),
             PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             KEY="",

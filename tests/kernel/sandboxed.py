@@ -1,6 +1,7 @@
 """What the tests run inside a sandbox: well-behaved functions and every kind of bad one."""
 
 import ctypes
+import hashlib
 import os
 import resource
 import signal
@@ -30,6 +31,10 @@ def loaded() -> list[str]:
 
 def echo(*values: Any) -> list[Any]:
     return list(values)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def pid() -> int:

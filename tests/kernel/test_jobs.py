@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -89,7 +89,7 @@ async def test_a_job_runs_once_and_is_done(bench: Bench) -> None:
     assert (seen[0].payload, seen[0].attempts, seen[0].state) == ({"n": [1, "ü", None]}, 1, "running")
     done = await bench.job(job_id)
     assert (done.state, done.finished_at, done.error) == ("done", "2026-03-01T12:00:00Z", None)
-    assert await bench.db.read(store.counts) == {"done": 1}
+    assert await bench.db.read(store.counts) == {}
 
 
 async def test_a_job_is_enqueued_with_its_cause_or_not_at_all(bench: Bench) -> None:
@@ -166,6 +166,16 @@ async def test_jobs_are_claimed_by_priority_and_then_by_time(bench: Bench) -> No
     assert [job.id for job in await bench.claim()] == [bulk]
 
 
+async def test_a_lapsed_job_takes_its_turn_among_those_that_wait(bench: Bench) -> None:
+    lapsed = await bench.add()
+    assert len(await bench.claim("crashed")) == 1
+    bench.clock.forward(limits.JOB_LEASE_SECONDS + 1)
+    waiting = [await bench.add() for _ in range(3)]
+    urgent = await bench.add(priority=URGENT)
+    assert [job.id for job in await bench.claim(most=2)] == [urgent, lapsed]
+    assert {job.id for job in await bench.claim()} == set(waiting)
+
+
 async def test_a_claim_takes_no_more_than_asked_for(bench: Bench) -> None:
     for _ in range(30):
         await bench.add()
@@ -231,6 +241,29 @@ async def test_the_loops_work_off_what_is_due_and_wake_for_more(bench: Bench) ->
     for runner in runners:
         await runner.stop()
     assert sorted(await bench.effects()) == sorted([*ids, later])
+
+
+async def test_a_wake_up_during_the_look_for_work_is_heard(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "JOB_POLL_SECONDS", 3600)
+    looked = False
+    claim = store.claim
+
+    def claim_and_add(tx: Tx, worker: str, most: int, now: datetime) -> list[Job]:
+        nonlocal looked
+        found = claim(tx, worker, most, now)
+        if not looked:
+            looked = True
+            store.enqueue(tx, "note", {}, now=now)
+            tx.on_commit(runner.wake)
+        return found
+
+    monkeypatch.setattr(store, "claim", claim_and_add)
+    runner = bench.runner(leave_effect)
+    await runner.start(alone=False)
+    async with asyncio.timeout(30):
+        while not await bench.effects():
+            await asyncio.sleep(0.01)
+    await runner.stop()
 
 
 async def test_a_lapsed_lease_is_claimed_by_another_and_the_first_can_save_nothing(bench: Bench) -> None:

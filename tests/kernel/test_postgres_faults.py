@@ -347,3 +347,18 @@ async def test_no_more_requests_wait_than_the_bound_allows(
     go_on.set()
     await asyncio.gather(*waiting)
     assert await names(database) == []
+
+
+async def test_a_statement_that_waits_too_long_gives_up_and_frees_its_thread(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "POSTGRES_STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(limits, "POSTGRES_CONNECTIONS", 1)
+    stuck = PostgresDatabase(postgres_url)
+    with psycopg.connect(postgres_url) as other:
+        other.execute("lock table workspaces in access exclusive mode")
+        with pytest.raises(Unavailable) as refused:
+            await stuck.write(partial(add, name="wsp_late"))
+        assert refused.value.code == Code.BUSY
+    assert await names(stuck) == []
+    await stuck.close()

@@ -136,6 +136,8 @@ def test_a_bad_type_in_the_file_is_refused_by_the_name_of_its_setting(value: Any
         ("DEEDBOX_DATABASE_URL", PASSWORD),
         ("DEEDBOX_BASE_URL", f"https://me:{PASSWORD}@sign.example.com"),
         ("DEEDBOX_EGRESS_ALLOW", f"http://me:{PASSWORD}@proxy"),
+        ("DEEDBOX_EMBEDDING_URL", f"https://me:{PASSWORD}@models.example.com/v1"),
+        ("DEEDBOX_MODEL_HUB", f"https://me:{PASSWORD}@models.example.com"),
     ],
 )
 def test_a_refusal_never_shows_a_secret(name: str, value: str) -> None:
@@ -146,6 +148,7 @@ def test_a_refusal_never_shows_a_secret(name: str, value: str) -> None:
 @pytest.mark.parametrize("value", [5, "", []])
 def test_a_secret_of_the_wrong_type_is_refused_unseen(value: Any) -> None:
     assert "SERVICE_ECOSYSTEM_KEY" in refusal({}, {"service_ecosystem_key": value}).reason
+    assert "DEEDBOX_EMBEDDING_KEY" in refusal({}, {"embedding_key": value}).reason
 
 
 def test_the_archive_key_has_the_name_that_the_signing_api_gives_it() -> None:
@@ -158,7 +161,8 @@ def test_an_empty_variable_counts_as_unset() -> None:
 
 
 def test_printing_the_settings_shows_no_secret() -> None:
-    found = load({"DEEDBOX_DATABASE_URL": f"postgresql://u:{PASSWORD}@db/x", "SERVICE_ECOSYSTEM_KEY": PASSWORD})
+    environment = {"DEEDBOX_DATABASE_URL": f"postgresql://u:{PASSWORD}@db/x", "SERVICE_ECOSYSTEM_KEY": PASSWORD}
+    found = load({**environment, "DEEDBOX_EMBEDDING_KEY": PASSWORD})
     assert PASSWORD not in repr(found)
     assert PASSWORD not in str(found)
     assert found.database_url == Secret(f"postgresql://u:{PASSWORD}@db/x")

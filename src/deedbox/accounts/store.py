@@ -81,6 +81,11 @@ def revoke_key(tx: Tx, key_id: str, now: str) -> None:
     tx.run("update api_keys set revoked_at = :now where id = :id and revoked_at is null", id=key_id, now=now)
 
 
+def forget_key(tx: Tx, key_id: str) -> None:
+    """Removes a key that was made for one request, and leaves no trace of it."""
+    tx.run("delete from api_keys where id = :id", id=key_id)
+
+
 def keys_used(tx: Tx, used: dict[str, str]) -> None:
     """Notes when each key was last used."""
     rows = [{"id": key_id, "at": at} for key_id, at in used.items()]

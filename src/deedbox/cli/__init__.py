@@ -1,5 +1,6 @@
 """The `deedbox` command."""
 
+import errno
 import importlib
 import os
 import sys
@@ -13,12 +14,19 @@ from deedbox.kernel.errors import DeedboxError, SetupError
 COMMANDS = {
     "serve": "Run the server.",
     "keys": "Create, list and revoke API keys; rotate the master key.",
+    "model": "Install, list and choose the embedding model that search needs.",
     "login-link": "Make a one-time login link for the owner.",
+    "index": "Upload the new files of a folder and index them.",
+    "ask": "Show the passages that answer a question.",
+    "reindex": "Build the search index anew from the database.",
     "jobs": "Show background jobs that were given up, and retry them.",
     "doctor": "Check the installation and say what to do for each problem.",
     "backup": "Write the whole data folder into one file, also while the server runs.",
     "restore": "Bring a backup back into an empty data folder.",
 }
+
+
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.EACCES}
 
 
 class _Commands(click.Group):
@@ -54,6 +62,10 @@ def main() -> None:
         _fail(error.reason, error.next_step)
     except DeedboxError as error:
         _fail(error.message, "")
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        _fail(f"The disk cannot be used: {error}.", "Check its free space and the permissions of the data folder.")
 
 
 def _fail(reason: str, next_step: str) -> Any:

@@ -21,4 +21,5 @@ def command(data_dir: Path | None, as_json: bool, source: Path) -> None:
     if as_json:
         print_json({"data": str(settings.data_dir), "created_at": found.created_at, "schema": found.schema})
     else:
-        click.echo(f"{settings.data_dir} is as it was at {found.created_at}. Start it with: deedbox serve")
+        click.echo(f"{settings.data_dir} is as it was at {found.created_at}.")
+        click.echo(f"Start it with: deedbox serve --data {settings.data_dir}")

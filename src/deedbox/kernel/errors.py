@@ -18,6 +18,7 @@ class Code(StrEnum):
     IDEMPOTENCY_IN_PROGRESS = "idempotency_in_progress"
     TOO_LARGE = "too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     RATE_LIMITED = "rate_limited"
     INTERNAL_ERROR = "internal_error"
     DRAINING = "draining"
@@ -42,6 +43,7 @@ MEANING: dict[Code, str] = {
     Code.IDEMPOTENCY_IN_PROGRESS: "A request with the same Idempotency-Key is still running; try again shortly.",
     Code.TOO_LARGE: "The body is larger than the route allows.",
     Code.UNSUPPORTED_MEDIA_TYPE: "The Content-Type of the body is not one the route reads.",
+    Code.RANGE_NOT_SATISFIABLE: "No byte of the file lies in the `Range` asked for; `Content-Range` tells its size.",
     Code.RATE_LIMITED: "Too many requests; wait until `X-RateLimit-Reset` (Unix seconds).",
     Code.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
     Code.DRAINING: "The server is stopping; try again after `Retry-After` seconds.",
@@ -113,6 +115,11 @@ class TooLarge(DeedboxError):
 class UnsupportedMediaType(DeedboxError):
     status = 415
     code = Code.UNSUPPORTED_MEDIA_TYPE
+
+
+class RangeNotSatisfiable(DeedboxError):
+    status = 416
+    code = Code.RANGE_NOT_SATISFIABLE
 
 
 class TooManyRequests(DeedboxError):

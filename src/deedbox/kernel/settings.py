@@ -20,6 +20,7 @@ PREFIX = "DEEDBOX_"
 CONFIG = "DEEDBOX_CONFIG"
 # The archive's key keeps the name that the signing API gives it.
 ECOSYSTEM_KEY = "SERVICE_ECOSYSTEM_KEY"
+SECRETS = ("database_url", "service_ecosystem_key", "embedding_key")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -79,6 +80,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     models_dir: Annotated[
         Path | None, Meta(description="Where embedding models are installed. Default: `models` in the data folder.")
     ] = None
+    model_hub: Annotated[
+        str | None,
+        Meta(description="The address of a hub from which `deedbox model install OWNER/NAME` fetches models."),
+    ] = None
+    embedding_url: Annotated[
+        str | None,
+        Meta(
+            description="An OpenAI-compatible endpoint, up to and including its `/v1`, that embeds in place of an"
+            " installed model. Needs `embedding_model`; an address that is not public needs `egress_allow`."
+        ),
+    ] = None
+    embedding_key: Annotated[Secret | None, Meta(description="The key for `embedding_url`.")] = None
+    embedding_model: Annotated[str | None, Meta(description="The model to ask `embedding_url` for.")] = None
     chunk_size: Annotated[
         int, Meta(ge=16, le=limits.CHUNK_TOKENS_MAX, description="The most tokens of the model in a chunk.")
     ] = limits.CHUNK_TOKENS
@@ -174,7 +188,7 @@ def _check_one(name: str, value: Any) -> None:
     except msgspec.ValidationError as error:
         reason = redacted(str(error).split(" - at ")[0])
         # The value is shown unless it could be a secret.
-        shown = "" if name in ("database_url", "service_ecosystem_key") else f" ({redacted(str(value))!r})"
+        shown = "" if name in SECRETS else f" ({redacted(str(value))!r})"
         raise SetupError(
             f"The setting {variable(name)}{shown} is not valid: {reason}.",
             "docs/reference/settings.md says what it takes.",
@@ -201,6 +215,7 @@ def _check_together(settings: Settings) -> None:
             "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
             "Write it as postgresql://user@host/name.",
         )
+    _check_models(settings)
     if settings.chunk_overlap * 2 > settings.chunk_size:
         raise SetupError(
             f"The setting DEEDBOX_CHUNK_OVERLAP ({settings.chunk_overlap}) is more than half of DEEDBOX_CHUNK_SIZE"
@@ -212,6 +227,29 @@ def _check_together(settings: Settings) -> None:
             f"Listening on {settings.host} would open this server to other machines.",
             "If you mean it, give --public and DEEDBOX_BASE_URL=https://…; otherwise use --host 127.0.0.1.",
         )
+
+
+def _check_models(settings: Settings) -> None:
+    if (settings.embedding_url is None) != (settings.embedding_model is None):
+        raise SetupError(
+            "The settings DEEDBOX_EMBEDDING_URL and DEEDBOX_EMBEDDING_MODEL belong together.",
+            "Give both, or neither to use an installed model.",
+        )
+    for name, url in (("EMBEDDING_URL", settings.embedding_url), ("MODEL_HUB", settings.model_hub)):
+        if url is not None and not _is_address(url):
+            raise SetupError(
+                f"The setting DEEDBOX_{name} ({redacted(url)!r}) is not an address.",
+                "Write it as https://models.example.com/v1, without user name and password.",
+            )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    plain = url.isprintable() and not any(sign in url for sign in " ?#")
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc and plain
 
 
 def _is_origin(url: str) -> bool:

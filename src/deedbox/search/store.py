@@ -1,11 +1,11 @@
 """The tables of uploads, extractions, chunk sets, chunks, the index log and query counts."""
 
-import zlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from deedbox.kernel.db import Tx, Value
+from deedbox.search import packing
 from deedbox.search.upload import Chunk, Extraction, Status, Upload
 
 _UPLOAD = (
@@ -78,12 +78,31 @@ def change_upload(tx: Tx, upload_id: str, expected: Mapping[str, Value], changes
     return tx.run(f"update uploads set {sets} where id = :id{conditions}", id=upload_id, **values) > 0
 
 
+def unclaim(tx: Tx, upload: Upload) -> bool:
+    """Back to the status before it was being indexed, unless it was replaced or finished meanwhile."""
+    expected: dict[str, Value] = {"revision": upload.revision, "status": "indexing"}
+    before = upload.status_before or "uploaded"
+    return change_upload(tx, upload.id, expected, {"status": before, "status_before": None})
+
+
 def drop_upload(tx: Tx, upload_id: str) -> None:
     tx.run("delete from uploads where id = :id", id=upload_id)
 
 
 def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
     return [Upload(*row) for row in tx.all(f"select {_UPLOAD} from uploads where status = :status", status=status)]
+
+
+def matching(tx: Tx, workspace_id: str, conditions: Mapping[str, Value]) -> list[str]:
+    """The uploads that are so; `created_after` and `created_before` are moments, the rest must be equal."""
+    compared = {"created_after": "created_at >= :created_after", "created_before": "created_at < :created_before"}
+    also = "".join(f" and {compared.get(name, f'{name} = :{name}')}" for name in conditions)
+    rows = tx.all(
+        f"select id from uploads where workspace_id = :workspace_id{also} order by id",
+        workspace_id=workspace_id,
+        **conditions,
+    )
+    return [row[0] for row in rows]
 
 
 def content_in_use(tx: Tx, workspace_id: str, sha256: str) -> bool:
@@ -97,26 +116,50 @@ def content_in_use(tx: Tx, workspace_id: str, sha256: str) -> bool:
     )
 
 
+def twins(tx: Tx, workspace_id: str, sha256: str) -> list[Upload]:
+    """The uploads of the workspace that hold these bytes, oldest first."""
+    rows = tx.all(
+        f"select {_UPLOAD} from uploads where workspace_id = :workspace_id and sha256 = :sha256 order by id",
+        workspace_id=workspace_id,
+        sha256=sha256,
+    )
+    return [Upload(*row) for row in rows]
+
+
+def count_uploads(tx: Tx, workspace_id: str) -> int:
+    row = tx.one("select count(*) from uploads where workspace_id = :id", id=workspace_id)
+    return int(row[0]) if row else 0
+
+
 # extracted text
 
 
 def keep_extraction(tx: Tx, workspace_id: str, sha256: str, extraction: Extraction) -> None:
+    keep_packed(tx, workspace_id, sha256, packing.packed(extraction).body)
+
+
+def keep_packed(tx: Tx, workspace_id: str, sha256: str, body: bytes) -> None:
     tx.run(
         "insert into extractions (workspace_id, sha256, body) values (:workspace_id, :sha256, :body)"
         " on conflict (workspace_id, sha256) do update set body = excluded.body",
         workspace_id=workspace_id,
         sha256=sha256,
-        body=zlib.compress(msgspec.msgpack.encode(extraction), 1),
+        body=body,
     )
 
 
-def extraction(tx: Tx, workspace_id: str, sha256: str) -> Extraction | None:
+def packed_extraction(tx: Tx, workspace_id: str, sha256: str) -> bytes | None:
     row = tx.one(
         "select body from extractions where workspace_id = :workspace_id and sha256 = :sha256",
         workspace_id=workspace_id,
         sha256=sha256,
     )
-    return msgspec.msgpack.decode(zlib.decompress(row[0]), type=Extraction) if row else None
+    return bytes(row[0]) if row else None
+
+
+def extraction(tx: Tx, workspace_id: str, sha256: str) -> Extraction | None:
+    body = packed_extraction(tx, workspace_id, sha256)
+    return None if body is None else packing.unpacked(body)
 
 
 def drop_extraction(tx: Tx, workspace_id: str, sha256: str) -> None:
@@ -166,11 +209,28 @@ def add_chunk_set(
     )
 
 
+def recipe(tx: Tx, set_id: str) -> str | None:
+    """What a chunk set was made by; None when it is gone."""
+    row = tx.one("select recipe from chunk_sets where id = :id", id=set_id)
+    return row[0] if row else None
+
+
 def drop_unused_set(tx: Tx, set_id: str) -> None:
     """Removes a chunk set that no upload uses any more."""
     if tx.one("select 1 from uploads where chunk_set_id = :id limit 1", id=set_id) is None:
         tx.run("delete from chunks where chunk_set_id = :id", id=set_id)
         tx.run("delete from chunk_sets where id = :id", id=set_id)
+
+
+def drop_unused_sets(tx: Tx, workspace_id: str, sha256: str) -> None:
+    """Removes every chunk set of this content that no upload uses, by whatever recipe."""
+    sets = tx.all(
+        "select id from chunk_sets where workspace_id = :workspace_id and sha256 = :sha256",
+        workspace_id=workspace_id,
+        sha256=sha256,
+    )
+    for (set_id,) in sets:
+        drop_unused_set(tx, set_id)
 
 
 def chunks(tx: Tx, set_id: str) -> list[Chunk]:
@@ -198,6 +258,16 @@ def current_chunk(tx: Tx, workspace_id: str, upload_id: str, number: int) -> tup
         number=number,
     )
     return (Upload(*row[:-6]), Chunk(*row[-6:])) if row else None
+
+
+def unchanged_chunk(tx: Tx, workspace_id: str, upload_id: str, number: int, mark: int) -> tuple[Upload, Chunk] | None:
+    """As `current_chunk`, and None also when the upload's chunks have changed since that number of the log."""
+    row = tx.one(
+        "select number from index_log where workspace_id = :workspace_id and upload_id = :upload_id",
+        workspace_id=workspace_id,
+        upload_id=upload_id,
+    )
+    return current_chunk(tx, workspace_id, upload_id, number) if row and row[0] <= mark else None
 
 
 # the log that indexes follow
@@ -245,6 +315,21 @@ def indexed_chunks(tx: Tx, workspace_id: str) -> int:
         id=workspace_id,
     )
     return int(row[0]) if row else 0
+
+
+def workspaces_to_renew(tx: Tx, recipe: str) -> list[str]:
+    """The workspaces that hold chunks of another recipe."""
+    rows = tx.all(
+        "select distinct u.workspace_id from uploads u join chunk_sets s on s.id = u.chunk_set_id"
+        " where s.recipe <> :recipe order by u.workspace_id",
+        recipe=recipe,
+    )
+    return [row[0] for row in rows]
+
+
+def indexed_workspaces(tx: Tx) -> list[str]:
+    """The workspaces in which anything was ever indexed."""
+    return [row[0] for row in tx.all("select distinct workspace_id from index_log order by workspace_id")]
 
 
 # counts

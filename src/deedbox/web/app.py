@@ -8,7 +8,8 @@ from litestar.datastructures import State
 
 from deedbox.kernel import limits, log
 from deedbox.web import openapi, operations, options, permission
-from deedbox.web.api_search import health
+from deedbox.web.api_search import content, embeddings, health, indexing, info, jobs, query
+from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import documents, keys
 from deedbox.web.context import AnyRequest
 from deedbox.web.dashboard import account
@@ -17,7 +18,20 @@ from deedbox.web.guard import App, Guard
 from deedbox.web.metrics import Metrics
 from deedbox.wiring import Deedbox
 
-ROUTES = [*operations.ROUTES, *documents.ROUTES, *keys.ROUTES, *health.ROUTES, *account.ROUTES]
+ROUTES = [
+    *operations.ROUTES,
+    *documents.ROUTES,
+    *keys.ROUTES,
+    *health.ROUTES,
+    *uploads.ROUTES,
+    *content.ROUTES,
+    *info.ROUTES,
+    *indexing.ROUTES,
+    *jobs.ROUTES,
+    *query.ROUTES,
+    *embeddings.ROUTES,
+    *account.ROUTES,
+]
 
 
 def build(deedbox: Deedbox) -> Guard:

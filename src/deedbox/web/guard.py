@@ -29,7 +29,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,%d}" % limits.REQUEST_ID_CHARS)
-_BEARER = b"Bearer "
+_BEARER = b"bearer "
 
 
 class Doors(msgspec.Struct, frozen=True):
@@ -62,9 +62,9 @@ class Guard:
     async def admit(self, scope: Scope, context: Context, path: str) -> Standing:
         """How the caller stands after this request was counted; raises when it may not pass."""
         deedbox, now = self.deedbox, self.deedbox.clock.now()
-        address = _neighbourhood(scope["client"][0] if scope["client"] else "unknown")
         if path in self.doors.probes:
-            return await deedbox.limiter.peek(address, self.anonymous, now)
+            return self.unknown_standing()  # asking could wait for a database that is away, and they tell whether it is
+        address = _neighbourhood(scope["client"][0] if scope["client"] else "unknown")
         if self.doors.open_without_key(path):
             return _demand(await deedbox.limiter.hit(address, self.anonymous, now))
         try:
@@ -79,7 +79,7 @@ class Guard:
         return standing
 
     def unknown_standing(self) -> Standing:
-        """For an answer given before the caller could be counted: the database is away, for example."""
+        """For an answer to a caller who was not counted: the database is away, for example."""
         reset = int(self.deedbox.clock.now().timestamp()) + 60
         limit = self.anonymous.per_minute
         return Standing(allowed=True, limit=limit, remaining=limit, reset=reset, retry_after=0)
@@ -89,7 +89,7 @@ class Guard:
         if value is None:
             raise Unauthorized("Missing API key. Send it as Authorization: Bearer <API_KEY>")
         plain = value[len(_BEARER) :].decode("latin-1")
-        if not value.startswith(_BEARER) or not keys.has_shape(plain):
+        if value[: len(_BEARER)].lower() != _BEARER or not keys.has_shape(plain):
             raise Unauthorized("Malformed API key. Send it as Authorization: Bearer <API_KEY>")
         return await self.deedbox.db.read(lambda tx: keys.authenticate(tx, plain, now))
 
@@ -107,8 +107,13 @@ def _neighbourhood(address: str) -> str:
     """Who counts as one caller without a key: an IPv4 address, or an IPv6 network of the size one customer gets."""
     if ":" not in address:
         return ADDRESS + address
-    network = ipaddress.ip_network((address.split("%", 1)[0], limits.ANONYMOUS_IPV6_PREFIX), strict=False)
-    return ADDRESS + str(network)
+    try:
+        six = ipaddress.IPv6Address(address.split("%", 1)[0])
+    except ValueError:  # a proxy may pass on whatever its own caller wrote
+        return ADDRESS + address
+    if six.ipv4_mapped is not None:  # how a socket that listens on both names an IPv4 caller
+        return ADDRESS + str(six.ipv4_mapped)
+    return ADDRESS + str(ipaddress.IPv6Network((six, limits.ANONYMOUS_IPV6_PREFIX), strict=False))
 
 
 def _demand(standing: Standing) -> Standing:
@@ -161,13 +166,8 @@ class _Exchange:
             log.request_id.reset(token)
 
     async def _answer(self, context: Context, path: str) -> None:
-        guard = self._guard
         try:
-            standing = await guard.admit(self._scope, context, path)
-            self._describe(standing)
-            if path not in guard.doors.probes:
-                self._refuse_when_busy()
-            await self._pass_on(context)
+            await self._in_time(context, path)
         except _Refused as refused:
             self._describe(refused.standing)
             await self._refuse(envelope(path, refused.error))
@@ -177,24 +177,31 @@ class _Exchange:
             log.error("a request failed", exception=error, path=path)
             await self._refuse(envelope(path, translated(error)))
 
+    async def _in_time(self, context: Context, path: str) -> None:
+        try:
+            # The look-up of the key too: it waits for a database that may be stuck.
+            async with asyncio.timeout(limits.REQUEST_SECONDS) as context.deadline:
+                self._describe(await self._guard.admit(self._scope, context, path))
+                if path not in self._guard.doors.probes:
+                    self._refuse_when_busy()
+                await self._pass_on()
+        except TimeoutError as error:
+            if context.deadline and context.deadline.expired():
+                raise TimedOut("Request took too long") from error
+            raise
+
     def _refuse_when_busy(self) -> None:
         if self._guard.draining:
             raise Unavailable("The server is stopping. Try again in a moment.", code=Code.DRAINING)
         if self._guard.metrics.in_flight >= limits.IN_FLIGHT_REQUESTS:
             raise Unavailable("Too many requests at once. Try again in a moment.")
 
-    async def _pass_on(self, context: Context) -> None:
-        guard = self._guard
-        guard.metrics.in_flight += 1
+    async def _pass_on(self) -> None:
+        self._guard.metrics.in_flight += 1
         try:
-            async with asyncio.timeout(limits.REQUEST_SECONDS) as context.deadline:
-                await guard.app(self._scope, self._receive, self._send_with_headers)
-        except TimeoutError as error:
-            if context.deadline and context.deadline.expired():
-                raise TimedOut("Request took too long") from error
-            raise
+            await self._guard.app(self._scope, self._receive, self._send_with_headers)
         finally:
-            guard.metrics.in_flight -= 1
+            self._guard.metrics.in_flight -= 1
 
     def _describe(self, standing: Standing) -> None:
         self._described = True

@@ -12,6 +12,7 @@ from deedbox.web.envelope import envelope
 from deedbox.web.guard import Guard, rate_headers
 
 _TARGET = re.compile(rb"[A-Z]{1,20} (/[!-~]{0,200})")
+_HEAD_TOO_LARGE = "The request's headers are too large."
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -28,7 +29,7 @@ class BoundedHttp(HttpToolsProtocol):
         if len(self.connections) > limits.CONNECTIONS:
             transport.close()
             return
-        self._await_head()
+        self._await_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -38,21 +39,25 @@ class BoundedHttp(HttpToolsProtocol):
         if self._in_head:
             if not self._head_bytes:
                 self._first_bytes = data[:256]
-                self._await_head()
+                self._await_rest()
             self._head_bytes += len(data)
             if self._head_bytes > limits.HEAD_BYTES + limits.BLOB_CHUNK_BYTES:
                 # The head may have ended within this piece, so a body's first piece is allowed for.
-                self.send_400_response("The request's headers are too large.")
+                self.send_400_response(_HEAD_TOO_LARGE)
                 return
         super().data_received(data)
+        if self.cycle is not None and self.cycle.response_complete and not (self._in_head and self._head_bytes):
+            # The rest of a body that was refused unread has ended uvicorn's wait for the next request.
+            self._await_rest()
 
     def on_headers_complete(self) -> None:
         self._stop_timer()
-        self._in_head = False
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > limits.HEAD_BYTES:
-            self.send_400_response("The request's headers are too large.")
-            return
+            self.send_400_response(_HEAD_TOO_LARGE)
+            # Ends the parsing, which a plain return would not: this body would go to the request before it.
+            raise ValueError(_HEAD_TOO_LARGE)
+        self._in_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -63,6 +68,13 @@ class BoundedHttp(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """A request that is not HTTP at all still gets the envelope and the headers of every answer."""
+        if self.transport.is_closing():
+            return
+        if self._in_head and self.cycle is not None and not self.cycle.response_complete:
+            # It came behind a request that is being answered: that answer must go out, and is the last.
+            self._stop_timer()
+            self.cycle.keep_alive = False
+            return
         target = _TARGET.match(self._first_bytes)
         path = target[1].decode().split("?")[0] if target else "/"
         answer = envelope(path, BadRequest(msg))
@@ -73,7 +85,10 @@ class BoundedHttp(HttpToolsProtocol):
         self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + answer.body)
         self.transport.close()
 
-    def _await_head(self) -> None:
+    def _unsupported_upgrade_warning(self) -> None:
+        """Says nothing: a request that offers an upgrade is answered as any other."""
+
+    def _await_rest(self) -> None:
         self._stop_timer()
         self._head_timer = self.loop.call_later(limits.HEAD_SECONDS, self.transport.close)
 

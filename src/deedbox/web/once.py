@@ -1,6 +1,7 @@
 """Every POST goes through here: one effect and one answer for one Idempotency-Key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 from litestar import Response
@@ -17,30 +18,51 @@ _encode = msgspec.json.Encoder().encode
 
 async def once(request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int) -> Response[bytes]:
     """The response to what `act` returns, or, for a repeated Idempotency-Key, the response given before."""
+    with claimed(request):
+        return await kept(request, act, status=status, content=await request.body())
+
+
+@contextmanager
+def claimed(request: AnyRequest) -> Iterator[None]:
+    """While this lasts, a twin with the same Idempotency-Key is refused: for requests that are long in the making."""
     key = request.headers.get("idempotency-key")
     if key is None:
-        made = await context.of(request).deedbox.db.write(act)
-        return _response(Answer(status, _encode(made)))
-    return _response(await _keyed(request, key, lambda tx: Answer(status, _encode(act(tx)))))
-
-
-async def _keyed(request: AnyRequest, key: str, act: Callable[[Tx], Answer]) -> Answer:
+        yield
+        return
     if not 1 <= len(key) <= limits.IDEMPOTENCY_KEY_CHARS or not key.isascii() or not key.isprintable():
         raise BadRequest(f"Idempotency-Key must have 1 to {limits.IDEMPOTENCY_KEY_CHARS} printable ASCII characters")
     here = context.of(request)
-    deedbox, caller = here.deedbox, here.caller.id
-    this = idempotency.fingerprint(request.method, request.scope["path"], await request.body())
-    if (caller, key) in deedbox.running_keys:
+    running, this = here.deedbox.running_keys, (here.caller.id, key)
+    if this in running:
         raise Conflict(
             "A request with this Idempotency-Key is still running. Try again in a moment.",
             code=Code.IDEMPOTENCY_IN_PROGRESS,
         )
-    deedbox.running_keys.add((caller, key))
+    running.add(this)
     try:
-        now = deedbox.clock.now()
-        return await deedbox.db.write(lambda tx: idempotency.once(tx, deedbox.box, caller, key, this, act, now=now))
+        yield
     finally:
-        deedbox.running_keys.discard((caller, key))
+        running.discard(this)
+
+
+async def kept(
+    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int, content: bytes
+) -> Response[bytes]:
+    """As `once`, for a request that has been claimed; the content tells it from another request with its key."""
+    here = context.of(request)
+    deedbox, caller = here.deedbox, here.caller.id
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return _response(Answer(status, _encode(await deedbox.db.write(act))))
+    now = deedbox.clock.now()
+    this = idempotency.fingerprint(request.method, request.scope["path"], content)
+
+    def answer(tx: Tx) -> Answer:
+        return Answer(status, _encode(act(tx)))
+
+    return _response(
+        await deedbox.db.write(lambda tx: idempotency.once(tx, deedbox.box, caller, key, this, answer, now=now))
+    )
 
 
 def _response(answer: Answer) -> Response[bytes]:

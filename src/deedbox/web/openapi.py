@@ -1,5 +1,6 @@
 """The OpenAPI 3.1 document: routes from the code, envelopes, headers and security added to each of them."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,16 @@ from litestar.openapi.plugins import JsonRenderPlugin
 
 from deedbox import VERSION
 from deedbox.kernel import limits
+from deedbox.web import multipart
 from deedbox.web.envelope import is_signing
-from deedbox.web.permission import PROBE, PUBLIC, declared
+from deedbox.web.permission import OPTIONAL_BODY, PROBE, PUBLIC, declared
 
 NO_NUL = "^[^\\x00]*$"
 """What PostgreSQL cannot store is refused everywhere."""
+ALSO = "also"
+"""The `opt` that names the errors of a route that others of its kind do not have."""
+ANSWERS = "answers"
+"""The `opt` that describes the answers of a route that gives no JSON: OpenAPI's response objects, by status."""
 _ERRORS = {
     400: "Missing or invalid parameters",
     401: "Invalid, revoked or expired API key",
@@ -25,6 +31,7 @@ _ERRORS = {
     409: "State or idempotency conflict",
     413: "The body is too large",
     415: "The body is not JSON",
+    416: "No byte of the file lies in the Range asked for",
     429: "Too many requests; wait until X-RateLimit-Reset",
     500: "Server error",
     503: "Busy, stopping, or out of storage; try again after Retry-After",
@@ -67,7 +74,12 @@ def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
     schema["components"]["schemas"].update(_exact(list(handlers.values())))
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
+            _add_optional_body(operation, handlers[path, method])
+            _add_form(operation, handlers[path, method])
+            operation["responses"].update(copy.deepcopy(handlers[path, method].opt.get(ANSWERS, {})))
             _complete(operation, path, method, handlers[path, method].opt["scope"])
+            for status in handlers[path, method].opt.get(ALSO, ()):
+                operation["responses"][str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
     schema["components"].update(
         {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "An API key"}},
@@ -99,6 +111,17 @@ def _complete(operation: dict[str, Any], path: str, method: str, need: str) -> N
         operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
 
 
+def _add_optional_body(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
+    if kind := handler.opt.get(OPTIONAL_BODY):
+        schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
+        operation["requestBody"] = {"required": False, "content": {"application/json": {"schema": schema}}}
+
+
+def _add_form(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
+    if form := handler.opt.get(multipart.OPTION):
+        operation["requestBody"] = {"required": True, "content": {"multipart/form-data": form}}
+
+
 def _exact(handlers: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
     """The schemas of all bodies as msgspec, which checks them, sees them: the framework drops inner bounds."""
     kinds = [kind for handler in handlers for kind in _bodies(handler)]
@@ -111,6 +134,7 @@ def _bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
     if "data" in signature.parameters:
         fields.append(signature.parameters["data"])
     kinds = [inner.annotation for field in fields for inner in (field, *field.inner_types)]
+    kinds.append(handler.opt.get(OPTIONAL_BODY))
     return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
 
 

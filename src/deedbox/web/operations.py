@@ -4,6 +4,7 @@ from typing import Any
 
 from litestar import MediaType, Response, get
 
+from deedbox.accounts import store
 from deedbox.kernel import jobs
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.web import context
@@ -23,7 +24,7 @@ async def readyz(request: AnyRequest) -> str:
     guard: Guard = request.app.state.guard
     if guard.draining:
         raise Unavailable("The server is stopping.", code=Code.DRAINING)
-    await context.of(request).deedbox.db.read(jobs.counts)
+    await context.of(request).deedbox.db.read(store.first_workspace)
     return "ready\n"
 
 

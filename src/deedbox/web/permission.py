@@ -20,6 +20,8 @@ _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 PUBLIC = "public"
 """Opens without a key; callers are counted by address."""
+OPTIONAL_BODY = "optional_body"
+"""The `opt` that names the kind of body that a route reads if one is sent."""
 PROBE = "probe"
 """Opens without a key and is never counted: health and metrics."""
 
@@ -40,6 +42,8 @@ async def check(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRou
         raise BadRequest("The address contains a NUL character")
     if isinstance(handler, HTTPRouteHandler) and "data" in handler.parsed_fn_signature.parameters:
         await _check_json(connection, handler.parsed_fn_signature.parameters["data"].annotation)
+    if OPTIONAL_BODY in handler.opt and await connection.body():  # type: ignore[attr-defined]
+        await _check_json(connection, handler.opt[OPTIONAL_BODY])
 
 
 async def _check_json(connection: ASGIConnection[Any, Any, Any, Any], kind: Any) -> None:

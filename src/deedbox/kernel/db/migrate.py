@@ -27,7 +27,10 @@ def newest_schema() -> str:
 def migrate_sqlite(path: Path, now: datetime) -> None:
     """A database file at the newest schema; an older one is copied to `backups/` first."""
     with contextlib.closing(_open(path)) as connection:
-        present = _sqlite_schema(connection)
+        try:
+            present = _sqlite_schema(connection)
+        except sqlite3.Error as error:
+            raise _unusable(path, error) from error
         if not _due(present):
             return
         if present is not None:
@@ -65,10 +68,14 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         return sqlite.connect(path, writable=True)
     except sqlite3.Error as error:
-        raise SetupError(
-            f"The database {path} cannot be opened: {error}.",
-            "Check that the data folder is writable; if the file is damaged, restore a backup into another folder.",
-        ) from error
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> SetupError:
+    return SetupError(
+        f"The database {path} cannot be opened: {error}.",
+        "Check that the data folder is writable; if the file is damaged, restore a backup into another folder.",
+    )
 
 
 def _sqlite_schema(connection: sqlite3.Connection) -> str | None:

@@ -26,6 +26,13 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 _LOST_RACE = (pg.SerializationFailure, pg.DeadlockDetected)
 _READ = "begin isolation level repeatable read read only"
 _LOST_CONNECTION = (psycopg.OperationalError, psycopg.InterfaceError)
+# A machine that vanishes says nothing: without these a thread would wait for it for hours.
+_PATIENCE = {
+    "keepalives_idle": limits.POSTGRES_SILENCE_SECONDS,
+    "keepalives_interval": limits.POSTGRES_SILENCE_SECONDS,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 3000 * limits.POSTGRES_SILENCE_SECONDS,
+}
 
 
 @functools.lru_cache(maxsize=2048)
@@ -56,6 +63,11 @@ def _check_address(url: str) -> None:
             "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
             "Write it as postgresql://user:password@host/name, with %40 for @ and %2F for / in the password.",
         )
+
+
+def _limit_statements(connection: psycopg.Connection[Row]) -> None:
+    """A statement that waits for another's lock must give its thread back: there are few."""
+    connection.execute(f"set statement_timeout = '{limits.POSTGRES_STATEMENT_SECONDS}s'".encode())
 
 
 class PostgresTx:
@@ -91,7 +103,8 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self._pool = psycopg_pool.ConnectionPool(
             url,
-            kwargs={"autocommit": True, "connect_timeout": limits.POSTGRES_CONNECT_SECONDS},
+            kwargs={"autocommit": True, "connect_timeout": limits.POSTGRES_CONNECT_SECONDS, **_PATIENCE},
+            configure=_limit_statements,
             min_size=1,
             max_size=limits.POSTGRES_CONNECTIONS,
             timeout=limits.POSTGRES_CONNECT_SECONDS,
@@ -139,6 +152,8 @@ class PostgresDatabase:
                     "The database server's disk is full. Nothing was changed; free some space and try again.",
                     code=Code.STORAGE_FULL,
                 ) from error
+            except pg.QueryCanceled as error:
+                raise Unavailable("The database takes too long. Nothing was changed; try again in a moment.") from error
             except _LOST_CONNECTION as error:
                 lost_connections += 1
                 if lost_connections >= limits.POSTGRES_RECONNECTS or isinstance(error, psycopg_pool.PoolTimeout):

@@ -2,7 +2,7 @@
 
 from deedbox.kernel.jobs.job import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, Progress, State
 from deedbox.kernel.jobs.runner import Handler, Runner, Work
-from deedbox.kernel.jobs.store import cancel, counts, enqueue, find, parked, retry
+from deedbox.kernel.jobs.store import cancel, counts, end, enqueue, find, parked, retry
 
 __all__ = [
     "BULK",
@@ -18,6 +18,7 @@ __all__ = [
     "Work",
     "cancel",
     "counts",
+    "end",
     "enqueue",
     "find",
     "parked",

@@ -92,6 +92,8 @@ class Runner:
 
     async def _claim_forever(self) -> None:
         while True:
+            # Before the look, not after it: a wake-up during the look must not be forgotten.
+            self._wake.clear()
             free = self._concurrency - len(self._running)
             if free > 0:
                 try:
@@ -101,7 +103,6 @@ class Runner:
                     jobs = []
                 for job in jobs:
                     self._begin(job)
-            self._wake.clear()
             try:
                 await asyncio.wait_for(self._wake.wait(), limits.JOB_POLL_SECONDS)
             except TimeoutError:

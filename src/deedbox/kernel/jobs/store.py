@@ -16,13 +16,19 @@ from deedbox.kernel.jobs.job import NORMAL, Job, LeaseLost, Progress
 _COLUMNS = (
     "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at"
 )
-# Materialized: PostgreSQL may otherwise run the inner query once per row, and lock more rows than `most`.
+# Two queries, each in the order of the index: one with `or` would sort everything that is due to take a few.
+# Materialized: PostgreSQL may otherwise run an inner query once per row, and lock more rows than `most`.
 _CLAIM = (
     """
-with due as materialized (
-    select id from jobs
-    where (state = 'ready' and run_at <= :now) or (state = 'running' and lease_until < :now)
-    order by priority, run_at, id limit :most {lock}
+with ready as materialized (
+    select id, priority, run_at from jobs where state = 'ready' and run_at <= :now
+    order by priority, run_at limit :most {lock}
+), lapsed as materialized (
+    select id, priority, run_at from jobs where state = 'running' and lease_until < :now
+    order by priority, run_at limit :most {lock}
+), due as materialized (
+    select id from (select * from ready union all select * from lapsed) as both_kinds
+    order by priority, run_at, id limit :most
 )
 update jobs set state = 'running', worker = :worker, lease_until = :lease_until, attempts = attempts + 1
 where id in (select id from due) returning """
@@ -123,6 +129,13 @@ def park(tx: Tx, job: Job, worker: str, now: datetime, error: str) -> None:
     _demand(tx.run(f"update jobs set {aside} {_OURS}", error=_cut(error), at=instant(now), **_lease(job, worker)))
 
 
+def end(tx: Tx, job_id: str, reason: str, now: datetime) -> bool:
+    """Whether a job that waited or ran was ended before its time; whoever runs it has lost its lease."""
+    ended = "state = 'done', unique_key = null, error = :error, lease_until = null, worker = null, finished_at = :at"
+    sql = f"update jobs set {ended} where id = :id and state in ('ready', 'running')"
+    return tx.run(sql, id=job_id, error=_cut(reason), at=instant(now)) > 0
+
+
 def hand_back(tx: Tx, worker: str) -> int:
     """Returns this worker's running jobs at once, as if never begun: the process is stopping."""
     return tx.run(
@@ -164,7 +177,9 @@ def retry(tx: Tx, job_id: str, now: datetime) -> bool:
 
 
 def counts(tx: Tx) -> dict[str, int]:
-    return {row[0]: row[1] for row in tx.all("select state, count(*) from jobs group by state")}
+    """How many jobs wait, run and are parked. Not those done: of them there may be any number."""
+    sql = "select state, count(*) from jobs where state in ('ready', 'running', 'parked') group by state"
+    return {row[0]: row[1] for row in tx.all(sql)}
 
 
 def prune(tx: Tx, now: datetime) -> int:

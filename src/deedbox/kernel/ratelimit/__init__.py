@@ -9,7 +9,7 @@ WINDOWS = (60, 86_400)
 """The minute and the day, in seconds. An admission at `t` counts in (t - seconds, t] of each later moment."""
 
 ADDRESS = "ip:"
-"""How the subject of a caller without a valid key begins; every other subject is the id of a key."""
+"""How the subject of a caller without a valid key begins; every other subject is kept through a restart."""
 
 
 class Allowance(msgspec.Struct, frozen=True):

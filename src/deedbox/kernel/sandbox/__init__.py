@@ -1,5 +1,6 @@
 """Warm, limited child processes that run pure CPU functions on untrusted bytes; `pool.Sandbox` is the way in."""
 
+from collections.abc import AsyncIterator
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -23,6 +24,14 @@ class Call(Struct, frozen=True):
 
     function: str
     args: tuple[Any, ...] = ()
+
+
+class Stream:
+    """An argument of a call that goes to the child piece by piece, and is `bytes` there: the server never holds it."""
+
+    def __init__(self, size_bytes: int, pieces: AsyncIterator[bytes]) -> None:
+        self.size_bytes = size_bytes
+        self.pieces = pieces
 
 
 class SandboxKind(Struct, frozen=True):

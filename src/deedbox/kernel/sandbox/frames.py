@@ -1,14 +1,18 @@
 """What crosses the pipes between the server and a sandbox: a length in four bytes, then msgpack."""
 
+import os
 from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from deedbox.kernel.limits import SANDBOX_MESSAGE_BYTES
-from deedbox.kernel.sandbox import Call, Reason, SandboxFailed
+from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, Stream
 
 HEAD_BYTES = 4
+_MARK_BYTES = 16
+_BYTES_8, _BYTES_32 = 0xC4, 0xC6
+"""msgpack's type bytes for bytes whose length is written in one byte, and in four."""
 
 
 class Opening(Struct, frozen=True):
@@ -63,6 +67,22 @@ def frame(message: Struct) -> bytearray:
         raise SandboxFailed("too large")
     buffer[:HEAD_BYTES] = size.to_bytes(HEAD_BYTES, "big")
     return buffer
+
+
+def call_frame(call: Call) -> tuple[bytearray, Stream | None, bytes]:
+    """The frame of a call: all of it, or what comes before a stream, the stream, and what comes after it."""
+    stream = next((argument for argument in call.args if isinstance(argument, Stream)), None)
+    if stream is None:
+        return frame(call), None, b""
+    mark = os.urandom(_MARK_BYTES)
+    args = tuple(mark if argument is stream else argument for argument in call.args)
+    before, _, after = frame(Call(call.function, args)).partition(bytes([_BYTES_8, _MARK_BYTES]) + mark)
+    before += bytes([_BYTES_32]) + stream.size_bytes.to_bytes(4, "big")
+    size = len(before) - HEAD_BYTES + stream.size_bytes + len(after)
+    if size > SANDBOX_MESSAGE_BYTES:
+        raise SandboxFailed("too large")
+    before[:HEAD_BYTES] = size.to_bytes(HEAD_BYTES, "big")
+    return before, stream, bytes(after)
 
 
 def body_bytes(head: bytes | bytearray | memoryview) -> int:

@@ -10,6 +10,7 @@ import sys
 
 from msgspec import Struct
 
+from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.limits import (
     SANDBOX_EXIT_POLL_SECONDS,
     SANDBOX_EXIT_SECONDS,
@@ -17,8 +18,18 @@ from deedbox.kernel.limits import (
     SANDBOX_PIPE_BYTES,
     SANDBOX_START_SECONDS,
 )
-from deedbox.kernel.sandbox import Reason, SandboxFailed, SandboxKind
-from deedbox.kernel.sandbox.frames import HEAD_BYTES, Broken, Done, Opening, Reply, body_bytes, frame, read_reply
+from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, SandboxKind, Stream
+from deedbox.kernel.sandbox.frames import (
+    HEAD_BYTES,
+    Broken,
+    Done,
+    Opening,
+    Reply,
+    body_bytes,
+    call_frame,
+    frame,
+    read_reply,
+)
 
 
 class StartFailed(Exception):
@@ -49,6 +60,7 @@ class _Replies(asyncio.Protocol):
         elif len(self._buffer) >= HEAD_BYTES + size:
             del self._buffer[:HEAD_BYTES]
             self._waiter.set_result(self._buffer)
+            self._buffer = bytearray()  # an idle child keeps no memory of its last answer
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
@@ -64,6 +76,31 @@ class _Replies(asyncio.Protocol):
         return await self._waiter
 
 
+class _Requests(asyncio.BaseProtocol):
+    """Tells when the child has taken enough for more to be written to it."""
+
+    def __init__(self) -> None:
+        self._ready = asyncio.Event()
+        self._ready.set()
+        self._lost = False
+
+    def pause_writing(self) -> None:
+        self._ready.clear()
+
+    def resume_writing(self) -> None:
+        self._ready.set()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._lost = True
+        self._ready.set()
+
+    async def room(self) -> None:
+        """Returns when there is room; EOFError if the child is gone."""
+        await self._ready.wait()
+        if self._lost:
+            raise EOFError("The child is gone")
+
+
 class Child:
     """A child process. It is opened once; after any exception from `open` or `ask` it must be killed.
 
@@ -77,6 +114,7 @@ class Child:
         self._kind = kind
         self._process = _spawn()
         self._replies: _Replies
+        self._requests: _Requests
         self._input: asyncio.WriteTransport | None = None
         self._output: asyncio.ReadTransport | None = None
 
@@ -108,7 +146,7 @@ class Child:
                 if pipe and hasattr(fcntl, "F_SETPIPE_SZ"):
                     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, SANDBOX_PIPE_BYTES)
         self._output, self._replies = await loop.connect_read_pipe(_Replies, self._process.stdout)
-        self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._process.stdin)
+        self._input, self._requests = await loop.connect_write_pipe(_Requests, self._process.stdin)
 
     async def ask(self, message: Struct) -> Reply:
         """The child's reply within the kind's deadline, or SandboxFailed with the limit that ended it."""
@@ -126,8 +164,26 @@ class Child:
     async def _exchange(self, message: Struct) -> Reply:
         if self._input is None:
             raise EOFError("The child was never connected")
-        self._input.write(frame(message))
+        if isinstance(message, Call):
+            before, stream, after = call_frame(message)
+            self._input.write(before)
+            if stream is not None:
+                await self._write(self._input, stream)
+                self._input.write(after)
+        else:
+            self._input.write(frame(message))
         return read_reply(await self._replies.take())
+
+    async def _write(self, pipe: asyncio.WriteTransport, stream: Stream) -> None:
+        """Returns right after the last piece: a reply that came before it is awaited would be unasked for."""
+        left = stream.size_bytes
+        while left:
+            piece = await anext(stream.pieces, b"")
+            if not piece or len(piece) > left:
+                raise Unavailable("The file changed while it was read. Try again.")
+            await self._requests.room()
+            pipe.write(piece)
+            left -= len(piece)
 
     async def _cause_of_death(self) -> Reason:
         await self._gone()

@@ -1,15 +1,27 @@
-"""The interface of an index: derived from the database, one per workspace, rebuilt at any time."""
+"""The interface of an index: derived from the database, one per workspace, rebuilt at any time.
 
-from collections.abc import Collection, Iterator
+This module is light; `local` imports numpy, faiss and tantivy, so the server loads it when it first needs an index."""
+
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+
+from deedbox.kernel.errors import DeedboxError, Unavailable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float32]
+
+
+class IndexUnusable(DeedboxError):
+    """The stored index is corrupt, or of another recipe, dimension or format: discard it and build it anew."""
+
+
+class IndexInUse(Unavailable):
+    """Another process, or another object of this one, has the index open."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -49,13 +61,13 @@ class Index(Protocol):
     @property
     def size_bytes(self) -> int: ...
 
-    def apply(self, changes: Iterator[Change], watermark: int) -> None:
+    def apply(self, changes: Iterable[Change], watermark: int) -> None:
         """Makes the changes visible to the next search, and durable together with the new watermark."""
 
     def near(self, vector: "Vector", top: int, only: Collection[str] | None = None) -> list[Hit]:
-        """The nearest chunks by cosine, best first, ties by upload id and number; `only`: of these uploads, none lost."""
+        """The nearest chunks by cosine, best first, ties by upload id and number; `only` of these, none lost."""
 
     def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
-        """The best chunks by BM25, best first, ties by upload id and number; `only`: of these uploads, none lost."""
+        """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
 
     def close(self) -> None: ...

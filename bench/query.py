@@ -1,0 +1,177 @@
+"""The query engine without embedding: both legs of a hybrid query and their fusion, at growing sizes; recall of the
+vectors against an exact float search; memory and time to open; beside LanceDB and Chroma at 100,000 in the same run.
+
+Usage: python -m bench.query [--sizes 1000 10000 100000] [--million] [--queries 100] [--no-peers]"""
+
+import argparse
+import ctypes
+import gc
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.corpus import DIMENSIONS, WORDS_PER_QUERY, Corpus, Floats
+from bench.measure import median, peers_python, process, temporary_folder
+from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
+from deedbox.search import fusion
+from deedbox.search.index import Change, Entry
+from deedbox.search.index.local import LocalIndex
+
+CHUNKS_PER_UPLOAD = 10
+PEERS_AT = 100_000
+TOP = 10
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    vectors: Floats
+    texts: list[str]
+    exact: list[list[int]]
+    """The rows that an exact float search finds for each query."""
+
+
+def memory_mb(kind: str = "RssAnon") -> float:
+    """This process's own memory; mapped files, which the system can drop, count as RssFile."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return float("nan")
+    return int(status.read_text().split(f"{kind}:")[1].split()[0]) / 1024
+
+
+def trim() -> None:
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def upload_id(row: int) -> str:
+    return f"upl_{row // CHUNKS_PER_UPLOAD:026d}"
+
+
+def changes(vectors: Floats, texts: list[str], begin: int) -> Iterator[Change]:
+    for at in range(0, len(vectors), CHUNKS_PER_UPLOAD):
+        rows = range(at, min(at + CHUNKS_PER_UPLOAD, len(vectors)))
+        entries = [Entry(row - at, texts[row], vectors[row].astype("<f4").tobytes()) for row in rows]
+        yield Change(upload_id(begin + at), entries)
+
+
+def built(folder: Path, corpus: Corpus, size: int, queries: int, keep: Path | None) -> Asked:
+    """Fills an index, and finds the exact answers to the queries on the way."""
+    index = LocalIndex(folder, DIMENSIONS, "bench")
+    asked = corpus.vectors(queries)
+    texts = corpus.texts(queries, WORDS_PER_QUERY)
+    best = np.full((queries, TOP), -2, np.float32)
+    rows = np.zeros((queries, TOP), np.int64)
+    done = 0
+    for vectors, chunks in corpus.blocks(size):
+        index.apply(changes(vectors, chunks, done), done + len(vectors))
+        scores = np.concatenate([best, asked @ vectors.T], axis=1)
+        places = np.concatenate(
+            [rows, np.broadcast_to(np.arange(done, done + len(vectors)), (queries, len(vectors)))], 1
+        )
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :TOP]
+        best, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(places, order, 1)
+        done += len(vectors)
+        if keep is not None:
+            np.save(keep / f"{done:09d}.npy", vectors)
+            (keep / f"{done:09d}.txt").write_text("\n".join(chunks))
+    index.close()
+    return Asked(asked, texts, rows.tolist())
+
+
+def times(work: Callable[[int], object], queries: int) -> list[float]:
+    """Milliseconds of each query, in the quietest round after one to warm up."""
+    rounds = []
+    for _ in range(ROUNDS):
+        spent = []
+        for number in range(queries):
+            begun = stopwatch()
+            work(number)
+            spent.append((stopwatch() - begun) * 1000)
+        rounds.append(spent)
+    return min(rounds[1:], key=median)
+
+
+def shown(name: str, spent: list[float]) -> str:
+    return f"{name} p50 {median(spent):.2f} ms  p99 {np.percentile(spent, 99):.2f} ms"
+
+
+def measure(folder: Path, corpus: Corpus, size: int, queries: int, keep: Path | None = None) -> tuple[float, Asked]:
+    """Prints the figures of one size; the median of a hybrid query."""
+    asked = built(folder, corpus, size, queries, keep)
+    trim()
+    before = memory_mb()
+    begun = stopwatch()
+    index = LocalIndex(folder, DIMENSIONS, "bench")
+    opened = (stopwatch() - begun) * 1000
+    trim()
+    taken = memory_mb() - before
+
+    def hybrid(number: int, top: int = limits.LEG_CANDIDATES) -> None:
+        near = index.near(asked.vectors[number], top)
+        fusion.fused(near, index.words(asked.texts[number], top))
+
+    found = 0
+    for number in range(queries):
+        hits = {(hit.upload_id, hit.number) for hit in index.near(asked.vectors[number], TOP)}
+        found += sum((upload_id(row), row % CHUNKS_PER_UPLOAD) in hits for row in asked.exact[number])
+    whole = times(hybrid, queries)
+    near = times(lambda number: index.near(asked.vectors[number], limits.LEG_CANDIDATES), queries)
+    words = times(lambda number: index.words(asked.texts[number], limits.LEG_CANDIDATES), queries)
+    print(f"{size:9,d} vectors: {shown('hybrid', whole)}  recall@10 {found / queries / TOP:.4f}")
+    print(f"{'':19}{shown('near', near)};  {shown('words', words)}  ({limits.LEG_CANDIDATES} of each leg)")
+    print(
+        f"{'':19}opened in {opened:.0f} ms; {taken:.0f} MB of memory, {taken / size * 100_000:.1f} MB per 100,000; "
+        f"{index.size_bytes / 1e6:.0f} MB on disk, of which {size * DIMENSIONS * 4 / 1e6:.0f} MB floats, mapped",
+        flush=True,
+    )
+    index.close()
+    return median(whole), asked
+
+
+def peers(folder: Path, ours: float, asked: Asked) -> None:
+    """The same chunks and queries in the peers, in their own process."""
+    np.save(folder / "queries.npy", asked.vectors)
+    (folder / "queries.txt").write_text("\n".join(asked.texts))
+    (folder / "exact.json").write_text(json.dumps(asked.exact))
+    python = peers_python()
+    for name in ("lancedb", "chroma"):
+        command = [python, "-m", "bench.peers.vector_stores", name, str(folder), str(limits.LEG_CANDIDATES)]
+        with process(command) as child:
+            assert child.stdout is not None
+            figures = json.loads(child.stdout.read().strip().splitlines()[-1])
+        for way, figure in figures.items():
+            recall = "" if figure["recall"] is None else f"  recall@10 {figure['recall']:.4f}"
+            print(
+                f"{'':19}{name}, {way}: p50 {figure['p50']:.2f} ms  p99 {figure['p99']:.2f} ms{recall}"
+                f"   ratio = {figure['p50'] / ours:.1f}  (aim at least 5)",
+                flush=True,
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--million", action="store_true", help="also 1,000,000 vectors: 4 GB of disk, some minutes")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
+    wish = parser.parse_args()
+    print("engine without embedding (aim: p50 at most 3 ms at 100,000 and 20 ms at 1,000,000; recall@10 at least 0.99)")
+    for size in [*wish.sizes, *([1_000_000] if wish.million else [])]:
+        with temporary_folder() as folder:
+            compared = wish.peers and size == PEERS_AT
+            keep = folder / "chunks"
+            keep.mkdir()
+            ours, asked = measure(folder / "index", Corpus(), size, wish.queries, keep if compared else None)
+            if compared:
+                peers(keep, ours, asked)
+
+
+if __name__ == "__main__":
+    main()

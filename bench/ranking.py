@@ -1,0 +1,98 @@
+"""How well queries find what people judged relevant: nDCG@10 and R@10 through the HTTP API, for each mode.
+
+The set is a JSON file {docs: {id: [title, text]}, queries: {id: text}, qrels: {query id: {doc id: gain}}}; each document is
+one upload. A document's rank is that of its best chunk.
+
+Usage: python -m bench.ranking SET.json [--limit-queries N]"""
+
+import argparse
+import json
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from bench.measure import process, temporary_folder
+from bench.request import free_port, make_key, wait_for
+from deedbox.kernel.clock import stopwatch
+
+MODES = ("keyword", "semantic", "hybrid")
+DEPTH = 10
+
+
+def ndcg(ranked: list[str], gains: dict[str, float]) -> float:
+    found = sum(gains.get(name, 0) / math.log2(place + 2) for place, name in enumerate(ranked[:DEPTH]))
+    best = sorted(gains.values(), reverse=True)[:DEPTH]
+    ideal = sum(gain / math.log2(place + 2) for place, gain in enumerate(best))
+    return found / ideal if ideal else 0.0
+
+
+def recall(ranked: list[str], gains: dict[str, float]) -> float:
+    relevant = {name for name, gain in gains.items() if gain > 0}
+    return len(relevant & set(ranked[:DEPTH])) / min(DEPTH, len(relevant)) if relevant else 0.0
+
+
+def upload_all(client: httpx.Client, documents: dict[str, list[str]]) -> dict[str, str]:
+    """Upload ids by document id."""
+    ids = {}
+    for name, (title, text) in documents.items():
+        body = f"{title}\n\n{text}".strip() or "-"
+        answer = client.post("/documents/upload", files={"file": (f"{name}.txt", body.encode())})
+        answer.raise_for_status()
+        ids[answer.json()["doc_id"]] = name
+    return ids
+
+
+def ranked_documents(client: httpx.Client, query: str, mode: str, ids: dict[str, str]) -> list[str]:
+    answer = client.post("/query", json={"query": query, "top_k": 50, "mode": mode})
+    answer.raise_for_status()
+    found = [ids[result["metadata"]["doc_id"]] for result in answer.json()["results"]]
+    return list(dict.fromkeys(found))
+
+
+def measure(client: httpx.Client, judged: dict[str, Any]) -> None:
+    begun = stopwatch()
+    ids = upload_all(client, judged["docs"])
+    print(f"{len(ids)} documents, one upload each, in {stopwatch() - begun:.0f} s", flush=True)
+    begun = stopwatch()
+    answer = client.post("/documents/index", timeout=1200)
+    answer.raise_for_status()
+    print(f"{answer.json()['total_chunks']} chunks indexed in {stopwatch() - begun:.0f} s", flush=True)
+    for mode in MODES:
+        scores, recalls = [], []
+        for name, gains in judged["qrels"].items():
+            ranked = ranked_documents(client, judged["queries"][name], mode, ids)
+            scores.append(ndcg(ranked, gains))
+            recalls.append(recall(ranked, gains))
+        print(
+            f"  {mode:9} nDCG@10 {sum(scores) / len(scores):.4f}   R@10 {sum(recalls) / len(recalls):.4f}", flush=True
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("set", type=Path)
+    parser.add_argument("--limit-queries", type=int, default=0)
+    wish = parser.parse_args()
+    judged = json.loads(wish.set.read_text(encoding="utf-8"))
+    if wish.limit_queries:
+        judged["qrels"] = dict(list(judged["qrels"].items())[: wish.limit_queries])
+    with temporary_folder() as folder:
+        key = make_key(folder / "data", "*")
+        port = free_port()
+        command = [sys.executable, "-m", "deedbox", "serve", "--data", str(folder / "data"), "--port", str(port)]
+        models = os.environ.get("DEEDBOX_MODELS_DIR", str(Path("data/models").absolute()))
+        with process(command, DEEDBOX_MODELS_DIR=models, DEEDBOX_ACCESS_LOG="false"):
+            wait_for(port).close()
+            headers = {"Authorization": f"Bearer {key}"}
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60, trust_env=False
+            ) as client:
+                measure(client, judged)
+
+
+if __name__ == "__main__":
+    main()

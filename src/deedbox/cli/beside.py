@@ -1,0 +1,54 @@
+"""Whether a server runs on the data folder, and how a command works together with it."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from deedbox import wiring
+from deedbox.cli import progress
+from deedbox.kernel import jobs
+from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.jobs import Job
+from deedbox.kernel.settings import Settings
+
+
+@asynccontextmanager
+async def alone(settings: Settings) -> AsyncIterator[bool]:
+    """Whether no server uses the data folder; if so, none can begin to while this lasts."""
+    async with AsyncExitStack() as held:
+        try:
+            await held.enter_async_context(wiring.sole_user(settings))
+        except SetupError:
+            yield False
+            return
+        # On PostgreSQL nothing is locked: there, a server says where it is for as long as it runs.
+        yield settings.database_url is None or not settings.address_file.exists()
+
+
+@asynccontextmanager
+async def working(deedbox: Any, *, alone: bool) -> AsyncIterator[None]:
+    """While this lasts, jobs are done: by the server that runs, or else by this process."""
+    if not alone:
+        yield
+        return
+    only_one = deedbox.db.dialect == "sqlite"
+    if only_one:
+        await deedbox.search.recover()
+    await deedbox.jobs.start(alone=only_one)
+    try:
+        yield
+    finally:
+        await deedbox.jobs.stop()
+
+
+async def ended(deedbox: Any, job_id: str) -> Job:
+    """The job once it is done, with its progress on the screen meanwhile."""
+    while True:
+        job: Job | None = await deedbox.db.read(lambda tx: jobs.find(tx, job_id))
+        if job is None or job.state == "parked" or (job.state == "done" and job.error):
+            raise DeedboxError(f"The job did not end well: {job.error if job else 'it is gone'}")
+        if job.progress:
+            progress.show(job.progress.done, max(job.progress.total, 1))
+        if job.state == "done":
+            return job
+        await deedbox.ingest.changed(job_id)

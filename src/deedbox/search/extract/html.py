@@ -1,0 +1,102 @@
+"""A page of HTML as it reads: blocks on lines of their own, tables row by row, nothing that a browser hides."""
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.limits import HTML_CHARSET_BYTES, HTML_DEPTH, HTML_TAG_ATTRIBUTES
+from deedbox.search.extract.charset import decode
+from deedbox.search.extract.html_lines import Lines
+from deedbox.search.extract.text import clean
+from deedbox.search.upload import Extraction
+
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([\w.:-]{1,40})", re.IGNORECASE)
+_TEXT = "-text"
+_TAG = re.compile(
+    r"""<(?:(!--)|(/?)([a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')|=)*+))""",
+)
+_HIDDEN_STYLE = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
+_HIDING = re.compile(r"\shidden|display\s{0,9}:|visibility\s{0,9}:", re.IGNORECASE)
+"""Without a word of this a page hides no element, and no element's attributes need to be looked at."""
+_RAW = {"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"}
+# These do not nest, or end by themselves.
+_FLAT = {
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+    "html", "head", "body", "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot",
+    "colgroup", "caption", "rt", "rp",
+}  # fmt: skip
+_DROPPED = {
+    "script", "style", "template", "nav", "iframe", "noembed", "noframes", "object", "svg", "canvas", "audio", "video",
+    "datalist", "head", "-comment",
+}  # fmt: skip
+
+
+def read(data: bytes) -> Extraction:
+    declared = _CHARSET.search(data, 0, HTML_CHARSET_BYTES)
+    text = clean(decode(data, "html", declared[1].decode("ascii") if declared else None))
+    _scan(text)
+    page = LexborHTMLParser(text)
+    lines = Lines()
+    if page.head and (title := page.head.css_first("title")):
+        lines.say(title.text())
+        lines.end_block()
+    if page.body:
+        _walk(page.body, lines, hiding=_HIDING.search(text) is not None)
+    return lines.finish()
+
+
+def _scan(text: str) -> None:
+    """BadRequest for a page whose nesting or attributes would cost the parser quadratic time."""
+    depth, open_tags, at = 0, dict[str, int](), 0
+    while tag := _TAG.search(text, at):
+        at = tag.end()
+        comment, closing, name, rest = tag.groups()
+        if comment:
+            at = _after(text, "-->", at)
+            continue
+        name = name.lower()
+        if len(rest) > HTML_TAG_ATTRIBUTES and len(rest.split(None, HTML_TAG_ATTRIBUTES)) > HTML_TAG_ATTRIBUTES:
+            raise BadRequest(f"A tag of this page has more than {HTML_TAG_ATTRIBUTES:,} attributes")
+        if name in _RAW and not closing:
+            at = _after(text, f"</{name}", at)
+        elif name not in _FLAT and not rest.endswith("/"):
+            before = open_tags.get(name, 0)
+            open_tags[name] = max(before - 1, 0) if closing else before + 1
+            depth += open_tags[name] - before
+        if depth > HTML_DEPTH:
+            raise BadRequest(f"The elements of this page are nested more than {HTML_DEPTH:,} deep")
+
+
+def _after(text: str, mark: str, at: int) -> int:
+    """Where the mark ends that comes next, in any case; the end of the text if there is none."""
+    found = re.compile(re.escape(mark), re.IGNORECASE).search(text, at)
+    return found.end() if found else len(text)
+
+
+def _walk(body: LexborNode, lines: Lines, *, hiding: bool) -> None:
+    """Depth first without recursion: hostile pages are deep."""
+    node: LexborNode | None = body
+    depth = 0
+    while node is not None:
+        child, tag = None, node.tag
+        if tag == _TEXT:
+            lines.say(node.text_content or "")
+        elif tag is not None and tag not in _DROPPED and not (hiding and _hidden(node)):
+            lines.begin(tag, node)
+            child = node.child
+            if child is None:
+                lines.end(tag)
+        if child is not None:
+            node, depth = child, depth + 1
+            continue
+        while node is not None and depth and node.next is None:
+            node, depth = node.parent, depth - 1
+            if node is not None:
+                lines.end(str(node.tag))
+        node = node.next if node is not None and depth else None
+
+
+def _hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    return bool(attributes) and ("hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style") or "")))

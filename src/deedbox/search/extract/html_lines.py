@@ -1,0 +1,143 @@
+"""Lines of text from the elements of a page, as they begin and end."""
+
+from selectolax.lexbor import LexborNode
+
+from deedbox.search.extract.text import Draft
+from deedbox.search.upload import Extraction
+
+_HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
+_LISTS = {"ul", "ol", "dl"}
+_ROWS = {"tr", "table", "caption"}
+_PARAGRAPHS = {
+    "p", "blockquote", "pre", "section", "article", "aside", "main", "header", "footer", "form", "hr",
+}  # fmt: skip
+_ON_A_LINE = {
+    "div", "li", "dt", "dd", "figcaption", "figure", "fieldset", "legend", "summary", "details", "option", "address",
+    "body", "center", "br",
+}  # fmt: skip
+_CELLS = {"td", "th"}
+_BLOCKS = _PARAGRAPHS | _LISTS
+_BREAKING = _BLOCKS | _HEADINGS | _ON_A_LINE
+_KNOWN = _BREAKING | _ROWS | _CELLS | {"img"}
+_LAYOUT = "table, h1, h2, h3, h4, h5, h6, ul, ol, form, article, section"
+"""What a table holds that arranges a page rather than data."""
+
+
+class Lines:
+    """Collects the text between the blocks; `finish` gives it with its headings."""
+
+    def __init__(self) -> None:
+        self._draft = Draft()
+        self._line: list[str] = []
+        self._prefix = ""
+        self._gap = ""
+        self._heading: str | None = None
+        self._preformatted = 0
+        self._lists = 0
+        self._tables: list[bool] = []
+        """For each table that is open: whether it holds data, so that a row is one line."""
+        self._cells = 0
+
+    def begin(self, tag: str, node: LexborNode) -> None:
+        if tag not in _KNOWN:
+            return
+        self._break(tag)
+        if tag in _HEADINGS:
+            self._heading = None if self._in_row else tag
+        elif tag in _LISTS:
+            self._lists += 1
+        elif tag == "li":
+            self._prefix = "- "
+        elif tag == "pre":
+            self._preformatted += 1
+        elif tag == "table":
+            self.end_block()
+            self._tables.append(not _arranges(node))
+        elif tag == "tr":
+            self._cells = 0
+        elif tag in _CELLS:
+            self._cells += 1
+            self._part_cells()
+        elif tag == "img":
+            self.say(f" {node.attributes.get('alt') or ''} ")
+
+    def end(self, tag: str) -> None:
+        if tag not in _KNOWN:
+            return
+        self._break(tag)
+        if tag in _LISTS:
+            self._lists -= 1
+            self._break(tag)
+        elif tag == "li":
+            self._prefix = ""
+        elif tag == "pre":
+            self._preformatted -= 1
+        elif tag == "table":
+            self._tables.pop()
+            self.end_block()
+        elif tag == self._heading:
+            self._heading = None
+
+    def say(self, text: str) -> None:
+        if not self._preformatted or self._in_row:
+            self._line.append(text)
+            return
+        first, *others = text.split("\n")
+        self._line.append(first)
+        for line in others:
+            self.end_line()
+            self._line.append(line)
+
+    def end_block(self) -> None:
+        """What follows stands after an empty line."""
+        self.end_line()
+        self._gap = "\n\n"
+
+    def end_line(self) -> None:
+        line = "".join(self._line)
+        self._line.clear()
+        line = line.rstrip() if self._preformatted else " ".join(line.split())
+        if not line.strip(" |"):
+            return
+        line = self._prefix + line
+        self._prefix = ""
+        if self._draft.length:
+            self._draft.add(self._gap)
+        if self._heading:
+            self._draft.head(line)
+        self._draft.add(line)
+        self._gap = "\n"
+
+    def finish(self) -> Extraction:
+        self.end_line()
+        return self._draft.finish()
+
+    @property
+    def _in_row(self) -> bool:
+        return bool(self._tables) and self._tables[-1]
+
+    def _break(self, tag: str) -> None:
+        """Ends the line or the block where an element begins or ends; inside a row or a heading it only parts words."""
+        if tag in _ROWS:
+            self.end_line()
+        elif (tag == "br" and self._heading) or (self._in_row and tag not in _CELLS):
+            self._line.append(" " if tag in _BREAKING else "")
+        elif tag in _HEADINGS or (tag in _BLOCKS and not self._lists):
+            self.end_block()
+        elif tag in _BREAKING:
+            self.end_line()
+
+    def _part_cells(self) -> None:
+        if not self._in_row:
+            self.end_line()
+        elif self._cells > 1:
+            self._line.append(" | ")
+
+
+def _arranges(table: LexborNode) -> bool:
+    part = table.child
+    while part is not None:
+        if part.is_element_node and part.css_first(_LAYOUT) is not None:
+            return True
+        part = part.next
+    return False

@@ -1,0 +1,103 @@
+"""The six kinds of file: their names, their media types, and whether a file's content is what its name says."""
+
+import re
+
+import msgspec
+
+from deedbox.kernel.errors import BadRequest
+
+UNSUPPORTED = "Unsupported file type. Supported: pdf, docx, txt, html, md, csv"
+
+
+class Kind(msgspec.Struct, frozen=True):
+    name: str
+    media_type: str
+    extensions: tuple[str, ...]
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("pdf", "application/pdf", ("pdf",)),
+        Kind("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ("docx",)),
+        Kind("txt", "text/plain", ("txt",)),
+        Kind("html", "text/html", ("html", "htm")),
+        Kind("md", "text/markdown", ("md", "markdown")),
+        Kind("csv", "text/csv", ("csv",)),
+    )
+}
+_BY_EXTENSION = {extension: kind for kind in KINDS.values() for extension in kind.extensions}
+
+PDF = re.compile(rb"%PDF-\d")
+PDF_HEADER_BYTES = 1024
+"""How far into a file its header may stand, by old custom of PDF readers."""
+_SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF87a": "a GIF image",
+    b"GIF89a": "a GIF image",
+    b"II*\x00": "a TIFF image",
+    b"MM\x00*": "a TIFF image",
+    b"PK\x03\x04": "a ZIP archive",
+    b"PK\x05\x06": "an empty ZIP archive",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an Office file of the old kind",
+    b"{\\rtf": "an RTF document",
+    b"%!PS": "PostScript",
+    b"\x7fELF": "a program",
+    b"\xcf\xfa\xed\xfe": "a program",
+    b"\xca\xfe\xba\xbe": "a program",
+    b"\x1f\x8b\x08": "a gzip archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a RAR archive",
+    b"\xfd7zXZ\x00": "an xz archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"SQLite format 3\x00": "an SQLite database",
+}
+_ENCRYPTED_OFFICE = "EncryptedPackage".encode("utf-16-le")
+
+
+def kind_of(filename: str) -> Kind:
+    """The kind that the extension names, in any case; BadRequest if it is none of the six."""
+    extension = filename.strip().rpartition(".")[2].lower()
+    if "." not in filename or extension not in _BY_EXTENSION:
+        raise BadRequest(UNSUPPORTED)
+    return _BY_EXTENSION[extension]
+
+
+def check_content(data: bytes, kind: str) -> None:
+    """BadRequest if the file is empty, or its first bytes are those of another kind of file."""
+    if not data:
+        raise BadRequest("The file is empty")
+    found = _recognise(data)
+    if kind == "docx" and data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise _old_office(data)
+    expected = {"pdf": "a PDF", "docx": "a ZIP archive"}.get(kind)
+    if found != expected:
+        raise mislabelled(kind, found or f"not {expected}")
+
+
+def mislabelled(kind: str, content: str) -> BadRequest:
+    """The refusal of a file whose content is not what its extension says."""
+    return BadRequest(f"The file is named .{kind} but its content is {content}")
+
+
+def _recognise(data: bytes) -> str | None:
+    """What the first bytes say the file is; None for text and for what is unknown."""
+    for signature, content in _SIGNATURES.items():
+        if data.startswith(signature):
+            return content
+    if data.startswith(b"MZ") and b"\x00" in data[:64]:
+        return "a program"
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "a WebP image"
+    header = PDF.search(data, 0, PDF_HEADER_BYTES)
+    # Text may speak of PDF headers; a PDF has little before its own.
+    if header and (header.start() == 0 or b"endobj" in data or b"startxref" in data):
+        return "a PDF"
+    return None
+
+
+def _old_office(data: bytes) -> BadRequest:
+    if _ENCRYPTED_OFFICE in data:
+        return BadRequest("This Word document is encrypted. Remove its password and upload it again.")
+    return BadRequest("This is an Office file of the old kind (.doc). Save it as .docx and upload it again.")

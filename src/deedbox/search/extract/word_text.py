@@ -1,0 +1,143 @@
+"""The blocks of text in one part of a Word document, in reading order."""
+
+import io
+from collections.abc import Iterator
+
+import msgspec
+from lxml import etree
+
+from deedbox.search.extract.kinds import mislabelled
+from deedbox.search.extract.text import clean
+from deedbox.search.extract.word_styles import BODY_LEVEL, outline_level
+from deedbox.search.extract.word_xml import local, refuse_document_type, value
+
+_STRUCTURE = ("p", "tr", "tc", "tbl")
+_CHARACTERS = {"br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
+# A drawing stands twice in the file, the second time for old readers; a moved or deleted passage is where
+# it no longer is, and a changed setting is what it no longer is.
+_SKIPPED = ("Fallback", "moveFrom", "del", "pPrChange")
+_SETTINGS = ("pStyle", "outlineLvl", "numPr")
+_WATCHED = [f"{{*}}{name}" for name in (*_STRUCTURE, *_CHARACTERS, *_SKIPPED, *_SETTINGS, "t", "tab")]
+
+
+class Block(msgspec.Struct):
+    """A paragraph, or a row of a table."""
+
+    text: str
+    heading: bool = False
+    tight: bool = False
+    """Belongs to the block before it if that is tight too: a row, or an item of a list."""
+
+
+class _Paragraph:
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.level: int | None = None
+        self.item = False
+
+    def block(self) -> Block:
+        text = clean("".join(self.pieces)).strip()
+        heading = self.level is not None and self.level < BODY_LEVEL and bool(text)
+        return Block(text, heading, self.item and not heading)
+
+
+class _Reader:
+    """Takes the elements of a part as they begin and end; `done` holds the blocks that are complete."""
+
+    def __init__(self, levels: dict[str, int]) -> None:
+        self.done: list[Block] = []
+        self._levels = levels
+        self._paragraphs: list[_Paragraph] = []
+        self._outer: list[list[Block]] = []
+        self._skipping = 0
+
+    def begin(self, name: str) -> None:
+        if name in _SKIPPED:
+            self._skipping += 1
+        elif self._skipping:
+            return
+        elif name == "p":
+            self._paragraphs.append(_Paragraph())
+        elif name in ("tr", "tc"):
+            self._outer.append(self.done)
+            self.done = []
+
+    def end(self, name: str, element: etree._Element) -> None:
+        if name in _SKIPPED:
+            self._skipping -= 1
+            element.clear()
+        elif self._skipping:
+            return
+        elif name == "p":
+            self.done.append(self._paragraphs.pop().block())
+            element.clear()
+        elif name in ("tr", "tc"):
+            self._close(name)
+            element.clear()
+        elif name == "tbl":
+            element.clear()
+        elif self._paragraphs:
+            self._inside(self._paragraphs[-1], name, element)
+
+    def take(self) -> list[Block]:
+        """The blocks that are complete, once; none while a table is open."""
+        if self._outer:
+            return []
+        done, self.done = self.done, []
+        return done
+
+    def _close(self, name: str) -> None:
+        inner, self.done = self.done, self._outer.pop()
+        texts = [" ".join(block.text.split()) for block in inner]
+        if name == "tc":
+            self.done.append(Block(" ".join(filter(None, texts))))
+        elif any(texts):
+            self.done.append(Block(" | ".join(texts), tight=True))
+
+    def _inside(self, paragraph: _Paragraph, name: str, element: etree._Element) -> None:
+        if name == "t":
+            paragraph.pieces.append(element.text or "")
+        elif name in _CHARACTERS:
+            paragraph.pieces.append(_CHARACTERS[name])
+        elif name == "tab":
+            # The same name declares a tab stop; only in a run it is a character.
+            if local(getattr(element.getparent(), "tag", None)) == "r":
+                paragraph.pieces.append("\t")
+        elif name == "pStyle":
+            paragraph.level = self._levels.get(value(element) or "")
+        elif name == "outlineLvl":
+            level = outline_level(value(element))
+            paragraph.level = paragraph.level if level is None else level
+        elif name == "numPr":
+            paragraph.item = True
+
+
+def blocks(xml: bytes, levels: dict[str, int]) -> Iterator[Block]:
+    """The paragraphs and rows of the part; XMLSyntaxError where it is broken, BadRequest if it is not Word's."""
+    reader = _Reader(levels)
+    events = etree.iterparse(
+        io.BytesIO(xml),
+        events=("start", "end"),
+        tag=_WATCHED,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+    )
+    checked = False
+    for event, element in events:
+        if not checked:
+            _check_root(element.getroottree().getroot())
+            checked = True
+        if event == "start":
+            reader.begin(local(element.tag))
+            continue
+        reader.end(local(element.tag), element)
+        yield from reader.take()
+    _check_root(events.root)
+
+
+def _check_root(root: etree._Element) -> None:
+    refuse_document_type(root)
+    if "wordprocessingml" not in root.tag:
+        raise mislabelled("docx", "not a Word document")

@@ -1,0 +1,230 @@
+"""The files of an index. A manifest says how much of each is true; what lies beyond is of a change that never ended."""
+
+import fcntl
+import os
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from deedbox.search.index import IndexInUse, IndexUnusable
+from deedbox.search.index.bits import Codes, Floats, Numbers, Vectors, code_bytes
+
+FORMAT = 1
+_MANIFEST = "manifest.json"
+_LOCK = "lock"
+WORDS = "words"
+PARTS = ("rows", "floats", "names")
+
+Record: TypeAlias = NDArray[np.void]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """The true part of a file. The floats have no sum: to read them all would make opening slow."""
+
+    length: int = 0
+    sum: int = 0
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes an index: swapped in one step, after all that it speaks of is durable."""
+
+    format: int = FORMAT
+    recipe: str
+    dimensions: int
+    watermark: int = 0
+    generation: int = 0
+    """Part of the names of the files; a rewrite begins the next one."""
+    rows: Part = Part()
+    floats: Part = Part()
+    names: Part = Part()
+    centre: bytes
+    """The float32 vector that the bits are relative to."""
+    centred_on: int = 0
+    """How many vectors there were when the centre was taken."""
+    words_stamp: int = 0
+    check: int = 0
+
+
+def lock(folder: Path) -> int:
+    """An open file; until it is closed, no other process, nor this one again, can lock the folder."""
+    file = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(file)
+        raise IndexInUse("The search index is open in another process; stop that one first.") from error
+    return file
+
+
+def record(dimensions: int) -> np.dtype[np.void]:
+    """A row: the ordinal of its upload, its number, its sign bits."""
+    return np.dtype([("upload", "<u4"), ("number", "<u4"), ("code", "u1", (code_bytes(dimensions),))])
+
+
+def records(uploads: Numbers, numbers: Numbers, codes: Codes, dimensions: int) -> Record:
+    rows = np.zeros(len(uploads), record(dimensions))
+    rows["upload"], rows["number"], rows["code"] = uploads, numbers, codes
+    return rows
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest; None where no index was ever finished."""
+    try:
+        body = (folder / _MANIFEST).read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        known = msgspec.json.decode(body).get("format")
+        if known != FORMAT:
+            raise IndexUnusable(f"The index has format {known}, this version reads {FORMAT}.")
+        manifest = msgspec.json.decode(body, type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError, AttributeError) as error:
+        raise IndexUnusable(f"The manifest of the index cannot be read: {error}") from error
+    if manifest.check != _sum(manifest):
+        raise IndexUnusable("The manifest of the index was altered.")
+    return manifest
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Durable when it returns; a crash leaves the one before."""
+    draft = folder / f"{_MANIFEST}.draft"
+    with draft.open("wb") as file:
+        file.write(msgspec.json.encode(msgspec.structs.replace(manifest, check=_sum(manifest))))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(folder / _MANIFEST)
+    flush_folder(folder)
+
+
+def _sum(manifest: Manifest) -> int:
+    return zlib.crc32(msgspec.json.encode(msgspec.structs.replace(manifest, check=0)))
+
+
+def flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def path(folder: Path, part: str, generation: int) -> Path:
+    return folder / f"{part}.{generation}"
+
+
+class Tail:
+    """Writes a file from the end of its true part on."""
+
+    def __init__(self, file: Path, part: Part, *, summed: bool) -> None:
+        self._length, self._sum, self._summed = part.length, part.sum, summed
+        self._file = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        self._file.truncate(self._length)
+        self._file.seek(self._length)
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._length += len(data)
+        if self._summed:
+            self._sum = zlib.crc32(data, self._sum)
+
+    def finish(self) -> Part:
+        """The true part to be, durable."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return Part(self._length, self._sum)
+
+    def abandon(self) -> None:
+        self._file.close()
+
+
+class Tails:
+    """The three files of a generation, being written."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self._parts = {
+            part: Tail(path(folder, part, manifest.generation), getattr(manifest, part), summed=part != "floats")
+            for part in PARTS
+        }
+
+    def write(self, rows: Record, floats: Floats) -> None:
+        self._parts["rows"].write(rows.tobytes())
+        self._parts["floats"].write(floats.astype("<f4").tobytes())
+
+    def name(self, names: Iterable[str]) -> None:
+        self._parts["names"].write("".join(f"{name}\n" for name in names).encode())
+
+    def finish(self) -> dict[str, Part]:
+        return {part: tail.finish() for part, tail in self._parts.items()}
+
+    def abandon(self) -> None:
+        for tail in self._parts.values():
+            tail.abandon()
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A generation as it lies in memory."""
+
+    vectors: Vectors
+    names: list[str]
+    """The upload ids by ordinal; empty for some that are gone."""
+    ordinals: dict[str, int]
+    """The uploads that have vectors."""
+
+
+def load(folder: Path, manifest: Manifest) -> Loaded:
+    """Raises IndexUnusable when a file is not what the manifest says."""
+    names = _true_part(folder, manifest, "names").decode("utf-8", "replace").split("\n")[:-1]
+    rows = np.frombuffer(_true_part(folder, manifest, "rows"), record(manifest.dimensions))
+    floats = open_floats(folder, manifest)
+    centre = np.frombuffer(manifest.centre, "<f4").astype(np.float32)
+    if len(rows) != len(floats) or (len(rows) and int(rows["upload"].max()) >= len(names)):
+        raise IndexUnusable("The files of the index do not belong together.")
+    living = np.zeros(len(names), bool)
+    # Of an upload that occurs twice the last is true.
+    living[list(dict(zip(names, range(len(names)), strict=True)).values())] = True
+    positions = np.flatnonzero(living[rows["upload"]]).astype(np.uint32)
+    rows = rows[positions]
+    uploads = np.ascontiguousarray(rows["upload"])
+    vectors = Vectors(
+        np.ascontiguousarray(rows["code"]), uploads, np.ascontiguousarray(rows["number"]), positions, floats, centre
+    )
+    return Loaded(vectors, names, {names[ordinal]: ordinal for ordinal in np.unique(uploads).tolist()})
+
+
+def open_floats(folder: Path, manifest: Manifest) -> Floats:
+    """The vectors, mapped: only those that are rescored are read."""
+    width = 4 * manifest.dimensions
+    if manifest.floats.length == 0:
+        return np.zeros((0, manifest.dimensions), np.float32)
+    file = path(folder, "floats", manifest.generation)
+    if manifest.floats.length % width or not file.exists() or file.stat().st_size < manifest.floats.length:
+        raise IndexUnusable(f"{file.name} is shorter than the manifest says.")
+    shape = (manifest.floats.length // width, manifest.dimensions)
+    return np.asarray(np.memmap(file, "<f4", "r", shape=shape))
+
+
+def remove_others(folder: Path, generation: int) -> None:
+    """Removes what other generations left."""
+    for part in PARTS:
+        for file in folder.glob(f"{part}.*"):
+            if file != path(folder, part, generation):
+                file.unlink(missing_ok=True)
+
+
+def _true_part(folder: Path, manifest: Manifest, part: str) -> bytes:
+    wanted: Part = getattr(manifest, part)
+    file = path(folder, part, manifest.generation)
+    try:
+        with file.open("rb") as opened:
+            body = opened.read(wanted.length)
+    except FileNotFoundError:
+        body = b""
+    if len(body) != wanted.length or zlib.crc32(body) != wanted.sum:
+        raise IndexUnusable(f"{file.name} is not what the manifest says.")
+    return body

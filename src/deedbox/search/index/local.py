@@ -1,0 +1,286 @@
+"""The embedded index: a folder with the vectors, the words, and a manifest that says how far they go."""
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import tantivy
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import Code, Unavailable
+from deedbox.search.index import Change, Entry, Hit, IndexUnusable, bits, files
+from deedbox.search.index.bits import Floats, Numbers, Vectors
+from deedbox.search.index.files import Manifest, Tails
+from deedbox.search.index.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What a search sees; a change makes a new one."""
+
+    vectors: Vectors
+    searcher: tantivy.Searcher
+    names: list[str]
+    uploads: int
+
+
+class LocalIndex:
+    """An Index in a folder of its own, for one process. Raises IndexUnusable when the folder has to be made anew,
+    IndexInUse while it is open elsewhere."""
+
+    def __init__(self, folder: Path, dimensions: int, recipe: str) -> None:
+        self._folder = folder
+        self._writing = threading.Lock()
+        self._looking = threading.Lock()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.ExitStack() as opening:
+            opening.callback(os.close, files.lock(folder))
+            known = files.read_manifest(folder)
+            if known is not None and (known.dimensions, known.recipe) != (dimensions, recipe):
+                raise IndexUnusable(f"The index was made by {known.recipe} with {known.dimensions} dimensions.")
+            self._words = Words(folder / files.WORDS)
+            opening.callback(self._words.close)
+            self._manifest = known or self._begun(dimensions, recipe)
+            self._unfinished = False
+            self._open()
+            self._closing = opening.pop_all()
+
+    @property
+    def watermark(self) -> int:
+        return self._manifest.watermark
+
+    @property
+    def size(self) -> int:
+        return len(self._view.vectors)
+
+    @property
+    def size_bytes(self) -> int:
+        total = 0
+        for file in self._folder.rglob("*"):
+            # Merges remove files of the words at any moment.
+            with contextlib.suppress(FileNotFoundError):
+                total += file.stat().st_size
+        return total
+
+    def apply(self, changes: Iterable[Change], watermark: int) -> None:
+        """Makes the changes visible to the next search, and durable together with the new watermark."""
+        with self._writing, _disk():
+            if self._unfinished:
+                self._words.reopen()
+                self._words.forget_from(len(self._names))
+            self._unfinished = True
+            batch = _Batch(self._folder, self._manifest, self._words, self._names, self._ordinals, self._view.vectors)
+            try:
+                for change in changes:
+                    batch.take(change)
+                self._finish(batch, watermark)
+            finally:
+                batch.abandon()
+            self._unfinished = False
+            self._rewrite_if_due()
+
+    def near(self, vector: Floats, top: int, only: Collection[str] | None = None) -> list[Hit]:
+        """The nearest chunks by cosine, best first, ties by upload id and number; `only` of these, none lost."""
+        view, allowed = self._look(only)
+        if top < 1 or (allowed is not None and not allowed):
+            return []
+        ordinals = None if allowed is None else np.array(allowed, np.uint32)
+        found = view.vectors.near(np.asarray(vector), top, ordinals)
+        rows = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
+        return _ranked(rows, view.names, top)
+
+    def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
+        """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
+        view, allowed = self._look(only)
+        if top < 1 or (allowed is not None and not allowed):
+            return []
+        ordinals = None if allowed is None else set(allowed)
+        return _ranked(self._words.best(view.searcher, query, top, ordinals, view.uploads), view.names, top)
+
+    def close(self) -> None:
+        """Lets go of the folder, so that it can be opened again."""
+        with self._writing:
+            self._closing.close()
+
+    def _begun(self, dimensions: int, recipe: str) -> Manifest:
+        self._words.forget_from(0)
+        centre = np.zeros(dimensions, "<f4").tobytes()
+        manifest = Manifest(recipe=recipe, dimensions=dimensions, centre=centre, words_stamp=self._words.stamp)
+        # Files of an index whose manifest was lost are none of this one's.
+        files.remove_others(self._folder, -1)
+        files.write_manifest(self._folder, manifest)
+        return manifest
+
+    def _open(self) -> None:
+        loaded = files.load(self._folder, self._manifest)
+        files.remove_others(self._folder, self._manifest.generation)
+        self._names, self._ordinals = loaded.names, loaded.ordinals
+        stamp = self._words.stamp
+        # The words are committed before the manifest: a crash in between leaves them ahead, never behind.
+        if stamp < self._manifest.words_stamp:
+            raise IndexUnusable("The word index is older than the manifest says.")
+        self._words.forget_from(len(loaded.names))
+        searcher = self._words.searcher()
+        if stamp == self._manifest.words_stamp and searcher.num_docs != len(loaded.vectors):
+            raise IndexUnusable("The word index lacks chunks.")
+        self._view = _View(loaded.vectors, searcher, loaded.names, len(loaded.ordinals))
+
+    def _look(self, only: Collection[str] | None) -> tuple[_View, list[int] | None]:
+        """The present state, and the ordinals in it of the uploads that may answer."""
+        with self._looking:
+            if only is None:
+                return self._view, None
+            known = self._ordinals
+            return self._view, [known[upload_id] for upload_id in only if upload_id in known]
+
+    def _finish(self, batch: "_Batch", watermark: int) -> None:
+        manifest = self._manifest
+        if batch.names:
+            parts = batch.tails.finish()
+            files.flush_folder(self._folder)
+            self._words.commit()
+            manifest = msgspec.structs.replace(manifest, words_stamp=self._words.stamp, **parts)
+        manifest = msgspec.structs.replace(manifest, watermark=watermark)
+        floats = files.open_floats(self._folder, manifest)
+        vectors = self._view.vectors.changed(batch.dead, batch.added(floats)) if batch.names else self._view.vectors
+        searcher = self._words.searcher() if batch.names else self._view.searcher
+        files.write_manifest(self._folder, manifest)
+        with self._looking:
+            self._manifest = manifest
+            self._names += batch.names
+            for upload_id, ordinal in batch.ordinals.items():
+                if ordinal is None:
+                    self._ordinals.pop(upload_id, None)
+                else:
+                    self._ordinals[upload_id] = ordinal
+            self._view = _View(vectors, searcher, self._names, len(self._ordinals))
+
+    def _rewrite_if_due(self) -> None:
+        alive, stored = self.size, len(self._view.vectors.floats)
+        mostly_dead = stored >= limits.REWRITE_ROWS and stored > 2 * alive
+        outgrown = alive >= limits.REWRITE_ROWS and alive >= 2 * self._manifest.centred_on
+        if mostly_dead or outgrown:
+            # The change is durable already; a rewrite for which the disk has no room can wait.
+            with contextlib.suppress(OSError):
+                self._rewrite()
+
+    def _rewrite(self) -> None:
+        """The same index without what is dead, its bits relative to the centre it has now."""
+        old = self._view.vectors
+        centre = bits.mean(old)
+        manifest = msgspec.structs.replace(
+            self._manifest,
+            generation=self._manifest.generation + 1,
+            rows=files.Part(),
+            floats=files.Part(),
+            names=files.Part(),
+            centre=centre.astype("<f4").tobytes(),
+            centred_on=len(old),
+        )
+        tails = Tails(self._folder, manifest)
+        try:
+            for begin in range(0, len(old), limits.RESCORE_ROWS):
+                block = slice(begin, begin + limits.RESCORE_ROWS)
+                floats = old.floats[old.positions[block]]
+                codes = bits.packed(floats, centre)
+                tails.write(files.records(old.uploads[block], old.numbers[block], codes, len(centre)), floats)
+            # Ordinals stay, because the words know them: the gone leave an empty line.
+            tails.name(name if self._ordinals.get(name) == at else "" for at, name in enumerate(self._names))
+            manifest = msgspec.structs.replace(manifest, **tails.finish())
+        finally:
+            tails.abandon()
+        files.flush_folder(self._folder)
+        loaded = files.load(self._folder, manifest)
+        files.write_manifest(self._folder, manifest)
+        with self._looking:
+            self._manifest, self._names, self._ordinals = manifest, loaded.names, loaded.ordinals
+            self._view = _View(loaded.vectors, self._view.searcher, loaded.names, len(loaded.ordinals))
+        files.remove_others(self._folder, manifest.generation)
+
+
+class _Batch:
+    """Changes on their way: written to the files and given to the words, and not yet true."""
+
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        words: Words,
+        names: list[str],
+        known: dict[str, int],
+        vectors: Vectors,
+    ) -> None:
+        self._words, self._known, self._first, self._vectors = words, known, len(names), vectors
+        self._rows: list[files.Record] = []
+        self.tails = Tails(folder, manifest)
+        self.names: list[str] = []
+        self.ordinals: dict[str, int | None] = {}
+        self.dead: list[int] = []
+
+    def take(self, change: Change) -> None:
+        """The new entries of an upload, under a new ordinal; those of its old ordinal die."""
+        old = self.ordinals.get(change.upload_id, self._known.get(change.upload_id))
+        if old is not None:
+            self._words.drop(old)
+            self.dead.append(old)
+        elif not change.entries:
+            return
+        ordinal = self._first + len(self.names)
+        self.names.append(change.upload_id)
+        self.tails.name([change.upload_id])
+        self.ordinals[change.upload_id] = ordinal if change.entries else None
+        if change.entries:
+            self._add(ordinal, change.entries)
+
+    def added(self, floats: Floats) -> Vectors:
+        """The new rows, with the file of floats as it is now."""
+        none = bits.empty(floats.shape[1], self._vectors.centre)
+        rows = np.concatenate([np.zeros(0, files.record(floats.shape[1])), *self._rows])
+        begin = len(self._vectors.floats)
+        positions = np.arange(begin, begin + len(rows), dtype=np.uint32)
+        return Vectors(rows["code"], rows["upload"], rows["number"], positions, floats, none.centre)
+
+    def abandon(self) -> None:
+        self.tails.abandon()
+
+    def _add(self, ordinal: int, entries: list[Entry]) -> None:
+        centre = self._vectors.centre
+        if any(len(entry.vector) != 4 * len(centre) for entry in entries):
+            raise ValueError(f"a vector has not the {len(centre)} dimensions of the index")
+        raw = np.frombuffer(b"".join(entry.vector for entry in entries), "<f4").reshape(len(entries), -1)
+        floats = bits.unit(raw)
+        numbers: Numbers = np.array([entry.number for entry in entries], np.uint32)
+        uploads = np.full(len(entries), ordinal, np.uint32)
+        rows = files.records(uploads, numbers, bits.packed(floats, centre), len(centre))
+        self.tails.write(rows, floats)
+        self._rows.append(rows)
+        for entry in entries:
+            self._words.add(ordinal, entry.number, entry.text)
+
+
+def discard(folder: Path) -> None:
+    """Removes the folder of an index that is not open."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ranked(rows: Iterable[tuple[float, int, int]], names: list[str], top: int) -> list[Hit]:
+    hits = [Hit(names[ordinal], number, score) for score, ordinal, number in rows]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.upload_id, hit.number))[:top]
+
+
+@contextlib.contextmanager
+def _disk() -> Iterator[None]:
+    """A disk that is full or failing raises Unavailable."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            "The search index cannot be written (disk full, read-only or failing); free some space and try again.",
+            code=Code.STORAGE_FULL,
+        ) from error

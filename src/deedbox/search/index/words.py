@@ -1,0 +1,179 @@
+"""Words: BM25 by tantivy. A chunk is known by the ordinal of its upload and its number."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import tantivy
+from tantivy import Occur, Query
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import Code, Unavailable
+from deedbox.search.index import IndexInUse, IndexUnusable, segments
+from deedbox.search.index.analysis import analyser, indexable, terms
+
+Match = tuple[float, int, int]
+"""Score, ordinal of the upload, number of the chunk."""
+
+_ANALYSER = "deedbox"
+_SCORE_DIGITS = 4
+"""The terms of a score are added in an order that varies, so its last digits are not the same for the same text."""
+
+
+class Words:
+    """The words of one index, open for writing: no other process can open them meanwhile."""
+
+    def __init__(self, folder: Path) -> None:
+        self._schema = _schema()
+        self._index = _opened(folder, self._schema)
+        self._writer: tantivy.IndexWriter | None = self._new_writer()
+        segments.check(folder)
+        self.stamp = self._writer.commit_opstamp
+        """Grows with every commit."""
+
+    def searcher(self) -> tantivy.Searcher:
+        """Searches what is committed now, whatever is committed later."""
+        with _readable():
+            self._index.reload()
+            return self._index.searcher()
+
+    def add(self, upload: int, number: int, text: str) -> None:
+        document = tantivy.Document()
+        document.add_text("body", indexable(text))
+        # A value of another type would end the writer's thread.
+        document.add_unsigned("upload", upload)
+        document.add_unsigned("number", number)
+        with _writable():
+            self._open_writer().add_document(document)
+
+    def drop(self, upload: int) -> None:
+        # By query: as a bare value, a term of a signed integer, it would silently match nothing.
+        with _writable():
+            writer = self._open_writer()
+            writer.delete_documents_by_query(Query.term_query(self._schema, "upload", upload, "basic"))
+
+    def commit(self) -> None:
+        """Durable when it returns."""
+        with _writable():
+            self.stamp = self._open_writer().commit()
+
+    def reopen(self) -> None:
+        """Forgets what was not committed, also after a failure that ended the writer."""
+        self.close()
+        self._writer = self._new_writer()
+
+    def forget_from(self, upload: int) -> None:
+        """Removes the uploads of this ordinal or a higher one."""
+        later = Query.range_query(self._schema, "upload", tantivy.FieldType.Unsigned, lower_bound=upload)
+        if self.searcher().search(later, 1, count=False).hits:
+            with _writable():
+                self._open_writer().delete_documents_by_query(later)
+            self.commit()
+
+    def best(
+        self, searcher: tantivy.Searcher, query: str, top: int, only: Collection[int] | None, uploads: int
+    ) -> list[Match]:
+        """The best chunks, best first: `top` of them and those that tie with the last; `only` of these ordinals."""
+        wanted_terms = terms(query)
+        if not wanted_terms or not searcher.num_docs:
+            return []
+        asked = self._query(searcher, wanted_terms)
+        limit = top + limits.TIED_HITS
+        if only is not None and max(limits.FILTER_UPLOADS, uploads // 20) < len(only):
+            # Of many uploads, most hits are wanted: asking for more of them is cheaper than a filter.
+            limit = limit * uploads // len(only)
+        elif only is not None:
+            asked, only = _filtered(self._schema, asked, only), None
+        while True:
+            limit = min(limit, searcher.num_docs + 1)
+            found = _matches(searcher, asked, limit)
+            wanted = found if only is None else [match for match in found if match[1] in only]
+            if len(found) < limit or (len(wanted) >= top and found[-1][0] < wanted[top - 1][0]):
+                return wanted
+            limit *= 4
+
+    def close(self) -> None:
+        # The lock on the folder goes with the writer.
+        self._writer = None
+
+    def _open_writer(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            raise Unavailable("The search index is closed.")
+        return self._writer
+
+    def _new_writer(self) -> tantivy.IndexWriter:
+        try:
+            writer = self._index.writer(limits.WORDS_HEAP_BYTES, 1)
+            # A crash leaves files of the very names that come next, and the writer would refuse to go on.
+            writer.garbage_collect_files()
+            return writer
+        except ValueError as error:
+            if "lock" in str(error).lower():
+                raise IndexInUse("The search index is open in another process; stop that one first.") from error
+            raise IndexUnusable(f"The word index cannot be opened: {error}") from error
+
+    def _query(self, searcher: tantivy.Searcher, wanted: list[str]) -> Query:
+        if len(wanted) > limits.QUERY_TERMS:
+            # A pasted page: its rarest terms say what it is about.
+            frequency = {term: searcher.doc_freq("body", term) for term in wanted}
+            known = [term for term in wanted if frequency[term]]
+            wanted = sorted(known, key=lambda term: frequency[term])[: limits.QUERY_TERMS]
+        return Query.boolean_query(
+            [(Occur.Should, Query.term_query(self._schema, "body", term, "freq")) for term in wanted]
+        )
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("body", tokenizer_name=_ANALYSER, index_option="freq")
+    builder.add_unsigned_field("upload", indexed=True, fast=True)
+    builder.add_unsigned_field("number", fast=True)
+    return builder.build()
+
+
+def _opened(folder: Path, schema: tantivy.Schema) -> tantivy.Index:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _readable():
+        index = tantivy.Index(schema, str(folder))
+        index.register_tokenizer(_ANALYSER, analyser())
+        # Searchers change when a change is applied, and never by themselves.
+        index.config_reader("manual")
+        return index
+
+
+def _filtered(schema: tantivy.Schema, asked: Query, only: Collection[int]) -> Query:
+    # The filter scores nothing, or it would add to the score of every hit.
+    allowed = Query.const_score_query(Query.term_set_query(schema, "upload", list(only)), 0.0)
+    return Query.boolean_query([(Occur.Must, allowed), (Occur.Must, asked)])
+
+
+def _matches(searcher: tantivy.Searcher, query: Query, limit: int) -> list[Match]:
+    with _readable():
+        hits = searcher.search(query, limit, count=False).hits
+        places = [place for _, place in hits]
+        uploads = searcher.fast_field_values("upload", places)
+        numbers = searcher.fast_field_values("number", places)
+    return [
+        (round(score, _SCORE_DIGITS), int(upload or 0), int(number or 0))
+        for (score, _), upload, number in zip(hits, uploads, numbers, strict=True)
+    ]
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What tantivy cannot read is unusable."""
+    try:
+        yield
+    except BaseException as error:  # files gone bad can make tantivy panic, which is no Exception
+        if isinstance(error, ValueError | OSError) or type(error).__name__ == "PanicException":
+            raise IndexUnusable(f"The word index cannot be read: {error}") from error
+        raise
+
+
+@contextmanager
+def _writable() -> Iterator[None]:
+    """What tantivy cannot write is for want of disk."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise Unavailable(f"The word index cannot be written: {error}", code=Code.STORAGE_FULL) from error

@@ -1,0 +1,355 @@
+"""Index runs: parse, chunk, embed and write, document by document, as jobs that a crash only interrupts."""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from deedbox.kernel import jobs, limits, log
+from deedbox.kernel.clock import instant, stopwatch
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
+from deedbox.kernel.ids import new_id
+from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
+from deedbox.search import store
+from deedbox.search.embed import Embedder
+from deedbox.search.engine import INDEX_JOB, SearchEngine
+from deedbox.search.index import IndexInUse
+from deedbox.search.reading import Reading
+from deedbox.search.upload import Chunk, Upload
+
+NO_TEXT = "No extractable text"
+Phase: TypeAlias = Literal["", "parsing", "chunking", "embedding", "writing"]
+
+
+class Order(msgspec.Struct, frozen=True):
+    """The payload of an index job: which documents; all of them, when none is named."""
+
+    doc_ids: list[str] | None = None
+    stale: bool = False
+    """Only those that another model made."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    doc_id: str
+    error: str
+
+
+class Outcome(msgspec.Struct):
+    """What has become of the documents in scope."""
+
+    processed: int = 0
+    """Those that are indexed now."""
+    skipped: int = 0
+    """Those of them that were so before, and cost nothing."""
+    chunks: int = 0
+    failed: list[Failure] = []
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What the note of an index job's progress says, as JSON."""
+
+    document: str | None = None
+    phase: Phase = ""
+    outcome: Outcome | None = None
+
+
+def plan(tx: Tx, engine: SearchEngine, workspace_id: str, doc_ids: Sequence[str] | None) -> str:
+    """The id of the run over these documents, or all; one of the same scope that has not ended is joined."""
+    engine.need_embedder()
+    scope = "all"
+    if doc_ids is not None:
+        doc_ids = sorted(set(doc_ids))
+        for doc_id in doc_ids:
+            if store.upload(tx, workspace_id, doc_id) is None:
+                raise NotFound(f"Document {doc_id} does not exist")
+        scope = hashlib.sha256("\n".join(doc_ids).encode()).hexdigest()
+    return jobs.enqueue(
+        tx,
+        INDEX_JOB,
+        {"doc_ids": doc_ids},
+        now=engine.clock.now(),
+        unique_key=f"{INDEX_JOB}:{workspace_id}:{scope}",
+        workspace_id=workspace_id,
+        max_attempts=limits.INDEX_JOB_ATTEMPTS,
+    )
+
+
+def step(job: Job) -> Step:
+    """How far an index job is, and at its end what has become of the documents."""
+    return msgspec.json.decode(job.progress.note, type=Step) if job.progress and job.progress.note else Step()
+
+
+def find(tx: Tx, workspace_id: str, job_id: str) -> Job:
+    """An index run of the workspace."""
+    job = jobs.find(tx, job_id)
+    if job is None or job.kind != INDEX_JOB or job.workspace_id != workspace_id:
+        raise NotFound("Job does not exist")
+    return job
+
+
+def cancel(tx: Tx, workspace_id: str, job_id: str, now: datetime) -> Job:
+    """The run, now ended, if it had not ended before."""
+    find(tx, workspace_id, job_id)
+    jobs.end(tx, job_id, "Cancelled", now)
+    return find(tx, workspace_id, job_id)
+
+
+class Ingest:
+    """Runs index jobs. A document that two runs want is indexed by one of them; the other waits for it."""
+
+    def __init__(self, engine: SearchEngine, reading: Reading) -> None:
+        self._engine = engine
+        self._reading = reading
+        self._busy: dict[str, asyncio.Event] = {}
+        self._watched: dict[str, asyncio.Event] = {}
+
+    async def run(self, work: Work) -> None:
+        """The handler of index jobs."""
+        try:
+            await self._run(work)
+        finally:
+            self._announce(work.job.id)
+
+    async def _run(self, work: Work) -> None:
+        embedder = self._engine.embedder
+        if embedder is None or work.job.workspace_id is None:
+            raise GiveUp("No embedding model is installed. Run: deedbox model install")
+        order = msgspec.convert(work.job.payload, Order)
+        run = _Run(self, work, embedder, work.job.workspace_id)
+        await run.documents(await self._engine.db.read(lambda tx: _in_scope(tx, run.workspace_id, order, embedder)))
+        await self.follow(run.workspace_id)
+        await work.finish(lambda _: None)
+
+    async def ended(self, job_id: str) -> Job | None:
+        """The job, once it is done or given up; None if it is gone."""
+        while True:
+            watch = self._watch(job_id)
+            job = await self._engine.db.read(lambda tx: jobs.find(tx, job_id))
+            if job is None or job.state in ("done", "parked"):
+                return job
+            await _wait(watch, limits.JOB_WATCH_SECONDS)
+
+    async def changed(self, job_id: str) -> None:
+        """Returns when the job may have got further; it may run in another process, so at least now and then."""
+        await _wait(self._watch(job_id), limits.JOB_WATCH_SECONDS)
+
+    def _watch(self, job_id: str) -> asyncio.Event:
+        return self._watched.setdefault(job_id, asyncio.Event())
+
+    def _announce(self, job_id: str) -> None:
+        if watch := self._watched.pop(job_id, None):
+            watch.set()
+
+    async def report(self, work: Work, done: int, total: int, note: Step) -> None:
+        await work.progress(done, total, msgspec.json.encode(note).decode())
+        self._announce(work.job.id)
+
+    async def follow(self, workspace_id: str) -> None:
+        """Brings the index up to date, so that the next query need not wait for it."""
+        with contextlib.suppress(IndexInUse):  # another process has it: its next query brings it up to date
+            await self._engine.index(workspace_id)
+
+    async def turn(self, upload_id: str) -> asyncio.Event:
+        """Waits until no other run of this process is at the document; to be ended by `leave`."""
+        while other := self._busy.get(upload_id):
+            await other.wait()
+        return self._busy.setdefault(upload_id, asyncio.Event())
+
+    def leave(self, upload_id: str) -> None:
+        self._busy.pop(upload_id).set()
+
+    @property
+    def engine(self) -> SearchEngine:
+        return self._engine
+
+    @property
+    def reading(self) -> Reading:
+        return self._reading
+
+
+class _Run:
+    """One attempt at one index job."""
+
+    def __init__(self, ingest: Ingest, work: Work, embedder: Embedder, workspace_id: str) -> None:
+        self._ingest = ingest
+        self._work = work
+        self._db = ingest.engine.db
+        self._clock = ingest.engine.clock
+        self._embedder = embedder
+        self.workspace_id = workspace_id
+        self._outcome = Outcome()
+        self._done = self._total = 0
+        self._reported = 0.0
+
+    async def documents(self, doc_ids: Sequence[str]) -> None:
+        """Indexes them, several at a time, and leaves what became of them with the job."""
+        self._total = len(doc_ids)
+        await self._report(Step(), always=True)
+        waiting = iter(doc_ids)
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(limits.INDEX_PARALLEL, len(doc_ids))):
+                    workers.create_task(self._work_through(waiting))
+        except* (LeaseLost, DeedboxError) as errors:
+            raise errors.exceptions[0] from None
+        self._outcome.failed.sort(key=lambda failure: failure.doc_id)
+        await self._report(Step(outcome=self._outcome), always=True)
+
+    async def _work_through(self, waiting: Iterable[str]) -> None:
+        for doc_id in waiting:
+            await self._ingest.turn(doc_id)
+            try:
+                await self._document(doc_id)
+            finally:
+                self._ingest.leave(doc_id)
+            self._done += 1
+            if self._done % limits.INDEX_FOLLOW_DOCUMENTS == 0:
+                await self._ingest.follow(self.workspace_id)
+
+    async def _document(self, doc_id: str) -> None:
+        for _ in range(limits.INDEX_TRIES):
+            found = await self._db.read(lambda tx: store.described(tx, self.workspace_id, doc_id))
+            if not found:
+                return  # deleted meanwhile
+            upload, chunks = found[0].upload, found[0].chunks
+            if upload.status == "indexed" and found[0].recipe == self._embedder.recipe:
+                self._outcome.skipped += 1
+                self._count(chunks)
+                return
+            claimed = await self._db.write(lambda tx, upload=upload: _claim(tx, upload))  # type: ignore[misc]
+            if claimed is not None and await self._attempt(claimed):
+                return
+        self._outcome.failed.append(Failure(doc_id, "The document is being replaced again and again"))
+
+    async def _attempt(self, upload: Upload) -> bool:
+        """Whether the document is settled: indexed, or failed. If not, it was replaced or deleted meanwhile."""
+        settled = False
+        try:
+            settled = await self._index(upload)
+        except (Unavailable, LeaseLost):
+            raise  # nothing is wrong with the document
+        except DeedboxError as error:
+            settled = await self._fail(upload, error.message)
+        except Exception as error:  # one document that breaks our code must not keep the others from being indexed
+            log.error("a document cannot be indexed", exception=error, upload=upload.id)
+            settled = await self._fail(upload, "Internal error; the server's log says more")
+        finally:
+            if not settled:
+                await asyncio.shield(self._db.write(lambda tx: store.unclaim(tx, upload)))
+        return settled
+
+    async def _index(self, upload: Upload) -> bool:
+        recipe = self._embedder.recipe
+        made: list[tuple[Chunk, bytes]] | None = None
+        if await self._db.read(lambda tx: store.chunk_set(tx, self.workspace_id, upload.sha256, recipe)) is None:
+            made = await self._made(upload)
+            if not made:
+                return await self._fail(upload, NO_TEXT)
+        await self._report(Step(upload.id, "writing"))
+        now = self._clock.now()
+        set_id = new_id("set", now)
+        chunks = await self._db.write(lambda tx: _save(tx, upload, recipe, set_id, made, instant(now)))
+        if chunks is not None:
+            self._count(chunks)
+        return chunks is not None
+
+    async def _made(self, upload: Upload) -> list[tuple[Chunk, bytes]]:
+        await self._report(Step(upload.id, "parsing"))
+        extraction = await self._ingest.reading.text(upload)
+        if not extraction.text.strip():
+            return []
+        await self._report(Step(upload.id, "chunking"))
+        chunks = await self._embedder.split(extraction)
+        made: list[tuple[Chunk, bytes]] = []
+        for start in range(0, len(chunks), limits.EMBED_BATCH):
+            await self._report(Step(upload.id, "embedding"))
+            batch = chunks[start : start + limits.EMBED_BATCH]
+            vectors = await self._embedder.embed([chunk.text for chunk in batch], urgent=False)
+            made += [(chunk, vector.tobytes()) for chunk, vector in zip(batch, vectors.astype("<f4"), strict=True)]
+        return made
+
+    async def _fail(self, upload: Upload, reason: str) -> bool:
+        failed = await self._db.write(lambda tx: _mark_failed(tx, upload, reason))
+        if failed:
+            self._outcome.failed.append(Failure(upload.id, reason))
+        return failed
+
+    def _count(self, chunks: int) -> None:
+        self._outcome.processed += 1
+        self._outcome.chunks += chunks
+
+    async def _report(self, note: Step, *, always: bool = False) -> None:
+        # Each report is a write: now and then is enough to look at, and to notice that the job was cancelled.
+        if always or stopwatch() - self._reported >= limits.PROGRESS_SECONDS:
+            self._reported = stopwatch()
+            await self._ingest.report(self._work, self._done, self._total, note)
+
+
+def _in_scope(tx: Tx, workspace_id: str, order: Order, embedder: Embedder) -> list[str]:
+    if order.stale:
+        found = store.described(tx, workspace_id)
+        return [each.upload.id for each in found if each.recipe not in (None, embedder.recipe)]
+    return order.doc_ids if order.doc_ids is not None else [upload.id for upload in store.uploads(tx, workspace_id)]
+
+
+def _claim(tx: Tx, upload: Upload) -> Upload | None:
+    """The upload as it is while it is being indexed; None when it has changed since it was read."""
+    # One that a dead process left `indexing` is taken over; saving the same content twice is harmless.
+    before = upload.status_before if upload.status == "indexing" else upload.status
+    claimed = store.change_upload(
+        tx,
+        upload.id,
+        {"revision": upload.revision, "status": upload.status},
+        {"status": "indexing", "status_before": before},
+    )
+    return msgspec.structs.replace(upload, status="indexing", status_before=before) if claimed else None
+
+
+def _save(
+    tx: Tx, upload: Upload, recipe: str, new_set_id: str, made: Sequence[tuple[Chunk, bytes]] | None, now: str
+) -> int | None:
+    """The number of chunks that answer for the upload now; None, and nothing done, when it is no longer the same."""
+    present = store.upload(tx, upload.workspace_id, upload.id)
+    if present is None or present.revision != upload.revision:
+        return None
+    found = store.chunk_set(tx, upload.workspace_id, upload.sha256, recipe)
+    if found is None:
+        if made is None:  # the set that was to be reused went with another document
+            return None
+        store.add_chunk_set(tx, new_set_id, upload.workspace_id, upload.sha256, recipe, made, now)
+        found = (new_set_id, len(made))
+    set_id, chunks = found
+    _settle(tx, present, {"status": "indexed", "error": None, "chunk_set_id": set_id, "indexed_at": now})
+    return chunks
+
+
+def _mark_failed(tx: Tx, upload: Upload, reason: str) -> bool:
+    present = store.upload(tx, upload.workspace_id, upload.id)
+    if present is None or present.revision != upload.revision:
+        return False
+    # A document without text has nothing to find; after any other failure its old chunks go on answering.
+    set_id = None if reason == NO_TEXT else present.chunk_set_id
+    _settle(tx, present, {"status": "failed", "error": reason, "chunk_set_id": set_id})
+    return True
+
+
+def _settle(tx: Tx, upload: Upload, changes: dict[str, str | None]) -> None:
+    """Writes what has become of the upload; a changed set takes the old one's place in the same step."""
+    store.change_upload(tx, upload.id, {"revision": upload.revision}, {"status_before": None, **changes})
+    set_id = changes["chunk_set_id"]
+    if set_id != upload.chunk_set_id:
+        if upload.chunk_set_id is not None:
+            store.drop_unused_set(tx, upload.chunk_set_id)
+        store.log_change(tx, upload.workspace_id, upload.id, set_id)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return

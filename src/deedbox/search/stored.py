@@ -1,0 +1,18 @@
+"""The bytes of a stored file on their way to a sandbox."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+from deedbox.kernel.blobs import Blob, Blobs
+from deedbox.kernel.sandbox import Stream
+
+
+@asynccontextmanager
+async def streamed(blobs: Blobs, blob: Blob) -> AsyncIterator[Stream]:
+    """The file as an argument for a sandbox; it is open until the end of this."""
+    pieces = blobs.open_range(blob.location, 0, blob.size_bytes)
+    try:
+        yield Stream(blob.size_bytes, pieces)
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()

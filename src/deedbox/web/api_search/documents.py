@@ -1,0 +1,154 @@
+"""Documents to be searched: upload, list, show, replace, delete."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Response, delete, get, post, put
+from litestar.params import FromPath
+from msgspec import Meta
+
+from deedbox.kernel.db import Tx
+from deedbox.search import library
+from deedbox.search.extract.kinds import kind_of
+from deedbox.search.library import File, Parsed
+from deedbox.search.store import Described
+from deedbox.search.stored import streamed
+from deedbox.search.upload import Status, Upload
+from deedbox.web import context, multipart, once
+from deedbox.web.context import AnyRequest, Context
+from deedbox.web.multipart import Part
+from deedbox.web.permission import scope
+
+
+class DocumentRecord(msgspec.Struct, frozen=True):
+    doc_id: str
+    filename: str
+    size_bytes: int
+    text_length: Annotated[int, Meta(description="Characters of the extracted text.")]
+    status: Status
+    error: Annotated[str | None, Meta(description="Why indexing failed.")]
+    sha256: str
+    media_type: str
+    pages: Annotated[int | None, Meta(description="Null where the format has no pages.")]
+    chunks: Annotated[int, Meta(description="Chunks that answer queries now.")]
+    created_at: str
+    indexed_at: str | None
+    stale: Annotated[bool, Meta(description="Whether its chunks were made by another model or chunker.")]
+
+
+class DocumentList(msgspec.Struct, frozen=True):
+    documents: list[DocumentRecord]
+    count: int
+
+
+class Uploaded(msgspec.Struct, frozen=True):
+    status: Literal["success"]
+    doc_id: str
+    filename: str
+    size_bytes: int
+    text_length: int
+    message: str
+
+
+_FORM: dict[str, Any] = {
+    "opt": {**scope("search:write"), multipart.OPTION: multipart.DESCRIPTION},
+    "tags": ["search"],
+    "status_code": 200,
+    "request_max_body_size": None,
+}
+"""The body is bounded while it is read, with a message of its own."""
+
+
+@post("/documents/upload", summary="Upload and parse a document", **_FORM)
+async def upload_document(request: AnyRequest) -> Response[Uploaded]:
+    here = context.of(request)
+    workspace, now = here.caller.workspace_id, here.deedbox.clock.now()
+    with once.claimed(request):
+        async with multipart.one_file(request, here.deedbox.blobs, kind_of) as part:
+            file = await _parsed(here, part)
+            content = f"{part.received.blob.sha256}\n{part.filename}".encode()
+
+            def add(tx: Tx) -> Uploaded:
+                return _uploaded(library.add(tx, workspace, file, now=now))
+
+            answer: Response[Any] = await once.kept(request, add, status=200, content=content)
+            return answer
+
+
+@get("/documents", opt=scope("search:read"), summary="List all documents, oldest first", tags=["search"])
+async def list_uploads(request: AnyRequest) -> DocumentList:
+    here = context.of(request)
+    found = await here.deedbox.db.read(lambda tx: library.listed(tx, here.caller.workspace_id))
+    recipe = here.deedbox.search.recipe
+    return DocumentList([_record(each, recipe) for each in found], len(found))
+
+
+@get("/documents/{doc_id:str}", opt=scope("search:read"), summary="One document's record", tags=["search"])
+async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> DocumentRecord:
+    here = context.of(request)
+    found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
+    return _record(found, here.deedbox.search.recipe)
+
+
+@put("/documents/{doc_id:str}", summary="Replace a document's content", **_FORM)
+async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Uploaded:
+    """The old chunks answer until the new content is indexed."""
+    here = context.of(request)
+    deedbox, workspace, now = here.deedbox, here.caller.workspace_id, here.deedbox.clock.now()
+    await deedbox.db.read(lambda tx: library.find(tx, workspace, doc_id))  # an unknown one is refused unread
+    async with multipart.one_file(request, deedbox.blobs, kind_of) as part:
+        file = await _parsed(here, part)
+        return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, workspace, doc_id, file, now=now)))
+
+
+@delete(
+    "/documents/{doc_id:str}",
+    opt=scope("search:write"),
+    summary="Delete a document, its text and its chunks",
+    tags=["search"],
+)
+async def delete_document(request: AnyRequest, doc_id: FromPath[str]) -> None:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    await here.deedbox.db.write(lambda tx: library.remove(tx, here.caller.workspace_id, doc_id, now=now))
+
+
+async def _parsed(here: Context, part: Part) -> File:
+    """The file with its text; parsed only if the workspace does not hold the same bytes already."""
+    deedbox, workspace = here.deedbox, here.caller.workspace_id
+    kind, blob = kind_of(part.filename), part.received.blob
+    parsed = await deedbox.db.read(lambda tx: library.known(tx, workspace, blob.sha256, kind.media_type))
+    if parsed is None:
+        async with streamed(deedbox.blobs, blob) as data:
+            packed = await deedbox.search.extractor.pack(data, kind.name)
+        parsed = Parsed(packed.text_length, packed.pages, packed.body)
+    return File(part.filename, kind.media_type, part.received, parsed)
+
+
+def _uploaded(upload: Upload) -> Uploaded:
+    message = "Document uploaded and parsed. Call POST /documents/index to build the search index."
+    if not upload.text_length:
+        message = "Document uploaded, but no text was found in it (it may be a scan), so it cannot be indexed."
+    return Uploaded("success", upload.id, upload.filename, upload.size_bytes, upload.text_length, message)
+
+
+def _record(described: Described, recipe: str | None) -> DocumentRecord:
+    upload = described.upload
+    return DocumentRecord(
+        doc_id=upload.id,
+        filename=upload.filename,
+        size_bytes=upload.size_bytes,
+        text_length=upload.text_length,
+        status=upload.status,
+        error=upload.error,
+        sha256=upload.sha256,
+        media_type=upload.media_type,
+        pages=upload.pages,
+        chunks=described.chunks,
+        created_at=upload.created_at,
+        indexed_at=upload.indexed_at,
+        stale=described.recipe is not None and recipe is not None and described.recipe != recipe,
+    )
+
+
+ROUTES = [upload_document, list_uploads, show_document, replace_document, delete_document]

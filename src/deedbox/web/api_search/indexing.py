@@ -1,0 +1,115 @@
+"""Builds the search index."""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Response, post
+from litestar.openapi import ResponseSpec
+from msgspec import UNSET, Meta, UnsetType
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Conflict, DeedboxError, TimedOut
+from deedbox.kernel.jobs import Job
+from deedbox.search import ingest, store
+from deedbox.search.ingest import Failure
+from deedbox.web import context, openapi
+from deedbox.web.api_search.runs import Run, run
+from deedbox.web.context import AnyRequest
+from deedbox.web.once import once
+from deedbox.web.openapi import ALSO
+from deedbox.web.permission import OPTIONAL_BODY, scope
+
+DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": openapi.NO_NUL})]
+
+
+class IndexOrder(msgspec.Struct, forbid_unknown_fields=True):
+    doc_ids: Annotated[
+        Annotated[list[DocId], Meta(min_length=1, max_length=limits.INDEX_DOC_IDS)] | UnsetType,
+        Meta(description="Only these documents; without it, all that were uploaded."),
+    ] = UNSET
+
+
+class Indexed(msgspec.Struct, frozen=True, omit_defaults=True):
+    status: Literal["success", "partial"]
+    documents_processed: Annotated[int, Meta(description="Documents in scope that are indexed now.")]
+    documents_skipped: Annotated[int, Meta(description="Those of them that were indexed already, and are unchanged.")]
+    total_chunks: int
+    index_size: Annotated[int, Meta(description="Vectors in the whole index.")]
+    elapsed_seconds: float
+    message: str
+    failed: list[Failure] | UnsetType = UNSET
+
+
+class _Planned(msgspec.Struct, frozen=True):
+    job_id: str
+
+
+@post(
+    "/documents/index",
+    opt={**scope("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,)},
+    summary="Build the search index",
+    tags=["search"],
+    status_code=200,
+    responses={202: ResponseSpec(Run, description="Begun; Location names the job", generate_examples=False)},
+)
+async def build_index(request: AnyRequest) -> Response[Indexed]:
+    here = context.of(request)
+    if here.deadline is not None:
+        here.deadline.reschedule(asyncio.get_running_loop().time() + limits.INDEX_SECONDS + limits.REQUEST_SECONDS)
+    begun = stopwatch()
+    job_id, headers = await _planned(request)
+    headers["Location"] = f"/jobs/{job_id}"
+    if "respond-async" in request.headers.get("prefer", "").lower():
+        job = await here.deedbox.db.read(lambda tx: ingest.find(tx, here.caller.workspace_id, job_id))
+        accepted: Response[Any] = Response(run(job), status_code=202, headers=headers)
+        return accepted
+    try:
+        async with asyncio.timeout(limits.INDEX_SECONDS):
+            job_at_end = await here.deedbox.ingest.ended(job_id)
+    except TimeoutError as error:
+        raise TimedOut("Request took too long", headers={"Location": headers["Location"]}) from error
+    size = await here.deedbox.db.read(lambda tx: store.indexed_chunks(tx, here.caller.workspace_id))
+    del headers["Location"]
+    return Response(_answer(job_at_end, size, stopwatch() - begun), headers=headers)
+
+
+async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
+    """The job, and the headers that tell whether it was planned by an earlier request with the same key."""
+    deedbox, caller = context.of(request).deedbox, context.of(request).caller
+    body = await request.body()
+    order = msgspec.json.decode(body, type=IndexOrder) if body else IndexOrder()
+    doc_ids = None if order.doc_ids is UNSET else order.doc_ids
+
+    def plan(tx: Tx) -> _Planned:
+        tx.on_commit(deedbox.jobs.wake)
+        return _Planned(ingest.plan(tx, deedbox.search, caller.workspace_id, doc_ids))
+
+    planned = await once(request, plan, status=202)
+    return msgspec.json.decode(planned.content, type=_Planned).job_id, dict(planned.headers)
+
+
+def _answer(job: Job | None, size: int, seconds: float) -> Indexed:
+    if job is None or (job.state == "done" and job.error is not None):
+        raise Conflict("The index run was cancelled.")
+    outcome = ingest.step(job).outcome
+    if job.state == "parked" or outcome is None:
+        raise DeedboxError("Internal server error")
+    message = f"{outcome.processed} of {outcome.processed + len(outcome.failed)} documents are indexed."
+    if not outcome.processed and not outcome.failed:
+        message = "There is nothing to index. Upload a document first."
+    return Indexed(
+        status="partial" if outcome.failed else "success",
+        documents_processed=outcome.processed,
+        documents_skipped=outcome.skipped,
+        total_chunks=outcome.chunks,
+        index_size=size,
+        elapsed_seconds=round(seconds, 3),
+        message=message,
+        failed=outcome.failed or UNSET,
+    )
+
+
+ROUTES = [build_index]

@@ -1,0 +1,67 @@
+"""What the service is, and how much it holds."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from litestar import get
+from msgspec import Meta
+
+from deedbox import VERSION
+from deedbox.search import library
+from deedbox.web import context
+from deedbox.web.context import AnyRequest
+from deedbox.web.permission import scope
+
+RANKING = "hybrid-bm25-dense-v1"
+"""The engine that ranks: another name when the same index and query may be ranked otherwise."""
+NO_MODEL = "none"
+
+
+class Info(msgspec.Struct, frozen=True):
+    name: Literal["deedbox"]
+    version: str
+    embedding_model: Annotated[str, Meta(description="`none` until a model is installed.")]
+    embedding_dimensions: int
+    model: Annotated[str, Meta(description="The engine that ranks.")]
+    chunk_size: Annotated[int, Meta(description="In tokens of the embedding model.")]
+    chunk_overlap: Annotated[int, Meta(description="In tokens of the embedding model.")]
+
+
+class StatsRecord(msgspec.Struct, frozen=True):
+    documents: int
+    chunks: int
+    queries: int
+    storage_bytes: Annotated[int, Meta(description="Bytes of the files and of the index.")]
+    index_size: Annotated[int, Meta(description="Vectors that answer queries.")]
+
+
+@get("/info", opt=scope("search:read"), summary="What the service is", tags=["search"])
+async def info(request: AnyRequest) -> Info:
+    deedbox = context.of(request).deedbox
+    embedder = deedbox.search.embedder
+    return Info(
+        name="deedbox",
+        version=VERSION,
+        embedding_model=embedder.name if embedder else NO_MODEL,
+        embedding_dimensions=embedder.dimensions if embedder else 0,
+        model=RANKING,
+        chunk_size=deedbox.settings.chunk_size,
+        chunk_overlap=deedbox.settings.chunk_overlap,
+    )
+
+
+@get("/stats", opt=scope("search:read"), summary="How much the workspace holds", tags=["search"])
+async def stats(request: AnyRequest) -> StatsRecord:
+    here = context.of(request)
+    workspace = here.caller.workspace_id
+    counted = await here.deedbox.db.read(lambda tx: library.stats(tx, workspace))
+    return StatsRecord(
+        documents=counted.documents,
+        chunks=counted.chunks,
+        queries=counted.queries,
+        storage_bytes=counted.stored_bytes + await here.deedbox.search.index_bytes(workspace),
+        index_size=counted.chunks,
+    )
+
+
+ROUTES = [info, stats]

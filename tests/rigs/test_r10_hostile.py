@@ -1,0 +1,149 @@
+"""R10: no file can hurt the server. Mutants of real files and hand-made bombs, through a real server's upload route.
+
+While they are uploaded, another client goes on asking for ordinary things. The full run has 2,000 files.
+"""
+
+import asyncio
+import json
+import os
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+from msgspec import Struct, field
+
+from deedbox.kernel.clock import stopwatch
+from tests import server
+from tests.rigs.faulty_server import VARIABLE
+from tests.rigs.hostile import CRASHER, STALLER, Hostile, files, handmade
+
+pytestmark = pytest.mark.anyio
+
+FULL = os.environ.get("RIGS") == "full"
+FILES = 2000 if FULL else 100
+SEED = 10
+ROOT = Path(__file__).parents[2]
+ANSWER_SECONDS = 10
+PATIENCE_SECONDS = 60
+"""After this a request counts as never answered. The promise is ANSWER_SECONDS; a busy machine is no broken promise."""
+SENDERS = 2
+"""As many as the server has sandboxes, so that no file waits for another."""
+IN_THE_SERVER = "parse in the server process"
+
+
+class Score(Struct):
+    """What one run of the rig saw."""
+
+    seconds: list[float] = field(default_factory=list)
+    accepted: int = 0
+    refused: int = 0
+    wrong: list[str] = field(default_factory=list)
+    """Answers that are neither 200 nor a 400 with a sentence, and files that got none."""
+    bystander: list[float] = field(default_factory=list)
+    """How long each ordinary request took while files were uploaded."""
+    unserved: list[str] = field(default_factory=list)
+    exited: bool = False
+
+    def line(self, bug: str | None) -> str:
+        late = sum(seconds > ANSWER_SECONDS for seconds in self.seconds)
+        return (
+            f"R10 hostile files: {self.accepted} accepted, {self.refused} refused by name, {len(self.wrong)} wrong, "
+            f"slowest {max(self.seconds, default=0):.1f} s, {late} above {ANSWER_SECONDS} s; meanwhile "
+            f"{len(self.bystander)} other requests served (p50 {_part(self.bystander, 50) * 1000:.0f} ms, "
+            f"p99 {_part(self.bystander, 99) * 1000:.0f} ms), {len(self.unserved)} not; "
+            f"server exited: {self.exited} (seeded bug: {bug or 'none'})"
+        )
+
+
+def _part(values: Sequence[float], percent: int) -> float:
+    return statistics.quantiles(values, n=100)[percent - 1] if len(values) > 1 else 0.0
+
+
+async def upload(http: httpx.AsyncClient, file: Hostile, score: Score) -> None:
+    begun = stopwatch()
+    try:
+        answer = await http.post("/documents/upload", files={"file": (file.filename, file.data)})
+    except httpx.HTTPError as error:
+        score.wrong.append(f"{file.deed}: {type(error).__name__}")
+        return
+    score.seconds.append(stopwatch() - begun)
+    score.accepted += answer.status_code == 200
+    if answer.status_code == 400 and len(answer.json()["error"]) > 10 and answer.headers["X-Service-Error-Code"]:
+        score.refused += 1
+    elif answer.status_code != 200:
+        score.wrong.append(f"{file.deed}: {answer.status_code} {answer.text[:200]}")
+
+
+async def stand_by(http: httpx.AsyncClient, score: Score, done: asyncio.Event, patience: float) -> None:
+    """Asks for ordinary things until told to stop."""
+    while not done.is_set():
+        for path in ("/health", "/documents/upl_00000000000000000000000000"):
+            begun = stopwatch()
+            try:
+                answer = await http.get(path, timeout=patience)
+            except httpx.HTTPError as error:
+                score.unserved.append(f"{path}: {type(error).__name__}")
+                continue
+            score.bystander.append(stopwatch() - begun)
+            if answer.status_code not in (200, 404):
+                score.unserved.append(f"{path}: {answer.status_code}")
+        await asyncio.sleep(0.05)
+
+
+def make_key(data: Path) -> str:
+    """A key that no rate limit hinders."""
+    limits = ("--tier", "enterprise", "--per-minute", "100000", "--per-day", "10000000")
+    made = server.run("keys", "create", "--name", "rig", "--json", *limits, data=data)
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["key"])
+
+
+async def play(
+    hostile: Iterable[Hostile], data: Path, *, bug: str | None = None, patience: float = PATIENCE_SECONDS
+) -> Score:
+    """All the files against a server of their own."""
+    env = {"PYTHONPATH": str(ROOT), "DEEDBOX_SANDBOX_PROCESSES": str(SENDERS), **({VARIABLE: bug} if bug else {})}
+    running = server.start(data, module="tests.rigs.faulty_server" if bug else "deedbox", env=env)
+    headers = {"Authorization": f"Bearer {make_key(data)}"}
+    score, done, queue = Score(), asyncio.Event(), iter(hostile)
+
+    async def send() -> None:
+        for file in queue:
+            await upload(http, file, score)
+            await asyncio.sleep(0)
+
+    try:
+        options = {"base_url": running.address, "headers": headers, "timeout": patience, "trust_env": False}
+        async with httpx.AsyncClient(**options) as http:  # type: ignore[arg-type]
+            other = asyncio.create_task(stand_by(http, score, done, patience / 2))
+            await asyncio.gather(*(send() for _ in range(SENDERS)))
+            done.set()
+            await other
+        score.exited = running.process.poll() is not None
+    finally:
+        running.kill()
+        if running.process.stdout:
+            running.process.stdout.close()
+    print(score.line(bug))
+    return score
+
+
+async def test_no_file_hurts_the_server(tmp_path: Path) -> None:
+    score = await play(files(FILES, SEED), tmp_path / "data")
+    assert (score.wrong, score.unserved, score.exited) == ([], [], False)
+    assert score.accepted + score.refused == FILES
+    assert score.accepted > 0
+    assert score.refused > 0
+    assert score.bystander
+    if FULL:
+        assert max(score.seconds) < ANSWER_SECONDS
+
+
+@pytest.mark.parametrize("deed", [STALLER, CRASHER])
+async def test_the_rig_sees_a_server_that_parses_in_its_own_process(deed: str, tmp_path: Path) -> None:
+    crafted = [file for file in handmade() if file.deed == deed]
+    score = await play(crafted, tmp_path / "data", bug=IN_THE_SERVER, patience=10)
+    assert score.wrong
+    assert score.exited or score.unserved

@@ -1,0 +1,110 @@
+"""A workspace whose documents are made, replaced and deleted straight in the database, as the library does it."""
+
+import hashlib
+from datetime import datetime
+from pathlib import Path
+
+from deedbox.accounts import store as accounts
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.ids import new_id
+from deedbox.kernel.settings import Settings
+from deedbox.search import library, query, store
+from deedbox.search.engine import SearchEngine
+from deedbox.search.upload import Extraction, Upload
+from tests.conftest import HandClock
+from tests.search.hashing import HashingEmbedder
+
+
+class Corpus:
+    def __init__(self, db: Database, clock: HandClock, folder: Path, embedder: HashingEmbedder | None = None) -> None:
+        self.db = db
+        self.clock = clock
+        self.folder = folder
+        self.embedder = embedder or HashingEmbedder()
+        self.engine = self.opened()
+        self.workspace = "wsp_one"
+
+    def opened(self) -> SearchEngine:
+        """Another engine over the same folder and database: what the next start would be."""
+        return SearchEngine(self.db, self.clock, Settings(data_dir=self.folder), lambda: self.embedder)
+
+    async def settle(self, workspace: str = "wsp_one") -> None:
+        now = instant(self.clock.now())
+        await self.db.write(lambda tx: accounts.add_workspace(tx, workspace, workspace, now))
+
+    async def add(self, text: str, workspace: str = "") -> str:
+        """An uploaded document with this text."""
+        upload = new_upload(workspace or self.workspace, text, self.clock.now())
+
+        def save(tx: Tx) -> None:
+            store.keep_extraction(tx, upload.workspace_id, upload.sha256, Extraction(text, None, []))
+            store.add_upload(tx, upload)
+
+        await self.db.write(save)
+        return upload.id
+
+    async def index(self, upload_id: str, workspace: str = "") -> None:
+        """What an index run writes for one document, in one transaction."""
+        workspace = workspace or self.workspace
+        upload = await self.upload(upload_id, workspace)
+        text = await self.db.read(lambda tx: store.extraction(tx, workspace, upload.sha256))
+        assert text is not None
+        chunks = await self.embedder.split(text)
+        vectors = await self.embedder.embed([chunk.text for chunk in chunks], urgent=False)
+        made = [(chunk, vector.tobytes()) for chunk, vector in zip(chunks, vectors, strict=True)]
+        now, recipe = self.clock.now(), self.embedder.recipe
+
+        def save(tx: Tx) -> None:
+            found = store.chunk_set(tx, workspace, upload.sha256, recipe)
+            set_id = found[0] if found else new_id("set", now)
+            if not found:
+                store.add_chunk_set(tx, set_id, workspace, upload.sha256, recipe, made, instant(now))
+            store.change_upload(tx, upload_id, {}, {"status": "indexed", "chunk_set_id": set_id})
+            if upload.chunk_set_id not in (None, set_id):
+                store.drop_unused_set(tx, str(upload.chunk_set_id))
+            store.log_change(tx, workspace, upload_id, set_id)
+
+        await self.db.write(save)
+
+    async def indexed(self, text: str, workspace: str = "") -> str:
+        upload_id = await self.add(text, workspace)
+        await self.index(upload_id, workspace)
+        return upload_id
+
+    async def delete(self, upload_id: str, workspace: str = "") -> None:
+        now = self.clock.now()
+        await self.db.write(lambda tx: library.remove(tx, workspace or self.workspace, upload_id, now=now))
+
+    async def upload(self, upload_id: str, workspace: str = "") -> Upload:
+        found = await self.db.read(lambda tx: store.upload(tx, workspace or self.workspace, upload_id))
+        assert found is not None
+        return found
+
+    async def words(self, text: str, engine: SearchEngine | None = None, workspace: str = "") -> list[str]:
+        """The texts that hold the words, best first."""
+        question = query.Question(text, top_k=1000, mode="keyword")
+        found = await query.answer(engine or self.engine, workspace or self.workspace, question)
+        return [passage.chunk.text for passage in found]
+
+
+def new_upload(workspace: str, text: str, now: datetime) -> Upload:
+    content = text.encode()
+    return Upload(
+        id=new_id("upl", now),
+        workspace_id=workspace,
+        filename="a.txt",
+        media_type="text/plain",
+        size_bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        text_length=len(text),
+        pages=None,
+        status="uploaded",
+        status_before=None,
+        error=None,
+        revision=1,
+        chunk_set_id=None,
+        signed=0,
+        created_at=instant(now),
+        indexed_at=None,
+    )

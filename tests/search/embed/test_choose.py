@@ -1,0 +1,63 @@
+"""The settings choose the model: an endpoint, the installed one, or none."""
+
+from pathlib import Path
+
+import pytest
+
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.egress import Egress
+from deedbox.kernel.errors import SetupError
+from deedbox.kernel.settings import Settings, load
+from deedbox.search.embed import install
+from deedbox.search.embed.choose import open_embedder
+from deedbox.search.embed.local import LocalEmbedder
+from deedbox.search.embed.remote import RemoteEmbedder
+from tests.search.embed import tiny
+
+pytestmark = pytest.mark.anyio
+ENDPOINT = {"DEEDBOX_EMBEDDING_URL": "https://models.example.com/v1", "DEEDBOX_EMBEDDING_MODEL": "big"}
+
+
+async def test_without_a_model_there_is_none(tmp_path: Path) -> None:
+    egress = Egress()
+    assert open_embedder(Settings(data_dir=tmp_path), egress) is None
+    await egress.close()
+
+
+async def test_the_installed_model_in_use_is_taken(tmp_path: Path) -> None:
+    install.install_folder(tiny.write(tmp_path / "tiny"), "tiny", tmp_path / "models", tiny.unseen)
+    egress = Egress()
+    embedder = open_embedder(Settings(data_dir=tmp_path, chunk_size=30, chunk_overlap=3), egress)
+    assert isinstance(embedder, LocalEmbedder)
+    assert (embedder.name, embedder.dimensions) == ("tiny", tiny.HIDDEN)
+    assert embedder.recipe.endswith("/30/3")
+    await embedder.close()
+    await egress.close()
+
+
+async def test_an_endpoint_wins_over_an_installed_model(tmp_path: Path) -> None:
+    egress = Egress()
+    settings = load({**ENDPOINT, "DEEDBOX_EMBEDDING_KEY": "hidden", "DEEDBOX_DATA_DIR": str(tmp_path)})
+    embedder = open_embedder(settings, egress)
+    assert isinstance(embedder, RemoteEmbedder)
+    assert embedder.name == "big"
+    assert settings.embedding_key == Secret("hidden")
+    assert "hidden" not in repr(settings)
+    await embedder.close()
+    await egress.close()
+
+
+@pytest.mark.parametrize("name", ENDPOINT)
+def test_endpoint_and_model_belong_together(name: str) -> None:
+    with pytest.raises(SetupError, match="belong together"):
+        load({name: ENDPOINT[name]})
+
+
+@pytest.mark.parametrize(
+    "url", ["models.example.com", "ftp://a.example/v1", "https://u:p@a.example", "https://", "https://a b"]
+)
+@pytest.mark.parametrize("name", ["DEEDBOX_EMBEDDING_URL", "DEEDBOX_MODEL_HUB"])
+def test_what_is_no_address_is_refused(name: str, url: str) -> None:
+    with pytest.raises(SetupError, match=f"{name}.*not an address") as refused:
+        load({**ENDPOINT, name: url})
+    assert ":p@" not in str(refused.value)

@@ -1,0 +1,144 @@
+"""The six kinds: by extension in any case, and only with content to match."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.sandbox import SandboxFailed, Stream
+from deedbox.search.extract import Extractor, extract
+from deedbox.search.extract.kinds import KINDS, kind_of
+from deedbox.search.upload import Extraction
+from tests.search.extract.pdfs import lines, paged
+from tests.search.extract.words import archive, docx, paragraph
+
+REAL: dict[str, bytes] = {
+    "pdf": paged(lines("hello")),
+    "docx": docx(paragraph("hello")),
+    "txt": b"hello",
+    "html": b"<p>hello",
+    "md": b"hello",
+    "csv": b"hello",
+}
+
+
+@pytest.mark.parametrize(
+    ("filename", "kind", "media_type"),
+    [
+        ("a.pdf", "pdf", "application/pdf"),
+        ("A.PDF", "pdf", "application/pdf"),
+        ("a.b.DocX", "docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        ("a.txt", "txt", "text/plain"),
+        ("a.html", "html", "text/html"),
+        ("a.HTM", "html", "text/html"),
+        ("a.md", "md", "text/markdown"),
+        ("a.Markdown", "md", "text/markdown"),
+        ("Größe €.csv", "csv", "text/csv"),
+    ],
+)
+def test_the_extension_names_the_kind_in_any_case(filename: str, kind: str, media_type: str) -> None:
+    assert (kind_of(filename).name, kind_of(filename).media_type) == (kind, media_type)
+
+
+@pytest.mark.parametrize(
+    "filename", ["a.doc", "a.exe", "pdf", "a", "", ".", "a.pdf.zip", "a.pdf/", "a.pdf\x00", "a.md5"]
+)
+def test_any_other_name_is_refused_to_the_letter(filename: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        kind_of(filename)
+    assert refused.value.message == "Unsupported file type. Supported: pdf, docx, txt, html, md, csv"
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_file_is_refused_by_name(kind: str) -> None:
+    with pytest.raises(BadRequest, match=r"^The file is empty$"):
+        extract(b"", kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("content", ["pdf", "docx"])
+def test_binary_kinds_are_not_taken_for_one_another(kind: str, content: str) -> None:
+    if kind == content:
+        assert "hello" in extract(REAL[content], kind)["text"]
+        return
+    with pytest.raises(BadRequest, match=f"^The file is named .{kind} but its content is a (PDF|ZIP archive)$"):
+        extract(REAL[content], kind)
+
+
+@pytest.mark.parametrize("kind", ["pdf", "docx"])
+@pytest.mark.parametrize(
+    ("data", "content"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "a PNG image"),
+        (b"\xff\xd8\xff\xe0" + bytes(50), "a JPEG image"),
+        (b"{\\rtf1 hello}", "an RTF document"),
+        (b"just text", "not a (PDF|ZIP archive)"),
+    ],
+)
+def test_a_mislabelled_file_is_refused_by_what_it_is(kind: str, data: bytes, content: str) -> None:
+    with pytest.raises(BadRequest, match=f"^The file is named .{kind} but its content is {content}$"):
+        extract(data, kind)
+
+
+def test_a_text_that_speaks_of_signatures_is_a_text() -> None:
+    for text in (b"MZ is how a program begins", b"A file that begins with %PDF-1.7 is a PDF", b"PK"):
+        assert extract(text, "txt")["text"].encode() == text
+
+
+def test_junk_before_a_pdf_does_not_hide_it() -> None:
+    assert "hello" in extract(b"junk\r\n" + REAL["pdf"], "pdf")["text"]
+
+
+def test_an_empty_archive_is_no_word_document() -> None:
+    with pytest.raises(BadRequest, match="an empty ZIP archive"):
+        extract(archive({}), "docx")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.anyio
+async def test_each_kind_is_read_in_the_sandbox(kind: str, extractor: Extractor) -> None:
+    found = await extractor.extract(REAL[kind], kind)
+    assert isinstance(found, Extraction)
+    assert found.text.strip() == "hello"
+
+
+@pytest.mark.anyio
+async def test_a_file_may_come_in_pieces(extractor: Extractor) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(REAL["pdf"]), 100):
+            yield REAL["pdf"][start : start + 100]
+
+    found = await extractor.extract(Stream(len(REAL["pdf"]), pieces()), "pdf")
+    assert found.text == "hello\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"text": 7},
+        {"text": "abc", "page_starts": [0, 9], "headings": []},
+        {"text": "abc", "page_starts": [2, 1], "headings": []},
+        {"text": "abc", "page_starts": None, "headings": [[-1, "x"]]},
+        {"text": "a\x00c", "page_starts": None, "headings": []},
+    ],
+)
+@pytest.mark.anyio
+async def test_an_answer_that_no_honest_sandbox_gives_is_refused(
+    answer: dict[str, object], extractor: Extractor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def taken_over(*_: object) -> object:
+        return answer
+
+    monkeypatch.setattr(extractor._sandbox, "call", taken_over)
+    with pytest.raises(SandboxFailed):
+        await extractor.extract(b"x", "txt")
+
+
+def test_the_server_process_loads_no_parser() -> None:
+    parsers = {"lxml", "pypdfium2", "selectolax", "charset_normalizer"}
+    code = f"import sys, deedbox.search.extract; print(*{parsers} & {{*sys.modules}})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == ""

@@ -1,0 +1,136 @@
+"""Bits find candidates, floats rank them: almost as an exact search, and in any case exactly what was scored."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from deedbox.kernel import limits
+from deedbox.search.index.bits import Vectors, code_bytes, distances, empty, mean, packed, unit
+
+DIMENSIONS = 384
+Floats = NDArray[np.float32]
+
+
+def clustered(count: int, seed: int) -> Floats:
+    """Vectors around 50 centres that share a direction, as embeddings do."""
+    random = np.random.default_rng(7)
+    centres = random.standard_normal((50, DIMENSIONS)) + 2 * random.standard_normal(DIMENSIONS)
+    random = np.random.default_rng(seed)
+    return unit(centres[random.integers(0, 50, count)] + 0.8 * random.standard_normal((count, DIMENSIONS)))
+
+
+def vectors(rows: Floats, per_upload: int = 4, *, centred: bool = True) -> Vectors:
+    centre = rows.mean(axis=0, dtype=np.float32) if centred else np.zeros(rows.shape[1], np.float32)
+    order = np.arange(len(rows), dtype=np.uint32)
+    return Vectors(packed(rows, centre), order // per_upload, order % per_upload, order, rows, centre)
+
+
+def recall(index: Vectors, rows: Floats, queries: Floats, only: NDArray[np.uint32] | None = None) -> float:
+    """The share of the exact ten best that are found."""
+    hits = wanted = 0
+    allowed = np.arange(len(rows)) if only is None else np.flatnonzero(np.isin(index.uploads, only))
+    for query in queries:
+        exact = allowed[np.argsort(-(rows[allowed] @ query), kind="stable")[:10]]
+        found = index.near(query, 10, only)
+        hits += len(set(exact.tolist()) & set((found.uploads * 4 + found.numbers).tolist()))
+        wanted += len(exact)
+    return hits / wanted
+
+
+def test_ten_best_are_those_of_an_exact_search() -> None:
+    rows = clustered(20_000, 1)
+    assert recall(vectors(rows), rows, clustered(40, 2)) >= 0.99
+
+
+def test_ten_best_of_some_uploads_are_those_of_an_exact_search_among_them() -> None:
+    rows = clustered(20_000, 1)
+    for count in (1, 20, 400, 3000):
+        only = np.random.default_rng(count).choice(5000, count, replace=False).astype(np.uint32)
+        assert recall(vectors(rows), rows, clustered(10, 3), only) >= 0.99
+
+
+def test_without_a_centre_fewer_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CANDIDATES_MIN", 100)
+    monkeypatch.setattr(limits, "CANDIDATES_PER_HIT", 1)
+    rows, queries = clustered(20_000, 1), clustered(40, 2)
+    assert recall(vectors(rows), rows, queries) > recall(vectors(rows, centred=False), rows, queries)
+
+
+def test_scores_are_cosines() -> None:
+    rows = clustered(3_000, 4)
+    query = clustered(1, 5)[0] * 3
+    found = vectors(rows).near(query, 20)
+    exact = rows[found.uploads * 4 + found.numbers].astype(float) @ query / np.linalg.norm(query)
+    np.testing.assert_allclose(found.scores, exact, atol=1e-6)
+
+
+def test_a_score_does_not_depend_on_what_else_is_scored() -> None:
+    rows = clustered(9_000, 6)
+    query = clustered(1, 7)[0]
+    everywhere = vectors(rows).near(query, 9_000)
+    scores = dict(zip(zip(everywhere.uploads, everywhere.numbers, strict=True), everywhere.scores, strict=True))
+    few = vectors(rows).near(query, 5, np.array([3, 700, 2000], np.uint32))
+    assert len(few.scores) >= 5
+    for score, *place in zip(few.scores, few.uploads, few.numbers, strict=True):
+        assert scores[tuple(place)] == score
+
+
+def test_all_that_tie_with_the_last_are_found() -> None:
+    rows = np.repeat(clustered(3, 8), 2_000, axis=0)
+    found = vectors(rows).near(rows[0], 10)
+    assert set(found.uploads.tolist()) == set(range(500))
+    assert len(found.scores) == 2_000
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32))
+def test_distances_count_the_bits_that_differ(count: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    dimensions = int(random.integers(1, 300))
+    signs = random.standard_normal((count + 1, dimensions)).astype(np.float32)
+    codes = packed(signs, np.zeros(dimensions, np.float32))
+    assert codes.shape[1] == code_bytes(dimensions)
+    expected = ((signs[1:] > 0) != (signs[0] > 0)).sum(axis=1)
+    assert distances(codes[1:], codes[:1]).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, 1e-45])
+def test_unit_rows_are_finite_and_of_length_one_or_zero(value: float) -> None:
+    rows = unit(np.array([[value, 1, 0], [value, value, value], [0, 0, 0]], np.float32))
+    lengths = np.linalg.norm(rows.astype(float), axis=1)
+    assert np.isfinite(rows).all()
+    assert all(abs(length - 1) < 1e-6 or length == 0 for length in lengths)
+    assert lengths[0] > 0
+
+
+def test_a_float_that_went_bad_ranks_last() -> None:
+    rows = clustered(10, 9)
+    rows[3] = np.nan
+    found = vectors(rows).near(rows[0], 10)
+    assert found.scores.min() == -1
+    assert (int(found.uploads[found.scores.argmin()]), int(found.numbers[found.scores.argmin()])) == (0, 3)
+
+
+def test_a_change_takes_out_the_dead_and_puts_in_the_new() -> None:
+    rows = clustered(24, 10)
+    before = vectors(rows[:16])
+    new = Vectors(
+        packed(rows[16:], before.centre),
+        np.full(8, 9, np.uint32),
+        np.arange(8, dtype=np.uint32),
+        np.arange(16, 24, dtype=np.uint32),
+        rows,
+        before.centre,
+    )
+    after = before.changed([1, 3], new)
+    assert after.uploads.tolist() == [0] * 4 + [2] * 4 + [9] * 8
+    np.testing.assert_array_equal(after.floats[after.positions], rows[[0, 1, 2, 3, 8, 9, 10, 11, *range(16, 24)]])
+    assert before.uploads.tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
+    np.testing.assert_allclose(mean(after), after.floats[after.positions].mean(axis=0), atol=1e-6)
+
+
+def test_nothing_has_no_neighbours_and_a_centre_of_zeros() -> None:
+    nothing = empty(8, np.zeros(8, np.float32))
+    assert len(nothing.near(np.ones(8, np.float32), 3).scores) == 0
+    assert mean(nothing).tolist() == [0] * 8

@@ -1,7 +1,7 @@
 """How well queries find what people judged relevant: nDCG@10 and R@10 through the HTTP API, for each mode.
 
-The set is a JSON file {docs: {id: [title, text]}, queries: {id: text}, qrels: {query id: {doc id: gain}}}; each document is
-one upload. A document's rank is that of its best chunk.
+The set is a JSON file {docs: {id: [title, text]}, queries: {id: text}, qrels: {query id: {doc id: gain}}}; each
+document is one upload. A document's rank is that of its best chunk.
 
 Usage: python -m bench.ranking SET.json [--limit-queries N]"""
 

@@ -12,7 +12,10 @@ import pytest
 from deedbox.kernel.db import Database, migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
+from tests.models import models_dir
 from tests.postgres import Cluster, binaries, shared_cluster
+
+__all__ = ["models_dir"]
 
 _names = itertools.count()
 

@@ -7,7 +7,7 @@ import socket
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING
 
 from deedbox.accounts import store as accounts_store
@@ -74,7 +74,7 @@ class Deedbox:
     async def start(self) -> None:
         """Begins the background work of a server."""
         await self.limiter.start()
-        await self.db.write(lambda tx: self._schedule_housekeeping(tx, soon=True))
+        await self.db.write(lambda tx: self._schedule_housekeeping(tx, self.clock.now()))
         await self.search.recover()
         await self.jobs.start(alone=self.db.dialect == "sqlite")
         self._noting = asyncio.create_task(self._note_used_keys_forever())
@@ -136,23 +136,24 @@ class Deedbox:
             raise
 
     async def _keep_house(self, work: Work) -> None:
-        """Forgets what is past its time, then plans the next round."""
+        """Forgets what is past its time. The next round is planned first: one that fails must not be the last."""
         now = self.clock.now()
+        following = now + timedelta(seconds=limits.HOUSEKEEPING_SECONDS)
+        await self.db.write(lambda tx: self._schedule_housekeeping(tx, following))
 
         def prune(tx: Tx) -> None:
             idempotency.store.prune(tx, instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS)))
             accounts_store.prune(tx, instant(now))
             jobs_store.prune(tx, now)
-            self._schedule_housekeeping(tx, soon=False)
 
         await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)
         await work.finish(prune)
 
-    def _schedule_housekeeping(self, tx: Tx, *, soon: bool) -> None:
+    def _schedule_housekeeping(self, tx: Tx, at: datetime) -> None:
+        round_key = f"{HOUSEKEEPING}:{int(at.timestamp()) // limits.HOUSEKEEPING_SECONDS}"
         now = self.clock.now()
-        wait = timedelta(seconds=0 if soon else limits.HOUSEKEEPING_SECONDS)
-        jobs.enqueue(tx, HOUSEKEEPING, {}, now=now, run_at=now + wait, priority=jobs.BULK, unique_key=HOUSEKEEPING)
+        jobs.enqueue(tx, HOUSEKEEPING, {}, now=now, run_at=at, priority=jobs.BULK, unique_key=round_key)
 
 
 def _limiter(db: Database, clock: Clock) -> RateLimiter:

@@ -6,6 +6,7 @@ import os
 import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -38,9 +39,9 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def running(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[Running]:
     data = tmp_path_factory.mktemp("schemathesis") / "data"
-    with server.running(data, env=GENEROUS) as started:
+    with server.running(data, env={**GENEROUS, "DEEDBOX_MODELS_DIR": str(models_dir)}) as started:
         words = ["keys", "create", "--json", "--name", "rig", "--scope", "*", "--tier", "enterprise"]
         made = server.run(*words, "--per-minute", "100000", "--per-day", "10000000", data=data)
         yield Running(started.address, json.loads(made.stdout)["key"])

@@ -27,11 +27,11 @@ def free_port() -> int:
 class Reader:
     """Someone who types what a page says, in an empty folder, with `deedbox` on the path."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, models_dir: Path) -> None:
         self.port = free_port()
         self.env = environment(
             DEEDBOX_DATA_DIR=str(folder / "data"),
-            DEEDBOX_MODELS_DIR=str(ROOT / ".cache" / "models"),
+            DEEDBOX_MODELS_DIR=str(models_dir),
             DEEDBOX_PORT=str(self.port),
             PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             KEY="",
@@ -74,8 +74,12 @@ class Reader:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
-    someone = Reader(tmp_path)
+def reader(tmp_path: Path, models_dir: Path) -> Iterator[Reader]:
+    someone = Reader(tmp_path, models_dir)
+    (tmp_path / "contracts").mkdir()
+    (tmp_path / "contracts" / "lease.md").write_text(
+        "# Lease\n\nEither party may terminate with three months' notice.\n"
+    )
     yield someone
     someone.leave()
 

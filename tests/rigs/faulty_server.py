@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from litestar import Response
 
 from deedbox.cli import main
 from deedbox.kernel import idempotency
@@ -41,23 +42,29 @@ def answer_before_commit() -> None:
 
 
 def key_saved_after_commit() -> None:
-    async def keyed(request: context.AnyRequest, key: str, act: Callable[[Tx], Answer]) -> Answer:
+    kept_well = once.kept
+
+    async def kept(
+        request: context.AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int, content: bytes
+    ) -> Response[bytes]:
         here = context.of(request)
         deedbox, caller, now = here.deedbox, here.caller.id, here.deedbox.clock.now()
-        this = idempotency.fingerprint(request.method, request.url.path, await request.body())
-        key = sha256(key).hex()
-        place = f"idempotency.response:{caller}/{key}"
-        kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, key))
-        if kept is not None:
-            return Answer(kept.status, deedbox.box.open(kept.response, place), replayed=True)
-        answer = await deedbox.db.write(act)
+        key = request.headers.get("idempotency-key")
+        if key is None:
+            return await kept_well(request, act, status=status, content=content)
+        this = idempotency.fingerprint(request.method, request.scope["path"], content)
+        hashed = sha256(key).hex()
+        place = f"idempotency.response:{caller}/{hashed}"
+        found = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, hashed))
+        if found is not None:
+            return once._response(Answer(found.status, deedbox.box.open(found.response, place), replayed=True))
+        answer = Answer(status, msgspec.json.encode(await deedbox.db.write(act)))
         await asyncio.sleep(GAP_SECONDS)
-        sealed = deedbox.box.seal(answer.body, place)
-        row = idempotency.store.Kept(this, answer.status, sealed, instant(now))
-        await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, key))
-        return answer
+        row = idempotency.store.Kept(this, status, deedbox.box.seal(answer.body, place), instant(now))
+        await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, hashed))
+        return once._response(answer)
 
-    once._keyed = keyed
+    once.kept = kept
 
 
 def log_the_header() -> None:

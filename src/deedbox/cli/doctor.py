@@ -142,8 +142,17 @@ def _clock(loaded: Settings) -> Iterator[Finding]:
         yield Finding("clock", "good", clock.now().strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
-def _model(_: Settings) -> Iterator[Finding]:
-    yield Finding("model", "note", "this version has no search yet, so no embedding model is needed")
+def _model(loaded: Settings) -> Iterator[Finding]:
+    from deedbox.search.embed import models
+
+    if loaded.embedding_url:
+        yield Finding("model", "good", f"{loaded.embedding_model} at {loaded.embedding_url}")
+        return
+    current = models.current(loaded.models)
+    if current is None:
+        yield Finding("model", "note", "no embedding model, so no search", "deedbox model install")
+    else:
+        yield Finding("model", "good", f"{current.name}, {current.dimensions} dimensions, {current.precision}")
 
 
 def _database(loaded: Settings) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from deedbox.kernel.settings import Settings
 from deedbox.search import ingest, library, store
 from deedbox.search.extract.kinds import KINDS, kind_of
 from deedbox.search.ingest import Failure
-from deedbox.search.library import File
+from deedbox.search.library import File, Parsed
 from deedbox.search.stored import streamed
 
 
@@ -147,8 +147,9 @@ async def _upload(deedbox: Any, workspace: str, path: Path) -> str:
             raise BadRequest("File exceeds maximum size of 50MB") from error
         received = await incoming.finish()
         async with streamed(deedbox.blobs, received.blob) as data:
-            extraction = await deedbox.search.extractor.extract(data, kind.name)
-        file_in = File(name, kind.media_type, received, await asyncio.to_thread(library.parsed, extraction))
+            packed = await deedbox.search.extractor.pack(data, kind.name)
+        parsed = Parsed(packed.text_length, packed.pages, packed.body)
+        taken = File(name, kind.media_type, received, parsed)
         now = deedbox.clock.now()
-        upload = await deedbox.db.write(lambda tx: library.add(tx, workspace, file_in, now=now))
+        upload = await deedbox.db.write(lambda tx: library.add(tx, workspace, taken, now=now))
         return str(upload.id)

@@ -10,8 +10,8 @@ from deedbox.search.index import Hit
 Place: TypeAlias = tuple[str, int]
 """An upload and the number of one of its chunks."""
 
-DENSE_WEIGHT = 0.6
-WORDS_WEIGHT = 0.4
+DENSE_WEIGHT = 0.55
+WORDS_WEIGHT = 0.45
 
 
 def fused(dense: Sequence[Hit], words: Sequence[Hit], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:

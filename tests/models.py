@@ -11,7 +11,7 @@ import pytest
 from deedbox.search.embed import models
 from tests.server import environment
 
-MODELS = Path(__file__).parent.parent.parent / ".cache" / "models"
+MODELS = Path(__file__).parent.parent / ".cache" / "models"
 
 
 @pytest.fixture(scope="session")

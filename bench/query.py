@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from bench.measure import median, peers_python, process, temporary_folder
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.search import fusion
-from deedbox.search.index import Change, Entry
+from deedbox.search.index import Change, Entry, Hit
 from deedbox.search.index.local import LocalIndex
 
 CHUNKS_PER_UPLOAD = 10
@@ -34,6 +35,14 @@ class Asked:
     texts: list[str]
     exact: list[list[int]]
     """The rows that an exact float search finds for each query."""
+
+
+class Times(NamedTuple):
+    """Milliseconds of each query."""
+
+    hybrid: list[float]
+    near: list[float]
+    words: list[float]
 
 
 def memory_mb(kind: str = "RssAnon") -> float:
@@ -102,57 +111,86 @@ def shown(name: str, spent: list[float]) -> str:
     return f"{name} p50 {median(spent):.2f} ms  p99 {np.percentile(spent, 99):.2f} ms"
 
 
-def measure(folder: Path, corpus: Corpus, size: int, queries: int, keep: Path | None = None) -> tuple[float, Asked]:
-    """Prints the figures of one size; the median of a hybrid query."""
-    asked = built(folder, corpus, size, queries, keep)
+class Engine:
+    """An open index, asked as the server asks it."""
+
+    def __init__(self, folder: Path, asked: Asked) -> None:
+        self.index = LocalIndex(folder, DIMENSIONS, "bench")
+        self._asked = asked
+
+    def times(self) -> Times:
+        """Of both legs with their fusion, and of each alone."""
+        queries, top = len(self._asked.texts), limits.LEG_CANDIDATES
+        return Times(
+            times(lambda number: fusion.fused(self._near(number, top), self._words(number, top), top), queries),
+            times(lambda number: self._near(number, top), queries),
+            times(lambda number: self._words(number, top), queries),
+        )
+
+    def recall(self) -> float:
+        found = 0
+        for number, exact in enumerate(self._asked.exact):
+            hits = {(hit.upload_id, hit.number) for hit in self._near(number, TOP)}
+            found += sum((upload_id(row), row % CHUNKS_PER_UPLOAD) in hits for row in exact)
+        return found / len(self._asked.exact) / TOP
+
+    def _near(self, number: int, top: int) -> list[Hit]:
+        return self.index.near(self._asked.vectors[number], top)
+
+    def _words(self, number: int, top: int) -> list[Hit]:
+        return self.index.words(self._asked.texts[number], top)
+
+
+def measure(folder: Path, size: int, asked: Asked) -> Times:
+    """Prints the figures of one size."""
     trim()
     before = memory_mb()
     begun = stopwatch()
-    index = LocalIndex(folder, DIMENSIONS, "bench")
+    engine = Engine(folder, asked)
     opened = (stopwatch() - begun) * 1000
     trim()
     taken = memory_mb() - before
-
-    def hybrid(number: int, top: int = limits.LEG_CANDIDATES) -> None:
-        near = index.near(asked.vectors[number], top)
-        fusion.fused(near, index.words(asked.texts[number], top))
-
-    found = 0
-    for number in range(queries):
-        hits = {(hit.upload_id, hit.number) for hit in index.near(asked.vectors[number], TOP)}
-        found += sum((upload_id(row), row % CHUNKS_PER_UPLOAD) in hits for row in asked.exact[number])
-    whole = times(hybrid, queries)
-    near = times(lambda number: index.near(asked.vectors[number], limits.LEG_CANDIDATES), queries)
-    words = times(lambda number: index.words(asked.texts[number], limits.LEG_CANDIDATES), queries)
-    print(f"{size:9,d} vectors: {shown('hybrid', whole)}  recall@10 {found / queries / TOP:.4f}")
-    print(f"{'':19}{shown('near', near)};  {shown('words', words)}  ({limits.LEG_CANDIDATES} of each leg)")
+    spent = engine.times()
+    print(f"{size:9,d} vectors: {shown('hybrid', spent.hybrid)}  recall@10 {engine.recall():.4f}")
+    print(f"{'':19}{shown('near', spent.near)};  {shown('words', spent.words)}  ({limits.LEG_CANDIDATES} of each leg)")
     print(
         f"{'':19}opened in {opened:.0f} ms; {taken:.0f} MB of memory, {taken / size * 100_000:.1f} MB per 100,000; "
-        f"{index.size_bytes / 1e6:.0f} MB on disk, of which {size * DIMENSIONS * 4 / 1e6:.0f} MB floats, mapped",
+        f"{engine.index.size_bytes / 1e6:.0f} MB on disk, of which {size * DIMENSIONS * 4 / 1e6:.0f} MB floats, mapped",
         flush=True,
     )
-    index.close()
-    return median(whole), asked
+    engine.index.close()
+    return spent
 
 
-def peers(folder: Path, ours: float, asked: Asked) -> None:
-    """The same chunks and queries in the peers, in their own process."""
-    np.save(folder / "queries.npy", asked.vectors)
-    (folder / "queries.txt").write_text("\n".join(asked.texts))
-    (folder / "exact.json").write_text(json.dumps(asked.exact))
+def compare(folder: Path, chunks: Path, before: Times, asked: Asked) -> None:
+    """The same chunks and queries in the peers, each in its own process; ours is measured again after them."""
+    np.save(chunks / "queries.npy", asked.vectors)
+    (chunks / "queries.txt").write_text("\n".join(asked.texts))
+    (chunks / "exact.json").write_text(json.dumps(asked.exact))
     python = peers_python()
+    figures: dict[tuple[str, str], dict[str, Any]] = {}
     for name in ("lancedb", "chroma"):
-        command = [python, "-m", "bench.peers.vector_stores", name, str(folder), str(limits.LEG_CANDIDATES)]
+        command = [python, "-m", "bench.peers.vector_stores", name, str(chunks), str(limits.LEG_CANDIDATES)]
         with process(command) as child:
             assert child.stdout is not None
-            figures = json.loads(child.stdout.read().strip().splitlines()[-1])
-        for way, figure in figures.items():
-            recall = "" if figure["recall"] is None else f"  recall@10 {figure['recall']:.4f}"
-            print(
-                f"{'':19}{name}, {way}: p50 {figure['p50']:.2f} ms  p99 {figure['p99']:.2f} ms{recall}"
-                f"   ratio = {figure['p50'] / ours:.1f}  (aim at least 5)",
-                flush=True,
-            )
+            figures |= {(name, way): it for way, it in json.loads(child.stdout.read().splitlines()[-1]).items()}
+    engine = Engine(folder, asked)
+    after = engine.times()
+    engine.index.close()
+    # The machine may have been busy at either time.
+    ours = {
+        "hybrid": min(median(before.hybrid), median(after.hybrid)),
+        "vectors": min(median(before.near), median(after.near)),
+    }
+    print(f"{'':19}beside them: hybrid p50 {ours['hybrid']:.2f} ms, near p50 {ours['vectors']:.2f} ms")
+    for (name, way), it in figures.items():
+        recall = "" if it["recall"] is None else f"  recall@10 {it['recall']:.4f}"
+        ratio = it["p50"] / ours["hybrid" if way == "hybrid" else "vectors"]
+        print(
+            f"{'':19}{name}, {way}: p50 {it['p50']:.2f} ms  p99 {it['p99']:.2f} ms{recall}   ratio = {ratio:.1f}"
+            "  (aim at least 5)",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -168,9 +206,10 @@ def main() -> None:
             compared = wish.peers and size == PEERS_AT
             keep = folder / "chunks"
             keep.mkdir()
-            ours, asked = measure(folder / "index", Corpus(), size, wish.queries, keep if compared else None)
+            asked = built(folder / "index", Corpus(), size, wish.queries, keep if compared else None)
+            spent = measure(folder / "index", size, asked)
             if compared:
-                peers(keep, ours, asked)
+                compare(folder / "index", keep, spent, asked)
 
 
 if __name__ == "__main__":

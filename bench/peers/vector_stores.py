@@ -74,9 +74,14 @@ def chroma_ways(folder: Path, place: str, top: int) -> dict[str, Callable[[Any, 
 
     def near(vector: Any, text: str) -> Found:
         del text
-        return [int(row) for row in collection.query(query_embeddings=[vector], n_results=top, include=[])["ids"][0]]
+        found = collection.query(query_embeddings=[vector], n_results=top, include=["distances"])
+        return [int(row) for row in found["ids"][0]]
 
-    return {"vectors": near}
+    def default(vector: Any, text: str) -> Found:
+        del text
+        return [int(row) for row in collection.query(query_embeddings=[vector], n_results=top)["ids"][0]]
+
+    return {"vectors": near, "vectors with texts, its default": default}
 
 
 def main() -> None:

@@ -611,3 +611,23 @@ async def test_a_job_whose_process_was_killed_is_done_by_another(bench: Bench, d
     job = await bench.job(job_id)
     assert (job.state, job.attempts) == ("done", 2)
     assert await bench.effects() == ["done"]
+
+
+async def test_a_runner_stops_although_a_job_ends_at_that_very_moment(bench: Bench) -> None:
+    async def note(_: Work) -> None:
+        return None
+
+    for _ in range(5):
+        await bench.add()
+        runner = bench.runner(note)
+        await runner.start(alone=True)
+        while runner._running or runner._wake.is_set() or not await bench.db.read(_all_done):
+            await asyncio.sleep(0.01)
+        runner.wake()
+        await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            await runner.stop()
+
+
+def _all_done(tx: Tx) -> bool:
+    return tx.one("select 1 from jobs where state <> 'done' limit 1") is None

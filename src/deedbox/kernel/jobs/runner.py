@@ -1,6 +1,7 @@
 """Runs due jobs in this process, several at a time, and keeps their leases alive."""
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias, TypeVar
@@ -103,10 +104,10 @@ class Runner:
                     jobs = []
                 for job in jobs:
                     self._begin(job)
-            try:
-                await asyncio.wait_for(self._wake.wait(), limits.JOB_POLL_SECONDS)
-            except TimeoutError:
-                continue
+            # Not wait_for: before Python 3.12 it forgets a cancellation that comes together with the wake-up.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limits.JOB_POLL_SECONDS):
+                    await self._wake.wait()
 
     async def _claim(self, most: int) -> list[Job]:
         # Read committed: two processes that claim at once skip each other's rows instead of failing.

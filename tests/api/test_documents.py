@@ -7,7 +7,10 @@ import pytest
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
+from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.ids import new_id
+from deedbox.signing import documents
+from deedbox.signing.document import Document, Filter
 from deedbox.signing.store import folded
 from tests.api.conftest import Api
 
@@ -119,6 +122,67 @@ async def test_filters_select_exactly_what_they_say(api: Api) -> None:
     assert await titles(api, q="null") == []
     assert await titles(api, created_after="2026-03-01T13:00:01+01:00") == ["Three_x", "Two 100%"]
     assert await titles(api, created_before="2026-03-01T12:00:02Z") == ["One"]
+
+
+async def test_the_first_and_the_last_moment_that_can_be_written_are_bounds_too(api: Api) -> None:
+    await add(api, "One")
+    first, last = "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
+    assert await titles(api, created_after=first, created_before=last) == ["One"]
+    assert await titles(api, created_before=first) == await titles(api, created_after=last) == []
+
+
+async def test_a_fraction_of_a_second_moves_no_document_across_a_bound(api: Api) -> None:
+    api.clock.forward(0.999)
+    await add(api, "One")
+    assert await titles(api, created_before="2026-03-01T12:00:02Z") == ["One"]
+    assert await titles(api, created_before="2026-03-01T12:00:01Z") == []
+    assert await titles(api, created_after="2026-03-01T12:00:00Z") == ["One"]
+    assert await titles(api, created_after="2026-03-01T12:00:01Z") == []
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        Filter(status="voided"),
+        Filter(packet_id="none"),
+        Filter(template_id="none"),
+        Filter(bulk_send_id="none"),
+        Filter(external_id="none"),
+        Filter(created_before="2020-01-01T00:00:00Z"),
+        Filter(created_after="2030-01-01T00:00:00Z"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("newest_first", [True, False])
+async def test_a_filter_that_matches_nothing_looks_at_no_document(
+    api: Api, nothing: Filter, newest_first: bool
+) -> None:
+    db = api.deedbox.db
+    if not isinstance(db, SqliteDatabase):
+        pytest.skip("only SQLite tells its steps, and only its reads keep the others waiting")
+
+    def page(tx: Tx) -> list[Document]:
+        return documents.page(tx, api.workspace, nothing, limit=51, cursor=None, newest_first=newest_first)
+
+    async def steps() -> int:
+        taken = 0
+
+        def count() -> int:
+            nonlocal taken
+            taken += 1
+            return 0
+
+        db._reader.set_progress_handler(count, 1)
+        try:
+            assert await db.read(page) == []
+        finally:
+            db._reader.set_progress_handler(None, 0)
+        return taken
+
+    few = await steps()
+    for number in range(100):
+        await add(api, f"Lease {number}", packet_id="some", external_id=f"e{number}")
+    assert 0 < await steps() < few + 50
 
 
 async def test_pages_and_their_links_walk_through_all_of_them(api: Api) -> None:

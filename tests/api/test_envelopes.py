@@ -12,6 +12,7 @@ from litestar import Litestar, get, post
 from litestar.params import JSONBody
 
 from deedbox.kernel import limits
+from deedbox.search.models import Models
 from deedbox.web import openapi
 from deedbox.web.app import ROUTES
 from deedbox.web.permission import scope
@@ -210,7 +211,7 @@ async def test_a_bad_query_value_is_400_on_every_route_that_takes_it(api: Api) -
 
 async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None:
     embedder = HashingEmbedder()
-    api.deedbox.search.open_embedder = lambda: embedder
+    api.deedbox.search.models = Models(lambda: embedder, lambda _: None)
     await api.deedbox.start()
     try:
         for path in ("/documents/upload", "/documents/index"):

@@ -113,6 +113,32 @@ class Done(msgspec.Struct):
     number: int
 
 
+class Much(msgspec.Struct):
+    text: str
+
+
+async def test_an_effect_whose_answer_is_too_large_to_be_kept_is_undone(api: Api) -> None:
+    extra = 1
+
+    async def talkative(request: AnyRequest) -> Response[bytes]:
+        now = api.clock.now()
+
+        def act(tx: Tx) -> Much:
+            keys.create(tx, context.of(request).caller, keys.Wish(name="twice"), now=now)
+            return Much("x" * (limits.IDEMPOTENT_RESPONSE_BYTES - len('{"text":""}') + extra))
+
+        return await once(request, act, status=201)
+
+    api.plant(post("/api/v1/planted", opt=scope("keys:write"))(talkative))
+    headers = {"Idempotency-Key": "k"}
+    refused = await api.call("POST", "/api/v1/planted", headers=headers)
+    assert (refused.status_code, "Nothing was done" in refused.json()["error"]) == (400, True)
+    assert await effects(api) == 0
+    extra = 0
+    first, again = [await api.call("POST", "/api/v1/planted", headers=headers) for _ in range(2)]
+    assert (first.status_code, again.content, await effects(api)) == (201, first.content, 1)
+
+
 async def test_a_twin_of_a_request_that_still_runs_is_409(api: Api) -> None:
     begun, go_on = threading.Event(), threading.Event()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import httpx
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from deedbox.accounts import people, workspaces
 from deedbox.kernel import limits
 from tests.api.answers import RATE_HEADERS, faults
-from tests.api.conftest import Api
+from tests.api.conftest import Api, opened
+from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
 
@@ -89,6 +91,22 @@ async def test_the_cookie_is_as_tight_as_its_scheme_allows(api: Api, scheme: str
     assert {"httponly", "samesite=lax", "path=/", f"max-age={limits.LOGIN_SESSION_DAYS * 86400}"} <= words
     assert ("secure" in words) is secure
     assert not any(word.startswith("domain") for word in words)
+
+
+async def test_behind_https_the_cookie_is_secure_although_no_proxy_is_trusted(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(database_url, tmp_path, clock, base_url="https://sign.example.com") as api:
+        await api.settle()
+        async with api.client(scheme="http") as client:
+            cookie = (await client.get(await link(api))).headers["set-cookie"]
+            assert cookie.startswith("__Host-deedbox=")
+            assert "secure" in {word.strip().lower() for word in cookie.split(";")}
+            sent = {"Cookie": cookie.split(";")[0]}
+            assert (await client.get("/account", headers=sent)).status_code == 200
+            out = await client.post("/logout", headers=sent)
+            assert "secure" in out.headers["set-cookie"].lower()
+            assert (await client.get("/account", headers=sent)).headers["Location"] == "/login"
 
 
 async def test_a_session_ends_after_its_days(api: Api) -> None:

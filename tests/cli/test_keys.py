@@ -118,11 +118,51 @@ def test_nothing_was_given_up_on_a_healthy_server(data: Path) -> None:
 
 
 def test_on_an_empty_folder_the_commands_prepare_the_installation(tmp_path: Path) -> None:
-    assert keys(tmp_path / "data", "list") == {"keys": []}
     made = keys(tmp_path / "data", "create", "--name", "before the first start")
     with server.running(tmp_path / "data") as running:
         assert running.api_key is None
         assert status(running, made["key"]) == 200
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("keys", "list"), ("keys", "revoke", "key_x"), ("keys", "rotate-master"), ("jobs", "list"), ("reindex",),
+     ("ask", "who?")],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_mistyped_folder_is_refused_and_does_not_become_an_installation(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    told = failure(tmp_path / "dtaa", *words)
+    assert "no installation" in told
+    assert "--data DIR" in told
+    assert not (tmp_path / "dtaa").exists()
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_the_doctor_finds_no_installation_and_makes_none(tmp_path: Path, postgres_url: str, database: str) -> None:
+    env = {"DEEDBOX_DATABASE_URL": postgres_url} if database == "postgresql" else {}
+    done = server.run("doctor", "--json", data=tmp_path / "dtaa", env=env)
+    (last,) = [finding for finding in json.loads(done.stdout)["findings"] if finding["verdict"] == "bad"]
+    assert (done.returncode, "no installation" in last["text"]) == (1, True)
+    assert not (tmp_path / "dtaa").exists()
+
+
+def test_before_the_first_start_the_doctor_finds_nothing_wrong_and_makes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = [sys.executable, "-m", "deedbox", "doctor", "--json"]
+    done = subprocess.run(command, env=server.environment(), capture_output=True, text=True, timeout=120, check=False)
+    found = {finding["subject"]: finding["verdict"] for finding in json.loads(done.stdout)["findings"]}
+    assert (done.returncode, found["data"], found["tools"]) == (0, "note", "good")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_doctor_finds_a_running_installation_well(data: Path) -> None:
+    done = server.run("doctor", "--json", data=data)
+    subjects = {finding["subject"] for finding in json.loads(done.stdout)["findings"]}
+    assert (done.returncode, {"database", "master key", "disk"} <= subjects) == (0, True)
 
 
 def test_commands_that_meet_on_an_empty_folder_all_succeed(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def test_without_a_model_each_command_says_what_to_run(tmp_path: Path, folder: P
 
 
 def test_asking_before_anything_is_indexed_says_so(data: Path) -> None:
+    result("keys", "create", "--name", "first", data=data)
     done = command("ask", "rent", data=data)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "deedbox: No documents indexed. Call /documents/index first.\n"

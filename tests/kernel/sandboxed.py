@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from deedbox.kernel.errors import BadRequest, Code, Conflict, DeedboxError
@@ -134,6 +135,38 @@ def much(size: int) -> bytes:
     return bytes(size)
 
 
+def yield_all(*pieces: Any) -> Generator[Any, None, int]:
+    yield from pieces
+    return len(pieces)
+
+
+def yield_bytes(size: int, step: int) -> Iterator[bytes]:
+    for start in range(0, size, step):
+        yield bytes(min(step, size - start))
+
+
+def yield_for_ever() -> Iterator[bytes]:
+    while True:
+        yield bytes(65_536)
+
+
+def yield_then(ending: str) -> Iterator[bytes]:
+    """Gives one piece away and then does something bad."""
+    yield b"first"
+    globals()[ending]()
+
+
+def yield_then_refuse(message: str) -> Iterator[bytes]:
+    yield b"first"
+    raise BadRequest(message)
+
+
+def give_back(data: bytes, step: int) -> Generator[bytes, None, str]:
+    for start in range(0, len(data), step):
+        yield data[start : start + step]
+    return digest(data)
+
+
 def deep() -> list[Any]:
     nested: list[Any] = []
     for _ in range(100_000):
@@ -163,6 +196,17 @@ def forge_a_reply(body: bytes) -> None:
         except OSError:
             continue
     time.sleep(60)
+
+
+def forge_replies(body: bytes, count: int) -> None:
+    """Writes one frame of its own after the other, and waits for nothing."""
+    for _ in range(count):
+        for descriptor in range(3, 10):
+            try:
+                os.write(descriptor, len(body).to_bytes(4, "big") + body)
+            except OSError:
+                continue
+        time.sleep(0.02)
 
 
 def chatter_after_the_answer() -> str:

@@ -88,9 +88,8 @@ async def test_a_child_is_used_again() -> None:
         assert len({await call(pool, "pid") for _ in range(5)}) == 1
 
 
-async def test_a_child_is_replaced_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deedbox.kernel.sandbox.pool.SANDBOX_CALLS", 3)
-    async with sandbox() as pool:
+async def test_a_child_is_replaced_after_many_calls() -> None:
+    async with sandbox(calls=3) as pool:
         pids = [await call(pool, "pid") for _ in range(6)]
     assert len(set(pids[:3])) == len(set(pids[3:])) == 1
     assert pids[0] != pids[3]

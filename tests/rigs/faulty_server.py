@@ -18,10 +18,11 @@ from deedbox.kernel.crypto import sha256
 from deedbox.kernel.db import Tx, sqlite
 from deedbox.kernel.idempotency import Answer
 from deedbox.kernel.ratelimit import Standing
-from deedbox.kernel.sandbox import Stream
+from deedbox.kernel.sandbox import Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search import extract
 from deedbox.web import context, guard, once
+from deedbox.web.head import Scope
 
 VARIABLE = "PLANTED_BUG"
 SERVER_MEMORY_BYTES = 2 << 30
@@ -45,13 +46,18 @@ def key_saved_after_commit() -> None:
     kept_well = once.kept
 
     async def kept(
-        request: context.AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int, content: bytes
+        request: context.AnyRequest,
+        act: Callable[[Tx], msgspec.Struct],
+        *,
+        status: int,
+        content: bytes,
+        repeatable: bool = False,
     ) -> Response[bytes]:
         here = context.of(request)
         deedbox, caller, now = here.deedbox, here.caller.id, here.deedbox.clock.now()
         key = request.headers.get("idempotency-key")
         if key is None:
-            return await kept_well(request, act, status=status, content=content)
+            return await kept_well(request, act, status=status, content=content, repeatable=repeatable)
         this = idempotency.fingerprint(request.method, request.scope["path"], content)
         hashed = sha256(key).hex()
         place = f"idempotency.response:{caller}/{hashed}"
@@ -70,7 +76,7 @@ def key_saved_after_commit() -> None:
 def log_the_header() -> None:
     admit = guard.Guard.admit
 
-    async def logged(self: guard.Guard, scope: guard.Scope, context: context.Context, path: str) -> Standing:
+    async def logged(self: guard.Guard, scope: Scope, context: context.Context, path: str) -> Standing:
         print(f"headers: {scope['headers']}", file=sys.stderr, flush=True)
         return await admit(self, scope, context, path)
 
@@ -80,12 +86,17 @@ def log_the_header() -> None:
 def parse_in_the_server_process() -> None:
     call = Sandbox.call
 
-    async def parse(self: Sandbox, function: str, *args: Any) -> Any:
-        if self.kind.name != "extract":
-            return await call(self, function, *args)
+    async def parse(self: Sandbox, function: str, *args: Any, into: Sink | None = None) -> Any:
+        if self.kind.name != "extract" or into is None:
+            return await call(self, function, *args, into=into)
         data, kind = args
         whole = b"".join([piece async for piece in data.pieces]) if isinstance(data, Stream) else data
-        return msgspec.to_builtins(getattr(extract, function.partition(":")[2])(whole, kind), builtin_types=(bytes,))
+        pieces = extract.pack(whole, kind)
+        while True:
+            try:
+                await into.write(next(pieces))
+            except StopIteration as end:
+                return msgspec.to_builtins(end.value)
 
     # What a container would allow it: without a bound the whole machine would be hurt, and not only the server.
     resource.setrlimit(resource.RLIMIT_AS, (SERVER_MEMORY_BYTES, SERVER_MEMORY_BYTES))

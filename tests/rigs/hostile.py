@@ -6,7 +6,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 from msgspec import Struct
 
@@ -27,8 +27,8 @@ CRASHER = "content that unpacks to gigabytes"
 
 def files(count: int, seed: int) -> Iterator[Hostile]:
     """The hand-made files, then mutants of real ones; the same files for the same seed."""
-    made = handmade()
-    yield from made[:count]
+    made = list(islice(handmade(), count))
+    yield from made
     luck = random.Random(seed)
     real = list(originals().items())
     for number in range(max(0, count - len(made))):
@@ -121,8 +121,9 @@ def originals() -> dict[str, bytes]:
 # made by hand
 
 
-def handmade() -> list[Hostile]:
-    return [*_pdf_traps(), *_word_traps(), *_page_traps(), *_text_traps()]
+def handmade() -> Iterator[Hostile]:
+    """One after the other, because some take their time to be made."""
+    yield from chain(_pdf_traps(), _word_traps(), _page_traps(), _text_traps())
 
 
 def _pdf_traps() -> Iterator[Hostile]:

@@ -7,7 +7,8 @@ from deedbox import wiring
 from deedbox.cli import main
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
-from deedbox.search import store
+from deedbox.search import ingest, store
+from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
 from deedbox.search.shelf import Shelf
 from deedbox.search.upload import Chunk, Upload
@@ -19,7 +20,7 @@ LATE_SECONDS = 0.2
 
 def use_the_tests_model() -> None:
     embedder = HashingEmbedder()
-    wiring.Deedbox._open_embedder = lambda _: embedder  # type: ignore[method-assign, assignment]
+    wiring.Deedbox._open_chosen = lambda _: embedder  # type: ignore[method-assign, assignment]
 
 
 def vectors_deleted_after_the_record() -> None:
@@ -28,8 +29,10 @@ def vectors_deleted_after_the_record() -> None:
     look, bring_up = store.unchanged_chunk, Shelf.current
     brought: dict[Shelf, float] = {}
 
-    def unverified(tx: Tx, workspace_id: str, upload_id: str, number: int, mark: int) -> tuple[Upload, Chunk] | None:
-        found = look(tx, workspace_id, upload_id, number, mark)
+    def unverified(
+        tx: Tx, workspace_id: str, recipe: str, upload_id: str, number: int, mark: int
+    ) -> tuple[Upload, Chunk] | None:
+        found = look(tx, workspace_id, recipe, upload_id, number, mark)
         if found is not None:
             known[upload_id, number] = found
         return known.get((upload_id, number))
@@ -45,7 +48,24 @@ def vectors_deleted_after_the_record() -> None:
     Shelf.current = late  # type: ignore[method-assign]
 
 
-BUGS: dict[str, Callable[[], None]] = {"vectors deleted after the record": vectors_deleted_after_the_record}
+def a_claim_outlives_its_process() -> None:
+    """What a dead process was indexing is left to it for ever."""
+    claim = ingest._claim
+
+    async def nothing(_: SearchEngine) -> None:
+        return
+
+    def unless_claimed(tx: Tx, upload: Upload) -> Upload | None:
+        return None if upload.status == "indexing" else claim(tx, upload)
+
+    SearchEngine.recover = nothing  # type: ignore[method-assign, assignment]
+    ingest._claim = unless_claimed
+
+
+BUGS: dict[str, Callable[[], None]] = {
+    "vectors deleted after the record": vectors_deleted_after_the_record,
+    "a claim outlives its process": a_claim_outlives_its_process,
+}
 
 if __name__ == "__main__":
     use_the_tests_model()

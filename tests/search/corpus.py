@@ -5,12 +5,17 @@ from datetime import datetime
 from pathlib import Path
 
 from deedbox.accounts import store as accounts
+from deedbox.kernel import limits
+from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
-from deedbox.search import library, query, store
+from deedbox.search import library, packing, query, store
 from deedbox.search.engine import SearchEngine
+from deedbox.search.index import Index
+from deedbox.search.models import Models
+from deedbox.search.reading import Reading
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
 from tests.search.hashing import HashingEmbedder
@@ -21,13 +26,17 @@ class Corpus:
         self.db = db
         self.clock = clock
         self.folder = folder
+        self.blobs = LocalBlobs(folder / "blobs")
         self.embedder = embedder or HashingEmbedder()
+        self.installed: dict[str, HashingEmbedder] = {}
+        """Models of the past that are still there, by their recipes."""
         self.engine = self.opened()
         self.workspace = "wsp_one"
 
     def opened(self) -> SearchEngine:
         """Another engine over the same folder and database: what the next start would be."""
-        return SearchEngine(self.db, self.clock, Settings(data_dir=self.folder), lambda: self.embedder)
+        models = Models(lambda: self.embedder, self.installed.get)
+        return SearchEngine(self.db, self.clock, Settings(data_dir=self.folder), models)
 
     async def settle(self, workspace: str = "wsp_one") -> None:
         now = instant(self.clock.now())
@@ -37,33 +46,38 @@ class Corpus:
         """An uploaded document with this text."""
         upload = new_upload(workspace or self.workspace, text, self.clock.now())
 
-        def save(tx: Tx) -> None:
-            store.keep_extraction(tx, upload.workspace_id, upload.sha256, Extraction(text, None, []))
-            store.add_upload(tx, upload)
-
-        await self.db.write(save)
+        await self.db.write(lambda tx: store.add_upload(tx, upload))
+        await self.keep(upload, text)
         return upload.id
+
+    async def keep(self, upload: Upload, text: str) -> None:
+        """Gives the upload this text, as if it had been read from its file."""
+        now = self.clock.now()
+        async with self.blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
+            for piece in packing.packed(Extraction(text, None, [])):
+                await incoming.write(piece)
+            received = await incoming.finish()
+            await self.db.write(lambda tx: library.keep_again(tx, upload, received, None, now=now))
+
+    def reading(self) -> Reading:
+        return Reading(self.db, self.blobs, self.engine.extractor, self.clock)
 
     async def index(self, upload_id: str, workspace: str = "") -> None:
         """What an index run writes for one document, in one transaction."""
         workspace = workspace or self.workspace
         upload = await self.upload(upload_id, workspace)
-        text = await self.db.read(lambda tx: store.extraction(tx, workspace, upload.sha256))
-        assert text is not None
-        chunks = await self.embedder.split(text)
+        chunks = await self.embedder.split(await self.reading().text(upload))
         vectors = await self.embedder.embed([chunk.text for chunk in chunks], urgent=False)
         made = [(chunk, vector.tobytes()) for chunk, vector in zip(chunks, vectors, strict=True)]
         now, recipe = self.clock.now(), self.embedder.recipe
 
         def save(tx: Tx) -> None:
-            found = store.chunk_set(tx, workspace, upload.sha256, recipe)
-            set_id = found[0] if found else new_id("set", now)
-            if not found:
-                store.add_chunk_set(tx, set_id, workspace, upload.sha256, recipe, made, instant(now))
-            store.change_upload(tx, upload_id, {}, {"status": "indexed", "chunk_set_id": set_id})
-            if upload.chunk_set_id not in (None, set_id):
-                store.drop_unused_set(tx, str(upload.chunk_set_id))
-            store.log_change(tx, workspace, upload_id, set_id)
+            kept = store.kept_set(tx, new_id("set", now), upload, recipe, made, instant(now))
+            assert kept is not None
+            if store.answering(tx, workspace) is None:
+                store.let_answer(tx, workspace, recipe)
+            store.change_upload(tx, upload_id, {}, {"status": "indexed"})
+            store.log_change(tx, workspace, recipe, upload_id, kept[0])
 
         await self.db.write(save)
 
@@ -71,6 +85,11 @@ class Corpus:
         upload_id = await self.add(text, workspace)
         await self.index(upload_id, workspace)
         return upload_id
+
+    async def local_index(self, engine: SearchEngine | None = None, workspace: str = "") -> Index:
+        """What answers now."""
+        asked, place = engine or self.engine, workspace or self.workspace
+        return await asked.index(place, await asked.answering(place))
 
     async def delete(self, upload_id: str, workspace: str = "") -> None:
         now = self.clock.now()
@@ -103,7 +122,6 @@ def new_upload(workspace: str, text: str, now: datetime) -> Upload:
         status_before=None,
         error=None,
         revision=1,
-        chunk_set_id=None,
         signed=0,
         created_at=instant(now),
         indexed_at=None,

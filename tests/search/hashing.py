@@ -1,4 +1,6 @@
-"""A model without weights: each word points into a direction of its own, so that texts with common words are near."""
+"""A model without weights: each word points into a direction of its own, so that texts with common words are near.
+
+Models of different names have nothing in common."""
 
 import hashlib
 import re
@@ -26,7 +28,11 @@ class HashingEmbedder:
         self.recipe = f"{name}-{DIMENSIONS}"
         self.calls = 0
         self.texts = 0
+        self.warmed = False
         self.closed = False
+
+    async def warm(self) -> None:
+        self.warmed = True
 
     async def split(self, extraction: Extraction) -> list[Chunk]:
         found = [match for match in _PARAGRAPH.finditer(extraction.text) if match.group().strip()]
@@ -37,16 +43,16 @@ class HashingEmbedder:
     async def embed(self, texts: Sequence[str], *, urgent: bool) -> "Vectors":  # noqa: ARG002
         self.calls += 1
         self.texts += len(texts)
-        return np.stack([_vector(text) for text in texts])
+        return np.stack([_vector(self.name, text) for text in texts])
 
     async def close(self) -> None:
         self.closed = True
 
 
-def _vector(text: str) -> "Vectors":
+def _vector(model: str, text: str) -> "Vectors":
     total = np.full(DIMENSIONS, 0.01, dtype=np.float32)
     for word in _WORD.findall(text.lower()):
-        seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
+        seed = int.from_bytes(hashlib.sha256(f"{model} {word}".encode()).digest()[:8], "big")
         total += np.random.default_rng(seed).standard_normal(DIMENSIONS).astype(np.float32)
     vector: Vectors = total / np.float32(np.linalg.norm(total))
     return vector.astype(np.float32)

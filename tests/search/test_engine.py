@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.kernel import jobs
+from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import BadRequest, Code, Unavailable
+from deedbox.kernel.errors import BadRequest
 from deedbox.search import store
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
-from deedbox.search.index import Index
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
-from tests.search.hashing import DIMENSIONS, HashingEmbedder
+from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +34,7 @@ def folders(corpus: Corpus) -> list[Path]:
 
 async def contents(engine: SearchEngine, workspace: str) -> list[tuple[str, int]]:
     """Every chunk that the index holds, as its vectors know them."""
-    index = await engine.index(workspace)
+    index = await engine.index(workspace, await engine.answering(workspace))
     vector = (await HashingEmbedder().embed(["anything"], urgent=True))[0]
     return sorted((hit.upload_id, hit.number) for hit in index.near(vector, 100_000))
 
@@ -43,8 +42,8 @@ async def contents(engine: SearchEngine, workspace: str) -> list[tuple[str, int]
 async def expected(corpus: Corpus) -> list[tuple[str, int]]:
     rows = await corpus.db.read(
         lambda tx: tx.all(
-            "select u.id, c.number from uploads u join chunks c on c.chunk_set_id = u.chunk_set_id"
-            " where u.workspace_id = :id",
+            "select l.upload_id, c.number from index_log l join chunks c on c.chunk_set_id = l.chunk_set_id"
+            " where l.workspace_id = :id",
             id=corpus.workspace,
         )
     )
@@ -52,7 +51,7 @@ async def expected(corpus: Corpus) -> list[tuple[str, int]]:
 
 
 async def test_an_empty_workspace_has_an_empty_index(corpus: Corpus) -> None:
-    index = await corpus.engine.index(corpus.workspace)
+    index = await corpus.local_index()
     assert (index.size, index.watermark) == (0, 0)
     with pytest.raises(BadRequest, match="No documents indexed"):
         await corpus.words("rent")
@@ -70,11 +69,11 @@ async def test_every_change_is_in_the_index_when_it_is_next_asked(corpus: Corpus
 
 async def test_the_index_is_only_read_while_nothing_changes(corpus: Corpus) -> None:
     await corpus.indexed("one rent")
-    index = await corpus.engine.index(corpus.workspace)
+    index = await corpus.local_index()
     applied = []
     index.apply = lambda *_: applied.append(1)  # type: ignore[method-assign]
     for _ in range(3):
-        assert await corpus.engine.index(corpus.workspace) is index
+        assert await corpus.local_index() is index
     assert applied == []
 
 
@@ -121,10 +120,10 @@ def _cut(folder: Path) -> None:
 async def test_an_index_that_is_ahead_of_the_database_is_made_anew(corpus: Corpus) -> None:
     """A restored backup is older than the folder."""
     doc_id = await corpus.indexed("one rent")
-    index = await corpus.engine.index(corpus.workspace)
+    index = await corpus.local_index()
     index.apply(iter([]), index.watermark + 5)
     assert await corpus.words("rent") == ["one rent"]
-    assert (await corpus.engine.index(corpus.workspace)).watermark == 1
+    assert (await corpus.local_index()).watermark == 1
     assert doc_id
 
 
@@ -157,32 +156,6 @@ async def test_a_workspace_has_a_folder_and_an_index_of_its_own(corpus: Corpus) 
     assert await corpus.engine.index_bytes("wsp_three") == 0
 
 
-async def test_what_another_model_made_is_found_by_its_words_until_it_is_made_anew(corpus: Corpus) -> None:
-    await corpus.indexed("old rent")
-    await corpus.words("rent")
-    await corpus.engine.close()
-    corpus.embedder = HashingEmbedder("other")
-    corpus.engine = corpus.opened()
-    new = await corpus.indexed("new rent")
-    assert sorted(await corpus.words("rent")) == ["new rent", "old rent"]
-    index: Index = await corpus.engine.index(corpus.workspace)
-    best = index.near((await corpus.embedder.embed(["new rent"], urgent=True))[0], 2)
-    assert best[0].upload_id == new
-    assert len(folders(corpus)) == 1, "the old model's index is gone"
-
-
-async def test_documents_of_another_model_are_planned_to_be_made_anew(corpus: Corpus) -> None:
-    await corpus.indexed("old rent")
-    await corpus.engine.renew()
-    assert await corpus.db.read(jobs.counts) == {}
-    corpus.embedder = HashingEmbedder("other")
-    await corpus.engine.close()
-    corpus.engine = corpus.opened()
-    for _ in range(2):
-        await corpus.engine.renew()
-    assert await corpus.db.read(jobs.counts) == {"ready": 1}
-
-
 async def test_a_crash_leaves_no_document_in_the_middle(corpus: Corpus) -> None:
     new, old = await corpus.add("one rent"), await corpus.indexed("two rent")
     for doc_id, before in ((new, "uploaded"), (old, "indexed")):
@@ -195,24 +168,35 @@ async def test_a_crash_leaves_no_document_in_the_middle(corpus: Corpus) -> None:
 
 async def test_a_rebuild_job_makes_the_index_anew(corpus: Corpus) -> None:
     await corpus.indexed("one rent")
-    before = await corpus.engine.index(corpus.workspace)
+    before = await corpus.local_index()
     now = corpus.clock.now()
     await corpus.db.write(lambda tx: jobs.enqueue(tx, REBUILD_JOB, {}, now=now, workspace_id=corpus.workspace))
     runner = jobs.Runner(corpus.db, corpus.clock, {REBUILD_JOB: corpus.engine.rebuild}, concurrency=1, worker="one")
     assert await runner.run_due() == 1
-    assert await corpus.engine.index(corpus.workspace) is not before
+    assert await corpus.local_index() is not before
     assert await corpus.words("rent") == ["one rent"]
 
 
-async def test_a_model_installed_later_is_found(corpus: Corpus) -> None:
-    installed: list[HashingEmbedder] = []
-    corpus.engine.open_embedder = lambda: installed[0] if installed else None
-    assert (corpus.engine.embedder, corpus.engine.recipe) == (None, None)
-    with pytest.raises(Unavailable) as missing:
-        corpus.engine.need_embedder()
-    assert missing.value.code is Code.MODEL_MISSING
-    installed.append(corpus.embedder)
-    assert corpus.engine.recipe == f"hashing-{DIMENSIONS}"
+async def test_only_so_many_indexes_stay_open_and_the_others_answer_too(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OPEN_INDEXES", 2)
+    places = [f"wsp_{number}" for number in range(5)]
+    for place in places:
+        await corpus.settle(place)
+        await corpus.indexed(f"rent of {place}", place)
+    for place in [*places, *reversed(places)]:
+        assert await corpus.words("rent", workspace=place) == [f"rent of {place}"]
+    found = await asyncio.gather(*(corpus.words("rent", workspace=place) for place in places * 3))
+    assert found == [[f"rent of {place}"] for place in places * 3]
+
+
+async def test_the_model_is_loaded_early_only_where_there_is_something_to_ask(corpus: Corpus) -> None:
+    await corpus.engine.warm()
+    assert not corpus.embedder.warmed
+    await corpus.indexed("one rent")
+    await corpus.engine.warm()
+    assert corpus.embedder.warmed
 
 
 async def test_closing_closes_the_model_too(corpus: Corpus) -> None:

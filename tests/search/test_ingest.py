@@ -9,18 +9,15 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.db import Database, Value
 from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.jobs import Job
-from deedbox.search import ingest, store
+from deedbox.search import ingest, library, store
 from deedbox.search.engine import INDEX_JOB
 from deedbox.search.ingest import NO_TEXT, Failure, Ingest, Outcome
-from deedbox.search.reading import Reading
-from deedbox.search.upload import Extraction
+from deedbox.search.models import Models
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
-from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -37,9 +34,7 @@ class Bench:
         """As after a crash: a new process with nothing in its memory."""
         corpus = self.corpus
         corpus.engine = corpus.opened()
-        self.ingest = Ingest(
-            corpus.engine, Reading(corpus.db, LocalBlobs(corpus.folder / "blobs"), corpus.engine.extractor)
-        )
+        self.ingest = Ingest(corpus.engine, corpus.reading())
         self.runner = jobs.Runner(
             corpus.db, corpus.clock, {INDEX_JOB: self.ingest.run}, concurrency=4, worker=f"w{id(self)}"
         )
@@ -73,12 +68,12 @@ class Bench:
         rows = await self.db.read(
             lambda tx: tx.all(
                 "select s.id, s.chunks, (select count(*) from chunks c where c.chunk_set_id = s.id),"
-                " (select count(*) from uploads u where u.chunk_set_id = s.id) from chunk_sets s"
+                " (select count(*) from index_log l where l.chunk_set_id = s.id) from chunk_sets s"
             )
         )
         assert all(chunks == stored and used > 0 for _, chunks, stored, used in rows), rows
         assert "indexing" not in await self.statuses()
-        index = await self.corpus.engine.index(self.corpus.workspace)
+        index = await self.corpus.local_index()
         assert index.size == await self.db.read(lambda tx: store.indexed_chunks(tx, self.corpus.workspace))
 
 
@@ -126,7 +121,7 @@ async def test_deleting_while_a_run_writes_loses_nothing_and_keeps_nothing(bench
 
 
 async def test_long_documents_are_embedded_in_batches(bench: Bench) -> None:
-    chunks = limits.EMBED_BATCH * 2 + 1
+    chunks = limits.EMBED_BULK_BATCH * 2 + 1
     await bench.corpus.add("\n\n".join(f"rent {number}" for number in range(chunks)))
     assert (await bench.run()).chunks == chunks
     assert (bench.corpus.embedder.calls, bench.corpus.embedder.texts) == (3, chunks)
@@ -135,11 +130,15 @@ async def test_long_documents_are_embedded_in_batches(bench: Bench) -> None:
 async def test_vectors_are_kept_as_they_were_made(bench: Bench) -> None:
     doc_id = await bench.corpus.add("one rent\n\ntwo rent")
     await bench.run()
-    set_id = (await bench.corpus.upload(doc_id)).chunk_set_id
-    assert set_id is not None
-    rows = await bench.db.read(lambda tx: store.chunk_vectors(tx, set_id))
+    rows = await bench.db.read(
+        lambda tx: tx.all(
+            "select c.vector from index_log l join chunks c on c.chunk_set_id = l.chunk_set_id"
+            " where l.upload_id = :id order by c.number",
+            id=doc_id,
+        )
+    )
     expected = await bench.corpus.embedder.embed(["one rent", "two rent"], urgent=False)
-    assert [bytes(vector) for _, _, vector in rows] == [vector.astype("<f4").tobytes() for vector in expected]
+    assert [bytes(row[0]) for row in rows] == [vector.astype("<f4").tobytes() for vector in expected]
 
 
 async def test_an_unchanged_document_is_skipped_and_a_twin_reuses_its_vectors(bench: Bench) -> None:
@@ -166,7 +165,8 @@ async def test_a_document_without_text_fails_by_name_and_alone(bench: Bench) -> 
     outcome = await bench.run()
     assert (outcome.processed, outcome.failed) == (1, [Failure(empty, NO_TEXT)])
     upload = await bench.corpus.upload(empty)
-    assert (upload.status, upload.error, upload.chunk_set_id) == ("failed", NO_TEXT, None)
+    assert (upload.status, upload.error) == ("failed", NO_TEXT)
+    assert await bench.db.read(lambda tx: library.chunks(tx, bench.corpus.workspace, empty)) == []
 
 
 async def test_a_document_that_lost_its_text_is_no_longer_found(bench: Bench) -> None:
@@ -175,8 +175,7 @@ async def test_a_document_that_lost_its_text_is_no_longer_found(bench: Bench) ->
     await bench.run()
     replaced: dict[str, Value] = {"sha256": "0" * 64, "revision": 2, "status": "uploaded"}
     await bench.db.write(lambda tx: store.change_upload(tx, doc_id, {}, replaced))
-    nothing = Extraction("", None, [])
-    await bench.db.write(lambda tx: store.keep_extraction(tx, bench.corpus.workspace, "0" * 64, nothing))
+    await bench.corpus.keep(await bench.corpus.upload(doc_id), "")
     assert (await bench.run()).failed == [Failure(doc_id, NO_TEXT)]
     assert await bench.corpus.words("rent") == ["two rent"]
     await bench.sound()
@@ -215,24 +214,6 @@ async def test_a_busy_server_is_no_fault_of_the_document(bench: Bench, monkeypat
     bench.corpus.clock.forward(60)
     await bench.runner.run_due()
     assert (await bench.outcome(job_id)).processed == 1
-
-
-async def test_a_new_model_makes_everything_anew_and_drops_the_old_chunks(bench: Bench) -> None:
-    for number in range(3):
-        await bench.corpus.add(f"rent {number}")
-    await bench.run()
-    await bench.corpus.engine.close()
-    bench.corpus.embedder = HashingEmbedder("other")
-    bench.restart()
-    unasked = await bench.corpus.add("rent not asked for")
-    await bench.corpus.engine.renew()
-    await bench.runner.run_due()
-    recipes = await bench.db.read(lambda tx: tx.all("select distinct recipe from chunk_sets"))
-    assert recipes == [(bench.corpus.embedder.recipe,)]
-    assert bench.corpus.embedder.texts == 3
-    assert (await bench.corpus.upload(unasked)).status == "uploaded"
-    assert len(await bench.corpus.words("rent")) == 3
-    await bench.sound()
 
 
 async def test_a_run_cut_off_in_the_middle_goes_on_where_it_was(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +265,7 @@ async def test_two_processes_may_run_over_the_same_documents(bench: Bench) -> No
     first = bench.runner
     await bench.plan()
     corpus = bench.corpus
-    other = Ingest(corpus.engine, Reading(corpus.db, LocalBlobs(corpus.folder / "blobs"), corpus.engine.extractor))
+    other = Ingest(corpus.engine, corpus.reading())
     second = jobs.Runner(corpus.db, corpus.clock, {INDEX_JOB: other.run}, concurrency=4, worker="other")
     running = asyncio.create_task(first.run_due())
     await asyncio.sleep(0)
@@ -310,7 +291,7 @@ async def test_a_run_without_a_model_is_given_up(bench: Bench) -> None:
     await bench.corpus.add("one rent")
     job_id = await bench.plan()
     bench.restart()
-    bench.corpus.engine.open_embedder = lambda: None
+    bench.corpus.engine.models = Models(lambda: None, lambda _: None)
     await bench.runner.run_due()
     job = await bench.job(job_id)
     assert (job.state, job.error) == ("parked", "No embedding model is installed. Run: deedbox model install")

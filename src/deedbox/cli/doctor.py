@@ -5,12 +5,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import click
 import msgspec
 
-from deedbox.cli.options import data_option, json_option, print_json
+from deedbox.cli.options import data_option, json_option, need_installation, print_json
 from deedbox.kernel import jobs, limits, settings
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Box
@@ -18,6 +18,7 @@ from deedbox.kernel.db import health
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.settings import Settings
 
+Check: TypeAlias = Callable[[Settings], Iterator["Finding"]]
 Verdict = Literal["good", "note", "bad"]
 _SIGNS = {"good": "✓", "note": "–", "bad": "✗"}
 _COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
@@ -56,12 +57,18 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
     yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
-    for check in (_python, _disk, _master_key, _tools, _clock, _model):
+    checks: tuple[Check, ...] = (_disk, _master_key, _model, _database)
+    try:
+        need_installation(loaded)
+    except SetupError as error:
+        # Before the first start all is well; a folder that someone names is expected to hold one.
+        yield Finding("data", "bad" if data_dir else "note", error.reason, error.next_step)
+        checks = ()  # looking into it would make it
+    for check in (_python, _tools, _clock, *checks):
         yield from _guarded(check, loaded)
-    yield from _guarded(_database, loaded)
 
 
-def _guarded(check: Callable[[Settings], Iterator[Finding]], loaded: Settings) -> Iterator[Finding]:
+def _guarded(check: Check, loaded: Settings) -> Iterator[Finding]:
     try:
         yield from check(loaded)
     except SetupError as error:
@@ -80,7 +87,7 @@ def _python(_: Settings) -> Iterator[Finding]:
 
 def _disk(loaded: Settings) -> Iterator[Finding]:
     folder = loaded.data_dir
-    if not folder.exists():
+    if not folder.exists():  # with PostgreSQL and the master key elsewhere
         yield Finding("disk", "note", f"{folder} does not exist yet; the first start makes it")
         return
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -99,10 +106,7 @@ def _disk(loaded: Settings) -> Iterator[Finding]:
 
 def _master_key(loaded: Settings) -> Iterator[Finding]:
     if not loaded.ring.exists():
-        if loaded.sqlite_path.exists():
-            yield Finding("master key", "bad", f"{loaded.ring} is missing", "Restore it from a backup.")
-        else:
-            yield Finding("master key", "note", "not made yet; the first start makes it")
+        yield Finding("master key", "bad", f"{loaded.ring} is missing", "Restore it from a backup.")
         return
     Box(loaded.ring)
     if loaded.ring.stat().st_mode & 0o077:
@@ -159,10 +163,6 @@ def _database(loaded: Settings) -> Iterator[Finding]:
     import asyncio
 
     from deedbox import wiring
-
-    if loaded.database_url is None and not loaded.sqlite_path.exists():
-        yield Finding("database", "note", "not made yet; the first start makes it")
-        return
 
     async def look() -> tuple[list[str], dict[str, int]]:
         async with wiring.opened(loaded) as deedbox:

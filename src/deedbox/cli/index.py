@@ -18,8 +18,6 @@ from deedbox.kernel.settings import Settings
 from deedbox.search import ingest, library, store
 from deedbox.search.extract.kinds import KINDS, kind_of
 from deedbox.search.ingest import Failure
-from deedbox.search.library import File, Parsed
-from deedbox.search.stored import streamed
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -48,7 +46,7 @@ def command(data_dir: Path | None, as_json: bool, folder: Path) -> None:
     Files that are there already, by their bytes, are left alone: run it again after an interruption, or when files
     were added."""
     settings = load(data_dir=data_dir)
-    report = run(settings, lambda deedbox: _index(deedbox, settings, folder))
+    report = run(settings, lambda deedbox: _index(deedbox, settings, folder), anew=True)
     if as_json:
         print_json(report)
     else:
@@ -70,7 +68,7 @@ def _tell(report: Report, folder: Path) -> None:
 
 
 async def _index(deedbox: Any, settings: Settings, folder: Path) -> Report:
-    deedbox.search.need_embedder()
+    deedbox.search.models.need()
     now = deedbox.clock.now()
     workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
     async with beside.alone(settings) as alone:
@@ -123,10 +121,10 @@ async def _take_in(deedbox: Any, workspace: str, paths: list[Path]) -> tuple[Rep
 
 
 async def _known(deedbox: Any, workspace: str, path: Path) -> str | None:
-    """The document that holds the file's bytes already."""
-    sha256 = await asyncio.to_thread(_hash, path)
-    twins = await deedbox.db.read(lambda tx: store.twins(tx, workspace, sha256))
-    return str(twins[0].id) if twins else None
+    """The document that holds the file's bytes already, as a file of its type."""
+    sha256, media_type = await asyncio.to_thread(_hash, path), kind_of(path.name).media_type
+    twin = await deedbox.db.read(lambda tx: store.twin(tx, workspace, sha256, media_type))
+    return str(twin.id) if twin else None
 
 
 def _hash(path: Path) -> str:
@@ -140,16 +138,13 @@ async def _upload(deedbox: Any, workspace: str, path: Path) -> str:
     kind, name = kind_of(path.name), path.name.encode("utf-8", "replace").decode()[: limits.FILENAME_CHARS]
     async with deedbox.blobs.receive(limits.UPLOAD_BYTES) as incoming:
         try:
-            with path.open("rb") as file:
-                while piece := await asyncio.to_thread(file.read, limits.BLOB_CHUNK_BYTES):
+            with path.open("rb") as source:
+                while piece := await asyncio.to_thread(source.read, limits.BLOB_CHUNK_BYTES):
                     await incoming.write(piece)
         except TooLarge as error:
             raise BadRequest("File exceeds maximum size of 50MB") from error
         received = await incoming.finish()
-        async with streamed(deedbox.blobs, received.blob) as data:
-            packed = await deedbox.search.extractor.pack(data, kind.name)
-        parsed = Parsed(packed.text_length, packed.pages, packed.body)
-        taken = File(name, kind.media_type, received, parsed)
-        now = deedbox.clock.now()
-        upload = await deedbox.db.write(lambda tx: library.add(tx, workspace, taken, now=now))
+        async with deedbox.ingest.reading.file(workspace, name, kind, received) as file:
+            now = deedbox.clock.now()
+            upload = await deedbox.db.write(lambda tx: library.add(tx, workspace, file, now=now))
         return str(upload.id)

@@ -57,7 +57,7 @@ def create(
         made: tuple[keys.KeyRecord, str] = await deedbox.db.write(make)
         return made
 
-    record, plain = run(load(data_dir=data_dir), work)
+    record, plain = run(load(data_dir=data_dir), work, anew=True)
     if as_json:
         print_json({**msgspec.structs.asdict(record), "key": plain})
     else:

@@ -28,7 +28,7 @@ def command(data_dir: Path | None, as_json: bool) -> None:
         token: str = await deedbox.db.write(make)
         return token
 
-    link = f"{_address(settings)}/login/{run(settings, work)}"
+    link = f"{_address(settings)}/login/{run(settings, work, anew=True)}"
     if as_json:
         print_json({"login_link": link})
     else:

@@ -91,13 +91,15 @@ def list_models(data_dir: Path | None, as_json: bool) -> None:
 @json_option
 @click.argument("name")
 def use(data_dir: Path | None, as_json: bool, name: str) -> None:
-    """Make an installed model the one in use; a running server takes it at its next start."""
+    """Make an installed model the one in use, for a running server too.
+
+    Everything is embedded anew in the background; until that is done, the model before goes on answering."""
     settings = load(data_dir=data_dir)
     model = models.use(settings.models, name)
     if as_json:
         print_json(_state(settings))
     else:
-        click.echo(f"{model.name} is in use. A running server takes it at its next start and embeds anew with it.")
+        click.echo(f"{model.name} is in use. The server embeds everything anew; until then the model before answers.")
 
 
 def _state(settings: Settings) -> dict[str, object]:

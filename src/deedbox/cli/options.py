@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from deedbox.kernel import log, settings
+from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
 
 T = TypeVar("T")
@@ -28,15 +29,30 @@ def load(**flags: Any) -> Settings:
     return loaded
 
 
-def run(loaded: Settings, work: Callable[[Any], Awaitable[T]]) -> T:
-    """What `work` returns, given the open installation; a server may be running beside."""
+def run(loaded: Settings, work: Callable[[Any], Awaitable[T]], *, anew: bool = False) -> T:
+    """What `work` returns, given the open installation; a server may be running beside.
+
+    One is made only if `anew` says so: a mistyped folder must not become an installation."""
     from deedbox import wiring
+
+    if not anew:
+        need_installation(loaded)
 
     async def on_open_installation() -> T:
         async with wiring.opened(loaded) as deedbox:
             return await work(deedbox)
 
     return asyncio.run(on_open_installation())
+
+
+def need_installation(loaded: Settings) -> None:
+    """SetupError when the data folder holds none."""
+    sign = loaded.sqlite_path if loaded.database_url is None else loaded.ring
+    if not sign.exists():
+        raise SetupError(
+            f"There is no installation in the data folder {loaded.data_dir}: it has no {sign.name}.",
+            "Name the right one with --data DIR, or make one there with: deedbox serve --data DIR",
+        )
 
 
 def print_json(value: Any) -> None:

@@ -3,9 +3,8 @@
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -15,23 +14,20 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
-from deedbox.search import store
-from deedbox.search.embed import Embedder
-from deedbox.search.engine import INDEX_JOB, SearchEngine
-from deedbox.search.index import IndexInUse
+from deedbox.search import making, store
+from deedbox.search.engine import INDEX_JOB, Answering, SearchEngine
+from deedbox.search.making import Made, Phase
+from deedbox.search.models import MISSING
 from deedbox.search.reading import Reading
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.upload import Upload
 
 NO_TEXT = "No extractable text"
-Phase: TypeAlias = Literal["", "parsing", "chunking", "embedding", "writing"]
 
 
 class Order(msgspec.Struct, frozen=True):
     """The payload of an index job: which documents; all of them, when none is named."""
 
     doc_ids: list[str] | None = None
-    stale: bool = False
-    """Only those that another model made."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -60,7 +56,7 @@ class Step(msgspec.Struct, frozen=True):
 
 def plan(tx: Tx, engine: SearchEngine, workspace_id: str, doc_ids: Sequence[str] | None) -> str:
     """The id of the run over these documents, or all; one of the same scope that has not ended is joined."""
-    engine.need_embedder()
+    engine.models.need()
     scope = "all"
     if doc_ids is not None:
         doc_ids = sorted(set(doc_ids))
@@ -116,13 +112,14 @@ class Ingest:
             self._announce(work.job.id)
 
     async def _run(self, work: Work) -> None:
-        embedder = self._engine.embedder
-        if embedder is None or work.job.workspace_id is None:
-            raise GiveUp("No embedding model is installed. Run: deedbox model install")
+        workspace_id = work.job.workspace_id
+        if self._engine.models.present is None or workspace_id is None:
+            raise GiveUp(MISSING)
         order = msgspec.convert(work.job.payload, Order)
-        run = _Run(self, work, embedder, work.job.workspace_id)
-        await run.documents(await self._engine.db.read(lambda tx: _in_scope(tx, run.workspace_id, order, embedder)))
-        await self.follow(run.workspace_id)
+        await _Run(self, work, workspace_id).documents(
+            await self._engine.db.read(lambda tx: _in_scope(tx, workspace_id, order))
+        )
+        await self.follow(workspace_id)
         await work.finish(lambda _: None)
 
     async def ended(self, job_id: str) -> Job | None:
@@ -151,8 +148,7 @@ class Ingest:
 
     async def follow(self, workspace_id: str) -> None:
         """Brings the index up to date, so that the next query need not wait for it."""
-        with contextlib.suppress(IndexInUse):  # another process has it: its next query brings it up to date
-            await self._engine.index(workspace_id)
+        await self._engine.follow(workspace_id, await self._engine.answering(workspace_id))
 
     async def turn(self, upload_id: str) -> asyncio.Event:
         """Waits until no other run of this process is at the document; to be ended by `leave`."""
@@ -175,13 +171,12 @@ class Ingest:
 class _Run:
     """One attempt at one index job."""
 
-    def __init__(self, ingest: Ingest, work: Work, embedder: Embedder, workspace_id: str) -> None:
+    def __init__(self, ingest: Ingest, work: Work, workspace_id: str) -> None:
         self._ingest = ingest
         self._work = work
+        self._engine = ingest.engine
         self._db = ingest.engine.db
-        self._clock = ingest.engine.clock
-        self._embedder = embedder
-        self.workspace_id = workspace_id
+        self._workspace_id = workspace_id
         self._outcome = Outcome()
         self._done = self._total = 0
         self._reported = 0.0
@@ -190,47 +185,41 @@ class _Run:
         """Indexes them, several at a time, and leaves what became of them with the job."""
         self._total = len(doc_ids)
         await self._report(Step(), always=True)
-        waiting = iter(doc_ids)
-        try:
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(min(limits.INDEX_PARALLEL, len(doc_ids))):
-                    workers.create_task(self._work_through(waiting))
-        except* (LeaseLost, DeedboxError) as errors:
-            raise errors.exceptions[0] from None
+        await making.several(doc_ids, self._in_turn)
         self._outcome.failed.sort(key=lambda failure: failure.doc_id)
         await self._report(Step(outcome=self._outcome), always=True)
 
-    async def _work_through(self, waiting: Iterable[str]) -> None:
-        for doc_id in waiting:
-            await self._ingest.turn(doc_id)
-            try:
-                await self._document(doc_id)
-            finally:
-                self._ingest.leave(doc_id)
-            self._done += 1
-            if self._done % limits.INDEX_FOLLOW_DOCUMENTS == 0:
-                await self._ingest.follow(self.workspace_id)
+    async def _in_turn(self, doc_id: str) -> None:
+        await self._ingest.turn(doc_id)
+        try:
+            await self._document(doc_id)
+        finally:
+            self._ingest.leave(doc_id)
+        self._done += 1
+        if self._done % limits.INDEX_FOLLOW_DOCUMENTS == 0:
+            await self._ingest.follow(self._workspace_id)
 
     async def _document(self, doc_id: str) -> None:
         for _ in range(limits.INDEX_TRIES):
-            found = await self._db.read(lambda tx: store.described(tx, self.workspace_id, doc_id))
+            answering = await self._engine.answering(self._workspace_id)
+            found = await self._db.read(lambda tx: store.described(tx, self._workspace_id, doc_id))
             if not found:
                 return  # deleted meanwhile
             upload, chunks = found[0].upload, found[0].chunks
-            if upload.status == "indexed" and found[0].recipe == self._embedder.recipe:
+            if upload.status == "indexed" and found[0].recipe == answering.recipe:
                 self._outcome.skipped += 1
                 self._count(chunks)
                 return
             claimed = await self._db.write(lambda tx, upload=upload: _claim(tx, upload))  # type: ignore[misc]
-            if claimed is not None and await self._attempt(claimed):
+            if claimed is not None and await self._attempt(claimed, answering):
                 return
         self._outcome.failed.append(Failure(doc_id, "The document is being replaced again and again"))
 
-    async def _attempt(self, upload: Upload) -> bool:
-        """Whether the document is settled: indexed, or failed. If not, it was replaced or deleted meanwhile."""
+    async def _attempt(self, upload: Upload, answering: Answering) -> bool:
+        """Whether the document is settled: indexed, or failed. If not, it or what answers was replaced meanwhile."""
         settled = False
         try:
-            settled = await self._index(upload)
+            settled = await self._index(upload, answering)
         except (Unavailable, LeaseLost):
             raise  # nothing is wrong with the document
         except DeedboxError as error:
@@ -243,35 +232,24 @@ class _Run:
                 await asyncio.shield(self._db.write(lambda tx: store.unclaim(tx, upload)))
         return settled
 
-    async def _index(self, upload: Upload) -> bool:
-        recipe = self._embedder.recipe
-        made: list[tuple[Chunk, bytes]] | None = None
-        if await self._db.read(lambda tx: store.chunk_set(tx, self.workspace_id, upload.sha256, recipe)) is None:
-            made = await self._made(upload)
-            if not made:
+    async def _index(self, upload: Upload, answering: Answering) -> bool:
+        recipe = answering.recipe
+        found: Made | None = None
+        if await self._db.read(lambda tx: store.chunk_set(tx, upload, recipe)) is None:
+
+            async def report(phase: Phase) -> None:
+                await self._report(Step(upload.id, phase))
+
+            found = await making.made(self._ingest.reading, answering.embedder, upload, report)
+            if not found:
                 return await self._fail(upload, NO_TEXT)
         await self._report(Step(upload.id, "writing"))
-        now = self._clock.now()
+        now = self._engine.clock.now()
         set_id = new_id("set", now)
-        chunks = await self._db.write(lambda tx: _save(tx, upload, recipe, set_id, made, instant(now)))
+        chunks = await self._db.write(lambda tx: _save(tx, upload, recipe, set_id, found, instant(now)))
         if chunks is not None:
             self._count(chunks)
         return chunks is not None
-
-    async def _made(self, upload: Upload) -> list[tuple[Chunk, bytes]]:
-        await self._report(Step(upload.id, "parsing"))
-        extraction = await self._ingest.reading.text(upload)
-        if not extraction.text.strip():
-            return []
-        await self._report(Step(upload.id, "chunking"))
-        chunks = await self._embedder.split(extraction)
-        made: list[tuple[Chunk, bytes]] = []
-        for start in range(0, len(chunks), limits.EMBED_BATCH):
-            await self._report(Step(upload.id, "embedding"))
-            batch = chunks[start : start + limits.EMBED_BATCH]
-            vectors = await self._embedder.embed([chunk.text for chunk in batch], urgent=False)
-            made += [(chunk, vector.tobytes()) for chunk, vector in zip(batch, vectors.astype("<f4"), strict=True)]
-        return made
 
     async def _fail(self, upload: Upload, reason: str) -> bool:
         failed = await self._db.write(lambda tx: _mark_failed(tx, upload, reason))
@@ -290,10 +268,7 @@ class _Run:
             await self._ingest.report(self._work, self._done, self._total, note)
 
 
-def _in_scope(tx: Tx, workspace_id: str, order: Order, embedder: Embedder) -> list[str]:
-    if order.stale:
-        found = store.described(tx, workspace_id)
-        return [each.upload.id for each in found if each.recipe not in (None, embedder.recipe)]
+def _in_scope(tx: Tx, workspace_id: str, order: Order) -> list[str]:
     return order.doc_ids if order.doc_ids is not None else [upload.id for upload in store.uploads(tx, workspace_id)]
 
 
@@ -310,21 +285,21 @@ def _claim(tx: Tx, upload: Upload) -> Upload | None:
     return msgspec.structs.replace(upload, status="indexing", status_before=before) if claimed else None
 
 
-def _save(
-    tx: Tx, upload: Upload, recipe: str, new_set_id: str, made: Sequence[tuple[Chunk, bytes]] | None, now: str
-) -> int | None:
-    """The number of chunks that answer for the upload now; None, and nothing done, when it is no longer the same."""
-    present = store.upload(tx, upload.workspace_id, upload.id)
-    if present is None or present.revision != upload.revision:
+def _save(tx: Tx, upload: Upload, recipe: str, new_set_id: str, made: Made | None, now: str) -> int | None:
+    """The number of chunks that answer for the upload now; None, and nothing done, when something has changed."""
+    present, answering = store.upload(tx, upload.workspace_id, upload.id), store.answering(tx, upload.workspace_id)
+    if present is None or present.revision != upload.revision or answering not in (None, recipe):
         return None
-    found = store.chunk_set(tx, upload.workspace_id, upload.sha256, recipe)
+    # None also when the set that was to be reused went with another document.
+    found = store.kept_set(tx, new_set_id, upload, recipe, made, now)
     if found is None:
-        if made is None:  # the set that was to be reused went with another document
-            return None
-        store.add_chunk_set(tx, new_set_id, upload.workspace_id, upload.sha256, recipe, made, now)
-        found = (new_set_id, len(made))
+        return None
     set_id, chunks = found
-    _settle(tx, present, {"status": "indexed", "error": None, "chunk_set_id": set_id, "indexed_at": now})
+    if answering is None:
+        store.let_answer(tx, upload.workspace_id, recipe)
+    _settle(tx, present, {"status": "indexed", "error": None, "indexed_at": now})
+    if store.set_of(tx, upload.workspace_id, recipe, upload.id) != set_id:
+        store.log_change(tx, upload.workspace_id, recipe, upload.id, set_id)
     return chunks
 
 
@@ -332,20 +307,14 @@ def _mark_failed(tx: Tx, upload: Upload, reason: str) -> bool:
     present = store.upload(tx, upload.workspace_id, upload.id)
     if present is None or present.revision != upload.revision:
         return False
-    # A document without text has nothing to find; after any other failure its old chunks go on answering.
-    set_id = None if reason == NO_TEXT else present.chunk_set_id
-    _settle(tx, present, {"status": "failed", "error": reason, "chunk_set_id": set_id})
+    _settle(tx, present, {"status": "failed", "error": reason})
+    if reason == NO_TEXT:  # after any other failure, the old chunks go on answering
+        store.log_removal(tx, upload.workspace_id, upload.id)
     return True
 
 
 def _settle(tx: Tx, upload: Upload, changes: dict[str, str | None]) -> None:
-    """Writes what has become of the upload; a changed set takes the old one's place in the same step."""
     store.change_upload(tx, upload.id, {"revision": upload.revision}, {"status_before": None, **changes})
-    set_id = changes["chunk_set_id"]
-    if set_id != upload.chunk_set_id:
-        if upload.chunk_set_id is not None:
-            store.drop_unused_set(tx, upload.chunk_set_id)
-        store.log_change(tx, upload.workspace_id, upload.id, set_id)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

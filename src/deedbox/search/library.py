@@ -8,9 +8,9 @@ from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
+from deedbox.kernel.errors import NotFound, Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.search import packing, store
+from deedbox.search import store
 from deedbox.search.store import Described
 from deedbox.search.upload import Chunk, Upload
 
@@ -20,7 +20,7 @@ class Parsed(msgspec.Struct, frozen=True):
 
     text_length: int
     pages: int | None
-    body: bytes | None
+    text: Received | None
     """The text as it is kept; None when the workspace has it already."""
 
 
@@ -42,10 +42,10 @@ class Stats(msgspec.Struct, frozen=True):
 
 def known(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Parsed | None:
     """What a document with the same bytes and of the same type has told; None when the file must be parsed."""
-    for twin in store.twins(tx, workspace_id, sha256):
-        if twin.media_type == media_type:
-            return Parsed(twin.text_length, twin.pages, None)
-    return None
+    twin = store.twin(tx, workspace_id, sha256, media_type)
+    if twin is None or store.text(tx, workspace_id, sha256, media_type) is None:
+        return None
+    return Parsed(twin.text_length, twin.pages, None)
 
 
 def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
@@ -63,12 +63,11 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
         status_before=None,
         error=None,
         revision=1,
-        chunk_set_id=None,
         signed=0,
         created_at=instant(now),
         indexed_at=None,
     )
-    _keep_text(tx, workspace_id, file)
+    _keep_text(tx, workspace_id, file, now)
     blobs.adopt(tx, file.received, upload.id, now)
     store.add_upload(tx, upload)
     return upload
@@ -77,7 +76,7 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
 def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datetime) -> Upload:
     """The document with another content; its old chunks answer queries until the new ones take their place."""
     old = _upload(tx, workspace_id, upload_id)
-    _keep_text(tx, workspace_id, file)
+    _keep_text(tx, workspace_id, file, now)
     blob = blobs.adopt(tx, file.received, old.id, now)
     new = msgspec.structs.replace(
         old,
@@ -95,8 +94,7 @@ def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datet
     changes = {name: value for name, value in msgspec.structs.asdict(new).items() if name != "id"}
     if not store.change_upload(tx, old.id, {"revision": old.revision}, changes):
         raise Unavailable("The document was changed at this very moment. Try again.")
-    if blob.sha256 != old.sha256:
-        _let_go(tx, old, now)
+    _let_go(tx, old, now)
     return new
 
 
@@ -105,9 +103,7 @@ def remove(tx: Tx, workspace_id: str, upload_id: str, *, now: datetime) -> None:
     upload = _upload(tx, workspace_id, upload_id)
     store.drop_upload(tx, upload.id)
     _let_go(tx, upload, now)
-    if upload.chunk_set_id is not None:
-        store.drop_unused_set(tx, upload.chunk_set_id)
-    store.log_change(tx, workspace_id, upload.id, None)
+    store.log_removal(tx, workspace_id, upload.id)
 
 
 def listed(tx: Tx, workspace_id: str) -> list[Described]:
@@ -131,18 +127,27 @@ def content(tx: Tx, workspace_id: str, upload_id: str) -> tuple[Upload, Blob]:
     return upload, blob
 
 
-def packed_text(tx: Tx, workspace_id: str, upload_id: str) -> bytes:
-    """The extracted text as it is kept; `packing.unpacked` opens it."""
-    upload = _upload(tx, workspace_id, upload_id)
-    body = store.packed_extraction(tx, workspace_id, upload.sha256)
-    if body is None:
-        raise NotFound("The text of this document is no longer stored")
-    return body
+def kept_text(tx: Tx, upload: Upload) -> Blob | None:
+    """Where the extracted text of the document is; None when it must be read from the file again."""
+    text_sha256 = store.text(tx, upload.workspace_id, upload.sha256, upload.media_type)
+    return None if text_sha256 is None else blobs.find(tx, text_sha256)
+
+
+def keep_again(tx: Tx, upload: Upload, text: Received, lost: Blob | None, *, now: datetime) -> Blob:
+    """Where the text is that was read again, because there was none, or the blob that should hold it is lost."""
+    if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
+        raise _unknown()
+    kept = kept_text(tx, upload)
+    if kept is not None and kept != lost:
+        return kept
+    _drop_text(tx, upload, now)
+    return _adopt_text(tx, upload.workspace_id, upload.sha256, upload.media_type, text, now)
 
 
 def chunks(tx: Tx, workspace_id: str, upload_id: str) -> list[Chunk]:
     """The chunks that answer queries for the document now; none before it is indexed."""
-    set_id = _upload(tx, workspace_id, upload_id).chunk_set_id
+    recipe, upload = store.answering(tx, workspace_id), _upload(tx, workspace_id, upload_id)
+    set_id = None if recipe is None else store.set_of(tx, workspace_id, recipe, upload.id)
     return [] if set_id is None else store.chunks(tx, set_id)
 
 
@@ -167,24 +172,37 @@ def _unknown() -> NotFound:
     return NotFound("Document does not exist")
 
 
-def _keep_text(tx: Tx, workspace_id: str, file: File) -> None:
-    sha256, body = file.received.blob.sha256, file.parsed.body
-    kept = store.packed_extraction(tx, workspace_id, sha256)
-    if body is None:
-        if kept is None:
-            raise Unavailable("The document whose text this file shares was deleted at this moment. Send it again.")
-    elif kept is None:
-        store.keep_packed(tx, workspace_id, sha256, body)
-    elif kept != body and packing.unpacked(kept).text != packing.unpacked(body).text:
-        # One text is kept for each content. The same bytes read as two formats may have two.
-        raise BadRequest(
-            "The same bytes are stored as a file of another type, with another text. Delete that document first."
-        )
+def _keep_text(tx: Tx, workspace_id: str, file: File, now: datetime) -> None:
+    sha256, text = file.received.blob.sha256, file.parsed.text
+    if store.text(tx, workspace_id, sha256, file.media_type) is not None:
+        return
+    if text is None:
+        raise Unavailable("The document whose text this file shares was deleted at this moment. Send it again.")
+    _adopt_text(tx, workspace_id, sha256, file.media_type, text, now)
+
+
+def _adopt_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, text: Received, now: datetime) -> Blob:
+    blob = blobs.adopt(tx, text, _text_owner(workspace_id, sha256, media_type), now)
+    store.keep_text(tx, workspace_id, sha256, media_type, blob.sha256)
+    return blob
+
+
+def _drop_text(tx: Tx, upload: Upload, now: datetime) -> None:
+    content = (upload.workspace_id, upload.sha256, upload.media_type)
+    text_sha256 = store.text(tx, *content)
+    if text_sha256 is not None:
+        store.drop_text(tx, *content)
+        blobs.release(tx, text_sha256, _text_owner(*content), now)
+
+
+def _text_owner(workspace_id: str, sha256: str, media_type: str) -> str:
+    return f"text:{workspace_id}:{sha256}:{media_type}"
 
 
 def _let_go(tx: Tx, upload: Upload, now: datetime) -> None:
     """The upload, whose row says so already, needs its content no more; what nobody else needs is removed."""
-    blobs.release(tx, upload.sha256, upload.id, now)
-    if not store.content_in_use(tx, upload.workspace_id, upload.sha256):
-        store.drop_extraction(tx, upload.workspace_id, upload.sha256)
-        store.drop_unused_sets(tx, upload.workspace_id, upload.sha256)
+    if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
+        _drop_text(tx, upload, now)
+    present = store.upload(tx, upload.workspace_id, upload.id)
+    if present is None or present.sha256 != upload.sha256:
+        blobs.release(tx, upload.sha256, upload.id, now)

@@ -10,7 +10,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.search import fusion, store
-from deedbox.search.engine import SearchEngine
+from deedbox.search.engine import NOTHING_INDEXED, Answering, SearchEngine
 from deedbox.search.index import Hit, Index, IndexUnusable
 from deedbox.search.upload import Chunk, Upload
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from deedbox.search.index import Vector
 
 Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
-NOTHING_INDEXED = "No documents indexed. Call /documents/index first."
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -55,17 +54,12 @@ class _Found(msgspec.Struct, frozen=True):
 
 async def answer(engine: SearchEngine, workspace_id: str, question: Question, *, counted: bool = True) -> list[Passage]:
     """The passages that answer best, best first, each as it is in the database now; counted durably, or not at all."""
-    embedder = engine.need_embedder()
-    index = await engine.index(workspace_id)
-    if index.size == 0:
-        raise BadRequest(NOTHING_INDEXED)
-    vector = None
-    if question.mode != "keyword":
-        vector = (await embedder.embed([question.text], urgent=True))[0]
+    asking = _Asking(engine, workspace_id, question)
+    await asking.begin()
     # Saved while the index is searched: the answer waits for the commit, but seldom longer than for the search.
     counting = asyncio.create_task(_count(engine, workspace_id)) if counted else None
     try:
-        return await _best(engine, workspace_id, question, vector)
+        return await asking.best()
     finally:
         if counting is not None:
             await counting
@@ -76,27 +70,51 @@ async def _count(engine: SearchEngine, workspace_id: str) -> None:
     await engine.db.write(lambda tx: store.count_query(tx, workspace_id, 1), isolation="read committed")
 
 
-async def _best(engine: SearchEngine, workspace_id: str, question: Question, vector: "Vector | None") -> list[Passage]:
-    for attempt in range(limits.QUERY_TRIES):
-        found = await _found(engine, workspace_id, question, vector)
-        if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
-            return await asyncio.to_thread(_highlighted, found.rows, question.text)
-    raise Unavailable("The index is being made anew. Try again in a moment.")
+class _Asking:
+    """One question on its way to its answer."""
 
+    def __init__(self, engine: SearchEngine, workspace_id: str, question: Question) -> None:
+        self._engine = engine
+        self._workspace_id = workspace_id
+        self._question = question
+        self._vectors: dict[str, Vector] = {}
 
-async def _found(
-    engine: SearchEngine, workspace_id: str, question: Question, vector: "Vector | None"
-) -> "_Found | None":
-    """What the index finds, with the rows it stands for; None when the index cannot be read."""
-    index = await engine.index(workspace_id)
-    mark = index.watermark
-    only = await engine.db.read(lambda tx: _scope(tx, workspace_id, question))
-    try:
-        hits = await asyncio.to_thread(_hits, index, question, vector, only)
-    except IndexUnusable:
-        engine.shelf(workspace_id).distrust()
-        return None
-    return await engine.db.read(lambda tx: _verified(tx, workspace_id, hits, question.top_k, mark))
+    async def begin(self) -> None:
+        """Refuses the question if there is nothing to be asked, and makes its vector."""
+        answering = await self._engine.answering(self._workspace_id)
+        if (await self._engine.index(self._workspace_id, answering)).size == 0:
+            raise BadRequest(NOTHING_INDEXED)
+        await self._vector(answering)
+
+    async def best(self) -> list[Passage]:
+        for attempt in range(limits.QUERY_TRIES):
+            found = await self._found()
+            if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
+                return await asyncio.to_thread(_highlighted, found.rows, self._question.text)
+        raise Unavailable("The index is being made anew. Try again in a moment.")
+
+    async def _vector(self, answering: Answering) -> "Vector | None":
+        """The question as the model sees it whose vectors answer now: seldom another than at the last look."""
+        if self._question.mode == "keyword":
+            return None
+        if answering.recipe not in self._vectors:
+            vectors = await answering.embedder.embed([self._question.text], urgent=True)
+            self._vectors[answering.recipe] = vectors[0]
+        return self._vectors[answering.recipe]
+
+    async def _found(self) -> "_Found | None":
+        """What the index finds, with the rows it stands for; None when the index cannot be read."""
+        place, question = self._workspace_id, self._question
+        answering = await self._engine.answering(place)
+        index = await self._engine.index(place, answering)
+        vector, mark = await self._vector(answering), index.watermark
+        only = await self._engine.db.read(lambda tx: _scope(tx, place, question))
+        try:
+            hits = await asyncio.to_thread(_hits, index, question, vector, only)
+        except IndexUnusable:
+            self._engine.shelf(place, answering).distrust()
+            return None
+        return await self._engine.db.read(lambda tx: _verified(tx, place, answering.recipe, hits, question.top_k, mark))
 
 
 def _scope(tx: Tx, workspace_id: str, question: Question) -> frozenset[str] | None:
@@ -113,16 +131,17 @@ def _hits(index: Index, question: Question, vector: "Vector | None", only: froze
     top = max(limits.LEG_CANDIDATES, question.top_k + limits.QUERY_SPARE_HITS)
     if vector is None:
         return index.words(question.text, top, only)
-    dense = index.near(vector, top, only)
-    return dense if question.mode == "semantic" else fusion.fused(dense, index.words(question.text, top, only), top)
+    if question.mode == "semantic":
+        return index.near(vector, top, only)
+    return fusion.fused(index.candidates(vector, question.text, top, only), top)
 
 
-def _verified(tx: Tx, workspace_id: str, hits: Sequence[Hit], most: int, mark: int) -> "_Found":
+def _verified(tx: Tx, workspace_id: str, recipe: str, hits: Sequence[Hit], most: int, mark: int) -> "_Found":
     # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
     # so neither deleted nor replaced text can be answered, and no score belongs to another text.
     rows: list[_Row] = []
     for hit in hits:
-        current = store.unchanged_chunk(tx, workspace_id, hit.upload_id, hit.number, mark)
+        current = store.unchanged_chunk(tx, workspace_id, recipe, hit.upload_id, hit.number, mark)
         if current is not None:
             rows.append((hit, *current))
         if len(rows) == most:

@@ -6,3 +6,8 @@ CHUNKER = 1
 
 def named(model: str, fingerprint: str, size: int, overlap: int) -> str:
     return f"{model}@{fingerprint[:16]} chunks:{CHUNKER}/{size}/{overlap}"
+
+
+def vectors_of(recipe: str) -> str:
+    """The model's part of the name: where it is the same, vectors can be compared, however the text was cut."""
+    return recipe.partition(" chunks:")[0]

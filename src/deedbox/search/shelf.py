@@ -1,4 +1,4 @@
-"""One workspace's index, brought up to the database before it is asked."""
+"""One workspace's index of one recipe, brought up to the database before it is asked."""
 
 import asyncio
 import functools
@@ -11,6 +11,7 @@ from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
 from deedbox.search import store
 from deedbox.search.index import Change, Entry, Index, IndexUnusable
+from deedbox.search.recipe import vectors_of
 
 OpenIndex: TypeAlias = Callable[[Path, int, str], Index]
 """The index in a folder, with vectors of so many dimensions, made by this recipe."""
@@ -18,7 +19,7 @@ OpenIndex: TypeAlias = Callable[[Path, int, str], Index]
 
 class Shelf:
     def __init__(
-        self, db: Database, workspace_id: str, folder: Path, recipe: str, dimensions: int, open_index: OpenIndex
+        self, db: Database, workspace_id: str, recipe: str, folder: Path, dimensions: int, open_index: OpenIndex
     ) -> None:
         self._db = db
         self._workspace_id = workspace_id
@@ -32,7 +33,7 @@ class Shelf:
 
     async def current(self) -> Index:
         """The index with every change that the database held when this was asked: one look when nothing changed."""
-        target = await self._db.read(lambda tx: store.watermark(tx, self._workspace_id))
+        target = await self._db.read(lambda tx: store.watermark(tx, self._workspace_id, self._recipe))
         while self._index is None or self._distrusted or self._index.watermark != target:
             await self._follow()
             if self._index is not None and self._index.watermark > target:
@@ -43,16 +44,20 @@ class Shelf:
         """Has the index made anew before it is asked again: it could not be read, or someone wants it so."""
         self._distrusted = True
 
-    @property
-    def size_bytes(self) -> int:
-        return self._index.size_bytes if self._index else 0
+    def rest(self) -> None:
+        """Closes the index until it is asked again; one that is just being brought up to date stays open."""
+        if self._following is None or self._following.done():
+            self._following = asyncio.create_task(self._close())
 
     async def close(self) -> None:
         if self._following is not None:
             await asyncio.gather(self._following, return_exceptions=True)
-        if self._index is not None:
-            await asyncio.to_thread(self._index.close)
-            self._index = None
+        await self._close()
+
+    async def _close(self) -> None:
+        index, self._index = self._index, None
+        if index is not None:
+            await asyncio.to_thread(index.close)
 
     async def _follow(self) -> None:
         # One at a time, and not cancelled with the query that began it: a thread cannot be taken back.
@@ -62,7 +67,7 @@ class Shelf:
         await asyncio.shield(self._following)
 
     async def _catch_up(self) -> None:
-        target = await self._db.read(lambda tx: store.watermark(tx, self._workspace_id))
+        target = await self._db.read(lambda tx: store.watermark(tx, self._workspace_id, self._recipe))
         distrusted, self._distrusted = self._distrusted, False
         old, self._index = (self._index, None) if distrusted else (None, self._index)
         loop = asyncio.get_running_loop()
@@ -77,7 +82,6 @@ class Shelf:
 
     def _caught_up(self, index: Index | None, target: int, loop: asyncio.AbstractEventLoop) -> Index:
         if index is None:
-            _remove_others(self._folder)
             index = self._open()
         if index.watermark > target:
             index.close()
@@ -105,7 +109,7 @@ class Shelf:
 
     def _some_changes(self, tx: Tx, *, after: int, target: int) -> list[tuple[int, Change]]:
         # Each with its chunks from one snapshot: what changes again meanwhile has moved behind the target.
-        entries = store.log_after(tx, self._workspace_id, after, limits.INDEX_LOG_BATCH)
+        entries = store.log_after(tx, self._workspace_id, self._recipe, after, limits.INDEX_LOG_BATCH)
         return [
             (entry.number, Change(entry.upload_id, self._entries(tx, entry.chunk_set_id)))
             for entry in entries
@@ -115,17 +119,11 @@ class Shelf:
     def _entries(self, tx: Tx, set_id: str | None) -> list[Entry]:
         if set_id is None:
             return []
-        # What another model made is found by its words only, until it is made anew: its vectors mean nothing here.
-        foreign = bytes(4 * self._dimensions) if store.recipe(tx, set_id) != self._recipe else None
+        # What a lost model made is found by its words only, until it is made anew: its vectors mean nothing here.
+        foreign = None
+        if vectors_of(store.recipe(tx, set_id) or "") != vectors_of(self._recipe):
+            foreign = bytes(4 * self._dimensions)
         return [Entry(number, text, foreign or vector) for number, text, vector in store.chunk_vectors(tx, set_id)]
-
-
-def _remove_others(folder: Path) -> None:
-    """Forgets the indexes that other models made of this workspace."""
-    if folder.parent.exists():
-        for other in folder.parent.iterdir():
-            if other != folder:
-                shutil.rmtree(other, ignore_errors=True)
 
 
 def _heard(following: asyncio.Task[None]) -> None:

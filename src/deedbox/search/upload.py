@@ -24,8 +24,6 @@ class Upload(msgspec.Struct, frozen=True):
     error: str | None
     revision: int
     """Grows when the content is replaced, so that an index run over the old content loses."""
-    chunk_set_id: str | None
-    """The chunks that answer queries; those of the old content or model until the new ones replace them."""
     signed: int
     created_at: str
     indexed_at: str | None

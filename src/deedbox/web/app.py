@@ -7,14 +7,15 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 
 from deedbox.kernel import limits, log
-from deedbox.web import openapi, operations, options, permission
+from deedbox.web import head, openapi, operations, options, permission
 from deedbox.web.api_search import content, embeddings, health, indexing, info, jobs, query
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import documents, keys
 from deedbox.web.context import AnyRequest
 from deedbox.web.dashboard import account
 from deedbox.web.envelope import asked, envelope, translated
-from deedbox.web.guard import App, Guard
+from deedbox.web.guard import Guard
+from deedbox.web.head import App
 from deedbox.web.metrics import Metrics
 from deedbox.wiring import Deedbox
 
@@ -36,9 +37,9 @@ ROUTES = [
 
 def build(deedbox: Deedbox) -> Guard:
     """The application to serve."""
-    metrics = Metrics()
+    metrics, served = Metrics(), head.routes(ROUTES)
     app = Litestar(
-        route_handlers=[*options.routes(ROUTES), *ROUTES],
+        route_handlers=[*options.routes(served), *served],
         guards=[permission.check],
         exception_handlers={Exception: _error_response},
         openapi_config=None,

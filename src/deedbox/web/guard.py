@@ -3,8 +3,7 @@
 import asyncio
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,19 +13,15 @@ from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.errors import Code, DeedboxError, TimedOut, TooManyRequests, Unauthorized, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import ADDRESS, Allowance, Standing
+from deedbox.web import head
 from deedbox.web.context import KEY, Context
 from deedbox.web.envelope import Envelope, asked, envelope, translated
+from deedbox.web.head import App, Message, Receive, Scope, Send
 from deedbox.web.metrics import Metrics
 
 if TYPE_CHECKING:
     from deedbox.accounts.caller import Caller
     from deedbox.wiring import Deedbox
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,%d}" % limits.REQUEST_ID_CHARS)
 _BEARER = b"bearer "
@@ -198,8 +193,12 @@ class _Exchange:
 
     async def _pass_on(self) -> None:
         self._guard.metrics.in_flight += 1
+        exchange = (self._scope, self._receive, self._send_with_headers)
         try:
-            await self._guard.app(self._scope, self._receive, self._send_with_headers)
+            if self._scope["method"] == "HEAD":
+                await head.answer(self._guard.app, *exchange)
+            else:
+                await self._guard.app(*exchange)
         finally:
             self._guard.metrics.in_flight -= 1
 
@@ -218,12 +217,13 @@ class _Exchange:
         if self._started:
             # Half an answer is out: cutting the connection is the only honest end of it.
             raise ConnectionAbortedError("the response was cut short")
+        body = b"" if self._scope["method"] == "HEAD" else answer.body
         if not self._described:
             self._describe(self._guard.unknown_standing())
         await self._send_with_headers(
             {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
         )
-        await self._send({"type": "http.response.body", "body": answer.body, "more_body": False})
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def rate_headers(standing: Standing) -> tuple[tuple[bytes, bytes], ...]:

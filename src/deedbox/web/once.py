@@ -16,10 +16,14 @@ from deedbox.web.context import AnyRequest
 _encode = msgspec.json.Encoder().encode
 
 
-async def once(request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int) -> Response[bytes]:
-    """The response to what `act` returns, or, for a repeated Idempotency-Key, the response given before."""
+async def once(
+    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int, repeatable: bool = False
+) -> Response[bytes]:
+    """The response to what `act` returns, or, for a repeated Idempotency-Key, the response given before.
+
+    An act that changes nothing is repeatable: its answer may be larger than what is kept."""
     with claimed(request):
-        return await kept(request, act, status=status, content=await request.body())
+        return await kept(request, act, status=status, content=await request.body(), repeatable=repeatable)
 
 
 @contextmanager
@@ -46,7 +50,7 @@ def claimed(request: AnyRequest) -> Iterator[None]:
 
 
 async def kept(
-    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int, content: bytes
+    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int, content: bytes, repeatable: bool = False
 ) -> Response[bytes]:
     """As `once`, for a request that has been claimed; the content tells it from another request with its key."""
     here = context.of(request)
@@ -61,7 +65,9 @@ async def kept(
         return Answer(status, _encode(act(tx)))
 
     return _response(
-        await deedbox.db.write(lambda tx: idempotency.once(tx, deedbox.box, caller, key, this, answer, now=now))
+        await deedbox.db.write(
+            lambda tx: idempotency.once(tx, deedbox.box, caller, key, this, answer, now=now, repeatable=repeatable)
+        )
     )
 
 

@@ -11,6 +11,7 @@ from litestar.datastructures import Cookie
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Forbidden
+from deedbox.web import context
 from deedbox.web.context import AnyRequest
 
 HEADERS = {
@@ -71,7 +72,9 @@ def refuse_other_sites(request: AnyRequest) -> None:
 
 
 def _is_https(request: AnyRequest) -> bool:
-    return request.scope["scheme"] == "https"
+    # What people reach by TLS stays so, whether or not the proxy that speaks it is believed.
+    base_url = context.of(request).deedbox.settings.base_url or ""
+    return request.scope["scheme"] == "https" or base_url.lower().startswith("https:")
 
 
 @functools.cache

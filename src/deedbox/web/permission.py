@@ -66,11 +66,17 @@ def _check_fields(kind: Any, body: bytes) -> None:
         except msgspec.ValidationError:
             msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
     except msgspec.ValidationError as error:
-        reason, _, place = str(error).partition(" - at `$")
-        where = f"{place.strip('.`')}: " if place else ""
-        raise BadRequest(f"Invalid request. {where}{reason}") from error
+        raise BadRequest(_refusal(kind, body, error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("The body is not JSON in UTF-8, is cut short, or is nested too deeply") from error
+
+
+def _refusal(kind: Any, body: bytes, error: msgspec.ValidationError) -> str:
+    """What the kind of body says of such a mistake, if it has a word for it; else what and where the mistake is."""
+    named: str | None = kind.refusal(msgspec.json.decode(body)) if hasattr(kind, "refusal") else None
+    reason, _, place = str(error).partition(" - at `$")
+    where = f"{place.strip('.`')}: " if place else ""
+    return f"Invalid request. {named or where + reason}"
 
 
 def _with_whole_numbers(value: Any) -> Any:

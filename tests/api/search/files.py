@@ -56,9 +56,10 @@ async def index_as(api: Api, upload_id: str, *texts: str, recipe: str = "recipe"
             made.append((Chunk(number, text, start, start + len(text), None, None), b"\0" * 16))
             start += len(text)
         set_id = f"set_{upload_id}_{found.revision}"
-        store.add_chunk_set(tx, set_id, place, found.sha256, recipe, made, found.created_at)
-        store.change_upload(tx, upload_id, {}, {"chunk_set_id": set_id, "status": "indexed"})
-        store.log_change(tx, place, upload_id, set_id)
+        store.add_chunk_set(tx, set_id, found, recipe, made, found.created_at)
+        store.change_upload(tx, upload_id, {}, {"status": "indexed"})
+        store.let_answer(tx, place, recipe)
+        store.log_change(tx, place, recipe, upload_id, set_id)
 
     await api.deedbox.db.write(write)
 

@@ -9,6 +9,7 @@ import openai
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.search.models import Models
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
@@ -119,6 +120,29 @@ async def test_what_openai_would_not_take_either_is_400(search: Search, body: di
     assert faults("/v1/embeddings", await search.api.post("/v1/embeddings", body), 400) == []
 
 
+@pytest.mark.parametrize("tokens", [[1, 2], [[1, 2], [3]], ["a", 5]])
+async def test_token_arrays_are_refused_by_name(search: Search, tokens: list[Any]) -> None:
+    answer = await search.api.post("/v1/embeddings", {"input": tokens})
+    assert faults("/v1/embeddings", answer, 400) == []
+    assert "input: token arrays are not supported" in answer.json()["error"]
+    assert "Send the text" in answer.json()["error"]
+
+
+async def test_an_answer_too_large_to_be_kept_is_made_again_for_a_retry(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "IDEMPOTENT_RESPONSE_BYTES", 2000)
+    headers, body = {"Idempotency-Key": "large"}, {"input": ["text", "another"]}
+    first, again = [await search.api.post("/v1/embeddings", body, headers=headers) for _ in range(2)]
+    assert len(first.content) > limits.IDEMPOTENT_RESPONSE_BYTES
+    assert (again.status_code, again.content) == (200, first.content)
+    assert "Idempotency-Replayed" not in again.headers
+    other = await search.api.post("/v1/embeddings", {"input": "b"}, headers=headers)
+    assert faults("/v1/embeddings", other, 409) == []
+    kept = await search.api.rows("select response from idempotency")
+    assert max(len(response) for (response,) in kept) < limits.IDEMPOTENT_RESPONSE_BYTES
+
+
 async def test_a_full_list_of_inputs_keeps_its_order(search: Search) -> None:
     texts = [f"text {number}" for number in range(limits.EMBED_INPUTS)]
     answer = (await search.api.post("/v1/embeddings", {"input": texts})).json()
@@ -136,7 +160,7 @@ async def test_a_retry_with_the_same_key_gets_the_same_bytes(search: Search, pat
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_without_a_model_the_answer_says_what_to_run(api: Api, path: str) -> None:
-    api.deedbox.search.open_embedder = lambda: None
+    api.deedbox.search.models = Models(lambda: None, lambda _: None)
     answer = await api.post(path, {PATHS[path]: "a"})
     assert faults(path, answer, 503) == []
     assert answer.json()["error"] == "No embedding model is installed. Run: deedbox model install"

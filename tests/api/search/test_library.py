@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from deedbox.kernel.db import Tx
 from deedbox.search import store
 from tests.api.answers import faults
 from tests.api.conftest import Api
@@ -89,9 +90,7 @@ async def test_a_delete_takes_everything_with_it_at_once(api: Api, tmp_path: Pat
 async def test_a_delete_leaves_what_a_twin_needs(api: Api) -> None:
     one, two = await doc_id(api, name="a.txt"), await doc_id(api, name="b.txt")
     await index_as(api, one, "The tenant")
-    await api.deedbox.db.write(
-        lambda tx: store.change_upload(tx, two, {}, {"chunk_set_id": f"set_{one}_1", "status": "indexed"})
-    )
+    await api.deedbox.db.write(lambda tx: store.log_change(tx, api.workspace, "recipe", two, f"set_{one}_1"))
     assert (await api.call("DELETE", f"/documents/{one}")).status_code == 204
     assert (await api.get(f"/documents/{two}/content")).content == TEXT
     assert (await api.get(f"/documents/{two}/text")).content == TEXT
@@ -100,16 +99,15 @@ async def test_a_delete_leaves_what_a_twin_needs(api: Api) -> None:
     assert set((await rows(api)).values()) == {0}
 
 
-async def test_a_delete_takes_chunks_that_were_made_and_not_yet_used(api: Api) -> None:
-    """An index run by another model that is cut short by the delete."""
+async def test_a_delete_takes_chunks_that_another_model_has_made_meanwhile(api: Api) -> None:
     found = await doc_id(api)
     await index_as(api, found, "old", recipe="old")
 
-    await api.deedbox.db.write(
-        lambda tx: store.add_chunk_set(
-            tx, "set_new", api.workspace, store.uploads(tx, api.workspace)[0].sha256, "new", [], "2026-03-01T12:00:00Z"
-        )
-    )
+    def renew(tx: Tx) -> None:
+        store.add_chunk_set(tx, "set_new", store.uploads(tx, api.workspace)[0], "new", [], "2026-03-01T12:00:00Z")
+        store.log_change(tx, api.workspace, "new", found, "set_new")
+
+    await api.deedbox.db.write(renew)
     await api.call("DELETE", f"/documents/{found}")
     assert (await rows(api))["chunk_sets"] == 0
 
@@ -143,10 +141,10 @@ async def test_replaced_content_keeps_the_id_and_the_old_chunks_answer_on(api: A
     assert (await api.get(f"/documents/{found}/content")).content == b"# The landlord"
     assert (await api.get(f"/documents/{found}/chunks")).json()["chunks"][0]["text"] == "The tenant"
     counts = await rows(api)
-    assert (counts["blobs"], counts["blob_refs"], counts["extractions"], counts["chunk_sets"]) == (1, 1, 1, 1)
+    assert (counts["blobs"], counts["blob_refs"], counts["extractions"], counts["chunk_sets"]) == (2, 2, 1, 1)
     assert await api.rows("select revision from uploads") == [(2,)]
     await api.deedbox.blobs.sweep(api.deedbox.db, api.clock.now())
-    assert len(stored(tmp_path)) == 1
+    assert len(stored(tmp_path)) == 2
 
 
 async def test_content_may_be_replaced_by_itself_and_by_that_of_another(api: Api) -> None:
@@ -154,9 +152,34 @@ async def test_content_may_be_replaced_by_itself_and_by_that_of_another(api: Api
     assert (await replace(api, one, TEXT)).status_code == 200
     assert (await replace(api, one, b"other words")).status_code == 200
     counts = await rows(api)
-    assert (counts["blobs"], counts["blob_refs"], counts["extractions"]) == (1, 2, 1)
+    assert (counts["blobs"], counts["blob_refs"], counts["extractions"]) == (2, 3, 1)
     await api.call("DELETE", f"/documents/{two}")
     assert (await api.get(f"/documents/{one}/text")).text == "other words"
+
+
+async def test_content_replaced_by_itself_as_another_type_has_the_text_of_that_type(api: Api, tmp_path: Path) -> None:
+    found = await doc_id(api, b"<p>words</p>", "a.txt")
+    assert (await replace(api, found, b"<p>words</p>", "a.html")).status_code == 200
+    assert (await api.get(f"/documents/{found}/text")).text.strip() == "words"
+    assert (await api.get(f"/documents/{found}/content")).content == b"<p>words</p>"
+    counts = await rows(api)
+    assert (counts["blobs"], counts["blob_refs"], counts["extractions"]) == (2, 2, 1)
+    await api.deedbox.blobs.sweep(api.deedbox.db, api.clock.now())
+    assert len(stored(tmp_path)) == 2
+
+
+async def test_a_text_stays_until_the_last_document_of_its_bytes_and_type_is_gone(api: Api, tmp_path: Path) -> None:
+    data = b"<p>words</p>"
+    plain, page, other = [await doc_id(api, data, name) for name in ("a.txt", "a.html", "b.html")]
+    left = []
+    for gone in (page, plain, other):
+        await api.call("DELETE", f"/documents/{gone}")
+        await api.deedbox.blobs.sweep(api.deedbox.db, api.clock.now())
+        left.append(((await rows(api))["extractions"], len(stored(tmp_path))))
+        if gone != other:
+            assert (await api.get(f"/documents/{other}/text")).text.strip() == "words"
+    assert left == [(2, 3), (1, 2), (0, 0)]
+    assert set((await rows(api)).values()) == {0}
 
 
 @pytest.mark.parametrize(("name", "data"), [("a.exe", TEXT), ("a.pdf", b"no PDF"), ("a.txt", b"")])
@@ -165,7 +188,7 @@ async def test_a_refused_replacement_changes_nothing(api: Api, tmp_path: Path, n
     before = await listed(api)
     assert faults("", await replace(api, found, data, name), 400) == []
     assert await listed(api) == before
-    assert len(stored(tmp_path)) == 1
+    assert len(stored(tmp_path)) == 2
 
 
 async def test_a_run_over_the_old_content_loses(api: Api) -> None:
@@ -205,4 +228,4 @@ async def test_many_uploads_at_once_all_arrive(api: Api) -> None:
     answers = await asyncio.gather(*(upload(api, TEXT + b"%d" % (number % 3), f"{number}.txt") for number in range(12)))
     assert [answer.status_code for answer in answers] == [200] * 12
     counts = await rows(api)
-    assert (len(await listed(api)), counts["blobs"], counts["extractions"]) == (12, 3, 3)
+    assert (len(await listed(api)), counts["blobs"], counts["extractions"]) == (12, 6, 3)

@@ -115,7 +115,7 @@ async def test_fifty_megabytes_are_accepted(api: Api, tmp_path: Path) -> None:
     data = pdf("Hello there") + b"%" * limits.UPLOAD_BYTES
     answer = await upload(api, data[: limits.UPLOAD_BYTES], "large.pdf")
     assert (answer.status_code, answer.json()["size_bytes"]) == (200, 52_428_800), answer.text
-    assert (await rows(api))["blobs"] == 1
+    assert (await rows(api))["blobs"] == 2
 
 
 @pytest.mark.parametrize("announced", [True, False], ids=["content-length", "chunked"])
@@ -313,25 +313,62 @@ async def test_equal_bytes_share_blob_and_text_under_ids_of_their_own(
     assert one != two
     assert parsed == [], "the same bytes are not parsed again"
     counts = await rows(api)
-    assert (counts["uploads"], counts["extractions"], counts["blobs"], counts["blob_refs"]) == (2, 1, 1, 2)
+    assert (counts["uploads"], counts["extractions"], counts["blobs"], counts["blob_refs"]) == (2, 1, 2, 3)
     assert (await api.get(f"/documents/{two}/text")).content == TEXT
     other = await doc_id(api, key=await api.make_key(workspace=api.other_workspace))
     assert parsed == [1], "another workspace does not learn what this one holds"
     counts = await rows(api)
-    assert (counts["uploads"], counts["extractions"], counts["blobs"]) == (3, 2, 1)
+    assert (counts["uploads"], counts["extractions"], counts["blobs"]) == (3, 2, 2)
     assert other not in (one, two)
     await api.deedbox.blobs.sweep(api.deedbox.db, api.clock.now())
-    assert len(stored(tmp_path)) == 1
+    assert len(stored(tmp_path)) == 2
 
 
 async def test_the_same_bytes_under_another_type_are_checked_again(api: Api) -> None:
     await doc_id(api, b"only words", "a.txt")
     refused = await upload(api, b"only words", "a.pdf")
     assert refused.status_code == 400
-    assert (await upload(api, b"only words", "a.md")).status_code == 200
-    await doc_id(api, b"<p>words</p>", "b.txt")
-    refused = await upload(api, b"<p>words</p>", "b.html")
-    assert (refused.status_code, "another type" in refused.json()["error"]) == (400, True)
+    assert (await rows(api))["extractions"] == 1
+
+
+async def test_the_same_bytes_under_two_types_are_two_texts(api: Api) -> None:
+    data = b"<p>words</p>"
+    plain, page = await doc_id(api, data, "b.txt"), await doc_id(api, data, "b.html")
+    counts = await rows(api)
+    assert (counts["uploads"], counts["extractions"], counts["blobs"], counts["blob_refs"]) == (2, 2, 3, 4)
+    assert (await api.get(f"/documents/{plain}/text")).text == "<p>words</p>"
+    assert (await api.get(f"/documents/{page}/text")).text.strip() == "words"
+    again = await doc_id(api, data, "c.html")
+    assert (await rows(api))["extractions"] == 2
+    assert (await api.get(f"/documents/{again}/text")).text.strip() == "words"
+
+
+async def test_an_upload_given_up_while_it_is_parsed_leaves_nothing(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text is half on the disk when the client hangs up."""
+    begun = asyncio.Event()
+    extractor = api.deedbox.search.extractor
+    pack = extractor.pack
+
+    async def stalled(data: Any, kind: str, write: Any) -> Any:
+        async def stall(piece: bytes) -> None:
+            await write(bytes(2 * limits.BLOB_CHUNK_BYTES))
+            begun.set()
+            await asyncio.Event().wait()
+
+        return await pack(data, kind, stall)
+
+    monkeypatch.setattr(extractor, "pack", stalled)
+    given_up = asyncio.create_task(upload(api))
+    await begun.wait()
+    assert [name.split("/")[0] for name in stored(tmp_path)].count("incoming") == 1
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    await assert_nothing_is_left(api, tmp_path)
+    monkeypatch.undo()
+    await doc_id(api)
 
 
 async def test_a_retry_with_the_same_key_gets_the_same_answer_and_has_one_effect(api: Api, tmp_path: Path) -> None:
@@ -341,7 +378,7 @@ async def test_a_retry_with_the_same_key_gets_the_same_answer_and_has_one_effect
     assert (again.status_code, again.content) == (200, first.content)
     assert again.headers["Idempotency-Replayed"] == "true"
     assert (await rows(api))["uploads"] == 1
-    assert len(stored(tmp_path)) == 1
+    assert len(stored(tmp_path)) == 2
 
 
 @pytest.mark.parametrize(("data", "name"), [(b"other words", "a.txt"), (TEXT, "b.txt")])
@@ -352,7 +389,7 @@ async def test_another_file_under_the_same_key_is_409(api: Api, tmp_path: Path, 
     assert faults("/documents/upload", other, 409) == []
     assert other.headers["X-Service-Error-Code"] == "idempotency_conflict"
     assert (await rows(api))["uploads"] == 1
-    assert len(stored(tmp_path)) == 1
+    assert len(stored(tmp_path)) == 2
 
 
 async def test_a_twin_of_an_upload_that_still_runs_is_refused_unread(api: Api) -> None:

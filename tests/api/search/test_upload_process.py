@@ -2,8 +2,10 @@
 
 import json
 import os
+import random
 import socket
 import sqlite3
+import string
 import sys
 import threading
 from collections.abc import Iterator
@@ -45,11 +47,18 @@ class Memory(threading.Thread):
         return int(self._path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def dense_text() -> bytes:
+    """Six bits in each character, of which no packing saves more than two."""
+    letters = (string.ascii_letters + string.digits + "+ ").encode()
+    return random.Random(7).randbytes(limits.UPLOAD_BYTES).translate(letters * 4)
+
+
 @LINUX
-@pytest.mark.parametrize("name", ["large.pdf", "large.txt"])
-def test_fifty_megabytes_do_not_make_the_server_grow(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "dense"), [("large.pdf", False), ("large.txt", False), ("dense.txt", True)])
+def test_fifty_megabytes_do_not_make_the_server_grow(tmp_path: Path, name: str, dense: bool) -> None:
     start = pdf("Hello there") + b"%" if name.endswith("pdf") else b""
     data = (start + b"The tenant pays the rent. " * (limits.UPLOAD_BYTES // 26 + 1))[: limits.UPLOAD_BYTES]
+    data = dense_text() if dense else data
     with server.running(tmp_path / "data") as started, started.client() as client:
         for small in ("small.pdf", "small.txt"):
             assert client.post("/documents/upload", files={"file": (small, data[:1000])}).status_code in (200, 400)
@@ -57,6 +66,13 @@ def test_fifty_megabytes_do_not_make_the_server_grow(tmp_path: Path, name: str) 
         memory.start()
         answer = client.post("/documents/upload", files={"file": (name, data)})
         growth = memory.growth()
+        memory = Memory(started.process.pid)
+        memory.start()
+        with client.stream("GET", f"/documents/{answer.json()['doc_id']}/text") as text:
+            size = sum(map(len, text.iter_bytes()))
+        growth_for_text = memory.growth()
+    assert size == answer.json()["text_length"]
+    assert growth_for_text < GROWTH, f"{growth_for_text / limits.MB:.1f} MB"
     assert (answer.status_code, answer.json().get("size_bytes")) == (200, limits.UPLOAD_BYTES), answer.text
     assert growth < GROWTH, f"{growth / limits.MB:.1f} MB"
 
@@ -108,8 +124,24 @@ def test_a_kill_during_an_upload_leaves_no_half_record(tmp_path: Path) -> None:
             assert client.get(f"/documents/{doc_id}/text").content == body
     with closing(sqlite3.connect(data / "deedbox.sqlite")) as connection:
         counts = [connection.execute(f"select count(*) from {name}").fetchone()[0] for name in ("uploads", "blob_refs")]
-    assert counts == [len(whole)] * 2
-    assert len([name for name in stored(data) if not name.startswith("incoming/")]) == len(whole)
+    assert counts == [len(whole), 2 * len(whole)]
+    assert len([name for name in stored(data) if not name.startswith("incoming/")]) == 2 * len(whole)
+
+
+def test_a_restored_backup_has_the_texts(tmp_path: Path) -> None:
+    """Made from the PDF once; the restored one is deleted, so that it cannot be made again."""
+    data, archive, copy = tmp_path / "data", tmp_path / "backup.tar.gz", tmp_path / "copy"
+    with server.running(data) as started, started.client() as client:
+        answer = client.post("/documents/upload", files={"file": ("a.pdf", pdf("Hello there"))})
+        doc_id, key = answer.json()["doc_id"], started.api_key
+        assert server.run("backup", str(archive), data=data).returncode == 0
+    assert server.run("restore", str(archive), data=copy).returncode == 0
+    with server.running(copy) as started, started.client(key) as client:
+        sha256 = client.get(f"/documents/{doc_id}").json()["sha256"]
+        [file] = (copy / "blobs").rglob(f"{sha256}.*")
+        file.unlink()
+        assert client.get(f"/documents/{doc_id}/content").status_code == 404
+        assert client.get(f"/documents/{doc_id}/text").text.strip() == "Hello there"
 
 
 def test_an_upload_that_is_abandoned_leaves_nothing(tmp_path: Path) -> None:

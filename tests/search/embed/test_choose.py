@@ -8,10 +8,11 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings, load
-from deedbox.search.embed import install
-from deedbox.search.embed.choose import open_embedder
+from deedbox.search.embed import install, models
+from deedbox.search.embed.choose import open_embedder, open_former
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.embed.remote import RemoteEmbedder
+from deedbox.search.recipe import named
 from tests.search.embed import tiny
 
 pytestmark = pytest.mark.anyio
@@ -44,6 +45,25 @@ async def test_an_endpoint_wins_over_an_installed_model(tmp_path: Path) -> None:
     assert settings.embedding_key == Secret("hidden")
     assert "hidden" not in repr(settings)
     await embedder.close()
+    await egress.close()
+
+
+async def test_a_former_model_is_found_by_what_it_made(tmp_path: Path) -> None:
+    for name, seed in (("one", 1), ("two", 2)):
+        install.install_folder(tiny.write(tmp_path / name, seed=seed), name, tmp_path / "models", tiny.unseen)
+    egress = Egress()
+    settings = Settings(data_dir=tmp_path)
+    models.use(settings.models, "two")
+    two = open_embedder(settings, egress)
+    models.use(settings.models, "one")
+    assert two is not None
+    found = open_former(settings, egress, two.recipe)
+    assert found is not None
+    assert found.recipe == two.recipe
+    other_size = open_former(Settings(data_dir=tmp_path, chunk_size=30, chunk_overlap=3), egress, two.recipe)
+    assert other_size is not None
+    assert other_size.name == "two"
+    assert open_former(settings, egress, named("two", "0" * 64, 200, 40)) is None
     await egress.close()
 
 

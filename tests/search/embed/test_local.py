@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +82,37 @@ async def test_more_texts_than_fit_in_a_call_come_back_in_order(
     whole = await embedder.embed(texts, urgent=True)
     monkeypatch.setattr(limits, "EMBED_BATCH", 4)
     assert (await embedder.embed(texts, urgent=True)).tobytes() == whole.tobytes()
+
+
+async def test_documents_embedded_together_get_their_own_vectors(
+    embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "EMBED_BULK_BATCH", 6)
+    calls: list[int] = []
+    usual = embedder._bulk.call
+
+    async def counted(function: str, *args: Any) -> Any:
+        calls.append(len(args[0]))
+        return await usual(function, *args)
+
+    monkeypatch.setattr(embedder._bulk, "call", counted)
+    documents = [[f"rent {'day ' * (number + each)}" for each in range(number % 9)] for number in range(30)]
+    alone = [await embedder.embed(texts, urgent=True) for texts in documents]
+    together = await asyncio.gather(*(embedder.embed(texts, urgent=False) for texts in documents))
+    assert [rows.tobytes() for rows in together] == [rows.tobytes() for rows in alone]
+    assert max(calls) == 6
+    assert len(calls) < len(documents)
+
+
+async def test_one_who_leaves_does_not_disturb_the_others(embedder: LocalEmbedder) -> None:
+    leaving = [asyncio.create_task(embedder.embed(["rent"], urgent=False)) for _ in range(3)]
+    staying = [asyncio.create_task(embedder.embed([f"day {'rent ' * n}"], urgent=False)) for n in range(5)]
+    await asyncio.sleep(0)
+    for task in leaving:
+        task.cancel()
+    rows = await asyncio.gather(*staying)
+    expected = [await embedder.embed([f"day {'rent ' * n}"], urgent=True) for n in range(5)]
+    assert [row.tobytes() for row in rows] == [row.tobytes() for row in expected]
 
 
 async def test_half_a_surrogate_pair_is_embedded_as_a_question_mark(embedder: LocalEmbedder) -> None:

@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.sandbox import SandboxFailed, Stream
+from deedbox.kernel.sandbox import SandboxFailed, Sink, Stream
 from deedbox.search.extract import Extractor, extract
 from deedbox.search.extract.kinds import KINDS, kind_of
+from deedbox.search.packing import packed
 from deedbox.search.upload import Extraction
 from tests.search.extract.pdfs import lines, paged
 from tests.search.extract.words import archive, docx, paragraph
@@ -62,7 +64,7 @@ def test_an_empty_file_is_refused_by_name(kind: str) -> None:
 @pytest.mark.parametrize("content", ["pdf", "docx"])
 def test_binary_kinds_are_not_taken_for_one_another(kind: str, content: str) -> None:
     if kind == content:
-        assert "hello" in extract(REAL[content], kind)["text"]
+        assert "hello" in extract(REAL[content], kind).text
         return
     with pytest.raises(BadRequest, match=f"^The file is named .{kind} but its content is a (PDF|ZIP archive)$"):
         extract(REAL[content], kind)
@@ -85,11 +87,11 @@ def test_a_mislabelled_file_is_refused_by_what_it_is(kind: str, data: bytes, con
 
 def test_a_text_that_speaks_of_signatures_is_a_text() -> None:
     for text in (b"MZ is how a program begins", b"A file that begins with %PDF-1.7 is a PDF", b"PK"):
-        assert extract(text, "txt")["text"].encode() == text
+        assert extract(text, "txt").text.encode() == text
 
 
 def test_junk_before_a_pdf_does_not_hide_it() -> None:
-    assert "hello" in extract(b"junk\r\n" + REAL["pdf"], "pdf")["text"]
+    assert "hello" in extract(b"junk\r\n" + REAL["pdf"], "pdf").text
 
 
 def test_an_empty_archive_is_no_word_document() -> None:
@@ -116,20 +118,24 @@ async def test_a_file_may_come_in_pieces(extractor: Extractor) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("pieces", "answer"),
     [
-        {"text": 7},
-        {"text": "abc", "page_starts": [0, 9], "headings": []},
-        {"text": "abc", "page_starts": [2, 1], "headings": []},
-        {"text": "abc", "page_starts": None, "headings": [[-1, "x"]]},
-        {"text": "a\x00c", "page_starts": None, "headings": []},
+        ([*packed(Extraction("abc", None, []))], {"text_length": -1, "pages": None}),
+        ([*packed(Extraction("abc", None, []))], {"text_length": limits.EXTRACTED_CHARS + 1, "pages": None}),
+        ([*packed(Extraction("abc", None, []))], {"text_length": 3}),
+        ([*packed(Extraction("abc", None, []))], None),
+        ([*packed(Extraction("abc", [0, 9], []))], {"text_length": 3, "pages": 2}),
+        ([*packed(Extraction("a\x00c", None, []))], {"text_length": 3, "pages": None}),
+        ([b"no text"], {"text_length": 3, "pages": None}),
     ],
 )
 @pytest.mark.anyio
 async def test_an_answer_that_no_honest_sandbox_gives_is_refused(
-    answer: dict[str, object], extractor: Extractor, monkeypatch: pytest.MonkeyPatch
+    pieces: list[bytes], answer: object, extractor: Extractor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def taken_over(*_: object) -> object:
+    async def taken_over(*_: object, into: Sink) -> object:
+        for piece in pieces:
+            await into.write(piece)
         return answer
 
     monkeypatch.setattr(extractor._sandbox, "call", taken_over)

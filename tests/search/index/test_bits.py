@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deedbox.kernel import limits
+from deedbox.search.index import IndexUnusable
 from deedbox.search.index.bits import Vectors, code_bytes, distances, empty, mean, packed, unit
 
 DIMENSIONS = 384
@@ -75,6 +76,26 @@ def test_a_score_does_not_depend_on_what_else_is_scored() -> None:
     assert len(few.scores) >= 5
     for score, *place in zip(few.scores, few.uploads, few.numbers, strict=True):
         assert scores[tuple(place)] == score
+
+
+def test_cosines_of_chosen_chunks_are_those_that_a_search_finds() -> None:
+    rows = clustered(3_000, 4)
+    index, query = vectors(rows), clustered(1, 5)[0]
+    found = index.near(query, 50)
+    assert index.cosines(query, found.uploads, found.numbers).tolist() == found.scores.tolist()
+
+
+def test_no_chunks_have_no_cosines() -> None:
+    none = np.zeros(0, np.uint32)
+    assert vectors(clustered(10, 1)).cosines(clustered(1, 2)[0], none, none).shape == (0,)
+
+
+@pytest.mark.parametrize("place", [(0, 4), (2, 2), (3, 0), (9, 9)])
+def test_a_chunk_without_a_vector_makes_the_index_unusable(place: tuple[int, int]) -> None:
+    index = vectors(clustered(10, 1))  # the last of its three uploads has two chunks
+    uploads, numbers = np.array([[1, place[0]], [3, place[1]]], np.uint32)
+    with pytest.raises(IndexUnusable):
+        index.cosines(clustered(1, 2)[0], uploads, numbers)
 
 
 def test_all_that_tie_with_the_last_are_found() -> None:

@@ -190,6 +190,52 @@ def test_a_filter_of_unknown_uploads_finds_nothing(index: Index) -> None:
     assert index.words("lease", 5, ["upl_unknown"]) == []
 
 
+@pytest.mark.parametrize("only", [None, [f"upl_{number:03d}" for number in range(0, 60, 3)]])
+def test_candidates_are_what_both_legs_find_each_with_its_exact_cosine(index: Index, only: list[str] | None) -> None:
+    model, random_ = filled(index, 60), random.Random(6)
+    for top in (1, 7, 30, 500):
+        asked, query = vector(random_), "lease seal"
+        near = places(index.near(asked, top, only))
+        said = {(hit.upload_id, hit.number): hit.score for hit in index.words(query, top, only)}
+        found = {(each.upload_id, each.number): each for each in index.candidates(asked, query, top, only)}
+        assert found.keys() == set(near) | said.keys()
+        assert {place: each.bm25 for place, each in found.items() if each.bm25 is not None} == said
+        exact = model.cosines(asked, only)
+        np.testing.assert_allclose([found[p].cosine for p in found], [exact[p] for p in found], atol=1e-5)
+
+
+def test_candidates_come_once_each(index: Index) -> None:
+    filled(index, 30)
+    found = [(each.upload_id, each.number) for each in index.candidates(vector(random.Random(1)), "lease", 20)]
+    assert len(set(found)) == len(found)
+
+
+def test_candidates_of_entries_in_any_order_have_their_own_cosines(index: Index) -> None:
+    random_ = random.Random(8)
+    numbers = [7, 2, 900, 0, 41]
+    vectors = {number: vector(random_) for number in numbers}
+    index.apply([Change("upl_a", [entry(number, "lease", vectors[number]) for number in numbers]), one("seal")], 1)
+    asked = vectors[900]
+    found = {each.number: each.cosine for each in index.candidates(asked, "lease", 5, ["upl_a"])}
+    # One is near; the others are there for their words.
+    few = {each.number: each.cosine for each in index.candidates(asked, "lease", 5) if each.bm25 is not None}
+    assert found == few == pytest.approx({number: float(vectors[number] @ asked) for number in numbers}, abs=1e-5)
+
+
+def test_without_words_candidates_are_the_near_ones(index: Index) -> None:
+    filled(index, 20)
+    found = index.candidates(vector(random.Random(2)), "?!", 5)
+    assert len(found) == 5
+    assert {each.bm25 for each in found} == {None}
+
+
+def test_nothing_has_no_candidates(index: Index) -> None:
+    assert index.candidates(vector(random.Random(0)), "lease", 5) == []
+    filled(index, 5)
+    assert index.candidates(vector(random.Random(0)), "lease", 5, ["upl_unknown"]) == []
+    assert index.candidates(vector(random.Random(0)), "lease", 0) == []
+
+
 def test_ties_are_broken_by_upload_and_number(index: Index) -> None:
     same = vector(random.Random(9))
     names = [f"upl_{letter}" for letter in "qjzacbkx"]
@@ -198,6 +244,8 @@ def test_ties_are_broken_by_upload_and_number(index: Index) -> None:
     for top in (1, 4, 7, 24):
         assert places(index.near(same, top)) == expected[:top]
         assert places(index.words("lease", top)) == expected[:top]
+        found = index.candidates(same, "lease", top)
+        assert sorted((each.upload_id, each.number) for each in found) == expected[:top]
 
 
 def test_many_ties_are_broken_alike_whatever_the_order_of_arrival(opener: Opener, tmp_path: Path) -> None:

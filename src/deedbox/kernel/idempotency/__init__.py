@@ -9,7 +9,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Box, same, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Code, Conflict
+from deedbox.kernel.errors import BadRequest, Code, Conflict
 from deedbox.kernel.idempotency import store
 
 
@@ -25,9 +25,19 @@ def fingerprint(method: str, target: str, body: bytes) -> bytes:
 
 
 def once(
-    tx: Tx, box: Box, caller: str, key: str, request: bytes, act: Callable[[Tx], Answer], *, now: datetime
+    tx: Tx,
+    box: Box,
+    caller: str,
+    key: str,
+    request: bytes,
+    act: Callable[[Tx], Answer],
+    *,
+    now: datetime,
+    repeatable: bool = False,
 ) -> Answer:
-    """What `act` answers, kept in the transaction of its effect, or what it answered before."""
+    """What `act` answers, kept in the transaction of its effect, or what it answered before.
+
+    Of what is repeatable, because it changes nothing, an answer too large to be kept is given again by `act`."""
     key = sha256(key).hex()  # a caller may put anything there, a secret too
     place = f"idempotency.response:{caller}/{key}"
     oldest = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
@@ -38,8 +48,22 @@ def once(
                 "This Idempotency-Key was used before with another request. Use a new key for a new request.",
                 code=Code.IDEMPOTENCY_CONFLICT,
             )
-        return Answer(kept.status, box.open(kept.response, place), replayed=True)
+        body = box.open(kept.response, place)
+        return Answer(kept.status, body, replayed=True) if body else act(tx)
     answer = act(tx)
     # Encrypted, because an answer may hold a secret that is shown once.
-    store.keep(tx, store.Kept(request, answer.status, box.seal(answer.body, place), instant(now)), caller, key)
+    body = box.seal(_keepable(answer.body, repeatable), place)
+    store.keep(tx, store.Kept(request, answer.status, body, instant(now)), caller, key)
     return answer
+
+
+def _keepable(body: bytes, repeatable: bool) -> bytes:
+    """What is kept of the answer: all of it, or nothing."""
+    if len(body) <= limits.IDEMPOTENT_RESPONSE_BYTES:
+        return body
+    if not repeatable:  # raised within the transaction: what was done is undone
+        raise BadRequest(
+            f"The answer is larger than what is kept for an Idempotency-Key ({limits.IDEMPOTENT_RESPONSE_BYTES} bytes)."
+            " Nothing was done. Ask for less at once, or leave the key out."
+        )
+    return b""

@@ -1,12 +1,12 @@
 """Warm, limited child processes that run pure CPU functions on untrusted bytes; `pool.Sandbox` is the way in."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from deedbox.kernel.errors import Code, DeedboxError
-from deedbox.kernel.limits import SANDBOX_CPU_SECONDS, SANDBOX_MEMORY_BYTES, SANDBOX_SECONDS
+from deedbox.kernel.limits import SANDBOX_CALLS, SANDBOX_CPU_SECONDS, SANDBOX_MEMORY_BYTES, SANDBOX_SECONDS
 
 Reason: TypeAlias = Literal["deadline", "memory", "cpu", "crashed", "too large"]
 
@@ -34,6 +34,14 @@ class Stream:
         self.pieces = pieces
 
 
+class Sink:
+    """Where the pieces that a call yields go, each before the next one leaves the child: the server holds one."""
+
+    def __init__(self, max_bytes: int, write: Callable[[bytes], Awaitable[None]]) -> None:
+        self.max_bytes = max_bytes
+        self.write = write
+
+
 class SandboxKind(Struct, frozen=True):
     """What a sandbox can do and what it may use. Modules and setup are loaded before the limits close on it."""
 
@@ -44,6 +52,8 @@ class SandboxKind(Struct, frozen=True):
     memory_bytes: int = SANDBOX_MEMORY_BYTES
     cpu_seconds: int = SANDBOX_CPU_SECONDS
     seconds: float = SANDBOX_SECONDS
+    calls: int = SANDBOX_CALLS
+    """After so many a child is replaced by a fresh one: a library may leak."""
     open_files: int = 0
     """How many files a function may have open, for reading; with 0 it can open none."""
 

@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from deedbox.kernel.sandbox.frames import (
     Broken,
     Done,
     Opening,
+    Piece,
     Refused,
     body_bytes,
     frame,
@@ -30,7 +31,7 @@ def main() -> None:
     while True:
         body = _receive(requests)
         confine.allow_cpu(opening.cpu_seconds)
-        _send(replies, _reply(partial(_run, body, opening.packages)))
+        _send(replies, _reply(partial(_run, body, opening.packages, partial(_give, requests, replies))))
 
 
 def _take_pipes() -> tuple[int, int]:
@@ -53,9 +54,25 @@ def _load(opening: Opening) -> str:
     return confine.close_off(opening.memory_bytes, opening.open_files)
 
 
-def _run(body: bytearray, packages: tuple[str, ...]) -> Any:
+def _run(body: bytearray, packages: tuple[str, ...], give: Callable[[bytes], None]) -> Any:
     call = read_call(body)
-    return _function(call.function, packages)(*call.args)
+    result = _function(call.function, packages)(*call.args)
+    return _given(result, give) if isinstance(result, Generator) else result
+
+
+def _given(pieces: Generator[bytes, None, Any], give: Callable[[bytes], None]) -> Any:
+    """What the generator returns at its end; what it yields was given away."""
+    while True:
+        try:
+            give(next(pieces))
+        except StopIteration as end:
+            return end.value
+
+
+def _give(requests: int, replies: int, piece: bytes) -> None:
+    """Returns when the server has put the piece where it belongs, and asks for more."""
+    _send(replies, frame(Piece(piece)))
+    _receive(requests)
 
 
 def _reply(act: Callable[[], Any]) -> bytearray:

@@ -10,6 +10,8 @@ from deedbox.kernel.limits import SANDBOX_MESSAGE_BYTES
 from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, Stream
 
 HEAD_BYTES = 4
+GO_ON = bytes(HEAD_BYTES)
+"""The frame that asks for the next piece: an empty one."""
 _MARK_BYTES = 16
 _BYTES_8, _BYTES_32 = 0xC4, 0xC6
 """msgpack's type bytes for bytes whose length is written in one byte, and in four."""
@@ -24,6 +26,12 @@ class Opening(Struct, frozen=True):
     memory_bytes: int
     cpu_seconds: int
     open_files: int
+
+
+class Piece(Struct, frozen=True, tag="piece"):
+    """Some bytes of a result; the child waits for `GO_ON` before it makes the next."""
+
+    data: bytes
 
 
 class Done(Struct, frozen=True, tag="done"):
@@ -50,12 +58,19 @@ Reply: TypeAlias = Done | Refused | Broken
 read_opening = msgspec.msgpack.Decoder(Opening).decode
 read_call = msgspec.msgpack.Decoder(Call).decode
 _read_reply = msgspec.msgpack.Decoder(Reply)
+_read_step = msgspec.msgpack.Decoder(Reply | Piece)
 
 
 def read_reply(body: bytes | bytearray) -> Reply:
     """The reply in a frame; ValueError or RecursionError if it is none."""
     reply: Reply = _read_reply.decode(body)
     return reply
+
+
+def read_step(body: bytes | bytearray) -> Reply | Piece:
+    """As `read_reply`, for a call whose result comes in pieces before its reply."""
+    step: Reply | Piece = _read_step.decode(body)
+    return step
 
 
 def frame(message: Struct) -> bytearray:

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
-from deedbox.kernel.limits import SANDBOX_CALLS, SANDBOX_QUEUE
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind
+from deedbox.kernel.limits import SANDBOX_QUEUE
+from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
 from deedbox.kernel.sandbox.frames import Broken, Done, Refused, Reply
 from deedbox.kernel.sandbox.process import Child, StartFailed
 
@@ -29,13 +29,16 @@ class Sandbox:
         self._burials: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def call(self, function: str, *args: Any) -> Any:
-        """What the function returns; its domain errors as they are; SandboxFailed when it broke a limit."""
+    async def call(self, function: str, *args: Any, into: Sink | None = None) -> Any:
+        """What the function returns; its domain errors as they are; SandboxFailed when it broke a limit.
+
+        What a generator yields, which must be bytes, goes into the sink. After an error that is only a part.
+        """
         if function.partition(":")[0] not in self.kind.preload:
             raise ValueError(f"{function} is not in a module that the {self.kind.name} sandbox preloads")
         async with self._turn(), self._child() as child:
             try:
-                reply = await child.ask(Call(function, args))
+                reply = await child.ask(Call(function, args), into)
             except SandboxFailed as failed:
                 if self._closed:
                     raise _stopping() from failed
@@ -86,7 +89,7 @@ class Sandbox:
             if not child.opened:
                 await self._open(child)
             yield child
-            sound = not self._closed and child.calls < SANDBOX_CALLS
+            sound = not self._closed and child.calls < self.kind.calls
         finally:
             self._busy.discard(child)
             if sound:

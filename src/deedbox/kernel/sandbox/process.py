@@ -15,20 +15,24 @@ from deedbox.kernel.limits import (
     SANDBOX_EXIT_POLL_SECONDS,
     SANDBOX_EXIT_SECONDS,
     SANDBOX_MESSAGE_BYTES,
+    SANDBOX_PIECE_BYTES,
     SANDBOX_PIPE_BYTES,
     SANDBOX_START_SECONDS,
 )
-from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, SandboxKind, Stream
+from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.frames import (
+    GO_ON,
     HEAD_BYTES,
     Broken,
     Done,
     Opening,
+    Piece,
     Reply,
     body_bytes,
     call_frame,
     frame,
     read_reply,
+    read_step,
 )
 
 
@@ -42,6 +46,7 @@ class _Replies(asyncio.Protocol):
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._waiter: asyncio.Future[bytearray] | None = None
+        self._max_bytes = 0
         self._lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -55,7 +60,7 @@ class _Replies(asyncio.Protocol):
         size = body_bytes(self._buffer)
         if len(self._buffer) < HEAD_BYTES:
             return
-        if size > SANDBOX_MESSAGE_BYTES:
+        if size > self._max_bytes:
             self._waiter.set_exception(SandboxFailed("too large"))
         elif len(self._buffer) >= HEAD_BYTES + size:
             del self._buffer[:HEAD_BYTES]
@@ -67,10 +72,11 @@ class _Replies(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(exc or EOFError("The child is gone"))
 
-    async def take(self) -> bytearray:
+    async def take(self, max_bytes: int) -> bytearray:
         """The body of the next frame; EOFError if the child is gone."""
         if self._lost:
             raise EOFError("The child is gone")
+        self._max_bytes = max_bytes
         self._buffer = bytearray()
         self._waiter = asyncio.get_running_loop().create_future()
         return await self._waiter
@@ -148,12 +154,12 @@ class Child:
         self._output, self._replies = await loop.connect_read_pipe(_Replies, self._process.stdout)
         self._input, self._requests = await loop.connect_write_pipe(_Requests, self._process.stdin)
 
-    async def ask(self, message: Struct) -> Reply:
+    async def ask(self, message: Struct, into: Sink | None = None) -> Reply:
         """The child's reply within the kind's deadline, or SandboxFailed with the limit that ended it."""
         self.calls += 1
         try:
             async with asyncio.timeout(self._kind.seconds):
-                return await self._exchange(message)
+                return await self._exchange(message, into)
         except TimeoutError as error:
             raise SandboxFailed("deadline") from error
         except (EOFError, OSError) as error:
@@ -161,7 +167,7 @@ class Child:
         except (ValueError, RecursionError) as error:  # bytes that are no reply
             raise SandboxFailed("crashed") from error
 
-    async def _exchange(self, message: Struct) -> Reply:
+    async def _exchange(self, message: Struct, into: Sink | None = None) -> Reply:
         if self._input is None:
             raise EOFError("The child was never connected")
         if isinstance(message, Call):
@@ -172,7 +178,9 @@ class Child:
                 self._input.write(after)
         else:
             self._input.write(frame(message))
-        return read_reply(await self._replies.take())
+        if into is not None:
+            return await self._drain(self._input, into)
+        return read_reply(await self._replies.take(SANDBOX_MESSAGE_BYTES))
 
     async def _write(self, pipe: asyncio.WriteTransport, stream: Stream) -> None:
         """Returns right after the last piece: a reply that came before it is awaited would be unasked for."""
@@ -184,6 +192,17 @@ class Child:
             await self._requests.room()
             pipe.write(piece)
             left -= len(piece)
+
+    async def _drain(self, pipe: asyncio.WriteTransport, into: Sink) -> Reply:
+        """The reply that comes after the pieces; the child may send the next only when it is asked for it."""
+        left = into.max_bytes
+        while isinstance(step := read_step(await self._replies.take(SANDBOX_PIECE_BYTES)), Piece):
+            left -= len(step.data)
+            if left < 0:
+                raise SandboxFailed("too large")
+            await into.write(step.data)
+            pipe.write(GO_ON)
+        return step
 
     async def _cause_of_death(self) -> Reason:
         await self._gone()

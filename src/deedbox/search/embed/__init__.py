@@ -24,6 +24,9 @@ class Embedder(Protocol):
     def recipe(self) -> str:
         """Names the model, the chunker and their sizes: chunks of another recipe are stale."""
 
+    async def warm(self) -> None:
+        """Gets ready, so that the first query need not wait."""
+
     async def split(self, extraction: Extraction) -> list[Chunk]:
         """The text as chunks within the model's window: nothing lost, offsets exact."""
 

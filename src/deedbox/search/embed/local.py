@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ class LocalEmbedder:
             _kind("embed-bulk", folder, model, nice=limits.EMBED_NICE, seconds=limits.EMBED_BULK_SECONDS)
         )
 
+        self._together = _Together(self._bulk)
+
     @property
     def name(self) -> str:
         return self._model.name
@@ -61,26 +64,81 @@ class LocalEmbedder:
         """A unit vector for each text: those of a long one are the mean of its windows."""
         import numpy as np
 
-        sandbox, step = (self._urgent, limits.EMBED_BATCH) if urgent else (self._bulk, limits.EMBED_BULK_BATCH)
-        rows = bytearray()
-        # A call after the other, so that others get their turn between them.
-        for first in range(0, len(texts), step):
-            rows += await self._called(sandbox, texts[first : first + step])
+        if urgent:
+            # A call after the other, so that others get their turn between them.
+            batches = [texts[first : first + limits.EMBED_BATCH] for first in range(0, len(texts), limits.EMBED_BATCH)]
+            rows = b"".join([await _called(self._urgent, batch) for batch in batches])
+        else:
+            rows = await self._together.rows(texts)
         return np.frombuffer(rows, "<f4").reshape(len(texts), self.dimensions)
-
-    async def _called(self, sandbox: Sandbox, texts: Sequence[str]) -> bytes:
-        # Half of a surrogate pair, as JSON can carry it, is no text that a tokenizer takes.
-        clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        try:
-            rows: bytes = await sandbox.call(f"{_ENGINE}:embed", clean)
-        except SandboxFailed as failed:
-            if failed.reason == "deadline":
-                raise TimedOut("Request took too long") from failed
-            raise Unavailable("The embedding model failed and was started again; try once more") from failed
-        return rows
 
     async def close(self) -> None:
         await asyncio.gather(self._urgent.close(), self._bulk.close())
+
+
+class _Together:
+    """Embeds the texts of several small documents in one call, so that it keeps every core busy."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._waiting: deque[tuple[Sequence[str], asyncio.Future[bytes]]] = deque()
+        self._working: asyncio.Task[None] | None = None
+
+    async def rows(self, texts: Sequence[str]) -> bytes:
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting.append((texts, answer))
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+        return await answer
+
+    async def _work(self) -> None:
+        while batch := self._next():
+            texts = [text for some, _ in batch for text in some]
+            try:
+                rows = await self._in_calls(texts)
+            except Exception as error:  # whatever it is, those who wait must hear of it
+                for _, answer in batch:
+                    if not answer.done():
+                        answer.set_exception(error)
+                continue
+            _hand_out(rows, len(rows) // max(1, len(texts)), batch)
+
+    def _next(self) -> list[tuple[Sequence[str], asyncio.Future[bytes]]]:
+        """The texts of those who still wait: as many as one call takes, or those of one who has more."""
+        batch: list[tuple[Sequence[str], asyncio.Future[bytes]]] = []
+        taken = 0
+        while self._waiting and (not batch or taken + len(self._waiting[0][0]) <= limits.EMBED_BULK_BATCH):
+            texts, answer = self._waiting.popleft()
+            if not answer.done():
+                batch.append((texts, answer))
+                taken += len(texts)
+        return batch
+
+    async def _in_calls(self, texts: Sequence[str]) -> bytes:
+        step = limits.EMBED_BULK_BATCH
+        batches = [texts[first : first + step] for first in range(0, len(texts), step)]
+        return b"".join([await _called(self._sandbox, batch) for batch in batches])
+
+
+def _hand_out(rows: bytes, width: int, batch: Sequence[tuple[Sequence[str], "asyncio.Future[bytes]"]]) -> None:
+    begin = 0
+    for texts, answer in batch:
+        end = begin + len(texts) * width
+        if not answer.done():
+            answer.set_result(rows[begin:end])
+        begin = end
+
+
+async def _called(sandbox: Sandbox, texts: Sequence[str]) -> bytes:
+    # Half of a surrogate pair, as JSON can carry it, is no text that a tokenizer takes.
+    clean = [text.encode("utf-8", "replace").decode() for text in texts]
+    try:
+        rows: bytes = await sandbox.call(f"{_ENGINE}:embed", clean)
+    except SandboxFailed as failed:
+        if failed.reason == "deadline":
+            raise TimedOut("Request took too long") from failed
+        raise Unavailable("The embedding model failed and was started again; try once more") from failed
+    return rows
 
 
 def cores() -> int:
@@ -100,4 +158,6 @@ def _kind(name: str, folder: Path, model: Model, *, nice: int, seconds: int) -> 
         memory_bytes=limits.EMBED_MEMORY_BYTES + 4 * graph_bytes + threads * limits.EMBED_THREAD_BYTES,
         cpu_seconds=seconds * threads,
         seconds=seconds,
+        # It reads no files, only text, and a query should not wait for the model to be loaded again.
+        calls=limits.EMBED_CALLS,
     )

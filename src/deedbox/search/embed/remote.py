@@ -71,6 +71,9 @@ class RemoteEmbedder:
     def recipe(self) -> str:
         return recipe.named(self._model, self._place, self._size, self._overlap)
 
+    async def warm(self) -> None:
+        """Nothing is to be got ready here."""
+
     async def split(self, extraction: Extraction) -> list[Chunk]:
         """The text as chunks of at most so many estimated tokens."""
         from deedbox.search.chunk import cut

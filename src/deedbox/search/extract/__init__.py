@@ -1,15 +1,14 @@
 """The text of an uploaded file. Files are read in sandboxes only: `Extractor` is the way in."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Generator
 
 import msgspec
 
-from deedbox.kernel.limits import EXTRACT_CPU_SECONDS, EXTRACT_SECONDS
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Stream
+from deedbox.kernel.limits import EXTRACT_CPU_SECONDS, EXTRACT_SECONDS, PACKED_TEXT_BYTES
+from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.extract.kinds import KINDS, check_content
-from deedbox.search.packing import Packed, is_sound, packed
+from deedbox.search.packing import Damaged, Packed, packed, unpacked
 from deedbox.search.upload import Extraction
 
 
@@ -28,40 +27,43 @@ class Extractor:
             )
         )
 
-    async def extract(self, data: bytes | Stream, kind: str) -> Extraction:
-        """The text of the file; BadRequest or SandboxFailed, both a 400 with the reason, if it cannot be read."""
-        found = await self._sandbox.call(f"{__name__}:extract", data, kind)
-        try:
-            extraction = msgspec.convert(found, Extraction)
-        except msgspec.ValidationError as error:
-            raise SandboxFailed("crashed") from error
-        if not is_sound(extraction):
-            raise SandboxFailed("crashed")
-        return extraction
+    async def pack(self, data: bytes | Stream, kind: str, write: Callable[[bytes], Awaitable[None]]) -> Packed:
+        """Writes the text of the file in the form in which it is kept, in pieces: the server never holds it.
 
-    async def pack(self, data: bytes | Stream, kind: str) -> Packed:
-        """As `extract`, in the form in which a text is kept: the server never holds it at its full length."""
-        found = await self._sandbox.call(f"{__name__}:pack", data, kind)
+        BadRequest or SandboxFailed, both a 400 with the reason, if it cannot be read; a part may be written then.
+        """
+        found = await self._sandbox.call(f"{__name__}:pack", data, kind, into=Sink(PACKED_TEXT_BYTES, write))
         try:
             return msgspec.convert(found, Packed)
         except msgspec.ValidationError as error:
+            raise SandboxFailed("crashed") from error
+
+    async def extract(self, data: bytes | Stream, kind: str) -> Extraction:
+        """The text of the file at once, for those who keep none; it fails as `pack` does."""
+        body = bytearray()
+
+        async def collect(piece: bytes) -> None:
+            body.extend(piece)
+
+        await self.pack(data, kind, collect)
+        try:
+            return unpacked(body)
+        except Damaged as error:
             raise SandboxFailed("crashed") from error
 
     async def close(self) -> None:
         await self._sandbox.close()
 
 
-def extract(data: bytes, kind: str) -> dict[str, Any]:
-    """An Extraction in the form that leaves a sandbox. Only to be run in one."""
+def extract(data: bytes, kind: str) -> Extraction:
+    """Only to be run in a sandbox."""
     check_content(data, kind)
-    built: dict[str, Any] = msgspec.to_builtins(_reader(kind)(data))
-    return built
+    return _reader(kind)(data)
 
 
-def pack(data: bytes, kind: str) -> Packed:
-    """Only to be run in a sandbox, like `extract`."""
-    check_content(data, kind)
-    return packed(_reader(kind)(data))
+def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
+    """As `extract`, in the form that leaves a sandbox."""
+    return (yield from packed(extract(data, kind)))
 
 
 def prepare() -> None:

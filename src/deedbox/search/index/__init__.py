@@ -47,6 +47,16 @@ class Hit(msgspec.Struct, frozen=True):
     """Cosine for the dense leg, BM25 for the words; higher is better."""
 
 
+class Candidate(msgspec.Struct, frozen=True):
+    """A chunk that is among the best by its cosine or by its words."""
+
+    upload_id: str
+    number: int
+    cosine: float
+    bm25: float | None
+    """None when it is not among the best by its words."""
+
+
 class Index(Protocol):
     """Synchronous and thread-safe: callers run it in a thread. Searches may run while changes are applied."""
 
@@ -69,5 +79,10 @@ class Index(Protocol):
 
     def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
         """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
+
+    def candidates(
+        self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None
+    ) -> list[Candidate]:
+        """What `near` and `words` find at one moment, each chunk once, with the exact cosine of all; in no order."""
 
     def close(self) -> None: ...

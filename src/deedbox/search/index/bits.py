@@ -1,12 +1,15 @@
 """Vectors: sign bits find the candidates by an exact scan, floats rank them."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import repeat
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from deedbox.kernel import limits
+from deedbox.search.index import IndexUnusable
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.uint8]
@@ -31,6 +34,7 @@ class Vectors:
     uploads: Numbers
     """The ordinal of the upload of each row, ascending."""
     numbers: Numbers
+    """Ascending within an upload."""
     positions: Numbers
     """Where the row's vector is among the floats, some of which are dead."""
     floats: Floats
@@ -41,15 +45,17 @@ class Vectors:
 
     def near(self, query: Floats, top: int, only: Numbers | None = None) -> Found:
         """The best `top` rows by cosine; `only` are the ordinals of the uploads that may answer."""
-        if query.shape != self.centre.shape:
-            raise ValueError(f"the index has {len(self.centre)} dimensions, the query {query.shape}")
-        asked = unit(query[np.newaxis])
+        asked = self._asked(query)
         rows = self._candidates(asked, top, None if only is None else self._rows_of(only))
         scores = self._scores(asked[0], rows)
         if len(rows) > top:
             best = scores >= np.partition(scores, len(rows) - top)[len(rows) - top]
             rows, scores = rows[best], scores[best]
         return Found(scores, self.uploads[rows], self.numbers[rows])
+
+    def cosines(self, query: Floats, uploads: Numbers, numbers: Numbers) -> Floats:
+        """The score of each of these chunks."""
+        return self._scores(self._asked(query)[0], self._rows_at(uploads, numbers))
 
     def changed(self, dead: list[int], added: "Vectors") -> "Vectors":
         """Without the rows of the dead uploads, with the added ones; it takes the floats of the latter."""
@@ -63,6 +69,25 @@ class Vectors:
             added.floats,
             self.centre,
         )
+
+    def _asked(self, query: Floats) -> Floats:
+        if query.shape != self.centre.shape:
+            raise ValueError(f"the index has {len(self.centre)} dimensions, the query {query.shape}")
+        return unit(query[np.newaxis])
+
+    def _rows_at(self, uploads: Numbers, numbers: Numbers) -> Rows:
+        begins = np.searchsorted(self.uploads, uploads, "left").tolist()
+        ends = np.searchsorted(self.uploads, uploads, "right").tolist()
+        # Single elements of a view are read several times as fast as those of an array.
+        known = self.numbers.data
+        rows = list(map(bisect_left, repeat(known), numbers.tolist(), begins, ends))
+        found = np.array(rows, np.intp)
+        if not (
+            np.array_equal(self.uploads.take(found, mode="clip"), uploads)
+            and np.array_equal(self.numbers.take(found, mode="clip"), numbers)
+        ):
+            raise IndexUnusable("A chunk of the word index has no vector.")
+        return found
 
     def _rows_of(self, only: Numbers) -> Rows:
         wanted = np.unique(only)

@@ -5,8 +5,10 @@ import os
 import shutil
 import threading
 from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -14,10 +16,14 @@ import tantivy
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Change, Entry, Hit, IndexUnusable, bits, files
+from deedbox.search.index import Candidate, Change, Entry, Hit, IndexUnusable, bits, files
 from deedbox.search.index.bits import Floats, Numbers, Vectors
 from deedbox.search.index.files import Manifest, Tails
-from deedbox.search.index.words import Words
+from deedbox.search.index.words import Match, Words
+
+_beside = ThreadPoolExecutor(limits.SEARCH_THREADS, thread_name_prefix="words")
+_Place: TypeAlias = tuple[int, int]
+"""The ordinal of an upload and the number of one of its chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,30 @@ class _View:
     searcher: tantivy.Searcher
     names: list[str]
     uploads: int
+
+    def near(self, vector: Floats, top: int, allowed: list[int] | None) -> list[Match]:
+        found = self.vectors.near(vector, top, None if allowed is None else np.array(allowed, np.uint32))
+        matches = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
+        return self._cut(list(matches), top)
+
+    def said(self, words: Words, query: str, top: int, allowed: list[int] | None) -> list[Match]:
+        only = None if allowed is None else set(allowed)
+        return self._cut(words.best(self.searcher, query, top, only, self.uploads), top)
+
+    def cosines(self, vector: Floats, places: Collection[_Place]) -> dict[_Place, float]:
+        uploads, numbers = np.array(list(places), np.uint32).reshape(-1, 2).T
+        return dict(zip(places, self.vectors.cosines(vector, uploads, numbers).tolist(), strict=True))
+
+    def hits(self, matches: Iterable[Match]) -> list[Hit]:
+        """Best first."""
+        return [Hit(self.names[ordinal], number, score) for score, ordinal, number in self._ranked(matches)]
+
+    def _cut(self, matches: list[Match], top: int) -> list[Match]:
+        return matches if len(matches) <= top else self._ranked(matches)[:top]
+
+    def _ranked(self, matches: Iterable[Match]) -> list[Match]:
+        names = self.names
+        return sorted(matches, key=lambda match: (-match[0], names[match[1]], match[2]))
 
 
 class LocalIndex:
@@ -90,18 +120,27 @@ class LocalIndex:
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
-        ordinals = None if allowed is None else np.array(allowed, np.uint32)
-        found = view.vectors.near(np.asarray(vector), top, ordinals)
-        rows = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
-        return _ranked(rows, view.names, top)
+        return view.hits(view.near(np.asarray(vector), top, allowed))
 
     def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
         """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
-        ordinals = None if allowed is None else set(allowed)
-        return _ranked(self._words.best(view.searcher, query, top, ordinals, view.uploads), view.names, top)
+        return view.hits(view.said(self._words, query, top, allowed))
+
+    def candidates(self, vector: Floats, query: str, top: int, only: Collection[str] | None = None) -> list[Candidate]:
+        """What `near` and `words` find at one moment, each chunk once, with the exact cosine of all; in no order."""
+        view, allowed = self._look(only)
+        if top < 1 or (allowed is not None and not allowed):
+            return []
+        asked = np.asarray(vector)
+        # Beside each other: both run outside of the interpreter's lock, and each takes about as long as the other.
+        saying = _beside.submit(view.said, self._words, query, top, allowed)
+        near = {match[1:]: match[0] for match in view.near(asked, top, allowed)}
+        said = {match[1:]: match[0] for match in saying.result()}
+        near |= view.cosines(asked, said.keys() - near.keys())
+        return [Candidate(view.names[place[0]], place[1], cosine, said.get(place)) for place, cosine in near.items()]
 
     def close(self) -> None:
         """Lets go of the folder, so that it can be opened again."""
@@ -128,7 +167,7 @@ class LocalIndex:
         self._words.forget_from(len(loaded.names))
         searcher = self._words.searcher()
         if stamp == self._manifest.words_stamp and searcher.num_docs != len(loaded.vectors):
-            raise IndexUnusable("The word index lacks chunks.")
+            raise IndexUnusable(f"The word index has {searcher.num_docs} chunks, the vectors {len(loaded.vectors)}.")
         self._view = _View(loaded.vectors, searcher, loaded.names, len(loaded.ordinals))
 
     def _look(self, only: Collection[str] | None) -> tuple[_View, list[int] | None]:
@@ -253,6 +292,7 @@ class _Batch:
         centre = self._vectors.centre
         if any(len(entry.vector) != 4 * len(centre) for entry in entries):
             raise ValueError(f"a vector has not the {len(centre)} dimensions of the index")
+        entries = sorted(entries, key=lambda entry: entry.number)
         raw = np.frombuffer(b"".join(entry.vector for entry in entries), "<f4").reshape(len(entries), -1)
         floats = bits.unit(raw)
         numbers: Numbers = np.array([entry.number for entry in entries], np.uint32)
@@ -267,11 +307,6 @@ class _Batch:
 def discard(folder: Path) -> None:
     """Removes the folder of an index that is not open."""
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _ranked(rows: Iterable[tuple[float, int, int]], names: list[str], top: int) -> list[Hit]:
-    hits = [Hit(names[ordinal], number, score) for score, ordinal, number in rows]
-    return sorted(hits, key=lambda hit: (-hit.score, hit.upload_id, hit.number))[:top]
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Words: BM25 by tantivy. A chunk is known by the ordinal of its upload and its number."""
 
+import contextlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,8 +94,11 @@ class Words:
             limit *= 4
 
     def close(self) -> None:
-        # The lock on the folder goes with the writer.
-        self._writer = None
+        # The lock on the folder goes with the writer. A merge that outlived it would write over what the next one does.
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(ValueError):  # a writer whose thread has failed has nothing more to wait for
+                writer.wait_merging_threads()
 
     def _open_writer(self) -> tantivy.IndexWriter:
         if self._writer is None:

@@ -1,6 +1,5 @@
 """What a document holds: its bytes, its text, its chunks and pictures of its pages."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,7 +13,7 @@ from litestar.response import Stream as StreamedResponse
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.errors import NotFound
-from deedbox.search import library, packing
+from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.stored import streamed
 from deedbox.search.upload import Chunk, Upload
@@ -90,11 +89,15 @@ async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Respon
     summary="The extracted text",
     tags=["search"],
 )
-async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[bytes]:
+async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
-    packed = await here.deedbox.db.read(lambda tx: library.packed_text(tx, here.caller.workspace_id, doc_id))
-    text = (await asyncio.to_thread(packing.unpacked, packed)).text
-    return Response(text.encode(), headers={"X-Content-Type-Options": "nosniff"}, media_type="text/plain")
+    found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
+    size, pieces = await here.deedbox.ingest.reading.stream(found.upload)
+    return StreamedResponse(
+        pieces,
+        headers={"X-Content-Type-Options": "nosniff", "Content-Length": str(size)},
+        media_type="text/plain",
+    )
 
 
 @get(

@@ -1,5 +1,6 @@
 """Documents to be searched: upload, list, show, replace, delete."""
 
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,9 +11,8 @@ from msgspec import Meta
 from deedbox.kernel.db import Tx
 from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
-from deedbox.search.library import File, Parsed
+from deedbox.search.library import File
 from deedbox.search.store import Described
-from deedbox.search.stored import streamed
 from deedbox.search.upload import Status, Upload
 from deedbox.web import context, multipart, once
 from deedbox.web.context import AnyRequest, Context
@@ -64,8 +64,7 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     here = context.of(request)
     workspace, now = here.caller.workspace_id, here.deedbox.clock.now()
     with once.claimed(request):
-        async with multipart.one_file(request, here.deedbox.blobs, kind_of) as part:
-            file = await _parsed(here, part)
+        async with multipart.one_file(request, here.deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
             content = f"{part.received.blob.sha256}\n{part.filename}".encode()
 
             def add(tx: Tx) -> Uploaded:
@@ -96,8 +95,7 @@ async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Upload
     here = context.of(request)
     deedbox, workspace, now = here.deedbox, here.caller.workspace_id, here.deedbox.clock.now()
     await deedbox.db.read(lambda tx: library.find(tx, workspace, doc_id))  # an unknown one is refused unread
-    async with multipart.one_file(request, deedbox.blobs, kind_of) as part:
-        file = await _parsed(here, part)
+    async with multipart.one_file(request, deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
         return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, workspace, doc_id, file, now=now)))
 
 
@@ -113,16 +111,9 @@ async def delete_document(request: AnyRequest, doc_id: FromPath[str]) -> None:
     await here.deedbox.db.write(lambda tx: library.remove(tx, here.caller.workspace_id, doc_id, now=now))
 
 
-async def _parsed(here: Context, part: Part) -> File:
-    """The file with its text; parsed only if the workspace does not hold the same bytes already."""
-    deedbox, workspace = here.deedbox, here.caller.workspace_id
-    kind, blob = kind_of(part.filename), part.received.blob
-    parsed = await deedbox.db.read(lambda tx: library.known(tx, workspace, blob.sha256, kind.media_type))
-    if parsed is None:
-        async with streamed(deedbox.blobs, blob) as data:
-            packed = await deedbox.search.extractor.pack(data, kind.name)
-        parsed = Parsed(packed.text_length, packed.pages, packed.body)
-    return File(part.filename, kind.media_type, part.received, parsed)
+def _parsed(here: Context, part: Part) -> AbstractAsyncContextManager[File]:
+    reading = here.deedbox.ingest.reading
+    return reading.file(here.caller.workspace_id, part.filename, kind_of(part.filename), part.received)
 
 
 def _uploaded(upload: Upload) -> Uploaded:

@@ -57,6 +57,14 @@ class NewEmbeddings(msgspec.Struct, forbid_unknown_fields=True):
     ] = None
     user: Annotated[Name | None, Meta(description="Read and ignored.")] = None
 
+    @staticmethod
+    def refusal(body: Any) -> str | None:
+        """Why a body that is none is refused, where OpenAI's API would take it."""
+        given = body.get("input") if isinstance(body, dict) else None
+        if not isinstance(given, list) or not any(isinstance(each, int | list) for each in given):
+            return None
+        return "input: token arrays are not supported, because their tokens are those of another model. Send the text"
+
 
 class EmbeddingItem(msgspec.Struct, frozen=True, kw_only=True):
     object: Literal["embedding"] = "embedding"
@@ -105,7 +113,7 @@ async def embed_and_quantize(request: AnyRequest, data: JSONBody[NewEmbedding]) 
     status_code=200,
 )
 async def openai_embeddings(request: AnyRequest, data: JSONBody[NewEmbeddings]) -> Response[EmbeddingList]:
-    embedder = context.of(request).deedbox.search.need_embedder()
+    embedder = context.of(request).deedbox.search.models.need()
     if data.dimensions not in (None, embedder.dimensions):
         raise BadRequest(f"dimensions must be {embedder.dimensions}: the model makes vectors of no other length")
     texts = [data.input] if isinstance(data.input, str) else data.input
@@ -122,7 +130,7 @@ async def _vectors(request: AnyRequest, texts: list[str]) -> "Vectors":
     here = context.of(request)
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
-    return await here.deedbox.search.need_embedder().embed(texts, urgent=True)
+    return await here.deedbox.search.models.need().embed(texts, urgent=True)
 
 
 def _encoded(vector: Any, encoding: str) -> list[float] | str:
@@ -134,7 +142,7 @@ def _encoded(vector: Any, encoding: str) -> list[float] | str:
 
 async def _answer(request: AnyRequest, made: msgspec.Struct) -> Response[Any]:
     if "idempotency-key" in request.headers:
-        return await once(request, lambda _: made, status=200)
+        return await once(request, lambda _: made, status=200, repeatable=True)
     return Response(msgspec.json.encode(made), media_type="application/json")
 
 

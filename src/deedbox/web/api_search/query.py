@@ -104,7 +104,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
         store.count_query(tx, workspace, 1)
         return made
 
-    answer: Response[Any] = await once(request, count, status=200)
+    answer: Response[Any] = await once(request, count, status=200, repeatable=True)
     return answer
 
 

@@ -7,13 +7,14 @@ from msgspec import Meta
 
 from deedbox.kernel.jobs import Job
 from deedbox.search import ingest
+from deedbox.search.making import Phase
 
 State: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class RunProgress(msgspec.Struct, frozen=True):
     document: Annotated[str | None, Meta(description="The document that is being worked on.")]
-    phase: Annotated[ingest.Phase, Meta(description="What is being done with it.")]
+    phase: Annotated[Phase, Meta(description="What is being done with it.")]
     done: Annotated[int, Meta(description="Documents that are through.")]
     total: Annotated[int, Meta(description="Documents in scope.")]
 

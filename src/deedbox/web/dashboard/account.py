@@ -16,6 +16,7 @@ from deedbox.kernel.errors import BadRequest, DeedboxError, TooManyRequests, Una
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.web import context
 from deedbox.web.context import AnyRequest
+from deedbox.web.head import GET_ONLY
 from deedbox.web.pages import cookie_name, go, page, refuse_other_sites, session_cookie
 from deedbox.web.permission import PUBLIC, scope
 
@@ -27,7 +28,7 @@ async def front() -> Response[None]:
     return go("/account")
 
 
-@get("/login/{token:str}", opt=scope(PUBLIC), include_in_schema=False)
+@get("/login/{token:str}", opt={**scope(PUBLIC), GET_ONLY: True}, include_in_schema=False)
 async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Exchanges the one-time token for a session; the token leaves the address."""
     deedbox = context.of(request).deedbox

@@ -1,0 +1,103 @@
+"""The model in use is found when it comes, followed when it changes, and the one before stays as long as it answers."""
+
+import pytest
+
+from deedbox.kernel.errors import Code, Unavailable
+from deedbox.search.models import Models
+from deedbox.search.recipe import named, vectors_of
+from tests.search.hashing import HashingEmbedder
+
+pytestmark = pytest.mark.anyio
+
+
+class Shop:
+    """Where models are chosen; every look opens one anew, as the real one does."""
+
+    def __init__(self, *installed: str) -> None:
+        self.installed = installed
+        self.chosen: str | None = None
+        self.opened: list[HashingEmbedder] = []
+        self.models = Models(self._chosen, self._former)
+
+    def _chosen(self) -> HashingEmbedder | None:
+        return self._open(self.chosen) if self.chosen else None
+
+    def _former(self, recipe: str) -> HashingEmbedder | None:
+        return next((self._open(name) for name in self.installed if HashingEmbedder(name).recipe == recipe), None)
+
+    def _open(self, name: str) -> HashingEmbedder:
+        self.opened.append(HashingEmbedder(name))
+        return self.opened[-1]
+
+    def open_now(self) -> list[str]:
+        return sorted(one.name for one in self.opened if not one.closed)
+
+
+async def test_a_model_installed_later_is_found() -> None:
+    shop = Shop()
+    assert shop.models.present is None
+    with pytest.raises(Unavailable) as missing:
+        shop.models.need()
+    assert missing.value.code is Code.MODEL_MISSING
+    shop.chosen = "one"
+    assert shop.models.need().name == "one"
+
+
+async def test_a_look_that_finds_the_same_model_changes_nothing() -> None:
+    shop = Shop()
+    shop.chosen = "one"
+    present = shop.models.present
+    assert not await shop.models.look_again()
+    assert shop.models.present is present
+    assert shop.open_now() == ["one"]
+
+
+async def test_another_choice_is_followed_and_the_one_before_is_kept() -> None:
+    shop = Shop()
+    shop.chosen = "one"
+    one = shop.models.need()
+    shop.chosen = "two"
+    assert await shop.models.look_again()
+    assert shop.models.need().name == "two"
+    assert shop.models.that_made(one.recipe) is one
+    await shop.models.retire(one.recipe)
+    assert shop.open_now() == ["two"]
+
+
+async def test_a_choice_taken_back_leaves_one_model_of_each_open() -> None:
+    shop = Shop()
+    for name in ("one", "two", "one"):
+        shop.chosen = name
+        await shop.models.look_again()
+    assert shop.models.need().name == "one"
+    assert shop.open_now() == ["one", "two"]
+    await shop.models.close()
+    assert shop.open_now() == []
+
+
+async def test_a_choice_of_nothing_leaves_the_model_in_use() -> None:
+    shop = Shop()
+    shop.chosen = "one"
+    shop.models.need()
+    shop.chosen = None
+    assert not await shop.models.look_again()
+    assert shop.models.need().name == "one"
+
+
+async def test_a_former_model_is_opened_if_it_is_installed() -> None:
+    shop = Shop("old")
+    shop.chosen = "one"
+    old = shop.models.that_made(HashingEmbedder("old").recipe)
+    assert old is not None
+    assert old.name == "old"
+    assert shop.models.that_made(old.recipe) is old
+    assert shop.models.that_made("lost") is None
+
+
+async def test_the_present_model_does_for_chunks_of_other_sizes() -> None:
+    shop = Shop()
+    shop.chosen = "one"
+    shop.models.need().recipe = named("model", "f" * 64, 200, 40)  # type: ignore[misc]
+    assert shop.models.that_made(named("model", "f" * 64, 100, 20)) is shop.models.present
+    assert shop.models.that_made(named("model", "e" * 64, 200, 40)) is None
+    assert vectors_of("plain") == "plain"

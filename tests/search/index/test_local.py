@@ -162,7 +162,7 @@ def gone(pattern: str) -> Callable[[Path], None]:
 
 def other_format(folder: Path) -> None:
     body = json.loads((folder / "manifest.json").read_bytes())
-    (folder / "manifest.json").write_text(json.dumps(body | {"format": 2}))
+    (folder / "manifest.json").write_text(json.dumps(body | {"format": 99}))
 
 
 def other_watermark(folder: Path) -> None:

@@ -17,6 +17,9 @@ Numbers = NDArray[np.uint32]
 Rows = NDArray[np.intp]
 
 
+_FAST_WORDS = (1, 2, 4, 8)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """The best chunks in no order: as many as were asked for, and all that tie with the last of them."""
@@ -98,7 +101,8 @@ class Vectors:
         return np.repeat(begins - firsts, counts) + np.arange(counts.sum())
 
     def _candidates(self, asked: Floats, top: int, rows: Rows | None) -> Rows:
-        wanted = max(limits.CANDIDATES_MIN, limits.CANDIDATES_PER_HIT * top)
+        least = limits.CANDIDATES_MIN + len(self) // limits.CANDIDATES_SHARE
+        wanted = max(least, limits.CANDIDATES_PER_HIT * top)
         if (len(self) if rows is None else len(rows)) <= wanted:
             return np.arange(len(self)) if rows is None else rows
         away = distances(self.codes if rows is None else self.codes[rows], packed(asked, self.centre))
@@ -117,8 +121,10 @@ class Vectors:
 
 
 def code_bytes(dimensions: int) -> int:
-    """The length of a row of sign bits: whole 64-bit words."""
-    return (dimensions + 63) // 64 * 8
+    """The length of a row of sign bits: whole 64-bit words, as many as the scan has code of its own for."""
+    words = (dimensions + 63) // 64
+    # At 384 dimensions, rows of 64 bytes are scanned in a third of the time that rows of 48 take.
+    return 8 * next((size for size in _FAST_WORDS if size >= words), words)
 
 
 def empty(dimensions: int, centre: Floats) -> Vectors:

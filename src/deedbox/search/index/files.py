@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deedbox.search.index import IndexInUse, IndexUnusable
 from deedbox.search.index.bits import Codes, Floats, Numbers, Vectors, code_bytes
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST = "manifest.json"
 _LOCK = "lock"
 WORDS = "words"

@@ -57,7 +57,7 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
     yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
-    checks: tuple[Check, ...] = (_disk, _master_key, _model, _database)
+    checks: tuple[Check, ...] = (_disk, _master_key, _model, _mail, _database)
     try:
         need_installation(loaded)
     except SetupError as error:
@@ -157,6 +157,32 @@ def _model(loaded: Settings) -> Iterator[Finding]:
         yield Finding("model", "note", "no embedding model, so no search", "deedbox model install")
     else:
         yield Finding("model", "good", f"{current.name}, {current.dimensions} dimensions, {current.precision}")
+
+
+def _mail(loaded: Settings) -> Iterator[Finding]:
+    """Greets the mail server and logs in to it; sends nothing."""
+    import asyncio
+
+    from deedbox import wiring
+    from deedbox.mail import Mailer
+
+    if loaded.smtp_url is None:
+        step = "Set DEEDBOX_SMTP_URL and DEEDBOX_MAIL_FROM to send it."
+        yield Finding("mail", "note", "no mail server, so mail stays in the dashboard's inbox", step)
+        return
+
+    async def look() -> str:
+        async with wiring.opened(loaded) as deedbox:
+            mailer = Mailer(deedbox.db, deedbox.box, deedbox.clock, loaded, deedbox.blobs)
+            await mailer.check()
+            return str(mailer.demand_server())
+
+    try:
+        yield Finding("mail", "good", f"{asyncio.run(look())} answers; mail comes from {loaded.mail_from}")
+    except DeedboxError as error:
+        yield Finding("mail", "bad", error.message, "Check DEEDBOX_SMTP_URL, then: deedbox mail test ADDRESS")
+    if loaded.base_url is None:
+        yield Finding("mail", "bad", "links in mail would lead to this machine only", "Set DEEDBOX_BASE_URL.")
 
 
 def _database(loaded: Settings) -> Iterator[Finding]:

@@ -53,6 +53,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
             now = deedbox.clock.now()
             first = await deedbox.db.write(lambda tx: workspaces.first_access(tx, now=now))
             address = settings.base_url or _address(listener)
+            deedbox.address = address
             settings.address_file.write_text(address, encoding="utf-8")
             await deedbox.start()
             try:

@@ -1,6 +1,7 @@
 """The only way out: every outgoing request goes through `Egress`, which dials only addresses it has judged.
 
-It stands on httpcore's pool, because there are no redirects, cookies, proxies and netrc to switch off there.
+What is no HTTP is spoken over a wire of `dialled`. All of it stands on httpcore, because there are no redirects,
+cookies, proxies and netrc to switch off there.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import ClassVar, TypeAlias
 
 import httpcore
@@ -28,6 +29,7 @@ from deedbox.kernel.limits import (
     EGRESS_CONNECTIONS,
     EGRESS_HOST_CHARS,
     EGRESS_IDLE_SECONDS,
+    EGRESS_PIECE_BYTES,
     EGRESS_RESOLVERS,
     EGRESS_RESPONSE_BYTES,
     EGRESS_SECONDS,
@@ -35,6 +37,9 @@ from deedbox.kernel.limits import (
 )
 
 PORTS = {"http": 80, "https": 443}
+# For a host that the operator's own settings name, never for one that a caller chose: a mail server commonly
+# stands on a private network.
+ANYWHERE: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 # At DEBUG httpcore writes request headers, and with them credentials, to the log.
@@ -199,6 +204,48 @@ class _JudgedNetwork(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
+class Wire:
+    """An open TCP stream to a judged address; what goes wrong on it is EgressFailed."""
+
+    def __init__(self, host: str, stream: httpcore.AsyncNetworkStream) -> None:
+        self.host = host
+        self._stream = stream
+
+    async def read(self, seconds: float) -> bytes:
+        """The next bytes; none when the peer has closed."""
+        with _named_failures(self.host, seconds):
+            return await self._stream.read(EGRESS_PIECE_BYTES, seconds)
+
+    async def write(self, data: bytes, seconds: float) -> None:
+        """Hands over the bytes; the peer has so many seconds for each piece."""
+        with _named_failures(self.host, seconds):
+            for start in range(0, len(data), EGRESS_PIECE_BYTES):
+                await self._stream.write(data[start : start + EGRESS_PIECE_BYTES], seconds)
+
+    async def secure(self, tls: ssl.SSLContext, seconds: float) -> None:
+        """Goes on in TLS, with a peer that has proved to be the host."""
+        with _named_failures(self.host, seconds):
+            self._stream = await self._stream.start_tls(tls, self.host, seconds)
+
+    async def close(self) -> None:
+        await self._stream.aclose()
+
+
+@contextlib.asynccontextmanager
+async def dialled(
+    host: str, port: int, *, allow: Sequence[Network] = (), resolve: Resolve = system_resolve, seconds: float
+) -> AsyncIterator[Wire]:
+    """A wire to the host. Dialling and all that is done within takes at most so many seconds, or EgressFailed."""
+    network = _JudgedNetwork(allow, resolve, httpcore.AnyIOBackend())
+    with _named_failures(host, seconds):
+        async with asyncio.timeout(seconds):
+            wire = Wire(host, await network.connect_tcp(host, port, min(seconds, EGRESS_CONNECT_SECONDS)))
+            try:
+                yield wire
+            finally:
+                await wire.close()
+
+
 class Egress:
     """Outgoing HTTP: follows no redirect, asks no proxy, keeps no cookie, dials no non-public address."""
 
@@ -313,4 +360,4 @@ def _named_failures(host: str, seconds: float) -> Iterator[None]:
     except httpcore.ConnectError as error:
         raise CannotConnect(f"The host {host} failed the TLS handshake: {error}") from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-        raise BadAnswer(f"The host {host} broke off or did not answer in HTTP") from error
+        raise BadAnswer(f"The host {host} broke off or did not keep to the protocol") from error

@@ -13,14 +13,16 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.errors import SetupError
+from deedbox.kernel.errors import BadRequest, SetupError
 from deedbox.kernel.log import redacted
+from deedbox.kernel.mailbox import named_mailbox
+from deedbox.kernel.smtp_url import mail_server
 
 PREFIX = "DEEDBOX_"
 CONFIG = "DEEDBOX_CONFIG"
 # The archive's key keeps the name that the signing API gives it.
 ECOSYSTEM_KEY = "SERVICE_ECOSYSTEM_KEY"
-SECRETS = ("database_url", "service_ecosystem_key", "embedding_key")
+SECRETS = ("database_url", "service_ecosystem_key", "embedding_key", "smtp_url")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -63,6 +65,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Networks,
         Meta(description="Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated."),
     ] = Networks()
+    smtp_url: Annotated[
+        Secret | None,
+        Meta(
+            description="The mail server, on any network: `smtps://user:password@host` (TLS from the start) or"
+            " `smtp://…` (STARTTLS). Needs `mail_from`. Without it, mail stays in the dashboard's inbox."
+        ),
+    ] = None
+    smtp_ca_file: Annotated[
+        Path | None,
+        Meta(description="Certificates (PEM) to trust for the mail server. Default: those of the system."),
+    ] = None
+    smtp_plain: Annotated[
+        bool,
+        Meta(description="Sends over `smtp://` without TLS; only for a server on this machine or a trusted network."),
+    ] = False
+    mail_from: Annotated[
+        str | None, Meta(description="The sender of every mail: `sign@example.com` or `Example <sign@example.com>`.")
+    ] = None
     anonymous_per_minute: Annotated[
         int,
         Meta(
@@ -93,6 +113,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     embedding_key: Annotated[Secret | None, Meta(description="The key for `embedding_url`.")] = None
     embedding_model: Annotated[str | None, Meta(description="The model to ask `embedding_url` for.")] = None
+    tsa_url: Annotated[
+        str | None,
+        Meta(
+            description="A time-stamp authority (RFC 3161) whose time-stamps seals carry instead of the server's own;"
+            " an address that is not public needs `egress_allow`."
+        ),
+    ] = None
     chunk_size: Annotated[
         int, Meta(ge=16, le=limits.CHUNK_TOKENS_MAX, description="The most tokens of the model in a chunk.")
     ] = limits.CHUNK_TOKENS
@@ -216,6 +243,7 @@ def _check_together(settings: Settings) -> None:
             "Write it as postgresql://user@host/name.",
         )
     _check_models(settings)
+    _check_mail(settings)
     if settings.chunk_overlap * 2 > settings.chunk_size:
         raise SetupError(
             f"The setting DEEDBOX_CHUNK_OVERLAP ({settings.chunk_overlap}) is more than half of DEEDBOX_CHUNK_SIZE"
@@ -235,12 +263,39 @@ def _check_models(settings: Settings) -> None:
             "The settings DEEDBOX_EMBEDDING_URL and DEEDBOX_EMBEDDING_MODEL belong together.",
             "Give both, or neither to use an installed model.",
         )
-    for name, url in (("EMBEDDING_URL", settings.embedding_url), ("MODEL_HUB", settings.model_hub)):
+    urls = {"EMBEDDING_URL": settings.embedding_url, "MODEL_HUB": settings.model_hub, "TSA_URL": settings.tsa_url}
+    for name, url in urls.items():
         if url is not None and not _is_address(url):
             raise SetupError(
                 f"The setting DEEDBOX_{name} ({redacted(url)!r}) is not an address.",
                 "Write it as https://models.example.com/v1, without user name and password.",
             )
+
+
+def _check_mail(settings: Settings) -> None:
+    try:
+        named_mailbox(settings.mail_from or "nobody@localhost")
+    except BadRequest as error:
+        raise SetupError(
+            f"The setting DEEDBOX_MAIL_FROM ({redacted(str(settings.mail_from))!r}) is not a sender.",
+            "Write it as sign@example.com or as Example <sign@example.com>.",
+        ) from error
+    if settings.smtp_url is None:
+        return
+    try:
+        server = mail_server(settings.smtp_url)
+    except ValueError as error:
+        raise SetupError(
+            f"The setting DEEDBOX_SMTP_URL is not a mail server: {error}.",
+            "Write it as smtps://user:password@mail.example.com, with @ and / in the password as %40 and %2F.",
+        ) from error
+    if settings.mail_from is None:
+        raise SetupError("The setting DEEDBOX_SMTP_URL needs DEEDBOX_MAIL_FROM.", "Give the sender of every mail.")
+    if settings.smtp_plain and (server.scheme == "smtps" or server.user is not None):
+        raise SetupError(
+            "The setting DEEDBOX_SMTP_PLAIN does not go with smtps:// or with a password, which would travel in clear.",
+            "Remove it, or write DEEDBOX_SMTP_URL as smtp://host without user and password.",
+        )
 
 
 def _is_address(url: str) -> bool:

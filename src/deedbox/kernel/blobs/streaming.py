@@ -16,3 +16,12 @@ async def streamed(blobs: Blobs, blob: Blob) -> AsyncIterator[Stream]:
     finally:
         if isinstance(pieces, AsyncGenerator):
             await pieces.aclose()
+
+
+async def head_of(blobs: Blobs, blob: Blob, most: int) -> bytes:
+    """The first bytes of the file."""
+    found = bytearray()
+    pieces = blobs.open_range(blob.location, 0, min(most, blob.size_bytes))
+    async for piece in pieces:
+        found += piece
+    return bytes(found)

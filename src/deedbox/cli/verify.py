@@ -1,0 +1,188 @@
+"""`deedbox verify`: whether a PDF is what was sealed. Needs no server, no data folder and no network."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from deedbox.cli.options import data_option, json_option, load, need_installation, print_json, run
+from deedbox.evidence import file
+from deedbox.kernel import limits, log
+from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.sandbox import SandboxKind
+from deedbox.pdf.report import Checks, Report, with_records
+
+EXIT = {"authentic": 0, "altered": 1}
+OTHERWISE = 2
+MODULE = "deedbox.pdf.verify"
+
+MEANING = {
+    "authentic": "this is what was sealed, every byte of it.",
+    "altered": "this is not what was signed.",
+    "unrecognised": "this is signed, by someone whom nothing here vouches for.",
+    "unsigned": "this has no signature.",
+    "unexplained": "whether this is what was sealed cannot be said.",
+}
+_COLOURS = {"authentic": "green", "altered": "red"}
+_SIGNS = {True: ("✓", "green"), False: ("✗", "red"), None: ("–", "yellow")}
+CHECKS = {
+    "intact": "every signature fits the file",
+    "covers_entire_file": "the seal is about every byte of the file",
+    "modifications_allowed": "nothing came after the seal but what keeps it verifiable",
+    "trusted": "its certificate leads to a root that is trusted here",
+    "revocation": "no certificate was revoked when it sealed",
+    "timestamp": "a trusted time-stamp says when",
+    "known_to_us": "the evidence file is that of this PDF",
+    "audit_chain": "the audit trail is whole, and the one that was sealed",
+}
+_BY_EVIDENCE = ("known_to_us", "audit_chain")
+
+pdf_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("pdf", metavar="FILE", type=pdf_file)
+@click.option(
+    "--evidence", type=pdf_file, metavar="FILE", help="The document's evidence file, checked against the PDF."
+)
+@click.option(
+    "--root",
+    "roots",
+    type=pdf_file,
+    multiple=True,
+    metavar="FILE",
+    help="A root certificate to trust (PEM or DER); repeat for several. Default: the data folder's.",
+)
+@data_option
+@json_option
+def command(pdf: Path, evidence: Path | None, roots: tuple[Path, ...], data_dir: Path | None, as_json: bool) -> None:
+    """Say whether a PDF is what was sealed.
+
+    Exit code: 0 authentic, 1 altered, 2 anything else."""
+    try:
+        report = examine(pdf, evidence, roots, data_dir)
+    except SetupError as error:
+        _fail(error.reason, error.next_step, as_json)
+    except DeedboxError as error:
+        _fail(error.message, "", as_json)
+    if as_json:
+        print_json(report)
+    else:
+        _print(pdf, report)
+    sys.exit(EXIT.get(report.verdict, OTHERWISE))
+
+
+def examine(pdf: Path, evidence: Path | None, root_files: tuple[Path, ...], data_dir: Path | None) -> Report:
+    """The report on the file, by the roots that are named, or else by those of the installation."""
+    data = pdf.read_bytes()
+    named = [der for one in root_files for der in _certificates(one)]
+    roots, crls = (named, []) if named else _of_installation(data_dir)
+    told = None if evidence is None else file.parse(evidence.read_bytes())
+    report = asyncio.run(_verified(data, roots, crls))
+    if not roots and report.verdict == "unrecognised":
+        report.reasons.append("No root is trusted here: name one with --root, or a data folder with --data.")
+    return report if told is None else _with_evidence(report, told, data)
+
+
+def _with_evidence(report: Report, told: file.Evidence, pdf: bytes) -> Report:
+    reasons = file.problems(told)
+    if report.verdict != "authentic":
+        # Without a seal to believe, evidence proves nothing but itself.
+        return with_records(report, known_to_us=None, audit_chain=not reasons, reasons=reasons)
+    if report.document_id not in (None, told.document.id):
+        other = "The evidence file is that of another document."
+        return with_records(report, known_to_us=False, audit_chain=None, reasons=[other])
+    known, sealed = file.is_of(told, pdf), file.is_sealed_in(told, report.chain_head)
+    if not known:
+        reasons.append("The PDF does not begin with the stamped file that the evidence names.")
+    if not sealed:
+        reasons.append("The audit trail in the evidence is not the one that was sealed into the PDF.")
+    whole = sealed and not reasons
+    return with_records(report, known_to_us=known, audit_chain=whole, document_id=told.document.id, reasons=reasons)
+
+
+async def _verified(data: bytes, roots: list[bytes], crls: list[bytes]) -> Report:
+    from deedbox.kernel.sandbox.pool import Sandbox
+
+    kind = SandboxKind(
+        name="verify", preload=(MODULE,), cpu_seconds=limits.VERIFY_CPU_SECONDS, seconds=limits.VERIFY_SECONDS
+    )
+    sandbox = Sandbox(kind)
+    try:
+        return msgspec.convert(await sandbox.call(f"{MODULE}:verify", data, roots, crls), Report)
+    finally:
+        await sandbox.close()
+
+
+def _certificates(path: Path) -> list[bytes]:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    data = path.read_bytes()
+    try:
+        if b"-----BEGIN" in data:
+            return [one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(data)]
+        return [x509.load_der_x509_certificate(data).public_bytes(Encoding.DER)]
+    except ValueError as error:
+        raise SetupError(
+            f"{path} holds no certificate.", "Give the root as PEM, as `deedbox ca show --pem` prints it."
+        ) from error
+
+
+def _of_installation(data_dir: Path | None) -> tuple[list[bytes], list[bytes]]:
+    """The roots that the data folder's installation has and had, and its revocation lists; none without one."""
+    loaded = load(data_dir=data_dir)
+    try:
+        need_installation(loaded)
+    except SetupError:
+        if data_dir is not None:
+            raise
+        log.configure("error", "text")
+        return [], []
+    return run(loaded, _anchors)
+
+
+async def _anchors(deedbox: Any) -> tuple[list[bytes], list[bytes]]:
+    from deedbox.signing.certificates import ISSUING, ROOT, Certificates
+
+    certificates = Certificates(deedbox.db, deedbox.box, deedbox.clock, deedbox.settings.base_url)
+    listed = await certificates.listed()
+    roots = [await certificates.certificate(one.id) for one in listed if one.use == ROOT]
+    return roots, [await certificates.crl(one.id) for one in listed if one.use in (ROOT, ISSUING)]
+
+
+def _print(pdf: Path, report: Report) -> None:
+    word = click.style(report.verdict, fg=_COLOURS.get(report.verdict, "yellow"), bold=True)
+    click.echo(f"{pdf.name} is {word}: {MEANING[report.verdict]}")
+    for reason in report.reasons:
+        click.echo(f"  → {reason}")
+    if report.verdict != "unsigned":
+        _print_checks(report.checks)
+    for one in report.signatures:
+        click.echo(f"\n  {one.signer} ({one.level})")
+        click.echo(f"    certificate   {one.certificate.subject}, until {one.certificate.not_after}")
+        click.echo(f"    issued by     {one.certificate.issuer}")
+        click.echo(f"    signed        {one.signing_time or 'at a time that it does not say'}")
+        click.echo(f"    time-stamped  {one.timestamp_time or 'no'}")
+    click.echo(f"\n  SHA-256 {report.sha256}")
+
+
+def _print_checks(checks: Checks) -> None:
+    click.echo()
+    for name, meaning in CHECKS.items():
+        passed = getattr(checks, name)
+        if passed is None and name in _BY_EVIDENCE:
+            continue
+        sign, colour = _SIGNS[passed]
+        click.echo(f"  {click.style(sign, fg=colour)} {meaning}")
+
+
+def _fail(reason: str, next_step: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"error": reason, "next_step": next_step})
+    else:
+        click.echo(f"deedbox: {reason} {next_step}".rstrip(), err=True)
+    sys.exit(OTHERWISE)

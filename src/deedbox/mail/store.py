@@ -1,0 +1,116 @@
+"""The mails table. Whoever changes a mail that is being sent names the attempt, so a lapsed lease changes nothing."""
+
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import Instant, instant
+from deedbox.kernel.db import Tx, Value
+
+Status: TypeAlias = Literal["queued", "sent", "failed", "inbox"]
+
+_COLUMNS = (
+    "id, workspace_id, kind, about, to_address, message_id, status, data, attachment_sha256, attempts,"
+    " last_error, created_at, tried_at, sent_at"
+)
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A mail's row. `data` is sealed, and gone once the mail is sent."""
+
+    id: str
+    workspace_id: str
+    kind: str
+    about: str | None
+    to_address: str
+    message_id: str
+    status: Status
+    data: bytes | None
+    attachment_sha256: str | None
+    attempts: int
+    last_error: str | None
+    created_at: Instant
+    tried_at: Instant | None
+    sent_at: Instant | None
+
+
+def insert(tx: Tx, entry: Entry) -> None:
+    values = ", ".join(f":{name}" for name in Entry.__struct_fields__)
+    tx.run(f"insert into mails ({_COLUMNS}) values ({values})", **msgspec.structs.asdict(entry))
+
+
+def find(tx: Tx, workspace_id: str, mail_id: str) -> Entry | None:
+    sql = f"select {_COLUMNS} from mails where id = :id and workspace_id = :workspace_id"
+    row = tx.one(sql, id=mail_id, workspace_id=workspace_id)
+    return _entry(row) if row else None
+
+
+def page(
+    tx: Tx, workspace_id: str, *, status: Status | None, about: str | None, limit: int, before: str | None
+) -> list[Entry]:
+    """The newest mails of the workspace that are older than `before`."""
+    given: dict[str, Value] = {"workspace_id": workspace_id, "status": status, "about": about, "before": before}
+    values = {name: value for name, value in given.items() if value is not None}
+    conditions = ["id < :before" if name == "before" else f"{name} = :{name}" for name in values]
+    sql = f"select {_COLUMNS} from mails where {' and '.join(conditions)} order by id desc limit :limit"
+    return [_entry(row) for row in tx.all(sql, limit=limit, **values)]
+
+
+def begin(tx: Tx, mail_id: str, now: datetime) -> Entry | None:
+    """The mail with one more attempt counted; None when there is nothing to send any more."""
+    row = tx.one(
+        "update mails set attempts = attempts + 1, tried_at = :now, status = 'queued'"
+        f" where id = :id and status in ('queued', 'failed') returning {_COLUMNS}",
+        id=mail_id,
+        now=instant(now),
+    )
+    return _entry(row) if row else None
+
+
+def note_failure(tx: Tx, entry: Entry, error: str, *, final: bool) -> None:
+    tx.run(
+        "update mails set last_error = :error, status = :status"
+        " where id = :id and attempts = :attempts and status = 'queued'",
+        id=entry.id,
+        attempts=entry.attempts,
+        error=error[: limits.MAIL_ERROR_CHARS],
+        status="failed" if final else "queued",
+    )
+
+
+def note_sent(tx: Tx, entry: Entry, now: datetime) -> None:
+    """The mail is out: what it said is forgotten."""
+    tx.run(
+        "update mails set status = 'sent', data = null, attachment_sha256 = null, last_error = null, sent_at = :now"
+        " where id = :id",
+        id=entry.id,
+        now=instant(now),
+    )
+
+
+def put_into_inbox(tx: Tx, entry: Entry) -> None:
+    tx.run("update mails set status = 'inbox', last_error = null where id = :id", id=entry.id)
+
+
+def outdated(tx: Tx, status: Status, before: datetime) -> list[Entry]:
+    """Some mails of this status that were queued before then, the oldest first."""
+    rows = tx.all(
+        f"select {_COLUMNS} from mails where status = :status and created_at < :before order by created_at limit :most",
+        status=status,
+        before=instant(before),
+        most=limits.MAIL_PRUNE_ROWS,
+    )
+    return [_entry(row) for row in rows]
+
+
+def delete(tx: Tx, entry: Entry) -> None:
+    tx.run("delete from mails where id = :id", id=entry.id)
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    values = dict(zip(Entry.__struct_fields__, row, strict=True))
+    if values["data"] is not None:
+        values["data"] = bytes(values["data"])
+    return Entry(**values)

@@ -1,0 +1,147 @@
+"""`deedbox verify`, as a process of its own: no server, no data folder."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from deedbox.evidence import chain, file
+from deedbox.pdf import authority
+from tests import server
+from tests.evidence.samples import DOCUMENT, evidence
+from tests.pdf.sealed import document
+from tests.rigs.tampering import Office
+
+
+@pytest.fixture(scope="module")
+def office() -> Office:
+    return Office()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, office: Office) -> Path:
+    """A sealed PDF, its evidence and the root."""
+    stamped = document(2)
+    told = evidence(stamped)
+    (tmp_path / "deed.pdf").write_bytes(office.sealed(stamped, document_id=DOCUMENT, head=told.head))
+    (tmp_path / "evidence.json").write_bytes(file.encode(told))
+    (tmp_path / "root.pem").write_bytes(authority.pem([office.root.der]))
+    return tmp_path
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "deedbox", "verify", *words],
+        cwd=folder, env=server.environment(), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_a_sealed_file_is_authentic_with_its_root_and_its_evidence(folder: Path) -> None:
+    done = run(folder, "deed.pdf", "--root", "root.pem", "--evidence", "evidence.json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("deed.pdf is authentic: this is what was sealed, every byte of it.\n")
+    assert done.stdout.count("✓") == 8
+    assert "time-stamped  2026-06-01T12:00:00Z" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_report_is_json_for_programs(folder: Path) -> None:
+    done = run(folder, "deed.pdf", "--root", "root.pem", "--evidence", "evidence.json", "--json")
+    report = json.loads(done.stdout)
+    assert (report["verdict"], report["document_id"], done.returncode) == ("authentic", DOCUMENT, 0)
+    assert set(report["checks"].values()) == {True}
+    assert report["chain_head"] == evidence(document(2)).head
+
+
+def test_one_changed_byte_is_altered_and_exits_with_1(folder: Path) -> None:
+    data = bytearray((folder / "deed.pdf").read_bytes())
+    data[300] ^= 1
+    (folder / "deed.pdf").write_bytes(data)
+    done = run(folder, "deed.pdf", "--root", "root.pem")
+    assert (done.returncode, "deed.pdf is altered" in done.stdout) == (1, True)
+    assert "✗ every signature fits the file" in done.stdout
+
+
+def test_without_a_root_the_seal_is_unrecognised_and_the_next_step_is_named(folder: Path) -> None:
+    done = run(folder, "deed.pdf")
+    assert (done.returncode, "name one with --root" in done.stdout) == (2, True)
+
+
+def test_a_pdf_without_signature_exits_with_2(folder: Path) -> None:
+    (folder / "plain.pdf").write_bytes(document())
+    done = run(folder, "plain.pdf", "--root", "root.pem")
+    assert (done.returncode, done.stdout.startswith("plain.pdf is unsigned")) == (2, True)
+
+
+def _edited_and_hashed_anew(told: file.Evidence) -> file.Evidence:
+    rows: list[chain.Entry] = []
+    before = chain.genesis(told.document.id)
+    for row in told.audit:
+        at = row.at if row.number != 3 else type(row.at)("2026-02-01T00:00:00Z")
+        rows.append(chain.next_entry(before, row.number, at, row.act, row.actor, row.detail))
+        before = rows[-1].hash
+    return replace(told, audit=rows, head=before)
+
+
+@pytest.mark.parametrize("case", ["edited", "edited and hashed anew", "cut off", "a signer's name"])
+def test_evidence_that_was_changed_is_altered(folder: Path, case: str) -> None:
+    told = evidence(document(2))
+    changed = {
+        "edited": replace(told, audit=[replace(told.audit[0], actor="key_2"), *told.audit[1:]]),
+        "edited and hashed anew": _edited_and_hashed_anew(told),
+        "cut off": replace(told, audit=told.audit[:-1], head=told.audit[-2].hash),
+        "a signer's name": replace(told, signers=[replace(told.signers[0], name="Someone"), told.signers[1]]),
+    }[case]
+    (folder / "evidence.json").write_bytes(file.encode(changed))
+    done = run(folder, "deed.pdf", "--root", "root.pem", "--evidence", "evidence.json", "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["verdict"], report["checks"]["audit_chain"]) == (1, "altered", False)
+    assert report["reasons"]
+
+
+def test_the_evidence_of_another_document_explains_nothing(folder: Path, office: Office) -> None:
+    (folder / "other.pdf").write_bytes(office.sealed(document(1), document_id="doc_2"))
+    done = run(folder, "other.pdf", "--root", "root.pem", "--evidence", "evidence.json")
+    assert (done.returncode, "that of another document" in done.stdout) == (2, True)
+
+
+def test_the_evidence_of_another_version_of_the_document_is_seen(folder: Path, office: Office) -> None:
+    told = evidence(document(2))
+    (folder / "other.pdf").write_bytes(office.sealed(document(3), document_id=DOCUMENT, head=told.head))
+    done = run(folder, "other.pdf", "--root", "root.pem", "--evidence", "evidence.json", "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["checks"]["known_to_us"]) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["deed.pdf", "--root", "deed.pdf"], "holds no certificate"),
+        (["deed.pdf", "--root", "root.pem", "--evidence", "root.pem"], "not an evidence file"),
+        (["deed.pdf", "--data", "nowhere"], "no installation in the data folder"),
+        (["missing.pdf"], "does not exist"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_exits_with_2(folder: Path, words: list[str], sentence: str) -> None:
+    done = run(folder, *words)
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+def test_a_der_root_does_too(folder: Path, office: Office) -> None:
+    (folder / "root.der").write_bytes(office.root.der)
+    assert run(folder, "deed.pdf", "--root", "root.der").returncode == 0
+
+
+def test_a_data_folder_brings_its_own_root(folder: Path) -> None:
+    data = folder / "data"
+    made = server.run("ca", "show", "--pem", data=data)
+    if made.returncode != 0:  # an installation is made by the first start of the server, or by its first key
+        assert server.run("keys", "create", "--name", "first", data=data).returncode == 0
+        made = server.run("ca", "show", "--pem", data=data)
+    assert made.returncode == 0, made.stderr
+    done = run(folder, "deed.pdf")
+    assert (done.returncode, "name one with --root" in done.stdout) == (2, False), done.stdout + done.stderr
+    assert run(folder, "deed.pdf", "--root", "root.pem").returncode == 0

@@ -3,7 +3,7 @@
 from deedbox.kernel.sandbox import SandboxKind, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 
-_KIND = SandboxKind(name="pages", preload=("deedbox.search.page_image",))
+_KIND = SandboxKind(name="pages", preload=("deedbox.pdf.render",))
 
 
 class PageImages:
@@ -14,7 +14,7 @@ class PageImages:
 
     async def render(self, data: bytes | Stream, number: int) -> bytes:
         """The page as WebP; NotFound if there is no such page, BadRequest if it cannot be drawn."""
-        image: bytes = await self._sandbox.call("deedbox.search.page_image:render", data, number)
+        image: bytes = await self._sandbox.call("deedbox.pdf.render:render", data, number)
         return image
 
     async def close(self) -> None:

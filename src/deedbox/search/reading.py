@@ -8,6 +8,7 @@ from typing import TypeVar
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
 from deedbox.kernel.blobs import store as blobs_store
+from deedbox.kernel.blobs.streaming import streamed
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import NotFound
@@ -16,7 +17,6 @@ from deedbox.search.extract import Extractor
 from deedbox.search.extract.kinds import KINDS, Kind
 from deedbox.search.library import File, Parsed
 from deedbox.search.packing import Packed
-from deedbox.search.stored import streamed
 from deedbox.search.upload import Extraction, Upload
 
 T = TypeVar("T")

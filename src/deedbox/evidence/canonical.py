@@ -1,0 +1,48 @@
+"""The one way in which evidence is written as bytes, so that anyone can hash it again.
+
+Canonical JSON, exactly: only null, true, false, integers within ±(2^53 - 1), strings, arrays and objects with string
+keys; no fractions. Keys in the order of their Unicode code points, no white space between tokens, integers in decimal
+without sign `+` or leading zeros. Strings in UTF-8; escaped are only the quotation mark and the backslash (with a
+backslash) and the characters below U+0020: \\b \\f \\n \\r \\t by these short forms, the others as \\u00xx with
+lower-case digits. No byte order mark, no end of line at the end. A lone surrogate cannot be written.
+"""
+
+import hashlib
+import json
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""What canonical JSON can write; anything else raises ValueError."""
+
+INTEGER_MAX = 2**53 - 1
+"""The largest that every JSON reader keeps exactly."""
+
+
+def canonical(value: Json) -> bytes:
+    """The value's canonical bytes; ValueError when it has none."""
+    _check(value)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8")
+
+
+def sha256(value: Json) -> str:
+    """The hash of the value's canonical bytes, in hexadecimal."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def _check(value: Json) -> None:
+    if value is None or isinstance(value, (bool, str)):
+        return
+    if isinstance(value, int):
+        if abs(value) > INTEGER_MAX:
+            raise ValueError(f"{value} is too large for evidence")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"{key!r} is no key for evidence")
+            _check(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _check(item)
+    else:
+        raise ValueError(f"evidence cannot hold a {type(value).__name__}")

@@ -1,0 +1,193 @@
+"""The evidence file of a document: canonical JSON that says who signed what and how, and can be checked with no server.
+
+Three things hold it together. Every audit row is tied to those before by its hash. One row's detail has, under
+`statement_sha256`, the hash of the statement: the file's `format`, `document`, `parties` and `signers`. And the head
+of the chain at the moment of sealing is inside the sealed PDF, under the seal's signature; that PDF begins with the
+bytes of the stamped file. So whoever trusts the seal can trust each line of this file.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from deedbox.evidence import chain
+from deedbox.evidence.canonical import canonical
+from deedbox.evidence.canonical import sha256 as canonical_sha256
+from deedbox.kernel import limits
+from deedbox.kernel.clock import Instant
+from deedbox.kernel.errors import BadRequest
+
+FORMAT = "deedbox-evidence/1"
+STATEMENT = "statement_sha256"
+"""The key of an audit row's detail under which the statement's hash stands."""
+
+Kind: TypeAlias = Literal["typed", "drawn", "uploaded"]
+Identity: TypeAlias = Literal["link", "email_code", "access_code"]
+"""How a signer's identity was checked: by the secret link alone, or by a code as well."""
+
+
+class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of the evidence; a field that the format does not know makes the file unreadable, not ignored."""
+
+
+class Bytes(Record, frozen=True):
+    sha256: str
+    size_bytes: int
+
+
+class Original(Record, frozen=True):
+    """A file as the sender gave it."""
+
+    id: str
+    name: str
+    sha256: str
+    size_bytes: int
+
+
+class Document(Record, frozen=True):
+    id: str
+    title: str
+    originals: list[Original]
+    prepared: Bytes
+    """The PDF that the signers saw."""
+    stamped: Bytes
+    """The same with everything that was filled in; the sealed PDF begins with these bytes."""
+
+
+class Party(Record, frozen=True):
+    id: str
+    name: str
+    order: int
+    rule: Literal["all", "any", "quorum"]
+    quorum: int | None
+    status: str
+
+
+class Consent(Record, frozen=True):
+    text: str
+    sha256: str
+    at: Instant
+
+
+class Mark(Record, frozen=True):
+    """What a signer did in one signature or initials field."""
+
+    field_id: str
+    kind: Kind
+    text: str | None
+    image_sha256: str | None
+    """Of a drawn or uploaded signature: the hash of the image as it was kept."""
+
+
+class Signer(Record, frozen=True):
+    id: str
+    party_id: str
+    name: str
+    email: str
+    status: str
+    consent: Consent | None
+    marks: list[Mark]
+    values: dict[str, str]
+    """What was filled in, by field."""
+    identity: Identity | None
+    seen_sha256: str | None
+    signed_sha256: str | None
+    address: str | None
+    user_agent: str | None
+    signed_at: Instant | None
+    """The server's time."""
+
+
+class Seal(Record, frozen=True):
+    certificates: list[str]
+    """PEM, the seal's own first, without the root."""
+    root: str
+
+
+class Evidence(Record, frozen=True):
+    format: str
+    document: Document
+    parties: list[Party]
+    signers: list[Signer]
+    audit: list[chain.Entry]
+    head: str
+    seal: Seal
+
+
+def statement_sha256(document: Document, parties: Sequence[Party], signers: Sequence[Signer]) -> str:
+    """What the detail of the last audit row before sealing must have under STATEMENT."""
+    return canonical_sha256(_plain({"format": FORMAT, "document": document, "parties": parties, "signers": signers}))
+
+
+def encode(evidence: Evidence) -> bytes:
+    """The evidence file."""
+    return canonical(_plain(evidence))
+
+
+def parse(data: bytes) -> Evidence:
+    """What an evidence file says, whether true or not; BadRequest when it is no evidence file."""
+    if len(data) > limits.EVIDENCE_BYTES:
+        raise BadRequest("The evidence file is too large")
+    try:
+        form = msgspec.json.decode(data, type=_Form).format
+        if form != FORMAT:
+            raise BadRequest(f"The evidence file has the format {form!r}; this version reads {FORMAT!r}")
+        evidence = msgspec.json.decode(data, type=Evidence)
+        written = encode(evidence)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise BadRequest(f"This is not an evidence file: {error}") from error
+    if written != data:
+        # A second key of the same name, or another order, would let two readers see two files in one.
+        raise BadRequest("The evidence file is not in its canonical form; it was written anew by something else")
+    return evidence
+
+
+def problems(evidence: Evidence) -> list[str]:
+    """Why the file contradicts itself, in sentences; empty when it does not. Offline, and without the PDF."""
+    found = []
+    bad = chain.check(evidence.document.id, evidence.audit, evidence.head)
+    if bad is not None:
+        missing = bad > len(evidence.audit)
+        found.append(f"Audit row {bad} is {'missing' if missing else 'not as it was written'}.")
+    if _stated(evidence.audit) != statement_sha256(evidence.document, evidence.parties, evidence.signers):
+        found.append("What the file says of the document and its signers is not what the audit trail vouches for.")
+    for signer in evidence.signers:
+        found += _signer_problems(signer)
+    return found
+
+
+def is_of(evidence: Evidence, pdf: bytes) -> bool:
+    """Whether the sealed PDF begins with the stamped file that the evidence names."""
+    stamped = evidence.document.stamped
+    return hashlib.sha256(memoryview(pdf)[: stamped.size_bytes]).hexdigest() == stamped.sha256
+
+
+def is_sealed_in(evidence: Evidence, head: str | None) -> bool:
+    """Whether the head that a seal has inside is that of this audit trail, at or after the row with the statement."""
+    numbers = [entry.number for entry in evidence.audit if STATEMENT in entry.detail]
+    return bool(numbers) and head in {entry.hash for entry in evidence.audit if entry.number >= numbers[-1]}
+
+
+class _Form(Struct):
+    format: str
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value)
+
+
+def _stated(entries: Sequence[chain.Entry]) -> str | None:
+    stated = [entry.detail[STATEMENT] for entry in entries if STATEMENT in entry.detail]
+    return str(stated[-1]) if stated else None
+
+
+def _signer_problems(signer: Signer) -> list[str]:
+    consent = signer.consent
+    if consent is None:
+        return [f"{signer.id} signed without consent."] if signer.signed_at else []
+    if hashlib.sha256(consent.text.encode("utf-8")).hexdigest() != consent.sha256:
+        return [f"The consent text of {signer.id} is not the one that its hash stands for."]
+    return []

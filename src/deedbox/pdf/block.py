@@ -1,0 +1,117 @@
+"""Runs in a sandbox: places for the signatures of signers who have no field, where they cover nothing."""
+
+import io
+import math
+from collections.abc import Generator, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pikepdf
+import pypdfium2 as pdfium
+from pikepdf import Array, Dictionary, Name
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import boxes
+from deedbox.pdf.boxes import View
+from deedbox.pdf.intake import pieces, written
+from deedbox.pdf.marks import Block, Page, Place
+
+_MARGIN, _GAP = 40.0, 14.0
+_CELL_WIDTH, _CELL_HEIGHT = 230.0, 56.0
+_SIDE_MIN = 2 * _MARGIN + 100.0
+_A4 = (595.28, 841.89)
+_ALIKE = 12
+"""Shades of grey by which paper may differ from paper."""
+
+
+class _Grid(NamedTuple):
+    """How the cells lie on a page of this size, in points."""
+
+    width: float
+    height: float
+    columns: int
+    cell: float
+
+    def rows_that_fit(self) -> int:
+        return max(1, int((self.height - 2 * _MARGIN + _GAP) // (_CELL_HEIGHT + _GAP)))
+
+    def places(self, page: int, count: int, top: float) -> Iterator[Place]:
+        for index in range(count):
+            row, column = divmod(index, self.columns)
+            x, y = _MARGIN + column * (self.cell + _GAP), top + row * (_CELL_HEIGHT + _GAP)
+            yield Place(page, x / self.width, y / self.height, self.cell / self.width, _CELL_HEIGHT / self.height)
+
+
+def block(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[bytes, None, Block]:
+    """Places on the last page if there is room; else on pages added at the end, and then it yields the new PDF."""
+    if not 1 <= signers <= limits.BLOCK_SIGNERS:
+        raise BadRequest(f"A document has from 1 to {limits.BLOCK_SIGNERS} signers without a field")
+    with pikepdf.open(io.BytesIO(data)) as pdf:
+        count, view = len(pdf.pages), boxes.of_page(pdf.pages[-1].obj)
+        grid = _grid(view.width, view.height)
+        height = math.ceil(signers / grid.columns) * (_CELL_HEIGHT + _GAP) - _GAP
+        used = [place for place in msgspec.convert(taken, list[Place]) if place.page == count]
+        top = _free_band(data, view, height, used) if min(view.width, view.height) >= _SIDE_MIN else None
+        if top is not None:
+            return Block(tuple(grid.places(count, signers, top)))
+        added = _added(pdf, view, signers)
+        if count + added.added > limits.DOCUMENT_PAGES:
+            raise BadRequest(f"With a page for signatures the PDF has more than {limits.DOCUMENT_PAGES:,} pages")
+        made = written(pdf)
+    yield from pieces(made)
+    return added
+
+
+def _grid(width: float, height: float) -> _Grid:
+    inner = width - 2 * _MARGIN
+    columns = 2 if inner >= 2 * 150 + _GAP else 1
+    return _Grid(width, height, columns, min(_CELL_WIDTH, (inner - (columns - 1) * _GAP) / columns))
+
+
+def _added(pdf: pikepdf.Pdf, view: View, signers: int) -> Block:
+    fits = min(view.width, view.height) >= _SIDE_MIN
+    width, height = (view.width, view.height) if fits else _A4
+    grid, count, places = _grid(width, height), len(pdf.pages), list[Place]()
+    capacity = grid.rows_that_fit() * grid.columns
+    for start in range(0, signers, capacity):
+        box = Array([0, 0, round(width, 3), round(height, 3)])
+        page = Dictionary(Type=Name.Page, MediaBox=box, Resources=Dictionary(), Rotate=0)
+        pdf.pages.append(pikepdf.Page(pdf.make_indirect(page)))
+        places += grid.places(len(pdf.pages), min(capacity, signers - start), _MARGIN)
+    return Block(tuple(places), len(pdf.pages) - count, Page(width, height))
+
+
+def _free_band(data: bytes, view: View, height: float, used: list[Place]) -> float | None:
+    """Points from the top of the last page to the lowest empty band that is as high as this; None if none is."""
+    document = pdfium.PdfDocument(data)
+    try:
+        page = document[len(document) - 1]
+        scale = min(1.0, math.sqrt(limits.PAGE_IMAGE_PIXELS / (view.width * view.height)))
+        picture = np.asarray(page.render(scale=scale, grayscale=True).to_pil().convert("L"), dtype=np.int16)
+    finally:
+        document.close()
+    points = view.height / picture.shape[0]
+    paper = int(np.bincount(picture.ravel(), minlength=256).argmax())
+    left, right = (int(side * picture.shape[1] / view.width) for side in (_MARGIN, view.width - _MARGIN))
+    empty = np.all(np.abs(picture[:, left:right] - paper) <= _ALIKE, axis=1)
+    for place in used:
+        empty[int(place.y * len(empty)) : math.ceil((place.y + place.h) * len(empty))] = False
+    found = None
+    for top, bottom in _bands(empty.tolist()):
+        first = max(top * points + _GAP, _MARGIN)
+        if min(bottom * points - _GAP, view.height - _MARGIN) - first >= height:
+            found = first
+    return found
+
+
+def _bands(empty: list[bool]) -> Iterator[tuple[int, int]]:
+    """The runs of empty rows, each from its first row to the one after its last."""
+    row = 0
+    for is_empty, run in groupby(empty):
+        end = row + len(list(run))
+        if is_empty:
+            yield row, end
+        row = end

@@ -1,0 +1,139 @@
+"""Runs in a sandbox: the certificate of completion as a PDF, the same bytes for the same facts."""
+
+import io
+from collections.abc import Generator, Iterator
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import msgspec
+import pikepdf
+import segno
+from PIL import Image
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import render
+from deedbox.pdf.completion import CertifiedEvent, CertifiedSigner, Completion
+from deedbox.pdf.intake import pieces, written
+from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
+from deedbox.pdf.words import TABLES, spoken
+
+_HASH_SHOWN = 12
+_FRAME_SHAPE = 0.7
+"""Width by height of the frame around a page's picture."""
+
+
+def prepare() -> None:
+    """Certifies once, so that a sandbox has loaded fonts and all else that it will need while it still may."""
+    load_fonts()
+    with pikepdf.new() as pdf:
+        pdf.add_blank_page(page_size=(200, 200))
+        document = written(pdf)
+    at = "2000-01-01T00:00:00Z"
+    facts = Completion(
+        "a", "b", "c", "https://deedbox.example/verify/c", at, (), (CertifiedSigner("d", "e", "f"),), (), "h"
+    )
+    for _ in certify(document, msgspec.to_builtins(facts, builtin_types=(bytes,))):
+        pass
+
+
+def certify(document: bytes, facts: dict[str, Any]) -> Generator[bytes, None, int]:
+    """Yields the certificate of the signed document, whose first pages it shows; what comes back is its size."""
+    completion = msgspec.convert(facts, Completion)
+    if len(completion.signers) > limits.CERTIFICATE_SIGNERS or len(completion.events) > limits.CERTIFICATE_EVENTS:
+        bounds = f"{limits.CERTIFICATE_SIGNERS:,} signers and {limits.CERTIFICATE_EVENTS:,} events"
+        raise BadRequest(f"A certificate holds at most {bounds}")
+    pages, count = render.thumbnails(document)
+    pictures = {
+        f"page{number}.svg": embedded(image, "image/jpeg", w, h) for number, (image, w, h) in enumerate(pages, 1)
+    }
+    pictures |= dict(_signatures(completion))
+    pictures["code.svg"] = segno.make(completion.verification_url, error="m").svg_inline(
+        scale=4, border=0, dark="#16243f"
+    )
+    made = _template().compile(
+        _facts(completion, [w / h for _, w, h in pages], count), pictures, _seconds(completion.completed_at)
+    )
+    yield from pieces(made)
+    return len(made)
+
+
+@cache
+def _template() -> Typesetter:
+    return Typesetter("certificate.typ")
+
+
+def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str, Any]:
+    language = spoken(completion.language)
+    table = TABLES[language]
+    return {
+        "words": table,
+        "language": language,
+        "title": _text(completion.title),
+        "document": msgspec.to_builtins(completion, builtin_types=(bytes,))
+        | {"signers": None, "events": None, "title": None}
+        | {
+            name: _moment(getattr(completion, name))
+            for name in ("created_at", "sent_at", "completed_at", "seal_timestamp")
+        },
+        "signers": [_signer(number, signer, table) for number, signer in enumerate(completion.signers)],
+        "events": [_event(event, table) for event in completion.events],
+        "thumbnails": [
+            {"file": f"page{number}.svg", "wide": shape > _FRAME_SHAPE} for number, shape in enumerate(shapes, 1)
+        ],
+        "more_pages": pages - len(shapes),
+    }
+
+
+def _signer(number: int, signer: CertifiedSigner, table: dict[str, str]) -> dict[str, Any]:
+    steps = (("notified", signer.notified_at), ("viewed", signer.viewed_at), ("consented", signer.consented_at))
+    return {
+        "name": _text(signer.name),
+        "email": signer.email,
+        "party": _text(signer.party),
+        "id": signer.id,
+        "status": table.get(signer.status, table["waiting"]),
+        "has_signed": signer.status == "signed",
+        "identity": table[f"identity.{signer.identity}"],
+        "steps": [[table[name], _moment(at)] for name, at in steps if at],
+        "signed_at": _moment(signer.signed_at),
+        "address": signer.address,
+        "device": signer.user_agent,
+        "image": f"signer{number}.svg" if signer.signature_image else "",
+        "typed": _text(signer.signature_text),
+    }
+
+
+def _event(event: CertifiedEvent, table: dict[str, str]) -> dict[str, Any]:
+    return {
+        "at": _moment(event.at),
+        "what": _text(table.get(event.kind, event.kind)),
+        "actor": _text(event.actor),
+        "detail": _text(event.detail),
+        "address": event.address,
+        "hash": event.hash[:_HASH_SHOWN],
+    }
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"text": text, **script(text)}
+
+
+def _signatures(completion: Completion) -> Iterator[tuple[str, str]]:
+    for number, signer in enumerate(completion.signers):
+        if signer.signature_image:
+            image = Image.open(io.BytesIO(signer.signature_image), formats=("PNG",))
+            yield f"signer{number}.svg", embedded(signer.signature_image, "image/png", *image.size)
+
+
+def _moment(moment: str) -> str:
+    """As the certificate writes a time: 2026-11-15 08:59:12 UTC."""
+    return f"{moment[:10]} {moment[11:19]} UTC" if len(moment) >= 19 else moment
+
+
+def _seconds(moment: str) -> int:
+    try:
+        return int(datetime.fromisoformat(moment).timestamp())
+    except ValueError as error:
+        raise BadRequest(f"{moment!r} is no RFC 3339 time") from error

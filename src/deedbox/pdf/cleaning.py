@@ -1,0 +1,222 @@
+"""What must not be in a file that is sealed: whatever could change its face later, run, or open something else."""
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pikepdf
+import pypdfium2 as pdfium
+from pikepdf import Array, Dictionary
+from pypdfium2 import raw
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+
+_STILL = {"/GoTo", "/URI", "/Named"}
+"""Actions that lead somewhere and change nothing."""
+_ADDRESSES = (b"http://", b"https://", b"mailto:", b"tel:")
+_MOVING = {"/Screen", "/Movie", "/Sound", "/RichMedia", "/3D"}
+SCRIPTS = "JavaScript and other actions that run by themselves"
+ATTACHMENTS = "attached files"
+MEDIA = "sound, film and 3D objects"
+FORM = "form fields, which were made part of the page"
+LAYERS = "the switches of its layers"
+XFA_COPY = "the XFA copy of its form"
+
+
+def is_signed(root: Any) -> bool:
+    """True if a signature or a document time-stamp is in the file."""
+    permissions = root.get("/Perms")
+    if isinstance(permissions, Dictionary) and "/DocMDP" in permissions:
+        return True
+    return any(field.get("/V") is not None for field in _fields(root) if _inherited_type(field) == "/Sig")
+
+
+def is_dynamic_form(root: Any) -> bool:
+    """True for a form whose pages exist only in programs that run XFA."""
+    form = root.get("/AcroForm")
+    if not isinstance(form, Dictionary) or "/XFA" not in form:
+        return False
+    return bool(root.get("/NeedsRendering")) or not _items(form.get("/Fields"))
+
+
+def clean(pdf: pikepdf.Pdf) -> tuple[str, ...]:
+    """Removes it; what comes back names, for the sender, what there was."""
+    removed: dict[str, None] = {}
+    _clean_catalog(pdf.Root, removed)
+    _clean_outlines(pdf.Root, removed)
+    for page in pdf.pages:
+        _clean_page(page.obj, removed)
+    if "/AcroForm" in pdf.Root or any("/Annots" in page.obj for page in pdf.pages):
+        pdf.flatten_annotations("screen")
+    if "/AcroForm" in pdf.Root:
+        del pdf.Root["/AcroForm"]
+    for page in pdf.pages:
+        _keep_links(page.obj)
+    return tuple(removed)
+
+
+def _clean_catalog(root: Any, removed: dict[str, None]) -> None:
+    _drop(root, ("/AA", "/Requirements", "/URI"), SCRIPTS, removed)
+    _drop(root, ("/AF",), ATTACHMENTS, removed)
+    for key in ("/Perms", "/Legal", "/DSS", "/Extensions", "/NeedsRendering", "/SpiderInfo"):
+        if key in root:
+            del root[key]
+    opening = root.get("/OpenAction")
+    if isinstance(opening, Dictionary) and not _is_still(opening):
+        _drop(root, ("/OpenAction",), SCRIPTS, removed)
+    names = root.get("/Names")
+    if isinstance(names, Dictionary):
+        _drop(names, ("/JavaScript", "/Renditions", "/AlternatePresentations"), SCRIPTS, removed)
+        _drop(names, ("/EmbeddedFiles",), ATTACHMENTS, removed)
+    layers = root.get("/OCProperties")
+    if isinstance(layers, Dictionary):
+        _fix_layers(layers, removed)
+
+
+def _fix_layers(layers: Any, removed: dict[str, None]) -> None:
+    """Layers stay as they are shown; no program offers to switch them, or does so by itself when it prints."""
+    groups = _items(layers.get("/OCGs"))
+    for group in groups:
+        if isinstance(group, Dictionary) and "/Usage" in group:
+            del group["/Usage"]
+    usual = layers.get("/D")
+    if isinstance(usual, Dictionary):
+        _drop(usual, ("/AS", "/Order", "/RBGroups"), LAYERS, removed)
+        usual["/Locked"] = Array(groups)
+    _drop(layers, ("/Configs",), LAYERS, removed)
+
+
+def _clean_outlines(root: Any, removed: dict[str, None]) -> None:
+    outlines = root.get("/Outlines")
+    waiting = [outlines.get("/First")] if isinstance(outlines, Dictionary) else []
+    for _ in range(limits.OUTLINE_ITEMS):
+        if not waiting:
+            return
+        item = waiting.pop()
+        if isinstance(item, Dictionary):
+            _still(item, removed)
+            waiting += [item.get("/Next"), item.get("/First")]
+    # More bookmarks than anyone reads, or a circle of them.
+    del root["/Outlines"]
+
+
+def _clean_page(page: Any, removed: dict[str, None]) -> None:
+    _drop(page, ("/AA", "/PresSteps"), SCRIPTS, removed)
+    _drop(page, ("/AF",), ATTACHMENTS, removed)
+    annotations = _items(page.get("/Annots"))
+    if not annotations:
+        return
+    kept = []
+    for annotation in annotations:
+        kind = annotation.get("/Subtype") if isinstance(annotation, Dictionary) else None
+        if kind == "/FileAttachment":
+            removed[ATTACHMENTS] = None
+        elif kind is not None and str(kind) in _MOVING:
+            removed[MEDIA] = None
+        elif kind is not None and kind != "/Popup":
+            _still(annotation, removed)
+            kept.append(annotation)
+    page["/Annots"] = Array(kept)
+
+
+def _still(item: Any, removed: dict[str, None]) -> None:
+    """Takes from an annotation or a bookmark every action but one that leads to a page or a web address."""
+    _drop(item, ("/AA",), SCRIPTS, removed)
+    if "/A" in item and not _is_still(item.get("/A")):
+        _drop(item, ("/A",), SCRIPTS, removed)
+    elif "/A" in item and "/Next" in item.A:
+        _drop(item.A, ("/Next",), SCRIPTS, removed)
+    if "/PA" in item:
+        del item["/PA"]
+
+
+def _is_still(action: Any) -> bool:
+    if not isinstance(action, Dictionary) or str(action.get("/S")) not in _STILL:
+        return False
+    if action.get("/S") != "/URI":
+        return True
+    address = action.get("/URI")
+    return isinstance(address, pikepdf.String) and bytes(address).strip().lower().startswith(_ADDRESSES)
+
+
+def form_parts(root: Any) -> tuple[str, ...]:
+    """What of a form is in the file and will not be after `clean`, in words for the sender."""
+    form = root.get("/AcroForm")
+    copy = isinstance(form, Dictionary) and "/XFA" in form
+    return (*((FORM,) if any(True for _ in _fields(root)) else ()), *((XFA_COPY,) if copy else ()))
+
+
+def lacks_appearances(root: Any) -> bool:
+    """True if the form leaves it to the viewer to draw its values."""
+    form = root.get("/AcroForm")
+    if isinstance(form, Dictionary) and bool(form.get("/NeedAppearances")):
+        return True
+    return any("/AP" not in field and "/Rect" in field and field.get("/V") is not None for field in _fields(root))
+
+
+def with_values_drawn(data: bytes) -> bytes:
+    """The file with its form drawn into the pages by PDFium, just as it draws it in page images."""
+    document = pdfium.PdfDocument(data)
+    document.init_forms()
+    try:
+        for number in range(len(document)):
+            page = document[number]
+            if raw.FPDFPage_GetAnnotCount(page) > 0:
+                raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+            page.close()
+        drawn = io.BytesIO()
+        document.save(drawn)
+        return drawn.getvalue()
+    finally:
+        document.close()
+
+
+def _keep_links(page: Any) -> None:
+    """After flattening only links are left to be annotations."""
+    if "/Annots" not in page:
+        return
+    links = [link for link in _items(page.Annots) if isinstance(link, Dictionary) and link.get("/Subtype") == "/Link"]
+    if links:
+        page["/Annots"] = Array(links)
+    else:
+        del page["/Annots"]
+
+
+def _fields(root: Any) -> Iterator[Any]:
+    """Every field of the form, those in groups too; at most so many, and none twice."""
+    form = root.get("/AcroForm")
+    waiting = _items(form.get("/Fields")) if isinstance(form, Dictionary) else []
+    seen: set[tuple[int, int]] = set()
+    while waiting:
+        field = waiting.pop()
+        if not isinstance(field, Dictionary) or (field.is_indirect and field.objgen in seen):
+            continue
+        if len(seen) >= limits.FORM_FIELDS:
+            raise BadRequest(f"This PDF has more than {limits.FORM_FIELDS:,} form fields")
+        seen.add(field.objgen if field.is_indirect else (0, -len(seen)))
+        yield field
+        waiting += _items(field.get("/Kids"))
+
+
+def _inherited_type(field: Any) -> str:
+    for _ in range(limits.PAGE_TREE_DEPTH):
+        if (kind := field.get("/FT")) is not None:
+            return str(kind)
+        field = field.get("/Parent")
+        if not isinstance(field, Dictionary):
+            break
+    return ""
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, Array):
+        return list(value)
+    return [] if value is None else [value] if isinstance(value, pikepdf.Stream) else []
+
+
+def _drop(owner: Any, keys: tuple[str, ...], what: str, removed: dict[str, None]) -> None:
+    for key in keys:
+        if key in owner:
+            del owner[key]
+            removed[what] = None

@@ -1,0 +1,38 @@
+"""Which files can become a PDF, and how; the work itself is in `picture`, `webpage` and `office`."""
+
+from typing import Literal, TypeAlias
+
+from deedbox.kernel.errors import BadRequest
+
+Source: TypeAlias = Literal["pdf", "image", "html", "docx"]
+
+HEAD_BYTES = 1024
+"""So many bytes from the beginning of a file tell what it is."""
+_DOCX = (".docx", ".docm", ".dotx", ".odt")
+_HTML = (".html", ".htm", ".xhtml")
+UNKNOWN = (
+    "This file is of no kind that can be signed: "
+    "a PDF, a Word document, an HTML page or an image (PNG, JPEG, WebP, TIFF)"
+)
+
+
+def source(name: str, head: bytes) -> Source:
+    """What a file is, by its first bytes before its name; BadRequest if nothing can be made of it."""
+    start = head[:HEAD_BYTES]
+    lower = name.lower()
+    if b"%PDF-" in start or lower.endswith(".pdf"):
+        return "pdf"  # a file that is only called so is refused with what it is when it is taken in
+    if _is_image(start):
+        return "image"
+    if start.startswith(b"PK\x03\x04") and lower.endswith(_DOCX):
+        return "docx"
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if text.startswith((b"<!doctype html", b"<html")) or lower.endswith(_HTML):
+        return "html"
+    raise BadRequest(UNKNOWN)
+
+
+def _is_image(start: bytes) -> bool:
+    if start.startswith((b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*")):
+        return True
+    return start.startswith(b"RIFF") and start[8:12] == b"WEBP"

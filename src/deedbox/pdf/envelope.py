@@ -1,0 +1,188 @@
+"""A CMS signature opened: who signed what when, whether it is true, and whether a byte in it could be another one."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from asn1crypto import cms as asn1_cms
+from asn1crypto import x509
+from msgspec import Struct
+from pyhanko.sign.validation.generic_cms import extract_self_reported_ts, validate_sig_integrity
+
+from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.pdf import cms, der
+
+Content: TypeAlias = Literal["data", "tst_info"]
+
+HASHES = ("sha256", "sha384", "sha512")
+_NULL = der.tagged(der.NULL)
+_HASH_NAMES = [der.oid(f"2.16.840.1.101.3.4.2.{number}") for number in (1, 2, 3)]
+_DIGESTS = {der.sequence(name, *null) for name in _HASH_NAMES for null in ((), (_NULL,))}
+_ECDSA = {der.sequence(der.oid(f"1.2.840.10045.4.3.{number}")) for number in (2, 3, 4)}
+_RSA = {der.sequence(der.oid(f"1.2.840.113549.1.1.{number}"), _NULL) for number in (1, 11, 12, 13)}
+_TST_INFO = der.oid("1.2.840.113549.1.9.16.1.4")
+
+
+class Envelope(Struct, frozen=True):
+    """A SignedData with one signer, whose certificate it holds."""
+
+    whole: bytes
+    signed_data: Any
+    info: Any
+    signer: x509.Certificate
+    certificates: list[x509.Certificate]
+    algorithm: str
+    """The hash of what is signed, in Python's name."""
+    content_type: str
+
+
+class Stamp(Struct, frozen=True):
+    """A time-stamp token: its envelope, and what it says."""
+
+    envelope: Envelope
+    at: datetime
+    policy: bytes
+    """Under which it was made, as DER."""
+    imprint_algorithm: str
+    imprint: bytes
+
+
+@contextmanager
+def reading(sentence: str) -> Iterator[None]:
+    """Whatever goes wrong inside becomes a BadRequest with the sentence."""
+    try:
+        yield
+    except (DeedboxError, MemoryError, ImportError, OSError):
+        raise  # not the file's fault: it must not be called altered for it
+    except Exception as error:  # hostile bytes make the parsers raise anything; none of it may pass for a verdict
+        raise BadRequest(sentence) from error
+
+
+def opened(whole: bytes) -> Envelope:
+    """The envelope in these bytes; BadRequest when they are none, or it has not one signer with a certificate."""
+    with reading("The signature cannot be read."):
+        message = asn1_cms.ContentInfo.load(whole, strict=True)
+        signed_data = message["content"]
+        infos = signed_data["signer_infos"]
+        certificates = [choice.chosen for choice in signed_data["certificates"] if choice.name == "certificate"]
+        if len(infos) != 1:
+            raise BadRequest("The signature has not exactly one signer.")
+        signers = [one for one in certificates if _is_signer(infos[0], one)]
+        if not signers:
+            raise BadRequest("The signature does not hold its signer's certificate.")
+        algorithm = infos[0]["digest_algorithm"]["algorithm"].native
+        content_type = signed_data["encap_content_info"]["content_type"].native
+        return Envelope(whole, signed_data, infos[0], signers[0], certificates, algorithm, content_type)
+
+
+def is_true(envelope: Envelope, digest: bytes, content: Content) -> bool:
+    """Whether the signer's key signed this digest."""
+    if envelope.content_type != content or envelope.algorithm not in HASHES:
+        return False
+    try:
+        with reading("The signature cannot be checked."):
+            # Without signed attributes the signature could be taken for one over something else.
+            if not envelope.info["signed_attrs"].native:
+                return False
+            fits, valid = validate_sig_integrity(envelope.info, envelope.signer, content, digest)
+            return bool(fits and valid)
+    except BadRequest:
+        return False
+
+
+def stamp(envelope: Envelope) -> Stamp | None:
+    """The time-stamp of the signature, if it has one; BadRequest when it cannot be read."""
+    with reading("The time-stamp cannot be read."):
+        attributes = envelope.info["unsigned_attrs"]
+        tokens = [one for one in attributes if one["type"].native == "signature_time_stamp_token"]
+        if not tokens:
+            return None
+        return as_stamp(opened(tokens[0]["values"][0].dump()))
+
+
+def as_stamp(envelope: Envelope) -> Stamp:
+    """The token that an envelope is; BadRequest when it is none."""
+    with reading("The time-stamp cannot be read."):
+        if envelope.content_type != "tst_info":
+            raise BadRequest("The time-stamp is not a time-stamp token.")
+        told = envelope.signed_data["encap_content_info"]["content"].parsed
+        imprint = told["message_imprint"]
+        algorithm = imprint["hash_algorithm"]["algorithm"].native
+        policy = told["policy"].dump()
+        return Stamp(envelope, told["gen_time"].native, policy, algorithm, imprint["hashed_message"].native)
+
+
+def stamp_is_true(token: Stamp, imprint: Callable[[str], bytes]) -> bool:
+    """Whether the token's key signed it, and it is about what `imprint` gives for a hash's name."""
+    held: bytes = token.envelope.signed_data["encap_content_info"]["content"].contents
+    if token.imprint_algorithm not in HASHES or token.envelope.algorithm not in HASHES:
+        return False
+    digest = hashlib.new(token.envelope.algorithm, held).digest()
+    return token.imprint == imprint(token.imprint_algorithm) and is_true(token.envelope, digest, "tst_info")
+
+
+def signed_time(envelope: Envelope) -> datetime | None:
+    """The time that the signer claims in the signature."""
+    with reading("The signature cannot be read."):
+        return extract_self_reported_ts(envelope.info)
+
+
+def names_certificate(envelope: Envelope) -> bool:
+    """Whether the signature says which certificate it is to be checked with, as PAdES demands."""
+    with reading("The signature cannot be read."):
+        kinds = {one["type"].native for one in envelope.info["signed_attrs"]}
+        return bool(kinds & {"signing_certificate", "signing_certificate_v2"})
+
+
+def is_exact(envelope: Envelope) -> bool:
+    """Whether everything in it that no signature protects is as it must be: written again, it is the same bytes.
+
+    A time-stamp in it is taken as it is; it is an envelope of its own."""
+    try:
+        with reading("The signature cannot be read."):
+            return _written(envelope) == envelope.whole
+    except BadRequest:
+        return False
+
+
+def _is_signer(info: Any, certificate: x509.Certificate) -> bool:
+    sid = info["sid"]
+    if sid.name == "subject_key_identifier":
+        return bool(certificate.key_identifier == sid.chosen.native)
+    same_issuer: bool = certificate.issuer == sid.chosen["issuer"]
+    return same_issuer and certificate.serial_number == sid.chosen["serial_number"].native
+
+
+def _written(envelope: Envelope) -> bytes:
+    info, signed_data = envelope.info, envelope.signed_data
+    digest_algorithm, signature_algorithm = info["digest_algorithm"].dump(), info["signature_algorithm"].dump()
+    if digest_algorithm not in _DIGESTS or signature_algorithm not in _ECDSA | _RSA:
+        raise BadRequest("The signature uses an algorithm that is not known here.")
+    token = stamp(envelope)
+    signer = der.sequence(
+        der.integer(1),
+        cms.issuer_and_serial(envelope.signer.dump()),
+        digest_algorithm,
+        der.explicit(0, info["signed_attrs"].contents),
+        signature_algorithm,
+        der.octets(info["signature"].native),
+        b"" if token is None else cms.time_stamp_attribute(token.envelope.whole),
+    )
+    is_data = envelope.content_type == "data"
+    held = b"" if is_data else signed_data["encap_content_info"]["content"].contents
+    content = der.sequence(cms.DATA) if is_data else der.sequence(_TST_INFO, der.explicit(0, der.octets(held)))
+    return der.sequence(
+        cms.SIGNED_DATA,
+        der.explicit(
+            0,
+            der.sequence(
+                der.integer(1 if is_data else 3),
+                der.set_of(digest_algorithm),
+                content,
+                der.explicit(0, *(one.dump() for one in envelope.certificates)),
+                der.set_of(signer),
+            ),
+        ),
+    )

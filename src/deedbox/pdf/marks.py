@@ -1,0 +1,79 @@
+"""What lies on the pages of a document: places, the text tags that name them, and the marks that fill them."""
+
+from typing import Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+Kind: TypeAlias = Literal[
+    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"
+]  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Place(Struct, frozen=True):
+    """A rectangle on a page, counted from 1, in fractions of the page as it is displayed, from its top left corner."""
+
+    page: int
+    x: float
+    y: float
+    w: float
+    h: float
+
+
+class Page(Struct, frozen=True):
+    """The size of a page as it is displayed, in points."""
+
+    width: float
+    height: float
+
+
+class Tag(Struct, frozen=True):
+    """A field that the text of the file itself asks for: `{{signature:Buyer}}`."""
+
+    text: str
+    kind: Kind
+    role: str
+    place: Place
+    covers: tuple[Place, ...]
+    """Where the tag's own text lies; the stamp hides it."""
+    label: str = ""
+    required: bool = True
+    options: tuple[str, ...] = ()
+
+
+class Prepared(Struct, frozen=True):
+    """What is known of a file that was taken in."""
+
+    pages: tuple[Page, ...]
+    tags: tuple[Tag, ...] = ()
+    removed: tuple[str, ...] = ()
+    """What could have changed the face of the sealed file, in words for the sender."""
+    repaired: bool = False
+
+
+class Mark(Struct, frozen=True):
+    """What a field shows: a text, or the image of that name, or for a checkbox a tick if the text is not empty."""
+
+    kind: Kind
+    place: Place
+    text: str = ""
+    image: str = ""
+    caption: tuple[str, ...] = ()
+    """Stands small at the foot of a signature: who, when, and the short id."""
+
+
+class Marks(Struct, frozen=True):
+    """Everything that one stamping puts on the pages. Images are PNG, as `images.signature` makes them."""
+
+    marks: tuple[Mark, ...] = ()
+    covers: tuple[Place, ...] = ()
+    images: dict[str, bytes] = {}
+
+
+class Block(Struct, frozen=True):
+    """Places for the signatures of signers who have no field, and how many pages were added at the end for them."""
+
+    places: tuple[Place, ...]
+    added: int = 0
+    size: Page | None = None
+    """Of each page that was added."""

@@ -1,0 +1,96 @@
+"""What a verification says: the checks one by one, and the verdict that follows from them and from nothing else."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+Verdict: TypeAlias = Literal["authentic", "altered", "unrecognised", "unsigned", "unexplained"]
+
+_WHOLE = ("intact", "covers_entire_file", "modifications_allowed")
+
+
+class Checks(Struct, kw_only=True):
+    """Each true, false, or null where it was not asked or there is nothing to ask it of."""
+
+    known_to_us: bool | None = None
+    """This very file is the one that was sealed, by our records or by the evidence file."""
+    intact: bool | None = None
+    """Every signature fits the bytes that it is about, and has the form that a signature must have."""
+    covers_entire_file: bool | None = None
+    """The seal, or a document time-stamp after it, is about every byte of the file."""
+    modifications_allowed: bool | None = None
+    """Nothing came after the seal but what keeps it verifiable."""
+    trusted: bool | None = None
+    """The seal's certificate, at the time of sealing, leads to a root that is trusted here."""
+    revocation: bool | None = None
+    """No certificate was revoked at that time."""
+    timestamp: bool | None = None
+    """The time comes from a trusted time-stamp; null when there is no time-stamp."""
+    audit_chain: bool | None = None
+    """The audit trail is whole and is the one that was sealed."""
+
+
+class Certificate(Struct, frozen=True, kw_only=True):
+    subject: str
+    issuer: str
+    serial: str
+    not_after: str
+
+
+class Signature(Struct, kw_only=True):
+    signer: str
+    certificate: Certificate
+    signing_time: str | None
+    """As the signer says."""
+    timestamp_time: str | None
+    """As the time-stamp says."""
+    level: str
+    sub_filter: str | None
+
+
+class Report(Struct, kw_only=True):
+    verdict: Verdict
+    document_id: str | None = None
+    sha256: str
+    checks: Checks
+    signatures: list[Signature] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    """Why the verdict is not `authentic`, in sentences."""
+    chain_head: str | None = None
+    """The head of the audit chain that is inside the seal."""
+    seal_sha256: str | None = None
+    """The fingerprint of the seal's certificate."""
+
+
+def judged(checks: Checks, *, signed: bool = True) -> Verdict:
+    """The verdict on a file that could be read; a check of coverage or trust that was not made is no pass."""
+    if not signed:
+        return "unsigned"
+    if False in (checks.intact, checks.modifications_allowed, checks.timestamp):
+        return "altered"
+    # Others may sign a part of a file, or allow that it is filled in; our own seals are about all of it.
+    if checks.trusted is not True or checks.revocation is False:
+        return "unrecognised"
+    if False in (checks.covers_entire_file, checks.audit_chain):
+        return "altered"
+    whole = all(getattr(checks, name) is True for name in _WHOLE)
+    return "authentic" if whole and checks.known_to_us is not False else "unexplained"
+
+
+def with_records(
+    report: Report,
+    *,
+    known_to_us: bool | None,
+    audit_chain: bool | None,
+    document_id: str | None = None,
+    reasons: Sequence[str] = (),
+) -> Report:
+    """The report with what the caller's records, or an evidence file, add to it. They never make a verdict better."""
+    checks = msgspec.structs.replace(report.checks, known_to_us=known_to_us, audit_chain=audit_chain)
+    verdict = judged(checks) if report.verdict == "authentic" else report.verdict
+    why = [*report.reasons, *reasons]
+    if report.verdict == "authentic" and known_to_us is False:
+        why.append("The seal is genuine, but no record of this file exists here.")
+    return msgspec.structs.replace(report, verdict=verdict, checks=checks, document_id=document_id, reasons=why)

@@ -1,0 +1,144 @@
+"""Runs in a sandbox: the marks of a document put on its pages, where the signer saw the fields."""
+
+import io
+from collections.abc import Generator, Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+import pikepdf
+from pikepdf import Array, Dictionary
+from PIL import Image
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import boxes
+from deedbox.pdf.boxes import View
+from deedbox.pdf.intake import pieces, written
+from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
+
+_NAME = "/DeedboxStamp"
+
+
+def prepare() -> None:
+    """Stamps once, so that a sandbox has loaded fonts and all else that it will need while it still may."""
+    load_fonts()
+    with pikepdf.new() as pdf:
+        pdf.add_blank_page(page_size=(200, 200))
+        data = written(pdf)
+    picture = io.BytesIO()
+    Image.new("RGBA", (8, 8)).save(picture, "PNG")
+    place = Place(1, 0.1, 0.1, 0.8, 0.2)
+    marks = (Mark("signature", place, image="rehearsal", caption=("a",)), Mark("text", place, "b"))
+    for _ in stamp(
+        data, msgspec.to_builtins(Marks(marks, images={"rehearsal": picture.getvalue()}), builtin_types=(bytes,))
+    ):
+        pass
+
+
+def stamp(data: bytes, wanted: dict[str, Any]) -> Generator[bytes, None, int]:
+    """Yields the stamped PDF in pieces; what comes back is how many pages were stamped."""
+    marks = msgspec.convert(wanted, Marks)
+    if len(marks.marks) + len(marks.covers) > limits.STAMP_FIELDS:
+        raise BadRequest(f"A document has at most {limits.STAMP_FIELDS:,} fields")
+    with pikepdf.open(io.BytesIO(data)) as pdf:
+        numbers = sorted({mark.place.page for mark in marks.marks} | {cover.page for cover in marks.covers})
+        if numbers and not 1 <= numbers[0] <= numbers[-1] <= len(pdf.pages):
+            raise BadRequest(f"A field lies on page {numbers[-1]}: the document has {len(pdf.pages)}")
+        if numbers:
+            _put_on(pdf, numbers, marks)
+        made = written(pdf)
+    yield from pieces(made)
+    return len(numbers)
+
+
+@cache
+def _template() -> Typesetter:
+    return Typesetter("overlay.typ")
+
+
+def _put_on(pdf: pikepdf.Pdf, numbers: list[int], marks: Marks) -> None:
+    views = {number: boxes.of_page(pdf.pages[number - 1].obj) for number in numbers}
+    with pikepdf.open(io.BytesIO(_overlaid(views, marks))) as overlay:
+        for sheet, number in zip(overlay.pages, numbers, strict=True):
+            _paste(pdf, pdf.pages[number - 1], sheet, views[number])
+
+
+def _overlaid(views: dict[int, View], marks: Marks) -> bytes:
+    """A page for each of the views, with what belongs there and nothing behind it."""
+    sheets: dict[int, dict[str, Any]] = {
+        number: {"width": view.width, "height": view.height, "covers": [], "marks": []}
+        for number, view in views.items()
+    }
+    for cover in marks.covers:
+        sheets[cover.page]["covers"].append(_points(cover, views[cover.page]))
+    for mark in marks.marks:
+        sheets[mark.place.page]["marks"].append(_described(mark, views[mark.place.page]))
+    return _template().compile({"sheets": list(sheets.values())}, dict(_pictures(marks)), 0)
+
+
+def _pictures(marks: Marks) -> Iterator[tuple[str, str]]:
+    for name in sorted({mark.image for mark in marks.marks if mark.image}):
+        image = Image.open(io.BytesIO(marks.images[name]), formats=("PNG",))
+        yield f"{name}.svg", embedded(marks.images[name], "image/png", *image.size)
+
+
+def _described(mark: Mark, view: View) -> dict[str, Any]:
+    text = mark.text[: limits.FIELD_TEXT_CHARS]
+    return {
+        "kind": mark.kind,
+        "text": text,
+        "image": f"{mark.image}.svg" if mark.image else "",
+        "caption": mark.caption,
+        **script(text + "".join(mark.caption)),
+        **_points(mark.place, view),
+    }
+
+
+def _points(place: Place, view: View) -> dict[str, float]:
+    return {
+        "x": place.x * view.width,
+        "y": place.y * view.height,
+        "w": max(place.w * view.width, 1.0),
+        "h": max(place.h * view.height, 1.0),
+    }
+
+
+def _paste(pdf: pikepdf.Pdf, page: pikepdf.Page, sheet: pikepdf.Page, view: View) -> None:
+    """Over everything else on the page, and safe from whatever the content before it has left behind."""
+    form = pdf.copy_foreign(sheet.as_form_xobject())
+    form["/Matrix"] = Array([round(number, 6) for number in view.matrix])
+    form["/BBox"] = Array([0, 0, round(view.width, 4), round(view.height, 4)])
+    name = _offered(page, form)
+    page.contents_add(pdf.make_stream(b"q\n"), prepend=True)
+    closing = b"Q\n" * (1 + _left_open(page))
+    page.contents_add(pdf.make_stream(b"\n" + closing + f"q {name} Do Q\n".encode()))
+
+
+def _offered(page: pikepdf.Page, form: pikepdf.Object) -> str:
+    """The name of the form among the page's resources, which may be shared and are copied for that."""
+    shared = boxes.inherited(page.obj, "/Resources")
+    resources = Dictionary(dict(shared.items()) if isinstance(shared, Dictionary) else {})
+    others = resources.get("/XObject")
+    forms = Dictionary(dict(others.items()) if isinstance(others, Dictionary) else {})
+    name, count = _NAME, 0
+    while name in forms:
+        count += 1
+        name = f"{_NAME}{count}"
+    forms[name] = form
+    resources["/XObject"] = forms
+    page.obj["/Resources"] = resources
+    return name
+
+
+def _left_open(page: pikepdf.Page) -> int:
+    """How many graphics states the page's own content saves and does not restore, the q in front of it not counted."""
+    depth = 0
+    try:
+        for instruction in pikepdf.parse_content_stream(page, "q Q"):
+            depth += 1 if str(instruction.operator) == "q" else -1
+            depth = max(depth, 0)
+    except pikepdf.PdfError:
+        return 0
+    return max(depth - 1, 0)

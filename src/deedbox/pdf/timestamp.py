@@ -1,0 +1,190 @@
+"""RFC 3161: queries read strictly, tokens and refusals made, and the answer of another authority checked."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from deedbox.kernel.ids import Entropy
+from deedbox.pdf import cms, der
+from deedbox.pdf.cms import Signer
+from deedbox.pdf.der import Item, Malformed
+
+QUERY_TYPE: Final = "application/timestamp-query"
+REPLY_TYPE: Final = "application/timestamp-reply"
+POLICY: Final = der.oid("2.25.327608488588120716718320561366850578028")
+"""In the arc of UUIDs, where anyone may name things: a token of the server's own clock, accurate to a second."""
+BAD_ALGORITHM, BAD_REQUEST, BAD_FORMAT, WRONG_POLICY, WRONG_EXTENSION, SYSTEM_FAILURE = 0, 2, 5, 15, 16, 25
+
+_TST_INFO = der.oid("1.2.840.113549.1.9.16.1.4")
+_SHA256_NAME = der.oid("2.16.840.1.101.3.4.2.1")
+_DIGEST_BYTES = {
+    _SHA256_NAME: 32,
+    der.oid("2.16.840.1.101.3.4.2.2"): 48,
+    der.oid("2.16.840.1.101.3.4.2.3"): 64,
+}
+_NONCE_BYTES = 32
+_SERIAL_BYTES = 16
+_ACCURACY = der.sequence(der.integer(1))
+_GRANTED = der.sequence(der.integer(0))
+_REJECTED = 2
+
+
+class Refusal(Exception):
+    """Why a query gets no token: the bit of PKIFailureInfo, and a sentence."""
+
+    def __init__(self, bit: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.bit = bit
+        self.sentence = sentence
+
+
+class Query(NamedTuple):
+    """What is to be stamped: the imprint and the nonce as they came, byte for byte."""
+
+    imprint: bytes
+    nonce: bytes
+    certificates: bool
+
+
+class Timestamper:
+    """A time-stamp unit in process: a token costs one signature."""
+
+    def __init__(self, signer: Signer, crl_ders: Sequence[bytes] = (), entropy: Entropy = os.urandom) -> None:
+        self._signer = signer
+        self._entropy = entropy
+        self.certificate_ders = (signer.certificate_der, *signer.chain_ders)
+        self.crl_ders = tuple(crl_ders)
+        self._name = der.explicit(0, der.explicit(4, cms.subject(signer.certificate_der)))
+
+    @property
+    def most_bytes(self) -> int:
+        """A size that no token exceeds."""
+        return self._signer.most_bytes + len(self._name)
+
+    def token(self, digest: bytes, now: datetime) -> bytes:
+        """A token for a SHA-256 digest."""
+        return self._stamped(Query(der.sequence(cms.SHA256, der.octets(digest)), b"", certificates=True), now)
+
+    def answer(self, query: bytes, now: datetime) -> bytes:
+        """The TimeStampResp for a TimeStampReq: a token, or a rejection with its reason."""
+        try:
+            return der.sequence(_GRANTED, self._stamped(read_query(query), now))
+        except Refusal as refusal:
+            return rejection(refusal)
+
+    def _stamped(self, query: Query, now: datetime) -> bytes:
+        # One leading byte that is neither zero nor negative keeps every serial number at the same length.
+        serial = b"\x01" + self._entropy(_SERIAL_BYTES - 1)
+        info = der.sequence(
+            der.integer(1),
+            POLICY,
+            query.imprint,
+            der.tagged(der.INTEGER, serial),
+            der.generalized_time(now),
+            _ACCURACY,
+            query.nonce,
+            self._name,
+        )
+        digest = hashlib.sha256(info).digest()
+        return self._signer.signed_data(_TST_INFO, info, digest, certificates=query.certificates)
+
+
+def read_query(data: bytes) -> Query:
+    """The query in a TimeStampReq; Refusal if it is not one, or asks for what this unit does not do."""
+    try:
+        version, imprint, *rest = der.children(data)
+        if der.number(version) != 1:
+            raise Refusal(BAD_REQUEST, "Only version 1 of the time-stamp query is known")
+        _check_imprint(imprint)
+        return _with_wishes(imprint, rest)
+    except ValueError as error:  # Malformed, or too few values to unpack
+        raise Refusal(BAD_FORMAT, "The query is not a TimeStampReq in DER") from error
+
+
+def _check_imprint(imprint: Item) -> None:
+    algorithm, digest = der.children(imprint.whole)
+    name, *parameters = der.children(algorithm.whole)
+    if name.tag != der.OID or [item.whole for item in parameters] not in ([], [der.tagged(der.NULL)]):
+        raise Malformed("Not the name of a hash")
+    if name.whole not in _DIGEST_BYTES:
+        raise Refusal(BAD_ALGORITHM, "Only SHA-256, SHA-384 and SHA-512 are stamped")
+    if digest.tag != der.OCTETS or len(digest.content) != _DIGEST_BYTES[name.whole]:
+        raise Malformed("The hash has another length than its algorithm gives")
+
+
+def _with_wishes(imprint: Item, rest: list[Item]) -> Query:
+    left = list(rest)
+    if left and left[0].tag == der.OID and left.pop(0).whole != POLICY:
+        raise Refusal(WRONG_POLICY, "This unit stamps under its own policy only")
+    nonce = b""
+    if left and left[0].tag == der.INTEGER:
+        der.number(left[0])
+        nonce = left.pop(0).whole
+        if len(nonce) > _NONCE_BYTES + 2:
+            raise Refusal(BAD_REQUEST, f"The nonce is longer than {_NONCE_BYTES} bytes")
+    certificates = bool(left) and left[0].whole == der.TRUE
+    if certificates:
+        left.pop(0)
+    if left and left[0].tag == 0xA0:
+        raise Refusal(WRONG_EXTENSION, "This unit knows no extension")
+    if left:
+        raise Malformed("Something follows that has no place in a query")
+    return Query(imprint.whole, nonce, certificates)
+
+
+def rejection(refusal: Refusal) -> bytes:
+    """A TimeStampResp without token."""
+    sentence = der.sequence(der.tagged(der.UTF8, refusal.sentence.encode()))
+    return der.sequence(der.sequence(der.integer(_REJECTED), sentence, der.bits(refusal.bit)))
+
+
+def query(digest: bytes, nonce: bytes) -> bytes:
+    """A TimeStampReq for a SHA-256 digest that asks for the certificates too."""
+    imprint = der.sequence(cms.SHA256, der.octets(digest))
+    return der.sequence(der.integer(1), imprint, _nonce(nonce), der.TRUE)
+
+
+def granted(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, datetime]:
+    """The token in another authority's TimeStampResp, which must answer this very query, and its time.
+
+    Malformed, with the reason, if it does not, or if its signature is not that of the certificate in it.
+    Whether the authority is to be trusted is not asked here."""
+    try:
+        status, *tokens = der.children(response)
+        state, *_ = der.children(status.whole)
+        refused = der.number(state) not in (0, 1)
+    except ValueError as error:
+        raise Malformed("The answer is no TimeStampResp in DER") from error
+    if refused:
+        raise Malformed("The authority refused to stamp")
+    if len(tokens) != 1:
+        raise Malformed("The authority granted a time-stamp and sent none")
+    moment = _stamped_at(tokens[0].whole, digest, nonce)
+    return tokens[0].whole, moment
+
+
+def _stamped_at(token: bytes, digest: bytes, nonce: bytes) -> datetime:
+    content_type, content = cms.verified_content(token)
+    info = der.children(content)
+    if content_type != _TST_INFO or len(info) < 5 or info[4].tag != der.GENERALIZED_TIME:
+        raise Malformed("The token tells no time")
+    imprint = [item.content for item in der.children(info[2].whole)]
+    if len(imprint) != 2 or not imprint[0].startswith(_SHA256_NAME) or imprint[1] != digest:
+        raise Malformed("The authority stamped something else")
+    if _nonce(nonce) not in [item.whole for item in info[5:]]:
+        raise Malformed("The authority answered another query")
+    return _moment(info[4].content)
+
+
+def _moment(text: bytes) -> datetime:
+    whole = text.rstrip(b"Z").partition(b".")[0].decode("ascii", "replace")
+    try:
+        return datetime.strptime(whole, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise Malformed("The token's time cannot be read") from error
+
+
+def _nonce(nonce: bytes) -> bytes:
+    return der.integer(int.from_bytes(nonce, "big"))

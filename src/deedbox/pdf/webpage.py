@@ -1,0 +1,60 @@
+"""Runs in a sandbox: an HTML page as a PDF, by weasyprint where it is installed. It fetches nothing."""
+
+import importlib
+from collections.abc import Generator
+from typing import Any
+
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf.intake import pieces
+
+MISSING = (
+    "HTML cannot be turned into a PDF here: weasyprint is not installed (pip install weasyprint), "
+    "or the Pango library that it uses is missing (Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0)"
+)
+
+_SPECIMEN = """<!DOCTYPE html><h1>Aa <b>Bb</b> <i>Cc</i> <code>Dd</code> <u>Ăặ Ωω Жж عمر नमस्ते สวัสดี 王 かな 한글</u></h1>
+<table><tr><th>1<td>2</table><ul><li>3</ul><a href="https://deedbox.example">4</a>
+<img alt="5" src="data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==">
+<p style="font-family: serif; page-break-before: always">6</p>"""
+
+try:
+    _weasyprint: Any = importlib.import_module("weasyprint")
+except (ImportError, OSError):  # OSError: the library is there, and Pango is not
+    _weasyprint = None
+
+
+def prepare() -> None:
+    """Loads fonts and what else a first page needs, while a sandbox still may."""
+    if _weasyprint is not None:
+        _weasyprint.HTML(string=_SPECIMEN, url_fetcher=_fetcher()).write_pdf()
+
+
+def as_pdf(data: bytes) -> Generator[bytes, None, int]:
+    """Yields the PDF in pieces; what comes back is its size. What the page wants to load from elsewhere is missing."""
+    if _weasyprint is None:
+        raise BadRequest(MISSING)
+    page = _weasyprint.HTML(string=_text(data), url_fetcher=_fetcher(), media_type="print")
+    made: bytes = page.write_pdf()
+    yield from pieces(made)
+    return len(made)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace")
+
+
+def _fetcher() -> Any:
+    """A page can bring its images with it, and can reach nothing."""
+    if hasattr(_weasyprint.urls, "URLFetcher"):
+        return _weasyprint.urls.URLFetcher(allowed_protocols=("data",), allow_redirects=False)
+    return _only_data
+
+
+def _only_data(url: str, *args: Any, **options: Any) -> Any:
+    """What older versions of weasyprint have instead of a fetcher."""
+    if not url.lower().startswith("data:"):
+        raise ValueError("only data: addresses are read")
+    return _weasyprint.default_url_fetcher(url, *args, **options)

@@ -1,0 +1,124 @@
+"""The server's way to everything that is done with PDF files: each kind of work in sandboxes of its own."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
+from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.pdf import office
+from deedbox.pdf.completion import Completion
+from deedbox.pdf.convert import Source
+from deedbox.pdf.marks import Block, Marks, Place, Prepared
+
+T = TypeVar("T")
+Data: TypeAlias = bytes | Stream
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+_PACKAGE = "deedbox.pdf"
+
+
+def _kinds(processes: int) -> tuple[SandboxKind, ...]:
+    """Reading what strangers sent, printing on it, drawing it, and proving it never share a process."""
+    return (
+        SandboxKind(
+            name="prepare",
+            preload=tuple(f"{_PACKAGE}.{module}" for module in ("intake", "block", "images", "picture")),
+            setup=(Call(f"{_PACKAGE}.intake:prepare"), Call(f"{_PACKAGE}.picture:prepare")),
+            processes=processes,
+            cpu_seconds=limits.PREPARE_SECONDS,
+            seconds=limits.PREPARE_SECONDS,
+        ),
+        SandboxKind(
+            name="print",
+            preload=(f"{_PACKAGE}.stamp", f"{_PACKAGE}.certificate"),
+            setup=(Call(f"{_PACKAGE}.stamp:prepare"), Call(f"{_PACKAGE}.certificate:prepare")),
+            processes=processes,
+            cpu_seconds=limits.STAMP_SECONDS,
+            seconds=limits.STAMP_SECONDS,
+        ),
+        SandboxKind(name="render", preload=(f"{_PACKAGE}.render",), processes=processes),
+        SandboxKind(
+            name="prove",
+            preload=(f"{_PACKAGE}.seal", f"{_PACKAGE}.verify"),
+            setup=(Call(f"{_PACKAGE}.seal:load"),),
+            processes=processes,
+            cpu_seconds=limits.PROVE_SECONDS,
+            seconds=limits.PROVE_SECONDS,
+        ),
+        SandboxKind(
+            name="webpage",
+            preload=(f"{_PACKAGE}.webpage",),
+            setup=(Call(f"{_PACKAGE}.webpage:prepare"),),
+            cpu_seconds=limits.CONVERT_SECONDS,
+            seconds=limits.CONVERT_SECONDS,
+            open_files=limits.CONVERT_OPEN_FILES,
+        ),
+    )
+
+
+class Workshop:
+    """No process runs before its first work. Every method fails with BadRequest or SandboxFailed, both a 400."""
+
+    def __init__(self, processes: int) -> None:
+        self._sandboxes = [Sandbox(kind) for kind in _kinds(processes)]
+
+    async def run(self, function: str, *args: Any, into: Sink | None = None) -> Any:
+        """What a function of this package, as `deedbox.pdf.module:function`, returns in its sandbox."""
+        module = function.partition(":")[0]
+        sandbox = next((one for one in self._sandboxes if module in one.kind.preload), None)
+        if sandbox is None:
+            raise ValueError(f"{function} has no sandbox")
+        return await sandbox.call(function, *args, into=into)
+
+    async def take_in(self, data: Data, write: Write) -> Prepared:
+        """Writes the PDF as it will be shown, stamped and sealed; after an error only a part may be written."""
+        return await self._made(Prepared, "intake:take_in", data, write=write)
+
+    async def block(self, data: Data, signers: int, write: Write, taken: Sequence[Place] = ()) -> Block:
+        """Places for signers without a field, none of them taken; writes a new PDF only if pages were added."""
+        return await self._made(Block, "block:block", data, signers, list(taken), write=write)
+
+    async def stamp(self, data: Data, marks: Marks, write: Write) -> int:
+        """Writes the PDF with the marks on its pages; how many pages have some."""
+        return await self._made(int, "stamp:stamp", data, marks, write=write)
+
+    async def certificate(self, signed: Data, completion: Completion, write: Write) -> int:
+        """Writes the certificate of completion with pictures of the signed document's pages; its size."""
+        return await self._made(int, "certificate:certify", signed, completion, write=write)
+
+    async def signature_image(self, data: bytes) -> bytes:
+        """A drawn or uploaded signature as PNG on a transparent ground."""
+        return _checked(await self.run(f"{_PACKAGE}.images:signature", data), bytes)
+
+    async def render(self, data: Data, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
+        """The page as WebP of about this width; NotFound if there is no such page."""
+        return _checked(await self.run(f"{_PACKAGE}.render:render", data, number, width), bytes)
+
+    async def convert(self, data: Data, source: Source, write: Write) -> None:
+        """Writes a PDF made from an image, an HTML page or a Word document; it is yet to be taken in."""
+        if source == "docx":
+            await office.as_pdf(data, write)
+        elif source == "pdf":
+            raise BadRequest("This file is a PDF already")
+        else:
+            await self._made(int, "picture:as_pdf" if source == "image" else "webpage:as_pdf", data, write=write)
+
+    async def close(self) -> None:
+        for sandbox in self._sandboxes:
+            await sandbox.close()
+
+    async def _made(self, kind: type[T], function: str, *args: Any, write: Write) -> T:
+        sink = Sink(limits.PREPARED_FILE_BYTES, write)
+        return _checked(await self.run(f"{_PACKAGE}.{function}", *args, into=sink), kind)
+
+
+def _checked(value: Any, kind: type[T]) -> T:
+    """What came out of a sandbox is believed only in its shape."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise SandboxFailed("crashed") from error

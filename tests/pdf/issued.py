@@ -1,0 +1,108 @@
+"""A whole authority for tests, and files sealed under it as the server seals them."""
+
+import functools
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from deedbox.pdf import authority, seal
+from deedbox.pdf.authority import Addresses, Issued
+from deedbox.pdf.cms import PrivateKey, Signer
+from deedbox.pdf.seal import Order, Prepared, SealIdentity
+from deedbox.pdf.timestamp import Timestamper
+
+# The programs that judge take no clock in hand: what they are shown must be good now.
+NOW = datetime.now(UTC).replace(microsecond=0)
+AT = Addresses("http://127.0.0.1:9/crl/a.crl", "http://127.0.0.1:9/ca/a.cer")
+
+
+class Installation(NamedTuple):
+    root: Issued
+    issuing: Issued
+    stamping: Issued
+    seal: Issued
+    crls: list[bytes]
+
+    @property
+    def identity(self) -> SealIdentity:
+        return SealIdentity(self.seal.key, self.seal.der, [self.issuing.der, self.root.der], self.crls)
+
+    @property
+    def timestamper(self) -> Timestamper:
+        return Timestamper(Signer(self.stamping.key, self.stamping.der, [self.root.der]), self.crls[:1])
+
+
+@functools.cache
+def installation() -> Installation:
+    root = authority.make_root("Test", now=NOW)
+    issuing = authority.make_issuing(root, "Test", AT, now=NOW)
+    stamping = authority.make_stamping(root, "Test", AT, now=NOW)
+    crls = [
+        authority.make_crl(root, [], 1, authority.ROOT_CRL_LIFE, now=NOW),
+        authority.make_crl(issuing, [], 1, authority.ISSUING_CRL_LIFE, now=NOW),
+    ]
+    return Installation(root, issuing, stamping, authority.make_seal(issuing, "Acme", AT, now=NOW), crls)
+
+
+def end_entity(key: PrivateKey, issuer: Issued, name: str = "Other", **changes: bool) -> Issued:
+    """A certificate for a key of any kind, as another authority could issue it."""
+    usage = {
+        "digital_signature": True, "content_commitment": True, "key_cert_sign": False, "crl_sign": False,
+        "key_encipherment": False, "data_encipherment": False, "key_agreement": False, "encipher_only": False,
+        "decipher_only": False, **changes,
+    }  # fmt: skip
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)]))
+        .issuer_name(issuer.certificate.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(NOW - timedelta(days=1))
+        .not_valid_after(NOW + timedelta(days=30))
+        .add_extension(x509.KeyUsage(**usage), critical=True)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.EMAIL_PROTECTION]), critical=False)
+    )
+    return Issued(key, builder.sign(issuer.key, hashes.SHA256()))
+
+
+@functools.cache
+def keys() -> dict[str, PrivateKey]:
+    return {
+        "P-256": ec.generate_private_key(ec.SECP256R1()),
+        "P-384": ec.generate_private_key(ec.SECP384R1()),
+        "RSA 2048": rsa.generate_private_key(65537, 2048),
+        "RSA 3072": rsa.generate_private_key(65537, 3072),
+    }
+
+
+def order(identity: SealIdentity, **changes: object) -> Order:
+    made = installation()
+    certificates = [identity.certificate_der, *identity.chain_ders, made.stamping.der]
+    room = seal.room_for(identity, made.timestamper.most_bytes)
+    wish = {"room": room, "signed_at": NOW, "certificates": certificates, "crls": made.crls, **changes}
+    return Order(**wish)  # type: ignore[arg-type]
+
+
+def prepared(data: bytes, wish: Order) -> tuple[list[bytes], Prepared]:
+    """What `prepare` yields and what it returns."""
+    pieces, steps = [], seal.prepare(data, wish)
+    while True:
+        try:
+            pieces.append(next(steps))
+        except StopIteration as end:
+            return pieces, end.value
+
+
+def sealed(data: bytes, identity: SealIdentity | None = None, **changes: object) -> bytes:
+    """The file with its seal, as the server makes it."""
+    who = identity or installation().identity
+    pieces, place = prepared(data, order(who, **changes))
+    cms_der = seal.cms_for(place.digest, who, installation().timestamper, NOW)
+    file = bytearray(b"".join(pieces))
+    file[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, cms_der)
+    return bytes(file)

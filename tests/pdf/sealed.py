@@ -1,0 +1,138 @@
+# mypy: disable-error-code="no-untyped-call"
+"""PDFs sealed by stock pyHanko in the shape that the product seals them: one revision, no changes allowed."""
+
+import io
+import random
+import re
+from datetime import datetime, timedelta
+
+import pikepdf
+from pyhanko.pdf_utils import generic
+from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
+from pyhanko.sign import PdfTimeStamper, signers
+from pyhanko.sign.fields import MDPPerm, SigSeedSubFilter
+from pyhanko.sign.timestamps import DummyTimeStamper
+from pyhanko.sign.validation.dss import DocumentSecurityStore
+from pyhanko_certvalidator.registry import SimpleCertificateStore
+
+from tests.pdf.pki import ISSUED, Authority, Holder
+
+SIGNED = ISSUED + timedelta(days=30)
+
+
+def document(pages: int = 1, text: str = "An agreement", *, filler: int = 0) -> bytes:
+    """A plain PDF; filler adds an attachment's worth of bytes that do not shrink."""
+    pdf = pikepdf.new()
+    for number in range(1, pages + 1):
+        page = pdf.add_blank_page(page_size=(595, 842))
+        content = f"BT /F1 24 Tf 72 720 Td ({text}, page {number}) Tj ET".encode()
+        page.Contents = pdf.make_stream(content)
+        font = pikepdf.Dictionary(Type=pikepdf.Name.Font, Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name.Helvetica)
+        page.Resources = pikepdf.Dictionary(Font=pikepdf.Dictionary(F1=pdf.make_indirect(font)))
+    if filler:
+        pdf.attachments["filler.bin"] = random.Random(filler).randbytes(filler)
+    out = io.BytesIO()
+    pdf.save(out, deterministic_id=True, object_stream_mode=pikepdf.ObjectStreamMode.disable)
+    return out.getvalue()
+
+
+def with_dangling_reference(number: int = 900) -> bytes:
+    """A PDF whose page shows an object that does not exist."""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
+        b" /Resources << /XObject << /X %d 0 R >> >> >>" % number,
+        b"<< /Length 5 >>\nstream\n/X Do\nendstream",
+    ]
+    data, offsets = b"%PDF-1.7\n", []
+    for place, body in enumerate(objects, 1):
+        offsets.append(len(data))
+        data += b"%d 0 obj\n%b\nendobj\n" % (place, body)
+    rows = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    trailer = b"trailer\n<< /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % len(data)
+    return data + b"xref\n0 5\n0000000000 65535 f \n" + rows + trailer
+
+
+def filled_in(data: bytes, number: int = 900) -> bytes:
+    """With the object that was missing, in an update that touches nothing else."""
+    start = int(re.findall(rb"startxref\s+(\d+)", data)[-1])
+    root = re.findall(rb"/Root (\d+) 0 R", data)[-1]
+    body = b"<< /Type /XObject /Subtype /Form /BBox [0 0 595 842] /Length 17 >>\nstream\n0 0 595 842 re  f \nendstream"
+    added = b"%d 0 obj\n%b\nendobj\n" % (number, body)
+    table = b"xref\n%d 1\n%010d 00000 n \n" % (number, len(data))
+    trailer = b"trailer\n<< /Size %d /Root %b 0 R /Prev %d >>\n" % (number + 1, root, start)
+    return data + added + table + trailer + b"startxref\n%d\n%%%%EOF\n" % (len(data) + len(added))
+
+
+def form() -> bytes:
+    """A PDF with a text field."""
+    pdf = pikepdf.open(io.BytesIO(document()))
+    field = pdf.make_indirect(
+        pikepdf.Dictionary(
+            Type=pikepdf.Name.Annot, Subtype=pikepdf.Name.Widget, FT=pikepdf.Name.Tx, T="amount", V="100",
+            Rect=[72, 600, 200, 620], P=pdf.pages[0].obj,
+        )
+    )  # fmt: skip
+    pdf.pages[0].Annots = pikepdf.Array([field])
+    pdf.Root.AcroForm = pdf.make_indirect(pikepdf.Dictionary(Fields=pikepdf.Array([field])))
+    out = io.BytesIO()
+    pdf.save(out, deterministic_id=True, object_stream_mode=pikepdf.ObjectStreamMode.disable)
+    return out.getvalue()
+
+
+def sealed(
+    authority: Authority,
+    data: bytes,
+    *,
+    head: str | None = None,
+    at: datetime | None = SIGNED,
+    signer: Holder | None = None,
+    permission: MDPPerm | None = MDPPerm.NO_CHANGES,
+    validation_data: bool = True,
+) -> bytes:
+    """The PDF sealed; without a time, without a time-stamp."""
+    holder = signer or authority.seal
+    writer = IncrementalPdfFileWriter(io.BytesIO(data))
+    if validation_data:
+        certificates = [one.asn1 for one in (authority.root, authority.issuing, authority.stamper, holder)]
+        DocumentSecurityStore.supply_dss_in_writer(
+            writer, sig_contents=None, certs=certificates, crls=authority.asn1_crls
+        )
+    registry = SimpleCertificateStore()
+    registry.register_multiple([authority.issuing.asn1])
+    simple = signers.SimpleSigner(holder.asn1, holder.asn1_key, registry)
+    metadata = signers.PdfSignatureMetadata(
+        field_name="Seal",
+        md_algorithm="sha256",
+        subfilter=SigSeedSubFilter.PADES,
+        certify=permission is not None,
+        docmdp_permissions=permission or MDPPerm.FILL_FORMS,
+        reason=head,
+    )
+    signer_of_pdf = signers.PdfSigner(metadata, simple, timestamper=None if at is None else stamper(authority, at))
+    return signer_of_pdf.sign_pdf(writer).getvalue()  # type: ignore[no-any-return]
+
+
+def stamper(authority: Authority, at: datetime = SIGNED, holder: Holder | None = None) -> DummyTimeStamper:
+    used = holder or authority.stamper
+    registry = SimpleCertificateStore()
+    registry.register_multiple([authority.root.asn1])
+    return DummyTimeStamper(used.asn1, used.asn1_key, registry, fixed_dt=at)
+
+
+def archived(authority: Authority, data: bytes, at: datetime = SIGNED + timedelta(days=30)) -> bytes:
+    """The sealed file with an archival update: a document time-stamp over everything."""
+    writer = IncrementalPdfFileWriter(io.BytesIO(data))
+    DocumentSecurityStore.supply_dss_in_writer(writer, sig_contents=None, crls=authority.asn1_crls)
+    return PdfTimeStamper(stamper(authority, at)).timestamp_pdf(writer, "sha256").getvalue()  # type: ignore[no-any-return]
+
+
+def updated(data: bytes, *names: str) -> bytes:
+    """The file with an incremental update that sets /Lang; any more interesting update is made by the rig."""
+    writer = IncrementalPdfFileWriter(io.BytesIO(data))
+    writer.root["/Lang"] = generic.pdf_string(" ".join(names) or "en")
+    writer.update_root()
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()

@@ -1,0 +1,108 @@
+"""The certificate of completion: everything is told, on as many pages as it takes, and always in the same bytes."""
+
+import msgspec
+import pypdfium2 as pdfium
+import pytest
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import certificate
+from deedbox.pdf.completion import Completion
+from deedbox.pdf.words import TABLES, spoken
+from tests.pdf.facts import completion, digest
+from tests.pdf.papers import drained, lines, paper
+
+DOCUMENT = paper(lines("An agreement"), lines("Its second page"))
+
+
+def certified(told: Completion, document: bytes = DOCUMENT) -> bytes:
+    made, size = drained(certificate.certify(document, msgspec.to_builtins(told, builtin_types=(bytes,))))
+    assert size == len(made)
+    return made
+
+
+def told(made: bytes) -> str:
+    """All text, without the places at which long words may be broken."""
+    document = pdfium.PdfDocument(made)
+    text = "".join(page.get_textpage().get_text_range() for page in document)
+    document.close()
+    return " ".join(text.replace("\u200b", "").split())
+
+
+def pages(made: bytes) -> int:
+    document = pdfium.PdfDocument(made)
+    count = len(document)
+    document.close()
+    return count
+
+
+def test_it_tells_everything_that_was_given() -> None:
+    text = told(certified(completion()))
+    for word in (
+        "Certificate of completion", "Purchase agreement", "doc_01JCQ4ZK8W3YV5T7N9M2B4D6F8", "7QKD-M4X2-9TPW",
+        "Ana María", "signer0@mail.example", "Buyer", "2026-11-15 08:59:12 UTC", "203.0.113.7", "agreement.pdf",
+        "Personal link sent to the e-mail address", "2026-11-15 09:00:02 UTC", "not a qualified electronic signature",
+    ):  # fmt: skip
+        assert word in text, word
+    joined = "".join(text.split())
+    for hashed in ("original", "signed", "head", "certificate"):
+        assert digest(hashed) in joined, hashed
+
+
+def test_the_same_facts_make_the_same_bytes_and_other_facts_others() -> None:
+    assert certified(completion()) == certified(completion())
+    assert certified(completion()) != certified(completion(verification_code="AAAA-BBBB-CCCC"))
+
+
+def test_it_speaks_german_and_falls_back_to_english() -> None:
+    assert "Abschlusszertifikat" in told(certified(completion(language="de-AT")))
+    assert "Certificate of completion" in told(certified(completion(language="tlh")))
+    assert [spoken(tag) for tag in ("de", "de_CH", "DE", "en-GB", "", "xx")] == ["de", "de", "de", "en", "en", "en"]
+
+
+def test_every_language_has_every_word() -> None:
+    assert [language for language, table in TABLES.items() if set(table) != set(TABLES["en"])] == []
+
+
+def test_many_signers_with_long_names_in_many_scripts_go_over_pages() -> None:
+    names = ["محمد الأحمد", "अनिल कुमार", "王小明", "Nguyễn Thị Ánh", "Maximiliana " * 8, "김철수"] * 2
+    made = certified(completion(*names))
+    assert pages(made) >= 4
+    assert told(made).count("signer11@mail.example") == 1
+
+
+def test_the_head_of_the_audit_trail_stands_on_every_page_of_it() -> None:
+    one = completion()
+    text = told(certified(completion(events=one.events * 80)))
+    assert text.count("Time (UTC)") >= 3
+
+
+def test_an_event_of_an_unknown_kind_is_shown_as_it_is() -> None:
+    event = msgspec.structs.replace(completion().events[0], kind="signer.teleported")
+    assert "signer.teleported" in told(certified(completion(events=(event,))))
+
+
+def test_a_long_document_is_shown_by_its_first_pages() -> None:
+    document = paper(*(lines(f"Page {n}") for n in range(limits.CERTIFICATE_THUMBNAILS + 7)))
+    assert "7 further pages" in told(certified(completion(), document))
+
+
+def test_markup_in_what_people_wrote_is_text() -> None:
+    assert '#panic("x") *bold*' in told(certified(completion(title='#panic("x") *bold*')))
+
+
+def test_a_signer_who_did_not_sign_is_shown_as_such() -> None:
+    one = msgspec.structs.replace(completion().signers[0], status="canceled", signed_at="", signature_image=b"")
+    assert "Not needed" in told(certified(completion(signers=(one,))))
+
+
+@pytest.mark.parametrize("bound", ["CERTIFICATE_SIGNERS", "CERTIFICATE_EVENTS"])
+def test_more_than_allowed_is_refused(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, bound, 0)
+    with pytest.raises(BadRequest, match="at most"):
+        certified(completion())
+
+
+def test_a_time_that_is_none_is_refused() -> None:
+    with pytest.raises(BadRequest, match="RFC 3339"):
+        certified(completion(completed_at="yesterday"))

@@ -1,0 +1,213 @@
+"""What becomes of PDFs from outside: taken in whole, or refused by name."""
+
+import io
+import random
+from typing import Any
+
+import pikepdf
+import pytest
+from pikepdf import Array, Dictionary, Name
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import damage, intake
+from tests.pdf.papers import add_page, drained, lines, paper, saved, scribble, shown, text_of
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(BadRequest) as refused:
+        drained(intake.take_in(data))
+    return refused.value.message
+
+
+def signed(**entries: Any) -> bytes:
+    """A file with a field for a signature, and what is put into it."""
+    with pikepdf.new() as pdf:
+        page = add_page(pdf, lines("Signed"))
+        field = pdf.make_indirect(
+            Dictionary(Type=Name.Annot, Subtype=Name.Widget, FT=Name.Sig, T="Seal", Rect=[0, 0, 0, 0], **entries)
+        )
+        page["/Annots"] = Array([field])
+        pdf.Root["/AcroForm"] = Dictionary(Fields=Array([field]), SigFlags=3)
+        return saved(pdf)
+
+
+def test_a_plain_file_comes_back_with_its_pages_as_they_are_displayed() -> None:
+    made, known = drained(intake.take_in(paper(lines("One"), lines("Two"), Rotate=90)))
+    assert [(page.width, page.height) for page in known.pages] == [(842, 595), (842, 595)]
+    assert (known.tags, known.removed, known.repaired) == ((), (), False)
+    assert "Two" in text_of(made, 2)
+
+
+def test_the_same_file_becomes_the_same_bytes() -> None:
+    data = paper(lines("One"))
+    assert drained(intake.take_in(data))[0] == drained(intake.take_in(data))[0]
+
+
+def test_what_was_taken_in_can_be_taken_in_again_unchanged_in_its_look() -> None:
+    once, known = drained(intake.take_in(paper(lines("One {{date:Buyer}}"))))
+    twice, again = drained(intake.take_in(once))
+    assert again == known
+    assert shown(once).tobytes() == shown(twice).tobytes()
+
+
+def test_a_file_with_junk_before_its_header_is_taken() -> None:
+    made, known = drained(intake.take_in(b"Content-Type: application/pdf\r\n\r\n" + paper(lines("One"))))
+    assert len(known.pages) == 1
+    assert made.startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (scribble(), "a PNG image"),
+        (scribble(mode="RGB", kind="JPEG"), "a JPEG image"),
+        (b"PK\x03\x04" + bytes(99), "a ZIP file"),
+        (b"<!DOCTYPE html><p>", "an HTML page"),
+    ],
+)
+def test_another_kind_of_file_is_refused_with_what_it_is(data: bytes, what: str) -> None:
+    assert refusal(data).startswith(f"This file is not a PDF: it is {what}")
+
+
+def test_bytes_of_no_known_kind_are_refused_as_no_pdf() -> None:
+    assert refusal(b"hello") == intake.NOT_A_PDF
+    assert refusal(b"") == "This file is empty"
+
+
+@pytest.mark.parametrize("user", ["", "secret"])
+def test_an_encrypted_file_is_refused_even_if_it_opens_without_password(user: str) -> None:
+    with pikepdf.open(io.BytesIO(paper())) as pdf:
+        data = saved(pdf, encryption=pikepdf.Encryption(owner="owner", user=user))
+    assert refusal(data) == intake.ENCRYPTED
+
+
+def test_a_signed_file_is_refused_and_one_with_an_empty_signature_field_is_not() -> None:
+    assert refusal(signed(V=Dictionary(Type=Name.Sig, Contents=pikepdf.String(bytes(9))))) == intake.SIGNED
+    _, known = drained(intake.take_in(signed()))
+    assert len(known.pages) == 1
+
+
+def test_a_signature_deep_in_a_group_of_fields_is_seen() -> None:
+    with pikepdf.new() as pdf:
+        add_page(pdf, b"")
+        leaf = pdf.make_indirect(Dictionary(T="leaf", V=Dictionary(Type=Name.Sig)))
+        group = pdf.make_indirect(Dictionary(T="group", FT=Name.Sig, Kids=Array([leaf])))
+        leaf["/Parent"] = group
+        pdf.Root["/AcroForm"] = Dictionary(Fields=Array([group]))
+        assert refusal(saved(pdf)) == intake.SIGNED
+
+
+def test_a_certified_file_is_refused_though_its_form_hides_the_signature() -> None:
+    with pikepdf.open(io.BytesIO(paper())) as pdf:
+        pdf.Root["/Perms"] = Dictionary(DocMDP=Dictionary(Type=Name.Sig))
+        assert refusal(saved(pdf)) == intake.SIGNED
+
+
+def test_a_file_without_pages_is_refused() -> None:
+    with pikepdf.new() as pdf:
+        assert refusal(saved(pdf)) == intake.NO_PAGES
+
+
+def test_a_file_of_two_thousand_pages_is_taken_with_the_tags_at_its_ends() -> None:
+    with pikepdf.new() as pdf:
+        for number in range(2000):
+            add_page(pdf, lines("{{initials:Buyer}}" if number in (0, 1999) else f"Page {number}"))
+        data = saved(pdf)
+    _, known = drained(intake.take_in(data))
+    assert len(known.pages) == 2000
+    assert [tag.place.page for tag in known.tags] == [1, 2000]
+
+
+def test_too_many_pages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DOCUMENT_PAGES", 2)
+    assert refusal(paper(b"", b"", b"")) == intake.TOO_MANY_PAGES
+
+
+def test_too_many_bytes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DOCUMENT_FILE_BYTES", 100)
+    assert refusal(paper()) == intake.TOO_LARGE
+
+
+def test_a_file_of_fifty_megabytes_is_taken() -> None:
+    with pikepdf.new() as pdf:
+        page = add_page(pdf, lines("Large"))
+        noise = random.Random(1).randbytes(10 * limits.MB - 5000)
+        for number in range(5):
+            image = pdf.make_stream(noise + bytes([number]))
+            page.Resources[f"/X{number}"] = image
+        data = saved(pdf, compress_streams=False)
+    assert 49 * limits.MB < len(data) <= 50 * limits.MB
+    made, _ = drained(intake.take_in(data))
+    assert "Large" in text_of(made)
+
+
+def test_a_page_too_small_to_sign_is_refused_with_its_number() -> None:
+    with pikepdf.new() as pdf:
+        add_page(pdf, b"")
+        add_page(pdf, b"", (0, 0, 1, 1))
+        assert refusal(saved(pdf)).startswith("Page 2 of this PDF is 1 × 1 points")
+
+
+def test_boxes_on_which_viewers_disagree_are_written_as_they_are_understood() -> None:
+    with pikepdf.new() as pdf:
+        add_page(pdf, b"", (0, 0, 400, 600), CropBox=Array([10, 10, 10, 10]), Rotate=-90, UserUnit=0)
+        add_page(pdf, b"", (400, 600, 0, 0), CropBox=Array([-50, 100, 900, 500]), Rotate=45)
+        add_page(pdf, b"", (0, 0, 0, 0), Rotate=Name.Left)
+        made, known = drained(intake.take_in(saved(pdf)))
+    assert [(page.width, page.height) for page in known.pages] == [(600, 400), (400, 400), (612, 792)]
+    with pikepdf.open(io.BytesIO(made)) as pdf:
+        pages = [page.obj for page in pdf.pages]
+        boxes = [[float(edge) for edge in page.get("/CropBox", page.MediaBox)] for page in pages]
+        assert boxes == [[0, 0, 400, 600], [0, 100, 400, 500], [0, 0, 612, 792]]
+        assert [int(page.Rotate) for page in pages] == [270, 0, 0]
+        assert "/UserUnit" not in pages[0]
+
+
+@pytest.mark.parametrize("mode", [pikepdf.ObjectStreamMode.disable, pikepdf.ObjectStreamMode.generate])
+def test_a_file_cut_off_anywhere_loses_nothing_or_is_refused(mode: pikepdf.ObjectStreamMode) -> None:
+    with pikepdf.open(io.BytesIO(paper(*(lines(f"Clause {n}") for n in range(4))))) as pdf:
+        data = saved(pdf, object_stream_mode=mode)
+    taken = 0
+    for end in [*range(9, len(data), 41), len(data) - 3]:
+        try:
+            made, known = drained(intake.take_in(data[:end]))
+        except BadRequest:
+            continue
+        taken += 1
+        assert len(known.pages) == 4
+        assert all(f"Clause {n}" in text_of(made, n + 1) for n in range(4))
+    assert taken > 0
+    assert refusal(data[: len(data) // 2]) in (damage.DAMAGED, intake.NO_PAGES)
+
+
+def test_a_file_whose_table_of_objects_is_wrong_is_repaired() -> None:
+    with pikepdf.open(io.BytesIO(paper(lines("Whole")))) as pdf:
+        data = saved(pdf, object_stream_mode=pikepdf.ObjectStreamMode.disable)
+    made, _ = drained(intake.take_in(data.replace(b"startxref\n", b"startxref\n9")))
+    assert "Whole" in text_of(made)
+
+
+def test_a_trailer_without_size_gets_one() -> None:
+    with pikepdf.open(io.BytesIO(paper(lines("Whole")))) as pdf:
+        data = saved(pdf, object_stream_mode=pikepdf.ObjectStreamMode.disable)
+    assert b"/Size" in data
+    made, _ = drained(intake.take_in(data.replace(b"/Size", b"/Xize")))
+    with pikepdf.open(io.BytesIO(made)) as pdf:
+        assert int(pdf.trailer["/Size"]) > 1
+
+
+def test_damage_in_the_middle_is_mended_or_refused_and_nothing_else() -> None:
+    chance = random.Random(7)
+    data = paper(lines("Clause 1"), lines("Clause 2"))
+    outcomes = set()
+    for _ in range(150):
+        broken = bytearray(data)
+        for _ in range(chance.choice((1, 5, 30))):
+            broken[chance.randrange(len(broken))] = chance.randrange(256)
+        try:
+            drained(intake.take_in(bytes(broken)))
+            outcomes.add("taken")
+        except BadRequest:
+            outcomes.add("refused")
+    assert outcomes == {"taken", "refused"}

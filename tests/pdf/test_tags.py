@@ -1,0 +1,108 @@
+"""Text tags: what they ask for, and where they lie on the page as it is displayed."""
+
+from typing import Any
+
+import pytest
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import intake, tags
+from deedbox.pdf.marks import Tag
+from tests.pdf.papers import drained, lines, paper
+
+
+def found(data: bytes) -> tuple[Tag, ...]:
+    return drained(intake.take_in(data))[1].tags
+
+
+def test_a_tag_is_found_with_its_role_and_stands_on_its_line() -> None:
+    (tag,) = found(paper(lines("Signed: {{signature:Buyer}}", x=60, y=200)))
+    assert (tag.kind, tag.role, tag.required, tag.text) == ("signature", "Buyer", True, "{{signature:Buyer}}")
+    assert tag.place.w * 595 == pytest.approx(180)
+    assert tag.place.h * 842 == pytest.approx(48)
+    assert (tag.place.y + tag.place.h) * 842 == pytest.approx(842 - 200, abs=6)
+    (cover,) = tag.covers
+    assert cover.x * 595 == pytest.approx(60 + 40, abs=4)
+    assert cover.y * 842 == pytest.approx(842 - 200 - 10, abs=4)
+
+
+def test_a_text_tag_has_a_label_and_settings() -> None:
+    (tag,) = found(paper(lines("{{text:Buyer:Place of birth;required=false;w=120;h=30.5}}", size=8)))
+    assert (tag.kind, tag.label, tag.required) == ("text", "Place of birth", False)
+    assert (tag.place.w * 595, tag.place.h * 842) == pytest.approx((120, 30.5))
+
+
+def test_a_select_has_options() -> None:
+    (tag,) = found(paper(lines("{{select:Buyer:Payment;options=Cash | Card}}", size=8)))
+    assert tag.options == ("Cash", "Card")
+
+
+def test_tags_come_in_the_order_of_the_pages_and_lines() -> None:
+    data = paper(lines("{{date:B}} and {{name:B}}", "{{checkbox:B}}"), lines("{{email:S}}"))
+    assert [(tag.kind, tag.place.page) for tag in found(data)] == [
+        ("date", 1), ("name", 1), ("checkbox", 1), ("email", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["{{company_name}}", "{{}}", "{{Signature:Buyer}}", "{signature:Buyer}", "{{shape:Buyer}}", "{{signature}}"]
+)
+def test_what_is_no_tag_is_left_alone(text: str) -> None:
+    assert found(paper(lines(text))) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{signature: }}",
+        "{{signature:Buyer;colour=red}}",
+        "{{signature:Buyer;required=maybe}}",
+        "{{signature:Buyer;w=wide}}",
+        "{{signature:Buyer;h=0}}",
+        "{{signature:Buyer;w=-5}}",
+        "{{select:Buyer:Payment}}",
+        "{{date:Buyer;options=a|b}}",
+        "{{signature:" + "B" * (limits.FIELD_LABEL_CHARS + 1) + "}}",
+    ],
+)
+def test_a_tag_that_cannot_be_understood_is_refused_by_its_text(text: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        tags.read(text)
+    assert text in refused.value.message
+
+
+@pytest.mark.parametrize("rotate", [0, 90, 180, 270])
+@pytest.mark.parametrize("crop", [None, (30, 40, 560, 800)])
+def test_a_tag_is_where_its_text_is_displayed_however_the_page_is_turned(
+    rotate: int, crop: tuple[int, ...] | None
+) -> None:
+    x, y = 200.0, 300.0
+    entries: dict[str, Any] = {"CropBox": list(crop)} if crop else {}
+    data = paper(lines("{{initials:Buyer}}", x=x, y=y), Rotate=rotate, **entries)
+    (tag,) = found(data)
+    left, bottom, right, top = crop or (0, 0, 595, 842)
+    w, h = right - left, top - bottom
+    # The start of the text, seen from the displayed top left corner, in fractions.
+    corner = {
+        0: ((x - left) / w, (top - y) / h),
+        90: ((y - bottom) / h, (x - left) / w),
+        180: ((right - x) / w, (y - bottom) / h),
+        270: ((top - y) / h, (right - x) / w),
+    }[rotate]
+    (cover,) = tag.covers
+    assert cover.x - 0.02 <= corner[0] <= cover.x + cover.w + 0.02
+    assert cover.y - 0.02 <= corner[1] <= cover.y + cover.h + 0.02
+    assert 0 <= tag.place.x <= tag.place.x + tag.place.w <= 1.0001
+    assert 0 <= tag.place.y <= tag.place.y + tag.place.h <= 1.0001
+
+
+def test_a_tag_over_the_end_of_a_line_is_covered_on_both_lines() -> None:
+    (tag,) = found(paper(lines("{{text:Buyer:", "Place of birth}}")))
+    assert tag.label == "Place of birth"
+    assert len(tag.covers) == 2
+
+
+def test_more_tags_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TEXT_TAGS", 2)
+    with pytest.raises(BadRequest, match="more than 2 text tags"):
+        found(paper(lines("{{date:A}}", "{{date:B}}", "{{date:C}}")))

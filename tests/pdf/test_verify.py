@@ -1,0 +1,275 @@
+"""What the verifier says of files that stock pyHanko signed, in every state of their certificates."""
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pikepdf
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
+from pyhanko.sign.fields import MDPPerm
+
+from deedbox.kernel.sandbox import SandboxKind
+from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.pdf import revisions
+from deedbox.pdf.report import Checks, Report, judged, with_records
+from deedbox.pdf.verify import verify
+from tests.pdf.pki import ISSUED, YEAR, Authority, issue, revocation_list
+from tests.pdf.sealed import (
+    SIGNED,
+    archived,
+    document,
+    filled_in,
+    form,
+    sealed,
+    updated,
+    with_dangling_reference,
+)
+
+NOW = "2026-12-01T00:00:00Z"
+LATER = "2040-01-01T00:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def ours() -> Authority:
+    return Authority()
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Authority:
+    return Authority("Elsewhere")
+
+
+@pytest.fixture(scope="module")
+def clean(ours: Authority) -> bytes:
+    return sealed(ours, document(2))
+
+
+def test_a_sealed_file_is_authentic_and_every_check_is_told(ours: Authority, clean: bytes) -> None:
+    report = verify(clean, ours.roots, (), NOW)
+    assert (report.verdict, report.reasons) == ("authentic", [])
+    assert report.checks == Checks(
+        intact=True, covers_entire_file=True, modifications_allowed=True, trusted=True, revocation=True, timestamp=True
+    )
+    (signature,) = report.signatures
+    assert (signature.signer, signature.level) == ("Test Seal", "PAdES B-LT")
+    assert (signature.timestamp_time, signature.sub_filter) == ("2026-01-31T00:00:00Z", "ETSI.CAdES.detached")
+    assert signature.certificate.subject == "CN=Test Seal"
+    assert signature.certificate.issuer == "CN=Test Issuing"
+    assert signature.certificate.not_after == "2035-12-30T00:00:00Z"
+
+
+def test_a_file_without_signature_is_unsigned() -> None:
+    assert verify(document(), [], (), NOW).verdict == "unsigned"
+    assert verify(form(), [], (), NOW).verdict == "unsigned"
+
+
+def test_a_foreign_signature_is_unrecognised_and_named(ours: Authority, theirs: Authority) -> None:
+    report = verify(sealed(theirs, document()), ours.roots, (), NOW)
+    assert report.verdict == "unrecognised"
+    assert report.signatures[0].signer == "Elsewhere Seal"
+    assert (report.checks.intact, report.checks.trusted, report.chain_head) == (True, False, None)
+
+
+def test_a_foreign_signature_that_does_not_fit_is_altered(ours: Authority, theirs: Authority) -> None:
+    signed = sealed(theirs, document())
+    wider = signed.replace(b" 595 842", b" 600 842")
+    assert wider != signed
+    assert verify(wider, ours.roots, (), NOW).verdict == "altered"
+
+
+def test_a_foreign_signature_that_allows_filling_in_is_not_called_altered_for_it(ours: Authority) -> None:
+    other = Authority("Elsewhere")
+    signed = sealed(other, form(), permission=MDPPerm.FILL_FORMS)
+    with_stamp = archived(other, signed)
+    assert verify(with_stamp, ours.roots, (), NOW).verdict == "unrecognised"
+    assert verify(with_stamp + b"junk", ours.roots, (), NOW).verdict == "altered"
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", b"%PDF-1.7\n%%EOF\n", b"\x89PNG\r\n", bytes(1000)])
+def test_what_is_no_pdf_is_unexplained_with_a_reason(data: bytes) -> None:
+    report = verify(data, [], (), NOW)
+    assert (report.verdict, bool(report.reasons)) == ("unexplained", True)
+
+
+def test_an_encrypted_file_is_unexplained() -> None:
+    out = io.BytesIO()
+    with pikepdf.open(io.BytesIO(document())) as pdf:
+        pdf.save(out, encryption=pikepdf.Encryption(owner="a", user="b"))
+    report = verify(out.getvalue(), [], (), NOW)
+    assert (report.verdict, report.reasons) == ("unexplained", ["The PDF is encrypted."])
+
+
+def test_an_archival_update_that_ends_in_a_covering_time_stamp_is_authentic(ours: Authority, clean: bytes) -> None:
+    once = archived(ours, clean)
+    twice = archived(ours, once, SIGNED + timedelta(days=60))
+    for data in (once, twice):
+        report = verify(data, ours.roots, (), NOW)
+        assert (report.verdict, report.reasons) == ("authentic", [])
+    assert [one.level for one in report.signatures] == ["PAdES B-LT", "document time-stamp", "document time-stamp"]
+
+
+def test_an_archival_time_stamp_does_not_hide_what_else_was_added(ours: Authority, clean: bytes) -> None:
+    assert verify(archived(ours, updated(clean)), ours.roots, (), NOW).verdict == "altered"
+    assert verify(updated(archived(ours, clean)), ours.roots, (), NOW).verdict == "altered"
+    assert verify(archived(ours, clean) + b"\n", ours.roots, (), NOW).verdict == "altered"
+
+
+def test_an_object_that_was_missing_when_it_was_sealed_cannot_be_supplied_afterwards(ours: Authority) -> None:
+    hollow = sealed(ours, with_dangling_reference())
+    assert verify(hollow, ours.roots, (), NOW).verdict == "authentic"
+    assert revisions._nothing_else_changed(hollow, archived(ours, hollow))
+    shown = filled_in(hollow)
+    assert verify(shown, ours.roots, (), NOW).verdict == "altered"
+    assert verify(archived(ours, shown), ours.roots, (), NOW).verdict == "altered"
+    assert not revisions._nothing_else_changed(hollow, archived(ours, shown))
+
+
+def test_an_archival_time_stamp_must_be_trusted(ours: Authority, theirs: Authority, clean: bytes) -> None:
+    assert verify(archived(theirs, clean), ours.roots, (), NOW).verdict == "altered"
+
+
+def test_a_time_stamp_alone_is_nobodys_signature(ours: Authority) -> None:
+    report = verify(archived(ours, document()), ours.roots, (), NOW)
+    assert (report.verdict, report.reasons) == ("unrecognised", ["The file is time-stamped, but nobody signed it."])
+
+
+def test_a_certificate_that_expired_after_the_time_stamp_is_still_good(ours: Authority, clean: bytes) -> None:
+    assert verify(clean, ours.roots, (), LATER).verdict == "authentic"
+
+
+def test_without_a_time_stamp_an_expired_certificate_is_not_trusted(ours: Authority) -> None:
+    plain = sealed(ours, document(), at=None)
+    assert verify(plain, ours.roots, (), NOW).verdict == "authentic"
+    late = verify(plain, ours.roots, (), LATER)
+    assert (late.verdict, late.checks.trusted, late.checks.timestamp) == ("unrecognised", False, None)
+
+
+def test_a_certificate_that_had_expired_when_it_sealed_is_not_trusted() -> None:
+    office = Authority(ends=ISSUED + timedelta(days=10))
+    assert verify(sealed(office, document()), office.roots, (), NOW).verdict == "unrecognised"
+
+
+@pytest.mark.parametrize(
+    ("days", "reason", "verdict"),
+    [
+        (-1, None, "unrecognised"),
+        (1, None, "authentic"),
+        (1, x509.ReasonFlags.key_compromise, "authentic"),
+        (-1, x509.ReasonFlags.superseded, "unrecognised"),
+    ],
+)
+def test_a_revocation_counts_from_its_date(
+    ours: Authority, clean: bytes, days: int, reason: x509.ReasonFlags | None, verdict: str
+) -> None:
+    crl = revocation_list(ours.issuing, [(ours.seal, SIGNED + timedelta(days=days), reason)], at=SIGNED + YEAR / 2)
+    report = verify(clean, ours.roots, [crl], NOW)
+    assert report.verdict == verdict
+    assert report.checks.revocation is (verdict == "authentic")
+
+
+def test_without_a_time_stamp_a_revocation_counts_whenever_it_was(ours: Authority) -> None:
+    crl = revocation_list(ours.issuing, [(ours.seal, SIGNED + timedelta(days=1), None)], at=SIGNED + YEAR / 2)
+    assert verify(sealed(ours, document(), at=None), ours.roots, [crl], NOW).verdict == "unrecognised"
+
+
+def test_the_time_of_a_stolen_time_stamp_key_is_not_believed(ours: Authority, clean: bytes) -> None:
+    stolen = (ours.stamper, SIGNED + timedelta(days=90), x509.ReasonFlags.key_compromise)
+    crl = revocation_list(ours.root, [stolen], at=SIGNED + YEAR / 2)
+    assert verify(clean, ours.roots, [crl], NOW).checks.timestamp is None
+    assert verify(clean, ours.roots, [crl], LATER).verdict == "unrecognised"
+
+
+def test_a_revocation_list_that_another_signed_says_nothing(ours: Authority, theirs: Authority, clean: bytes) -> None:
+    imposter = issue("Test Issuing", theirs.root, ca=True)
+    crl = revocation_list(imposter, [(ours.seal, ISSUED, None)])
+    assert verify(clean, ours.roots, [crl, b"junk"], NOW).verdict == "authentic"
+
+
+def test_without_any_list_revocation_is_not_known(ours: Authority) -> None:
+    report = verify(sealed(ours, document(), validation_data=False), ours.roots, (), NOW)
+    assert (report.verdict, report.checks.revocation) == ("authentic", None)
+    assert report.signatures[0].level == "PAdES B-T"
+
+
+def test_only_a_certificate_for_documents_seals(ours: Authority) -> None:
+    for holder in (
+        ours.stamper,
+        issue("Both", ours.root, usages=[ExtendedKeyUsageOID.TIME_STAMPING, ExtendedKeyUsageOID.EMAIL_PROTECTION]),
+        issue("Another authority", ours.root, ca=True),
+    ):
+        report = verify(sealed(ours, document(), signer=holder), ours.roots, (), NOW)
+        assert report.verdict == "unrecognised", holder.certificate.subject
+
+
+def test_a_certificate_with_our_names_and_another_key_is_not_ours(ours: Authority) -> None:
+    assert verify(sealed(Authority(), document()), ours.roots, (), NOW).verdict in ("unrecognised", "altered")
+
+
+def test_another_authoritys_time_stamp_counts_when_it_is_trusted_too(ours: Authority, theirs: Authority) -> None:
+    mixed = Authority()
+    mixed.root, mixed.issuing, mixed.seal, mixed.stamper = ours.root, ours.issuing, ours.seal, theirs.stamper
+    data = sealed(mixed, document())
+    alone, both = verify(data, ours.roots, (), NOW), verify(data, [*ours.roots, *theirs.roots], (), NOW)
+    assert (alone.verdict, alone.checks.timestamp) == ("authentic", None)
+    assert (both.verdict, both.checks.timestamp) == ("authentic", True)
+
+
+def test_a_file_that_only_carries_a_signed_one_is_not_called_altered(clean: bytes) -> None:
+    out = io.BytesIO()
+    with pikepdf.open(io.BytesIO(document())) as pdf:
+        pdf.attachments["signed.pdf"] = clean
+        pdf.save(out, stream_decode_level=pikepdf.StreamDecodeLevel.none, compress_streams=False)
+    assert verify(out.getvalue(), [], (), NOW).verdict in ("unsigned", "unexplained")
+
+
+def test_records_can_only_take_away_from_a_verdict(ours: Authority, clean: bytes) -> None:
+    good = verify(clean, ours.roots, (), NOW)
+    assert with_records(good, known_to_us=True, audit_chain=True).verdict == "authentic"
+    assert with_records(good, known_to_us=None, audit_chain=None).verdict == "authentic"
+    assert with_records(good, known_to_us=False, audit_chain=True).verdict == "unexplained"
+    assert with_records(good, known_to_us=True, audit_chain=False).verdict == "altered"
+    for data, verdict in ((document(), "unsigned"), (b"junk", "unexplained"), (clean + b"x", "altered")):
+        bad = verify(data, ours.roots, (), NOW)
+        assert with_records(bad, known_to_us=True, audit_chain=True).verdict == verdict
+
+
+def every_checks() -> Iterator[Checks]:
+    values = (True, False, None)
+    for intact in values:
+        for covers in values:
+            for allowed in values:
+                for trusted in values:
+                    for revocation in values:
+                        yield Checks(
+                            intact=intact, covers_entire_file=covers, modifications_allowed=allowed,
+                            trusted=trusted, revocation=revocation,
+                        )  # fmt: skip
+
+
+def test_authentic_needs_every_check_that_can_be_made() -> None:
+    passed = [checks for checks in every_checks() if judged(checks) == "authentic"]
+    needed = {"intact", "covers_entire_file", "modifications_allowed", "trusted"}
+    assert [{name for name in needed if getattr(checks, name) is not True} for checks in passed] == [set(), set()]
+    assert {checks.revocation for checks in passed} == {True, None}
+
+
+@pytest.mark.anyio
+async def test_it_works_in_a_sandbox_that_can_open_no_file(ours: Authority, clean: bytes) -> None:
+    sandbox = Sandbox(SandboxKind(name="verify", preload=("deedbox.pdf.verify",)))
+    files = {"authentic": clean, "altered": clean + b"x", "unsigned": document(), "unexplained": b"hello"}
+    try:
+        for verdict, data in files.items():
+            answer = await sandbox.call("deedbox.pdf.verify:verify", data, ours.roots, [], NOW)
+            assert msgspec.convert(answer, Report).verdict == verdict
+    finally:
+        await sandbox.close()
+
+
+def test_the_time_is_now_unless_it_is_given(ours: Authority) -> None:
+    begins = datetime.now(UTC) - timedelta(days=2)
+    office = Authority()
+    office.seal = issue("Short", office.issuing, begins=begins, ends=begins + timedelta(days=1))
+    assert verify(sealed(office, document(), at=None), office.roots).verdict == "unrecognised"

@@ -1,0 +1,139 @@
+"""Everything that is done with PDF files, in its real sandboxes."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import msgspec
+import pikepdf
+import pytest
+from pikepdf import Array, Dictionary, Name
+
+from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.kernel.sandbox import SandboxFailed, Stream
+from deedbox.pdf import intake, stamp
+from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.workshop import Workshop
+from tests.pdf.facts import completion
+from tests.pdf.papers import add_page, drained, font, lines, paper, saved, scribble, shown, text_of
+from tests.pdf.test_convert import Collected, image
+from tests.pdf.test_stamp import NAMES
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def workshop() -> AsyncIterator[Workshop]:
+    made = Workshop(1)
+    yield made
+    await made.close()
+
+
+async def streamed(data: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), 1000):
+        yield data[start : start + 1000]
+
+
+async def test_a_file_is_taken_in_piece_by_piece_as_it_is_here(workshop: Workshop) -> None:
+    data, made = paper(lines("One {{signature:Buyer}}")), Collected()
+    known = await workshop.take_in(Stream(len(data), streamed(data)), made.write)
+    assert (bytes(made.data), known) == drained(intake.take_in(data))
+
+
+async def test_a_file_whose_form_must_be_drawn_is_taken_in(workshop: Workshop) -> None:
+    with pikepdf.new() as pdf:
+        page = add_page(pdf, b"")
+        field = Dictionary(
+            Type=Name.Annot, Subtype=Name.Widget, FT=Name.Tx, T="a", V="Bergen", Rect=[9, 9, 99, 30], F=4
+        )
+        field["/DA"] = pikepdf.String("/F 12 Tf 0 g")
+        page["/Annots"] = Array([pdf.make_indirect(field)])
+        pdf.Root["/AcroForm"] = Dictionary(
+            Fields=page.Annots, NeedAppearances=True, DR=Dictionary(Font=Dictionary(F=font()))
+        )
+        data = saved(pdf)
+    made = Collected()
+    await workshop.take_in(data, made.write)
+    assert "Bergen" in text_of(bytes(made.data))
+
+
+async def test_a_refusal_crosses_the_pipe_with_its_words_and_the_next_file_is_served(workshop: Workshop) -> None:
+    made = Collected()
+    for data in (b"hello", scribble(), paper()[:200], b"%PDF-1.7\n" + bytes(5000)):
+        with pytest.raises(BadRequest):
+            await workshop.take_in(data, made.write)
+    assert made.data == b""
+    assert len((await workshop.take_in(paper(), made.write)).pages) == 1
+
+
+async def test_every_script_is_stamped_though_no_font_file_can_be_opened(workshop: Workshop) -> None:
+    marks = tuple(
+        Mark("signature", Place(1, 0.1, 0.05 + 0.09 * number, 0.4, 0.07), name, caption=(name, "2026-11-15"))
+        for number, name in enumerate(NAMES.values())
+    )
+    drawn = Mark("initials", Place(1, 0.6, 0.1, 0.2, 0.05), image="a")
+    here, there = Collected(), Collected()
+    assert await workshop.stamp(paper(b""), Marks((*marks, drawn), images={"a": scribble()}), there.write) == 1
+    wanted = msgspec.to_builtins(Marks((*marks, drawn), images={"a": scribble()}), builtin_types=(bytes,))
+    await here.write(drained(stamp.stamp(paper(b""), wanted))[0])
+    assert shown(bytes(there.data)).tobytes() == shown(bytes(here.data)).tobytes()
+
+
+async def test_the_certificate_is_the_same_in_every_process(workshop: Workshop) -> None:
+    one, other = Collected(), Collected()
+    told = completion(*NAMES.values())
+    await workshop.certificate(paper(lines("An agreement")), told, one.write)
+    second = Workshop(1)
+    try:
+        await second.certificate(paper(lines("An agreement")), told, other.write)
+    finally:
+        await second.close()
+    assert bytes(one.data).startswith(b"%PDF-")
+    assert one.data == other.data
+
+
+async def test_pages_signatures_and_blocks_are_made(workshop: Workshop) -> None:
+    made = Collected()
+    assert (await workshop.render(paper(), 1, 300))[8:12] == b"WEBP"
+    with pytest.raises(NotFound):
+        await workshop.render(paper(), 2)
+    assert (await workshop.signature_image(scribble(mode="RGB", kind="JPEG"))).startswith(b"\x89PNG")
+    with pytest.raises(BadRequest, match="not a PNG or JPEG"):
+        await workshop.signature_image(b"hello")
+    found = await workshop.block(paper(), 2, made.write)
+    assert (len(found.places), found.added, len(made.data)) == (2, 0, 0)
+    assert (await workshop.block(paper(lines(*"abc" * 20)), 2, made.write)).added == 1
+    assert made.data.startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "TIFF"])
+async def test_images_are_converted(workshop: Workshop, kind: str) -> None:
+    made = Collected()
+    await workshop.convert(image(kind), "image", made.write)
+    assert made.data.startswith(b"%PDF-")
+
+
+async def test_a_pdf_is_not_converted_and_a_strange_function_not_run(workshop: Workshop) -> None:
+    with pytest.raises(BadRequest, match="already"):
+        await workshop.convert(paper(), "pdf", Collected().write)
+    with pytest.raises(ValueError, match="no sandbox"):
+        await workshop.run("os:system", "true")
+
+
+async def test_other_work_on_pdf_files_is_run_by_its_name(workshop: Workshop) -> None:
+    report = await workshop.run("deedbox.pdf.verify:verify", paper(), [], [], "2026-11-15T09:00:00Z")
+    assert report["verdict"] == "unsigned"
+
+
+async def test_a_result_of_another_shape_is_not_believed(workshop: Workshop) -> None:
+    with pytest.raises(SandboxFailed):
+        await workshop._made(Marks, "render:render", paper(), 1, write=Collected().write)
+
+
+async def test_the_server_loads_no_library_for_pdf_files() -> None:
+    code = (
+        "import sys, deedbox.pdf.workshop; "
+        "print([name for name in ('pikepdf', 'typst', 'pypdfium2', 'PIL', 'pyhanko', 'numpy') if name in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING
 
+from deedbox import mail
 from deedbox.accounts import store as accounts_store
 from deedbox.kernel import idempotency, jobs, limits, log
 from deedbox.kernel.blobs.local import LocalBlobs
@@ -24,13 +25,26 @@ from deedbox.kernel.jobs import store as jobs_store
 from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import SealedColumn
+from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.settings import Settings
+from deedbox.mail import MAIL_JOB, Mailer
+from deedbox.pdf.workshop import Workshop
+from deedbox.posting import MailPost
 from deedbox.search.embed import Embedder
 from deedbox.search.engine import FORGET_JOB, INDEX_JOB, REBUILD_JOB, RENEW_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
 from deedbox.search.models import Models
 from deedbox.search.reading import Reading
 from deedbox.search.renewal import Renewal
+from deedbox.signing import sealing
+from deedbox.signing.acts import FINALIZE_JOB
+from deedbox.signing.certificates import PRIVATE_KEYS, Certificates
+from deedbox.signing.documents import EXPIRE_JOB, REMIND_JOB
+from deedbox.signing.finalizing import Finalizing
+from deedbox.signing.intake import Intake
+from deedbox.signing.sealing import Sealing
+from deedbox.signing.stamping import RemoteStamper
+from deedbox.signing.timers import Timers
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
@@ -42,7 +56,9 @@ SEALED = [
         key_columns=("caller", "idempotency_key"),
         column="response",
         place="idempotency.response:{caller}/{idempotency_key}",
-    )
+    ),
+    PRIVATE_KEYS,
+    mail.SEALED,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -58,6 +74,20 @@ class Deedbox:
         self.blobs = LocalBlobs(settings.data_dir / "blobs")
         self.limiter = _limiter(db, clock)
         self._egress: Egress | None = None
+        self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
+        """Under which people reach this server."""
+        self.mailer = Mailer(db, self.box, clock, settings, self.blobs, wake=self._wake)
+        self.post = MailPost(lambda: self.mailer, lambda: self.address)
+        self.workshop = Workshop(settings.sandbox_processes)
+        self.certificates = Certificates(db, self.box, clock, settings.base_url)
+        self.intake = Intake(self.blobs, self.workshop)
+        self._seals = Sandbox(sealing.sandbox_kind(settings.sandbox_processes))
+        remote = RemoteStamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
+        seals = Sealing(self.blobs, self._seals, self.certificates, clock, remote)
+        finalizing = Finalizing(
+            db, self.blobs, clock, self.workshop, seals, self.certificates, self.post, lambda: self.address
+        )
+        timers = Timers(db, clock, self.post)
         self.search = SearchEngine(db, clock, settings, Models(self._open_chosen, self._open_former))
         reading = Reading(db, self.blobs, self.search.extractor, clock)
         self.ingest = Ingest(self.search, reading)
@@ -70,6 +100,10 @@ class Deedbox:
                 RENEW_JOB: Renewal(self.search, reading).run,
                 FORGET_JOB: self.search.forget,
                 REBUILD_JOB: self.search.rebuild,
+                FINALIZE_JOB: finalizing.run,
+                EXPIRE_JOB: timers.expire,
+                REMIND_JOB: timers.remind,
+                MAIL_JOB: self.mailer.deliver,
             },
             concurrency=settings.job_concurrency,
             # Two containers may have one name, and each calls its process 1.
@@ -100,8 +134,13 @@ class Deedbox:
     async def close(self) -> None:
         """Ends what a command or a server has opened; the database is closed after it."""
         await self.search.close()
+        await self.workshop.close()
+        await self._seals.close()
         if self._egress is not None:
             await self._egress.close()
+
+    def _wake(self) -> None:
+        self.jobs.wake()
 
     @property
     def egress(self) -> "Egress":
@@ -166,6 +205,7 @@ class Deedbox:
             idempotency.store.prune(tx, instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS)))
             accounts_store.prune(tx, instant(now))
             jobs_store.prune(tx, now)
+            mail.prune(tx, now)
 
         await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)

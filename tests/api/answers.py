@@ -32,7 +32,7 @@ class Route(NamedTuple):
 
     @property
     def signing(self) -> bool:
-        return self.path.startswith("/api/v1/")
+        return self.path.startswith(("/api/v1/", "/sign/", "/s/"))
 
 
 def routes(guard: Guard) -> list[Route]:
@@ -83,7 +83,7 @@ def _body_faults(path: str, response: httpx.Response) -> list[str]:
         body = response.json()
     except ValueError:
         return [f"the body is not JSON: {response.content[:80]!r}"]
-    signing = path.strip("/") == "api/v1" or path.strip("/").startswith("api/v1/")
+    signing = path.strip("/") in ("api/v1", "sign") or path.strip("/").startswith(("api/v1/", "sign/", "s/"))
     expected = {"error", "status"} if signing else {"error"}
     if not isinstance(body, dict) or set(body) != expected or not isinstance(body.get("error"), str):
         return [f"the envelope is {body!r}"]

@@ -1,6 +1,7 @@
 """R8: every error has its envelope, every answer its three rate headers."""
 
 import asyncio
+import base64
 import itertools
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,11 +19,25 @@ from deedbox.web.app import ROUTES
 from deedbox.web.permission import scope
 from tests.api.answers import Route, faults, keyed, routes
 from tests.api.conftest import Api
+from tests.api.search.files import pdf
 from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "the password is hunter2"
+
+
+def new_document(title: str) -> dict[str, Any]:
+    """A document to be sent to one signer."""
+    content = base64.b64encode(pdf("one page")).decode()
+    signers = [{"name": "Ann", "email": "ann@example.com"}]
+    return {"title": title, "file": {"name": "a.pdf", "content_base64": content}, "signers": signers}
+
+
+def named(path: str) -> str:
+    return path.replace("{document_id:str}", "{id}").replace("{signer_id:str}", "{signer}")
+
+
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/api/v1/keys": ({"json": {"name": "a"}}, {"json": {"name": "b"}}),
     "/documents/upload": ({"files": {"file": ("a.txt", b"a text")}}, {"files": {"file": ("a.txt", b"b")}}),
@@ -31,6 +46,12 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/embed": ({"json": {"text": "a"}}, {"json": {"text": "b"}}),
     "/embed_and_quantize": ({"json": {"text": "a"}}, {"json": {"text": "b"}}),
     "/v1/embeddings": ({"json": {"input": "a"}}, {"json": {"input": "b"}}),
+    "/api/v1/documents": ({"json": new_document("One")}, {"json": new_document("Two")}),
+    "/api/v1/documents/{id}/send": ({}, {"content": b"other"}),
+    "/api/v1/documents/{id}/remind": ({}, {"content": b"other"}),
+    "/api/v1/documents/{id}/signers/{signer}/link": ({}, {"content": b"other"}),
+    "/api/v1/documents/{id}/void": ({}, {"json": {"reason": "other"}}),
+    "/api/v1/verify": ({"files": {"file": ("a.pdf", pdf("one"))}}, {"files": {"file": ("a.pdf", pdf("two"))}}),
 }
 """A valid request for each POST, and another one."""
 WRONG_BODIES: list[tuple[str, bytes]] = [
@@ -216,15 +237,16 @@ async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None
     try:
         for path in ("/documents/upload", "/documents/index"):
             assert (await api.call("POST", path, **BODIES[path][0])).status_code == 200
-        for route in keyed(api.guard):
-            if route.method != "POST":
-                continue
-            assert route.path in BODIES, f"add two valid requests of {route.path} to BODIES"
-            headers = {"Idempotency-Key": route.path}
-            first, other = BODIES[route.path]
-            assert (await api.call("POST", route.path, headers={**headers}, **first)).is_success
-            response = await api.call("POST", route.path, headers={**headers}, **other)
-            assert faults(route.path, response, 409) == []
+        made = (await api.call("POST", "/api/v1/documents", **BODIES["/api/v1/documents"][0])).json()
+        signer = made["parties"][0]["signers"][0]["id"]
+        posts = {route.handler.paths.copy().pop() for route in keyed(api.guard) if route.method == "POST"}
+        assert {named(path) for path in posts} == set(BODIES), "add two valid requests of each POST to BODIES"
+        for path, (first, other) in BODIES.items():
+            there = path.replace("{id}", made["id"]).replace("{signer}", signer)
+            headers = {"Idempotency-Key": path}
+            assert (await api.call("POST", there, headers={**headers}, **first)).is_success, path
+            response = await api.call("POST", there, headers={**headers}, **other)
+            assert faults(there, response, 409) == []
     finally:
         await api.deedbox.stop()
 

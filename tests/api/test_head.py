@@ -25,9 +25,9 @@ def lasting(response: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in response.headers.items() if name not in OF_THE_MOMENT}
 
 
-async def test_every_get_but_the_login_link_answers_head_with_the_same_headers_and_no_body(api: Api) -> None:
+async def test_every_get_but_one_time_links_answers_head_with_the_same_headers_and_no_body(api: Api) -> None:
     table = routes(api.guard)
-    paths = {route.path for route in table if route.method == "GET" and "/login/" not in route.path}
+    paths = {route.path for route in table if route.method == "GET" and not route.path.startswith(("/login/", "/s/"))}
     assert paths
     assert paths == {route.path for route in table if route.method == "HEAD"}
     for path in sorted(paths - {"/metrics"}):  # which tells another number each time

@@ -13,6 +13,7 @@ from tests.api.conftest import Api
 
 HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
+PROBES = {"/livez", "/readyz", "/metrics", "/openapi.json"}
 NAMES_RECORDS = {"/documents/index"}
 """Paths whose body names records that may not exist."""
 
@@ -69,7 +70,7 @@ async def test_every_route_but_the_pages_is_described(api: Api, document: dict[s
     assert {(path, "GET") for path, _ in heads} <= set(served)
     pages = {route for route in served.keys() - heads if route not in described}
     assert {served[page].opt["scope"] for page in pages} == {permission.PUBLIC}
-    assert all(served[page].fn.__module__.startswith("deedbox.web.dashboard") for page in pages)
+    assert all(served[page].fn.__module__.startswith(("deedbox.web.dashboard", "deedbox.web.signer")) for page in pages)
     assert described <= set(served)
     assert len(routes(api.guard)) == len(served)
 
@@ -109,12 +110,14 @@ def test_every_error_has_the_envelope_of_its_api(document: dict[str, Any]) -> No
         errors = {status: response for status, response in operation["responses"].items() if int(status) >= 400}
         keyed = bool(operation["security"])
         assert {"400", "408", "500", "503"} <= set(errors), path
-        assert ({"401", "403", "429"} <= set(errors)) is keyed, path
+        assert ({"401", "403"} <= set(errors)) is (keyed or path.startswith("/sign/")), path
+        assert ("429" in errors) is (keyed or path not in PROBES), path
         assert ("404" in errors) is ("{" in path or path in NAMES_RECORDS), path
         assert method != "post" or "409" in errors
+        signing = path.startswith(("/api/v1/", "/sign/"))
         for response in errors.values():
             schema = resolved(document, response)["content"]["application/json"]["schema"]
-            expected = ["error", "status"] if path.startswith("/api/v1/") else ["error"]
+            expected = ["error", "status"] if signing else ["error"]
             envelope = resolved(document, schema)
             assert (list(envelope["properties"]), envelope["required"]) == (expected, expected)
             assert envelope["additionalProperties"] is False
@@ -123,7 +126,7 @@ def test_every_error_has_the_envelope_of_its_api(document: dict[str, Any]) -> No
 def test_every_post_takes_an_idempotency_key(document: dict[str, Any]) -> None:
     for path, method, operation in operations(document):
         named = {parameter["name"] for parameter in operation.get("parameters", [])}
-        assert ("Idempotency-Key" in named) is (method == "post"), path
+        assert ("Idempotency-Key" in named) is (method == "post" and bool(operation["security"])), path
 
 
 def test_no_bound_of_a_body_is_missing(document: dict[str, Any]) -> None:
@@ -158,7 +161,11 @@ def unbounded(document: dict[str, Any], schema: dict[str, Any], where: str) -> l
         found += [] if "maxItems" in schema else [f"{where}: list"]
         found += unbounded(document, schema["items"], f"{where}[]")
     if kind == "object":
-        found += [] if schema.get("additionalProperties") is False else [f"{where}: any field"]
+        others = schema.get("additionalProperties")
+        if isinstance(others, dict) and "maxProperties" in schema:
+            found += unbounded(document, others, f"{where}.*")
+        elif others is not False:
+            found.append(f"{where}: any field")
         for name, inner in schema.get("properties", {}).items():
             found += unbounded(document, inner, f"{where}.{name}")
     return found

@@ -27,6 +27,11 @@ SEED = 2026
 LEAP_YEAR = "2996"
 
 
+@schemathesis.serializer("application/timestamp-query")
+def _timestamp_query(_: Any, value: Any) -> Any:
+    return getattr(value, "data", value)
+
+
 class Running(NamedTuple):
     address: str
     key: str

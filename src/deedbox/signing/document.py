@@ -1,13 +1,19 @@
 """What a document is."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 Status: TypeAlias = Literal[
     "processing", "draft", "sent", "finalizing", "completed", "declined", "voided", "expired", "failed"
 ]
 Source: TypeAlias = Literal["api", "dashboard", "template", "packet", "bulk"]
+Auth: TypeAlias = Literal["none", "email_code", "access_code"]
+Rule: TypeAlias = Literal["all", "any", "quorum"]
+OnDecline: TypeAlias = Literal["decline_document", "continue_while_possible"]
+FieldType: TypeAlias = Literal["signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"]
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -30,7 +36,7 @@ class Signer(msgspec.Struct, frozen=True):
     name: str
     email: str
     language: str
-    auth: Literal["none", "email_code", "access_code"]
+    auth: Auth
     status: Literal["waiting", "notified", "viewed", "signed", "declined", "canceled"]
     notified_at: str | None
     viewed_at: str | None
@@ -43,9 +49,9 @@ class Party(msgspec.Struct, frozen=True):
     id: str
     name: str
     order: int
-    rule: Literal["all", "any", "quorum"]
+    rule: Rule
     quorum: int | None
-    on_decline: Literal["decline_document", "continue_while_possible"]
+    on_decline: OnDecline
     status: Literal["waiting", "active", "completed", "declined", "canceled"]
     signers: list[Signer]
     completed_at: str | None
@@ -56,7 +62,7 @@ class Field(msgspec.Struct, frozen=True):
     file_id: str
     signer_id: str | None
     party_id: str | None
-    type: Literal["signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"]
+    type: FieldType
     page: int
     x: float
     y: float
@@ -138,6 +144,13 @@ class Document(msgspec.Struct, frozen=True):
     verification_code: str | None
 
 
+def decoded(value: object, kind: type[T]) -> T | None:
+    """A value object of a stored document, which is the raw JSON that the API shows."""
+    if value is None or isinstance(value, kind):
+        return value
+    return msgspec.json.decode(msgspec.json.encode(value), type=kind)
+
+
 class Filter(msgspec.Struct, frozen=True):
     """Which documents to list; None means any."""
 
@@ -147,5 +160,6 @@ class Filter(msgspec.Struct, frozen=True):
     bulk_send_id: str | None = None
     template_id: str | None = None
     external_id: str | None = None
+    signer_email: str | None = None
     created_after: str | None = None
     created_before: str | None = None

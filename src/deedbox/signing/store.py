@@ -1,5 +1,6 @@
-"""The documents table."""
+"""Documents with their files, parties, signers and fields."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +9,7 @@ import msgspec
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.ids import new_id
-from deedbox.signing.document import Document, Filter, Progress
+from deedbox.signing.document import Document, Field, File, Filter, Party, Progress, Signer, Status
 
 _COLUMNS = (
     "id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,"
@@ -28,6 +29,11 @@ def documents(
         if (value := getattr(wanted, name)) is not None:
             conditions.append(f"{name} = :{name}")
             values[name] = value
+    if wanted.signer_email is not None:
+        conditions.append(
+            "id in (select document_id from signers where workspace_id = :workspace_id and email = :signer_email)"
+        )
+        values["signer_email"] = wanted.signer_email
     if wanted.q is not None:
         conditions.append("title_folded like :q escape '\\'")
         values["q"] = f"%{_literal(folded(wanted.q))}%"
@@ -46,7 +52,305 @@ def documents(
     # In two steps: what does not match is passed over in the index, without a look at the table.
     found = f"select id from documents where {' and '.join(conditions)} order by id {order} limit :limit"
     rows = tx.all(f"select {_COLUMNS} from documents where id in ({found}) order by id {order}", **values)
-    return [_document(row) for row in rows]
+    return _whole(tx, rows)
+
+
+def document(tx: Tx, workspace_id: str, document_id: str) -> Document | None:
+    rows = tx.all(
+        f"select {_COLUMNS} from documents where id = :id and workspace_id = :workspace_id",
+        id=document_id,
+        workspace_id=workspace_id,
+    )
+    return _whole(tx, rows)[0] if rows else None
+
+
+def workspace_of(tx: Tx, document_id: str) -> str | None:
+    row = tx.one("select workspace_id from documents where id = :id", id=document_id)
+    return row[0] if row else None
+
+
+def workspace_name(tx: Tx, workspace_id: str) -> str:
+    row = tx.one("select name from workspaces where id = :id", id=workspace_id)
+    return row[0] if row else ""
+
+
+def add_document(tx: Tx, row: Mapping[str, Value]) -> None:
+    _insert(tx, "documents", row)
+
+
+def change_document(
+    tx: Tx, document_id: str, was: Status, changes: Mapping[str, Value], *, now: str, add: Iterable[str] = ()
+) -> bool:
+    """Whether the document was in this state and has been changed: the write is the check. `add` counts one more."""
+    sets = [f"{name} = :new_{name}" for name in changes] + [f"{name} = {name} + 1" for name in add]
+    values: dict[str, Value] = {f"new_{name}": value for name, value in changes.items()}
+    sql = f"update documents set {', '.join([*sets, 'updated_at = :now'])} where id = :id and status = :was"
+    return tx.run(sql, id=document_id, was=was, now=now, **values) > 0
+
+
+def drop_draft(tx: Tx, document_id: str) -> bool:
+    """Whether it was a draft, which is gone now with all its parts."""
+    if not tx.one("select 1 from documents where id = :id and status = 'draft'", id=document_id):
+        return False
+    for table in ("fields", "signers", "parties", "document_files", "audit"):
+        tx.run(f"delete from {table} where document_id = :id", id=document_id)
+    return tx.run("delete from documents where id = :id and status = 'draft'", id=document_id) > 0
+
+
+def due_to_expire(tx: Tx, now: str, limit: int) -> list[tuple[str, str]]:
+    """Workspace and id of documents that are past their time."""
+    rows = tx.all(
+        "select workspace_id, id from documents where status = 'sent' and expires_at <= :now order by expires_at"
+        " limit :limit",
+        now=now,
+        limit=limit,
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+# files, parties, signers, fields
+
+
+def add_file(tx: Tx, document_id: str, file: File, prepared_sha256: str, sizes: str, covers: str) -> None:
+    _insert(
+        tx,
+        "document_files",
+        {
+            "id": file.id,
+            "document_id": document_id,
+            "position": file.position,
+            "name": file.name,
+            "sha256": file.sha256,
+            "size_bytes": file.size_bytes,
+            "prepared_sha256": prepared_sha256,
+            "pages": sizes,
+            "covers": covers,
+        },
+    )
+
+
+def prepared(tx: Tx, document_id: str) -> list[tuple[str, str, str]]:
+    """Id, hash of the prepared PDF and places to be covered (JSON) of each file, in order."""
+    rows = tx.all(
+        "select id, prepared_sha256, covers from document_files where document_id = :id order by position",
+        id=document_id,
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def file_hashes(tx: Tx, document_id: str) -> set[str]:
+    """The blobs that the document's files lie in."""
+    rows = tx.all("select sha256, prepared_sha256 from document_files where document_id = :id", id=document_id)
+    return {sha256 for row in rows for sha256 in row}
+
+
+def add_party(tx: Tx, document_id: str, party: Party, *, declared: bool) -> None:
+    _insert(
+        tx,
+        "parties",
+        {
+            "id": party.id,
+            "document_id": document_id,
+            "name": party.name,
+            "position": party.order,
+            "rule": party.rule,
+            "quorum": party.quorum,
+            "on_decline": party.on_decline,
+            "declared": int(declared),
+            "status": party.status,
+            "completed_at": None,
+        },
+    )
+
+
+def is_declared(tx: Tx, party_id: str) -> bool:
+    """Whether the request named the party, instead of a lone signer."""
+    row = tx.one("select declared from parties where id = :id", id=party_id)
+    return bool(row and row[0])
+
+
+def change_party(tx: Tx, party_id: str, was: str, changes: Mapping[str, Value]) -> bool:
+    return _change(tx, "parties", party_id, was, changes)
+
+
+def add_signer(tx: Tx, workspace_id: str, document_id: str, signer: Signer, access_code_hash: bytes | None) -> None:
+    row: dict[str, Value] = {
+        **msgspec.structs.asdict(signer),
+        "workspace_id": workspace_id,
+        "document_id": document_id,
+        "access_code_hash": access_code_hash,
+    }
+    _insert(tx, "signers", row)
+
+
+def change_signer(tx: Tx, signer_id: str, was: str, changes: Mapping[str, Value]) -> bool:
+    return _change(tx, "signers", signer_id, was, changes)
+
+
+def cancel_signers(tx: Tx, document_id: str, party_id: str | None = None) -> None:
+    """Those who have neither signed nor declined cannot any more."""
+    one = "" if party_id is None else " and party_id = :party_id"
+    values: dict[str, Value] = {} if party_id is None else {"party_id": party_id}
+    tx.run(
+        "update signers set status = 'canceled' where document_id = :id"
+        f" and status in ('waiting', 'notified', 'viewed'){one}",
+        id=document_id,
+        **values,
+    )
+
+
+def cancel_parties(tx: Tx, document_id: str) -> None:
+    tx.run(
+        "update parties set status = 'canceled' where document_id = :id and status in ('waiting', 'active')",
+        id=document_id,
+    )
+
+
+def signer_place(tx: Tx, signer_id: str) -> tuple[str, str] | None:
+    """The workspace and the document of a signer."""
+    row = tx.one("select workspace_id, document_id from signers where id = :id", id=signer_id)
+    return (row[0], row[1]) if row else None
+
+
+def access_code_hash(tx: Tx, signer_id: str) -> bytes | None:
+    row = tx.one("select access_code_hash from signers where id = :id", id=signer_id)
+    return bytes(row[0]) if row and row[0] is not None else None
+
+
+def signatures(tx: Tx, document_id: str) -> dict[str, str]:
+    """How each signer has signed, as JSON."""
+    rows = tx.all("select id, signature from signers where document_id = :id and signature is not null", id=document_id)
+    return {row[0]: row[1] for row in rows}
+
+
+def add_field(tx: Tx, document_id: str, field: Field) -> None:
+    row = msgspec.structs.asdict(field)
+    row |= {"document_id": document_id, "default_value": row.pop("default"), "required": int(field.required)}
+    row["options"] = msgspec.json.encode(field.options).decode()
+    _insert(tx, "fields", row)
+
+
+def drop_fields(tx: Tx, document_id: str) -> None:
+    tx.run("delete from fields where document_id = :id", id=document_id)
+
+
+def keep_value(tx: Tx, field_id: str, signer_id: str, value: str) -> None:
+    """What a signer has filled in; it counts only when the signer has signed."""
+    tx.run(
+        "insert into field_values (field_id, signer_id, value) values (:field_id, :signer_id, :value)"
+        " on conflict (field_id, signer_id) do update set value = excluded.value",
+        field_id=field_id,
+        signer_id=signer_id,
+        value=value,
+    )
+
+
+def values_of(tx: Tx, signer_id: str) -> dict[str, str]:
+    rows = tx.all("select field_id, value from field_values where signer_id = :id", id=signer_id)
+    return {row[0]: row[1] for row in rows}
+
+
+def settle_value(tx: Tx, field_id: str, value: str) -> None:
+    tx.run("update fields set value = :value where id = :id", id=field_id, value=value)
+
+
+def _insert(tx: Tx, table: str, row: Mapping[str, Value]) -> None:
+    names = ", ".join(row)
+    tx.run(f"insert into {table} ({names}) values ({', '.join(f':{name}' for name in row)})", **row)
+
+
+def _change(tx: Tx, table: str, row_id: str, was: str, changes: Mapping[str, Value]) -> bool:
+    sets = ", ".join(f"{name} = :new_{name}" for name in changes)
+    values: dict[str, Value] = {f"new_{name}": value for name, value in changes.items()}
+    return tx.run(f"update {table} set {sets} where id = :id and status = :was", id=row_id, was=was, **values) > 0
+
+
+# what sealing has made
+
+
+def keep_sealed(tx: Tx, row: Mapping[str, Value]) -> None:
+    _insert(tx, "sealed_files", row)
+
+
+def sealed(tx: Tx, document_id: str) -> tuple[str, str, str] | None:
+    """The hashes of the sealed file, its certificate of completion and its evidence."""
+    row = tx.one(
+        "select sha256, certificate_sha256, evidence_sha256 from sealed_files where document_id = :id", id=document_id
+    )
+    return (row[0], row[1], row[2]) if row else None
+
+
+def sealed_by_hash(tx: Tx, sha256: str) -> str | None:
+    """The document whose sealed file has this hash."""
+    row = tx.one("select document_id from sealed_files where sha256 = :sha256", sha256=sha256)
+    return row[0] if row else None
+
+
+def by_verification_code(tx: Tx, code: str) -> tuple[str, str] | None:
+    """Workspace and id of the document that a verification code belongs to."""
+    row = tx.one("select workspace_id, id from documents where verification_code = :code", code=code)
+    return (row[0], row[1]) if row else None
+
+
+# whole documents
+
+
+def _whole(tx: Tx, rows: Sequence[Row]) -> list[Document]:
+    """The documents of these rows, their parts read for all of them at once."""
+    ids = [row[0] for row in rows]
+    files, parties, fields = _files(tx, ids), _parties(tx, ids), _fields(tx, ids)
+    return [_document(row, files.get(row[0], []), parties.get(row[0], []), fields.get(row[0], [])) for row in rows]
+
+
+def _parts(tx: Tx, sql: str, ids: Sequence[str]) -> list[Row]:
+    if not ids:
+        return []
+    names = ", ".join(f":id{number}" for number in range(len(ids)))
+    return tx.all(sql.format(ids=names), **{f"id{number}": one for number, one in enumerate(ids)})
+
+
+def _files(tx: Tx, ids: Sequence[str]) -> dict[str, list[File]]:
+    sql = (
+        "select document_id, id, name, sha256, size_bytes, pages, position from document_files"
+        " where document_id in ({ids}) order by document_id, position"
+    )
+    found: dict[str, list[File]] = {}
+    for owner, file_id, name, sha256, size_bytes, sizes, position in _parts(tx, sql, ids):
+        pages = len(msgspec.json.decode(sizes))
+        found.setdefault(owner, []).append(File(file_id, name, sha256, size_bytes, pages, position))
+    return found
+
+
+def _parties(tx: Tx, ids: Sequence[str]) -> dict[str, list[Party]]:
+    signers: dict[str, list[Signer]] = {}
+    sql = (
+        "select id, party_id, name, email, language, auth, status, notified_at, viewed_at, signed_at, declined_at,"
+        " decline_reason from signers where document_id in ({ids}) order by document_id, id"
+    )
+    for row in _parts(tx, sql, ids):
+        signers.setdefault(row[1], []).append(Signer(*row))
+    sql = (
+        "select document_id, id, name, position, rule, quorum, on_decline, status, completed_at from parties"
+        " where document_id in ({ids}) order by document_id, position, id"
+    )
+    found: dict[str, list[Party]] = {}
+    for owner, party_id, name, order, rule, quorum, on_decline, status, completed_at in _parts(tx, sql, ids):
+        members = signers.get(party_id, [])
+        party = Party(party_id, name, order, rule, quorum, on_decline, status, members, completed_at)
+        found.setdefault(owner, []).append(party)
+    return found
+
+
+def _fields(tx: Tx, ids: Sequence[str]) -> dict[str, list[Field]]:
+    sql = (
+        "select document_id, id, file_id, signer_id, party_id, type, page, x, y, w, h, required, label, default_value,"
+        " options, value from fields where document_id in ({ids}) order by document_id, id"
+    )
+    found: dict[str, list[Field]] = {}
+    for owner, *rest in _parts(tx, sql, ids):
+        rest[10], rest[13] = bool(rest[10]), msgspec.json.decode(rest[13])
+        found.setdefault(owner, []).append(Field(*rest))
+    return found
 
 
 def _first_id(begin: datetime) -> str:
@@ -63,7 +367,7 @@ def _literal(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def _document(row: Row) -> Document:
+def _document(row: Row, files: list[File], parties: list[Party], fields: list[Field]) -> Document:
     # Value objects are stored as the JSON that the API shows: passed on as they are, never decoded to be encoded again.
     (id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,
      signers_total, signers_signed, parties_total, parties_completed, seal, reminders, expires_at, created_at,
@@ -83,9 +387,9 @@ def _document(row: Row) -> Document:
         bulk_send_id,
         message and raw(message.encode()),
         language,
-        [],
-        [],
-        [],
+        files,
+        parties,
+        fields,
         Progress(signers_total, signers_signed, parties_total, parties_completed),
         seal and raw(seal.encode()),
         reminders and raw(reminders.encode()),

@@ -7,21 +7,25 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 
 from deedbox.kernel import limits, log
-from deedbox.web import head, openapi, operations, options, permission
+from deedbox.web import authority, head, openapi, operations, options, permission
 from deedbox.web.api_search import content, embeddings, health, indexing, info, jobs, query
 from deedbox.web.api_search import documents as uploads
-from deedbox.web.api_v1 import documents, keys
+from deedbox.web.api_v1 import document_files, documents, keys, verify
 from deedbox.web.context import AnyRequest
 from deedbox.web.dashboard import account
 from deedbox.web.envelope import asked, envelope, translated
 from deedbox.web.guard import Guard
 from deedbox.web.head import App
 from deedbox.web.metrics import Metrics
+from deedbox.web.signer import session
 from deedbox.wiring import Deedbox
 
 ROUTES = [
     *operations.ROUTES,
+    *authority.ROUTES,
     *documents.ROUTES,
+    *document_files.ROUTES,
+    *verify.ROUTES,
     *keys.ROUTES,
     *health.ROUTES,
     *uploads.ROUTES,
@@ -32,6 +36,7 @@ ROUTES = [
     *query.ROUTES,
     *embeddings.ROUTES,
     *account.ROUTES,
+    *session.ROUTES,
 ]
 
 

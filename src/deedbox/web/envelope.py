@@ -39,7 +39,7 @@ def asked(raw: str) -> str:
 
 def is_signing(path: str) -> bool:
     """Whether a path belongs to the signing API, whose errors carry their status in the body."""
-    return path == "/api/v1" or path.startswith("/api/v1/")
+    return path in ("/api/v1", "/sign") or path.startswith(("/api/v1/", "/sign/", "/s/"))
 
 
 def envelope(path: str, error: DeedboxError) -> Envelope:

@@ -55,18 +55,18 @@ class Part(NamedTuple):
 @asynccontextmanager
 async def one_file(request: AnyRequest, blobs: Blobs, accept: Callable[[str], object]) -> AsyncIterator[Part]:
     """The one file of the form. `accept` refuses a name before its bytes are read; what is not adopted is removed."""
-    boundary = _boundary(request)
+    border = boundary(request)
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > limits.UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES:
         raise TooLarge(TOO_LARGE)
     async with blobs.receive(limits.UPLOAD_BYTES) as incoming:
-        form = _Form(boundary, incoming, accept)
-        async for chunk in _patiently(request):
+        form = _Form(border, incoming, accept)
+        async for chunk in patiently(request):
             await form.read(chunk)
         yield Part(form.finish(), await incoming.finish())
 
 
-def _boundary(request: AnyRequest) -> str:
+def boundary(request: AnyRequest) -> str:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != _KIND:
         raise UnsupportedMediaType(f"Send the file as {_KIND}, in one part named {PART!r}")
@@ -76,7 +76,7 @@ def _boundary(request: AnyRequest) -> str:
     return boundary
 
 
-async def _patiently(request: AnyRequest) -> AsyncIterator[bytes]:
+async def patiently(request: AnyRequest) -> AsyncIterator[bytes]:
     """The body as it comes: each piece gives the request more time, and the last one the usual time for the rest."""
     deadline, loop = context.of(request).deadline, asyncio.get_running_loop()
     if deadline is None:
@@ -138,12 +138,12 @@ class _Form:
             raise BadRequest(f"The form has a part that is not named {PART!r}. Send the file in one part of that name.")
         if self._filename:
             raise BadRequest("The form holds several files. Send each in a request of its own.")
-        filename = clean(_filename(part))
-        self._accept(filename)
-        self._filename = filename
+        name = clean(filename(part))
+        self._accept(name)
+        self._filename = name
 
 
-def _filename(part: MultipartSegment) -> str:
+def filename(part: MultipartSegment) -> str:
     """The name that the part gives its file, that of RFC 5987 first."""
     extended = _EXTENDED.search(str(part.header("Content-Disposition", "")))
     if extended is None:

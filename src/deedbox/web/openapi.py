@@ -14,7 +14,7 @@ from deedbox import VERSION
 from deedbox.kernel import limits
 from deedbox.web import multipart
 from deedbox.web.envelope import is_signing
-from deedbox.web.permission import OPTIONAL_BODY, PROBE, PUBLIC, declared
+from deedbox.web.permission import OPTIONAL_BODY, PROBE, PUBLIC, READS, declared
 
 NO_NUL = "^[^\\x00]*$"
 """What PostgreSQL cannot store is refused everywhere."""
@@ -107,7 +107,7 @@ def _complete(operation: dict[str, Any], path: str, method: str, need: str) -> N
         response.setdefault("headers", {}).update(headers)
     for status in _possible(path, method, need, has_body="requestBody" in operation):
         responses[str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
-    if method == "post":
+    if method == "post" and keyed:
         operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
 
 
@@ -120,6 +120,10 @@ def _add_optional_body(operation: dict[str, Any], handler: HTTPRouteHandler) -> 
 def _add_form(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
     if form := handler.opt.get(multipart.OPTION):
         operation["requestBody"] = {"required": True, "content": {"multipart/form-data": form}}
+    if kind := handler.opt.get(READS):
+        schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
+        operation.setdefault("requestBody", {"required": True, "content": {}})
+        operation["requestBody"]["content"]["application/json"] = {"schema": schema}
 
 
 def _exact(handlers: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
@@ -134,7 +138,7 @@ def _bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
     if "data" in signature.parameters:
         fields.append(signature.parameters["data"])
     kinds = [inner.annotation for field in fields for inner in (field, *field.inner_types)]
-    kinds.append(handler.opt.get(OPTIONAL_BODY))
+    kinds += [handler.opt.get(OPTIONAL_BODY), handler.opt.get(READS)]
     return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
 
 

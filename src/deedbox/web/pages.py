@@ -48,7 +48,7 @@ def session_cookie(request: AnyRequest, token: Secret | None) -> Cookie:
         value=token.reveal() if token else "",
         max_age=limits.LOGIN_SESSION_DAYS * 86400 if token else 0,
         path="/",
-        secure=_is_https(request),
+        secure=is_https(request),
         httponly=True,
         samesite="lax",
     )
@@ -56,7 +56,7 @@ def session_cookie(request: AnyRequest, token: Secret | None) -> Cookie:
 
 def cookie_name(request: AnyRequest) -> str:
     # Browsers take the __Host- prefix over TLS only.
-    return "__Host-deedbox" if _is_https(request) else "deedbox"
+    return "__Host-deedbox" if is_https(request) else "deedbox"
 
 
 def refuse_other_sites(request: AnyRequest) -> None:
@@ -71,7 +71,7 @@ def refuse_other_sites(request: AnyRequest) -> None:
         raise Forbidden("This form was sent by another site")
 
 
-def _is_https(request: AnyRequest) -> bool:
+def is_https(request: AnyRequest) -> bool:
     # What people reach by TLS stays so, whether or not the proxy that speaks it is believed.
     base_url = context.of(request).deedbox.settings.base_url or ""
     return request.scope["scheme"] == "https" or base_url.lower().startswith("https:")

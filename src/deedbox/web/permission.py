@@ -22,6 +22,8 @@ PUBLIC = "public"
 """Opens without a key; callers are counted by address."""
 OPTIONAL_BODY = "optional_body"
 """The `opt` that names the kind of body that a route reads if one is sent."""
+READS = "reads"
+"""The `opt` that names the kind of JSON that a route reads by itself, beside a form."""
 PROBE = "probe"
 """Opens without a key and is never counted: health and metrics."""
 
@@ -50,7 +52,11 @@ async def _check_json(connection: ASGIConnection[Any, Any, Any, Any], kind: Any)
     media_type = connection.headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type != "application/json":
         raise UnsupportedMediaType("Send the body as JSON with Content-Type: application/json")
-    body = await connection.body()  # type: ignore[attr-defined]
+    check_body(kind, await connection.body())  # type: ignore[attr-defined]
+
+
+def check_body(kind: Any, body: bytes) -> None:
+    """BadRequest unless the body is JSON of this kind."""
     if not body:
         raise BadRequest("The body is missing: a JSON object is expected")
     if b"\\u0000" in body and _ESCAPED_NUL.search(body):

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from deedbox.kernel import limits
-from deedbox.search import page_image
+from deedbox.pdf import render
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import TEXT, doc_id, index_as, pdf
@@ -177,6 +177,6 @@ async def test_other_formats_have_no_page_images_and_the_answer_says_so(api: Api
     "size", [(595, 842), (14400, 14400), (3, 14400), (14400, 3), (1, 1), (200, 14000), (100_000, 100_000)]
 )
 async def test_no_page_makes_a_picture_beyond_the_bounds(size: tuple[int, int]) -> None:
-    image = Image.open(io.BytesIO(page_image.render(pdf("x", size=size), 1)))
+    image = Image.open(io.BytesIO(render.render(pdf("x", size=size), 1)))
     assert image.width * image.height <= limits.PAGE_IMAGE_PIXELS * 1.02
     assert max(image.size) <= limits.PAGE_IMAGE_SIDE + 1

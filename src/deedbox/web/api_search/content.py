@@ -12,10 +12,10 @@ from litestar.response import Stream as StreamedResponse
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
+from deedbox.kernel.blobs.streaming import streamed
 from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.stored import streamed
 from deedbox.search.upload import Chunk, Upload
 from deedbox.web import context, openapi, ranges
 from deedbox.web.context import AnyRequest

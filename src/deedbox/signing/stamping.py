@@ -1,0 +1,62 @@
+"""Time-stamps from another authority, over the network."""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.errors import Unavailable
+from deedbox.kernel.ids import Entropy
+from deedbox.pdf import timestamp
+
+if TYPE_CHECKING:
+    from deedbox.kernel.egress import Egress
+
+_NONCE_BYTES = 8
+
+
+class StampFailed(Unavailable):
+    """The configured authority gave no time-stamp; the message says why."""
+
+
+class RemoteStamper:
+    """An RFC 3161 authority at a URL. `egress` is asked for when it is first needed."""
+
+    def __init__(self, url: str, egress: Callable[[], "Egress"], clock: Clock, entropy: Entropy = os.urandom) -> None:
+        self._url = url
+        self._egress = egress
+        self._clock = clock
+        self._entropy = entropy
+
+    async def token(self, digest: bytes) -> bytes:
+        """A token for a SHA-256 digest; StampFailed if there is none, or one that is not good."""
+        from deedbox.kernel.egress import EgressFailed
+
+        nonce = self._entropy(_NONCE_BYTES)
+        try:
+            answer = await self._egress().request(
+                "POST",
+                self._url,
+                headers={"Content-Type": timestamp.QUERY_TYPE, "Accept": timestamp.REPLY_TYPE},
+                body=timestamp.query(digest, nonce),
+                seconds=limits.TSA_SECONDS,
+                limit=limits.TSA_ANSWER_BYTES,
+            )
+        except EgressFailed as error:
+            raise StampFailed(f"The time-stamp authority gave no answer: {error.message}") from error
+        if answer.status != 200:
+            raise StampFailed(f"The time-stamp authority answered with status {answer.status}")
+        return self._checked(answer.body, digest, nonce)
+
+    def _checked(self, response: bytes, digest: bytes, nonce: bytes) -> bytes:
+        try:
+            token, moment = timestamp.granted(response, digest, nonce)
+        except ValueError as error:  # Malformed, or another shape than was to be unpacked
+            raise StampFailed(f"The time-stamp authority's answer is not good: {error}") from error
+        if len(token) > limits.TSA_TOKEN_BYTES:
+            raise StampFailed(f"The time-stamp is larger than {limits.TSA_TOKEN_BYTES // limits.KB} KB")
+        if abs(moment - self._clock.now()) > timedelta(seconds=limits.TSA_SKEW_SECONDS):
+            raise StampFailed(f"The time-stamp authority's clock and ours differ: it says {moment.isoformat()}")
+        return token

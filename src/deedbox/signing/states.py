@@ -1,0 +1,52 @@
+"""The lifecycle as data: what may be done in which state, and where it leads."""
+
+from typing import Final, Literal, TypeAlias
+
+from deedbox.kernel.errors import Conflict
+from deedbox.signing.document import Status
+
+Move: TypeAlias = Literal[
+    "edit", "amend", "send", "remind", "sign", "finalize", "complete", "decline", "void", "expire"
+]
+
+MOVES: Final[dict[tuple[Status, Move], Status]] = {
+    ("draft", "edit"): "draft",
+    ("draft", "amend"): "draft",
+    ("draft", "send"): "sent",
+    ("draft", "void"): "voided",
+    ("sent", "amend"): "sent",
+    ("sent", "remind"): "sent",
+    ("sent", "sign"): "sent",
+    ("sent", "finalize"): "finalizing",
+    ("sent", "decline"): "declined",
+    ("sent", "void"): "voided",
+    ("sent", "expire"): "expired",
+    ("finalizing", "complete"): "completed",
+}
+"""Whatever is not here is refused. `amend` is what may change after sending: expiry, reminders, metadata, addresses."""
+
+TERMINAL: Final[frozenset[Status]] = frozenset({"completed", "declined", "voided", "expired", "failed"})
+
+_STANDING: Final[dict[Status, str]] = {
+    "processing": "is still being converted",
+    "draft": "has not been sent",
+    "sent": "has been sent",
+    "finalizing": "is being sealed",
+    "completed": "is completed",
+    "declined": "was declined",
+    "voided": "was voided",
+    "expired": "has expired",
+    "failed": "could not be converted",
+}
+
+
+def after(status: Status, move: Move) -> Status:
+    """The state that the move leads to; Conflict, with its sentence, where it leads nowhere."""
+    following = MOVES.get((status, move))
+    if following is None:
+        raise refusal(status)
+    return following
+
+
+def refusal(status: Status) -> Conflict:
+    return Conflict(f"The document {_STANDING[status]}, so this cannot be done")

@@ -1,0 +1,39 @@
+"""What happens to documents by the clock: they expire, and their signers are reminded."""
+
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.jobs import GiveUp, Work
+from deedbox.signing import documents
+from deedbox.signing.post import Post
+
+
+class Timers:
+    def __init__(self, db: Database, clock: Clock, post: Post) -> None:
+        self._db, self._clock, self._post = db, clock, post
+
+    async def expire(self, work: Work) -> None:
+        """The handler of expire jobs; one whose time was moved does nothing."""
+        workspace_id, document_id = _place(work)
+        now = self._clock.now()
+
+        def expire(tx: Tx) -> None:
+            documents.expire(tx, workspace_id, document_id, self._post, now=now)
+
+        await work.finish(expire)
+
+    async def remind(self, work: Work) -> None:
+        """The handler of remind jobs, each of which plans the next."""
+        workspace_id, document_id = _place(work)
+        number, plan, now = int(work.job.payload["number"]), str(work.job.payload["plan"]), self._clock.now()
+
+        def remind(tx: Tx) -> None:
+            documents.remind_again(tx, workspace_id, document_id, number, plan, self._post, now=now)
+
+        await work.finish(remind)
+
+
+def _place(work: Work) -> tuple[str, str]:
+    workspace_id, document_id = work.job.workspace_id, work.job.payload.get("document_id")
+    if workspace_id is None or not isinstance(document_id, str):
+        raise GiveUp("The job does not say which document it is about.")
+    return workspace_id, document_id

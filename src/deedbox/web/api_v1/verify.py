@@ -1,0 +1,132 @@
+"""Whether a file is what was sealed here."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, get, post
+from litestar.params import FromPath
+from msgspec import Meta
+
+from deedbox.evidence import chain
+from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import NotFound
+from deedbox.pdf import report as reports
+from deedbox.pdf.report import Checks, Report, Signature, Verdict
+from deedbox.signing import audit, found, store
+from deedbox.signing.document import Document
+from deedbox.web import context, multipart, once
+from deedbox.web.context import AnyRequest
+from deedbox.web.permission import PUBLIC, scope
+
+_VERIFY = "deedbox.pdf.verify:verify"
+
+
+class Verification(msgspec.Struct, frozen=True):
+    verdict: Verdict
+    document_id: str | None
+    sha256: str
+    checks: Checks
+    signatures: list[Signature]
+    reasons: Annotated[list[str], Meta(description="Why the verdict is not `authentic`.")]
+
+
+class VouchedSigner(msgspec.Struct, frozen=True):
+    name: str
+    party: str
+    status: str
+    signed_at: str | None
+
+
+class Vouched(msgspec.Struct, frozen=True):
+    """What a verification code stands for: enough to recognise the document, and no address of anyone."""
+
+    code: str
+    title: str
+    status: str
+    completed_at: str | None
+    sha256: Annotated[str | None, Meta(description="Of the sealed file.")]
+    signers: list[VouchedSigner]
+
+
+@post(
+    "/api/v1/verify",
+    opt={**scope("verify:read"), multipart.OPTION: multipart.DESCRIPTION},
+    summary="Verify a sealed PDF",
+    tags=["verification"],
+    status_code=200,
+    request_max_body_size=None,
+)
+async def verify_file(request: AnyRequest) -> Response[Verification]:
+    here = context.of(request)
+    deedbox, workspace = here.deedbox, here.caller.workspace_id
+    with once.claimed(request):
+        roots = await deedbox.certificates.anchors(await deedbox.certificates.seal_identity(workspace))
+        async with (
+            multipart.one_file(request, deedbox.blobs, lambda _: None) as part,
+            streamed(deedbox.blobs, part.received.blob) as data,
+        ):
+            found_out = await deedbox.workshop.run(_VERIFY, data, roots, [], instant(deedbox.clock.now()))
+            content = part.received.blob.sha256.encode()
+        report = msgspec.convert(found_out, Report)
+        answer: Response[Any] = await once.kept(
+            request, lambda tx: _judged(tx, workspace, report), status=200, content=content, repeatable=True
+        )
+        return answer
+
+
+@get(
+    "/api/v1/verify/{code:str}",
+    opt=scope(PUBLIC),
+    summary="What a verification code vouches for",
+    tags=["verification"],
+)
+async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
+    deedbox = context.of(request).deedbox
+
+    def look(tx: Tx) -> tuple[Document, str | None]:
+        place = store.by_verification_code(tx, code.strip().upper())
+        document = found.find(tx, *place) if place else None
+        if document is None or document.status == "draft":
+            raise NotFound("No document has this verification code")
+        made = store.sealed(tx, document.id)
+        return document, made[0] if made else None
+
+    document, sha256 = await deedbox.db.read(look)
+    return Vouched(
+        code=document.verification_code or "",
+        title=document.title,
+        status=document.status,
+        completed_at=document.completed_at,
+        sha256=sha256,
+        signers=[
+            VouchedSigner(signer.name, party.name, signer.status, signer.signed_at)
+            for party in document.parties
+            for signer in party.signers
+        ],
+    )
+
+
+def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:
+    judged = _with_records(tx, workspace_id, report)
+    return Verification(
+        judged.verdict, judged.document_id, judged.sha256, judged.checks, judged.signatures, judged.reasons
+    )
+
+
+def _with_records(tx: Tx, workspace_id: str, report: Report) -> Report:
+    """The report with what our own records say of the file."""
+    document_id = store.sealed_by_hash(tx, report.sha256)
+    if document_id is not None and store.document(tx, workspace_id, document_id) is None:
+        document_id = None  # another workspace's: no word of it
+    whole = None
+    if document_id is not None:
+        entries = audit.trail(tx, document_id)
+        hashes = {entry.hash for entry in entries}
+        whole = chain.check(document_id, entries) is None and report.chain_head in hashes
+    known = document_id is not None if report.verdict == "authentic" else None
+    return reports.with_records(report, known_to_us=known, audit_chain=whole, document_id=document_id)
+
+
+ROUTES: list[Any] = [verify_file, verify_code]

@@ -1,0 +1,95 @@
+"""What the tests of the signing routes share: an application with its jobs at work, and people who sign."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.api.conftest import Api, opened
+from tests.api.search.files import pdf
+from tests.conftest import HandClock
+
+LEASE = pdf("The tenant pays the rent.", "Signed by both.", size=(595, 842))
+
+
+def signer(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name.title(), "email": f"{name}@example.com", **more}
+
+
+class Office:
+    """Sends documents through the API, and signs them as their signers would."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+
+    def body(self, **more: Any) -> dict[str, Any]:
+        file = {"name": "lease.pdf", "content_base64": base64.b64encode(LEASE).decode()}
+        return {"title": "Lease", "file": file, "signers": [signer("ann")], **more}
+
+    async def create(self, **more: Any) -> Any:
+        answer = await self.api.post("/api/v1/documents", self.body(**more))
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    async def document(self, document_id: str) -> Any:
+        return (await self.api.get(f"/api/v1/documents/{document_id}")).json()
+
+    async def link(self, document: Any, name: str) -> str:
+        """A fresh signing link, as the sender's page would embed it."""
+        found = await self.document(document["id"])
+        [signer_id] = [
+            one["id"] for party in found["parties"] for one in party["signers"] if one["email"].startswith(f"{name}@")
+        ]
+        answer = await self.api.call("POST", f"/api/v1/documents/{document['id']}/signers/{signer_id}/link")
+        assert answer.status_code == 201, answer.text
+        return str(urlsplit(answer.json()["url"]).path)
+
+    @asynccontextmanager
+    async def session(self, document: Any, name: str) -> AsyncIterator[httpx.AsyncClient]:
+        """A browser that has followed the signer's link."""
+        path = await self.link(document, name)
+        async with self.api.client() as browser:
+            arrived = await browser.get(path)
+            assert (arrived.status_code, arrived.headers["location"]) == (303, "/sign")
+            yield browser
+
+    async def sign(self, document: Any, name: str, **more: Any) -> httpx.Response:
+        async with self.session(document, name) as browser:
+            assert (await browser.get("/sign/session")).status_code == 200
+            signature = {"kind": "typed", "text": name.title()}
+            return await browser.post("/sign/complete", json={"consent": True, "signature": signature, **more})
+
+    async def completed(self, document: Any) -> Any:
+        """The document, once it is sealed."""
+        async with asyncio.timeout(60):
+            while (found := await self.document(document["id"]))["status"] != "completed":
+                assert found["status"] == "finalizing", found["status"]
+                await asyncio.sleep(0.05)
+        return found
+
+    async def sealed(self, **more: Any) -> Any:
+        """A document that one signer has signed."""
+        document = await self.create(send=True, **more)
+        assert (await self.sign(document, "ann")).status_code == 200
+        return await self.completed(document)
+
+    async def events(self, document: Any) -> list[str]:
+        rows = await self.api.rows(f"select kind from events where subject_id = '{document['id']}' order by sequence")
+        return [row[0] for row in rows]
+
+
+@pytest.fixture
+async def office(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Office]:
+    async with opened(database_url, tmp_path, clock) as made:
+        await made.settle()
+        await made.deedbox.start()
+        try:
+            yield Office(made)
+        finally:
+            await made.deedbox.stop()

@@ -1,0 +1,163 @@
+"""What comes out at the end: a sealed file that other programs believe, its certificate, its evidence, its proof."""
+
+import asyncio
+import hashlib
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deedbox.evidence import file as evidence
+from deedbox.kernel.jobs import Runner
+from tests.api.signing.conftest import LEASE, Office, signer
+
+pytestmark = pytest.mark.anyio
+
+
+async def made(office: Office, document: Any, what: str) -> bytes:
+    answer = await office.api.get(f"/api/v1/documents/{document['id']}/{what}")
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+async def verified(office: Office, content: bytes) -> Any:
+    return (await office.api.call("POST", "/api/v1/verify", files={"file": ("a.pdf", content)})).json()
+
+
+async def test_two_ordered_parties_one_of_them_two_of_three(office: Office, tmp_path: Path) -> None:
+    parties = [
+        {"name": "Buyer", "signers": [signer("ann")]},
+        {
+            "name": "Board",
+            "order": 2,
+            "rule": "quorum",
+            "quorum": 2,
+            "signers": [signer("bob"), signer("cem"), signer("dan")],
+        },
+    ]
+    document = await office.create(signers=[], parties=parties, send=True)
+    for name in ("ann", "bob", "dan"):
+        assert (await office.sign(document, name)).status_code == 200
+    found = await office.completed(document)
+    assert found["seal"]["level"] == "B-LT"
+    assert await office.events(document) == [
+        "document.sent",
+        "document.signed",
+        "party.completed",
+        "document.signed",
+        "document.signed",
+        "party.completed",
+        "document.completed",
+    ]
+    sealed = await made(office, document, "signed")
+    (tmp_path / "sealed.pdf").write_bytes(sealed)
+    (tmp_path / "root.pem").write_bytes((await office.api.get("/ca.pem", key=None)).content)
+    nss = tmp_path / "nss"
+    nss.mkdir()
+    run("certutil", "-N", "-d", f"sql:{nss}", "--empty-password")
+    run("certutil", "-A", "-d", f"sql:{nss}", "-n", "root", "-t", "C,C,C", "-i", str(tmp_path / "root.pem"))
+    said = run("pdfsig", "-nssdir", str(nss), str(tmp_path / "sealed.pdf"))
+    for sentence in ("Signature is Valid", "Certificate is Trusted", "Total document signed"):
+        assert sentence in said
+    assert "No syntax or stream encoding errors" in run("qpdf", "--check", str(tmp_path / "sealed.pdf"))
+
+
+async def test_the_sealed_file_is_authentic_and_one_byte_makes_it_altered(office: Office) -> None:
+    document = await office.sealed()
+    sealed = await made(office, document, "signed")
+    report = await verified(office, sealed)
+    assert (report["verdict"], report["document_id"]) == ("authentic", document["id"])
+    assert all(report["checks"].values())
+    harmed = bytearray(sealed)
+    harmed[len(harmed) // 2] ^= 1
+    assert (await verified(office, bytes(harmed)))["verdict"] == "altered"
+    assert (await verified(office, sealed + b"\n"))["verdict"] == "altered"
+    assert (await verified(office, LEASE))["verdict"] == "unsigned"
+    assert (await made(office, document, "file")) == LEASE
+
+
+async def test_the_evidence_stands_by_itself_and_belongs_to_the_sealed_file(office: Office) -> None:
+    document = await office.sealed()
+    told = evidence.parse(await made(office, document, "evidence"))
+    assert evidence.problems(told) == []
+    sealed = await made(office, document, "signed")
+    assert evidence.is_of(told, sealed)
+    assert evidence.is_sealed_in(told, told.head)
+    [ann] = told.signers
+    assert (ann.name, ann.identity, ann.address) == ("Ann", "link", "127.0.0.1")
+    assert (await made(office, document, "certificate")).startswith(b"%PDF-")
+
+
+async def test_an_edited_audit_row_is_noticed(office: Office) -> None:
+    document = await office.sealed()
+    sealed = await made(office, document, "signed")
+    await office.api.deedbox.db.write(
+        lambda tx: tx.run("update audit set actor = 'nobody' where act = 'signer.signed'")
+    )
+    report = await verified(office, sealed)
+    assert (report["verdict"], report["checks"]["audit_chain"]) == ("altered", False)
+
+
+async def test_the_verification_code_vouches_for_the_document_to_anyone(office: Office) -> None:
+    document = await office.sealed()
+    answer = await office.api.get(f"/api/v1/verify/{document['verification_code'].lower()}", key=None)
+    assert answer.status_code == 200
+    assert (answer.json()["title"], answer.json()["status"]) == ("Lease", "completed")
+    assert "ann@example.com" not in answer.text
+    assert (await office.api.get("/api/v1/verify/AAAA-BBBB-CCCC-DDDD", key=None)).status_code == 404
+
+
+async def test_what_is_not_completed_has_no_sealed_file_yet(office: Office) -> None:
+    document = await office.create(send=True)
+    for what in ("signed", "certificate", "evidence"):
+        answer = await office.api.get(f"/api/v1/documents/{document['id']}/{what}")
+        assert (answer.status_code, answer.json()["status"]) == (409, 409)
+
+
+async def test_a_failed_sealing_is_tried_again_and_no_signature_is_lost(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = await office.create(send=True)
+
+    async def broken(*_: object, **__: object) -> int:
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(office.api.deedbox.workshop, "stamp", broken)
+        assert (await office.sign(document, "ann")).json()["document_status"] == "finalizing"
+        async with asyncio.timeout(30):
+            while not await office.api.rows("select 1 from jobs where kind = 'finalize' and error is not null"):
+                await asyncio.sleep(0.05)
+    found = await office.document(document["id"])
+    assert (found["status"], found["progress"]["signers_signed"]) == ("finalizing", 1)
+    office.api.clock.forward(60)
+    runner: Runner = office.api.deedbox.jobs
+    runner.wake()
+    assert (await office.completed(document))["seal"] is not None
+
+
+async def test_the_sealed_file_comes_in_parts_too(office: Office) -> None:
+    document = await office.sealed()
+    path = f"/api/v1/documents/{document['id']}/signed"
+    whole = await office.api.get(path)
+    part = await office.api.get(path, headers={"Range": "bytes=10-19"})
+    assert (part.status_code, part.content) == (206, whole.content[10:20])
+    again = await office.api.get(path, headers={"If-None-Match": whole.headers["ETag"]})
+    assert again.status_code == 304
+
+
+async def test_everyone_who_signed_gets_the_file_by_mail(office: Office) -> None:
+    document = await office.sealed()
+    deedbox = office.api.deedbox
+    inbox = await deedbox.db.read(lambda tx: deedbox.mailer.inbox(tx, office.api.workspace, limit=10))
+    assert sorted(mail.kind for mail in inbox) == ["completion", "invitation"]
+    [completion] = [mail.id for mail in inbox if mail.kind == "completion"]
+    shown = await deedbox.db.read(lambda tx: deedbox.mailer.show(tx, office.api.workspace, completion))
+    sealed = await made(office, document, "signed")
+    assert shown.attachment_sha256 == hashlib.sha256(sealed).hexdigest()
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr

@@ -1,0 +1,39 @@
+"""The lifecycle is a closed table: every state with every move."""
+
+from typing import get_args
+
+import pytest
+
+from deedbox.kernel.errors import Conflict
+from deedbox.signing.document import Status
+from deedbox.signing.states import MOVES, TERMINAL, Move, after
+
+ALLOWED = {
+    "draft": {"edit": "draft", "amend": "draft", "send": "sent", "void": "voided"},
+    "sent": {
+        "amend": "sent",
+        "remind": "sent",
+        "sign": "sent",
+        "finalize": "finalizing",
+        "decline": "declined",
+        "void": "voided",
+        "expire": "expired",
+    },
+    "finalizing": {"complete": "completed"},
+}
+
+
+@pytest.mark.parametrize("move", get_args(Move))
+@pytest.mark.parametrize("status", get_args(Status))
+def test_every_move_leads_where_the_contract_says_or_nowhere(status: Status, move: Move) -> None:
+    expected = ALLOWED.get(status, {}).get(move)
+    if expected is None:
+        with pytest.raises(Conflict, match="so this cannot be done"):
+            after(status, move)
+    else:
+        assert after(status, move) == expected
+
+
+def test_nothing_leads_out_of_a_last_state() -> None:
+    assert not [start for start, _ in MOVES if start in TERMINAL]
+    assert set(MOVES.values()) >= TERMINAL - {"failed"}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.search.files import pdf
 from tests.docs.commands import PAGES, ROOT, commands
 from tests.server import environment
 
@@ -80,6 +81,7 @@ def reader(tmp_path: Path, models_dir: Path) -> Iterator[Reader]:
     (tmp_path / "contracts" / "lease.md").write_text(
         "# Lease\n\nEither party may terminate with three months' notice.\n"
     )
+    (tmp_path / "lease.pdf").write_bytes(pdf("Either party may terminate with three months' notice.", size=(595, 842)))
     yield someone
     someone.leave()
 

@@ -122,6 +122,8 @@ def void(
     audit.record(tx, document_id, "document.voided", actor, {"reason": reason}, now=now)
     if document.status == "sent":
         end(tx, workspace_id, document, "document.voided", {"reason": reason}, post, now=now)
+    else:
+        _cancel(tx, document_id)
     return find(tx, workspace_id, document_id)
 
 
@@ -152,14 +154,18 @@ def end(
     now: datetime,
 ) -> None:
     """Nobody can sign any more, and whoever was invited hears of it; the document has its last state already."""
-    store.cancel_signers(tx, document.id)
-    store.cancel_parties(tx, document.id)
+    _cancel(tx, document.id)
     ended = find(tx, workspace_id, document.id)
     emit(tx, workspace_id, event, ended, told, now=now)
     for party in document.parties:
         for signer in party.signers:
             if signer.status in ("notified", "viewed", "signed"):
                 post.ended(tx, ended, signer, now=now)
+
+
+def _cancel(tx: Tx, document_id: str) -> None:
+    store.cancel_signers(tx, document_id)
+    store.cancel_parties(tx, document_id)
 
 
 def emit(

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import Litestar
@@ -15,6 +15,7 @@ from deedbox.kernel.errors import BadRequest, UnsupportedMediaType
 from deedbox.web import context
 from deedbox.web.guard import Doors
 
+T = TypeVar("T")
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 """A NUL in JSON: `\\\\u0000`, with its backslash escaped, is six harmless characters."""
 
@@ -55,22 +56,23 @@ async def _check_json(connection: ASGIConnection[Any, Any, Any, Any], kind: Any)
     check_body(kind, await connection.body())  # type: ignore[attr-defined]
 
 
-def check_body(kind: Any, body: bytes) -> None:
-    """BadRequest unless the body is JSON of this kind."""
+def check_body(kind: type[T], body: bytes) -> T:
+    """What the body says; BadRequest unless it is JSON of this kind."""
     if not body:
         raise BadRequest("The body is missing: a JSON object is expected")
     if b"\\u0000" in body and _ESCAPED_NUL.search(body):
         raise BadRequest("The body contains a NUL character")
-    _check_fields(kind, body)
+    return _fields(kind, body)
 
 
-def _check_fields(kind: Any, body: bytes) -> None:
+def _fields(kind: type[T], body: bytes) -> T:
     """Strictly, before the framework does it laxly: it takes "5" for a number and "null" for nothing."""
     try:
         try:
-            _decoder(kind).decode(body)
+            found: T = _decoder(kind).decode(body)  # type: ignore[arg-type]
         except msgspec.ValidationError:
-            msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
+            found = msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
+        return found
     except msgspec.ValidationError as error:
         raise BadRequest(_refusal(kind, body, error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -292,16 +292,14 @@ async def _asked_for(request: AnyRequest) -> AsyncIterator[tuple[NewDocumentBody
     async with AsyncExitStack() as held:
         if received.is_form(request):
             form = await held.enter_async_context(received.form(request, deedbox.blobs))
-            check_body(NewDocumentBody, form.document)
-            body = msgspec.json.decode(form.document, type=NewDocumentBody)
+            body = check_body(NewDocumentBody, form.document)
             if body.sources():
                 raise BadRequest("In a form, files come as parts named file")
             parts = form.parts
             content = form.document + b"".join(part.received.blob.sha256.encode() for part in parts)
         else:
             content = await received.json_body(request)
-            check_body(NewDocumentBody, content)
-            body = msgspec.json.decode(content, type=NewDocumentBody)
+            body = check_body(NewDocumentBody, content)
             parts = []
             for source in body.sources():
                 kept = received.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)

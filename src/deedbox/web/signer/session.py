@@ -33,9 +33,8 @@ _SIGNER: dict[str, Any] = {**scope(PUBLIC), openapi.ALSO: (401, 403, 409)}
 _TEXT = {"pattern": openapi.NO_NUL}
 _IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 Value = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
-Values = Annotated[
-    dict[Annotated[str, Meta(max_length=limits.CURSOR_CHARS)], Value], Meta(max_length=limits.DOCUMENT_FIELDS)
-]
+FieldId = Annotated[str, Meta(max_length=limits.CURSOR_CHARS, pattern="^fld_[0-9A-Z]{26}$")]
+Values = Annotated[dict[FieldId, Value], Meta(max_length=limits.DOCUMENT_FIELDS)]
 
 
 class SessionDocument(msgspec.Struct, frozen=True):

@@ -43,8 +43,7 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
         SandboxKind(name="render", preload=(f"{_PACKAGE}.render",), processes=processes),
         SandboxKind(
             name="prove",
-            preload=(f"{_PACKAGE}.seal", f"{_PACKAGE}.verify"),
-            setup=(Call(f"{_PACKAGE}.seal:load"),),
+            preload=(f"{_PACKAGE}.verify",),
             processes=processes,
             cpu_seconds=limits.PROVE_SECONDS,
             seconds=limits.PROVE_SECONDS,

@@ -1,7 +1,7 @@
 """A stored file sealed into a new one: the sandbox prepares it, this process signs it, and it is never held whole."""
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import NamedTuple
@@ -10,8 +10,9 @@ import msgspec
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
+from deedbox.kernel.blobs.streaming import streamed
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
+from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import seal
 from deedbox.pdf.seal import Order, Prepared, SealIdentity, Signature
@@ -85,13 +86,9 @@ class Sealing:
             yield Sealed(await incoming.finish(), self._worth(identity, foreign=foreign))
 
     async def _prepare(self, file: Blob, order: Order, half: "_HeldBack") -> Prepared:
-        pieces = self._blobs.open_range(file.location, 0, file.size_bytes)
         sink = Sink(_most_bytes(file), half.write)
-        try:
-            found = await self._sandbox.call(f"{MODULE}:prepare", Stream(file.size_bytes, pieces), order, into=sink)
-        finally:
-            if isinstance(pieces, AsyncGenerator):
-                await pieces.aclose()
+        async with streamed(self._blobs, file) as data:
+            found = await self._sandbox.call(f"{MODULE}:prepare", data, order, into=sink)
         try:
             return msgspec.convert(found, Prepared)
         except msgspec.ValidationError as error:

@@ -1,5 +1,6 @@
-"""A stored file as a response: whole, in part, or not at all when the caller has it."""
+"""A stored file as a response: whole, in part, or not at all when the caller has it; and how its pages are named."""
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
@@ -7,25 +8,27 @@ from urllib.parse import quote
 from litestar import Response
 from litestar.response import Stream as StreamedResponse
 
+from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.web import ranges
 from deedbox.web.context import AnyRequest
 
+_PAGE = re.compile(rf"([1-9][0-9]{{0,{limits.PAGE_NUMBER_DIGITS - 1}}})\.webp")
+GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
+"""A browser may keep what it got, must ask whether it still holds, and takes it for nothing else."""
 
-async def file_response(
-    request: AnyRequest, blobs: Blobs, blob: Blob, media_type: str, filename: str, *, inline: bool = False
-) -> Response[Any]:
+
+async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_type: str, filename: str) -> Response[Any]:
     etag = f'"{blob.sha256}"'
+    if ranges.is_current(request.headers.get("if-none-match"), etag):
+        return not_modified(etag)
+    plain = re.sub(r"[^ !#-\[\]-~]", "_", filename)
     headers = {
         "ETag": etag,
         "Accept-Ranges": "bytes",
-        "Content-Disposition": f"{'inline' if inline else 'attachment'}; filename*=UTF-8''{quote(filename, safe='')}",
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "sandbox",
-        "Cache-Control": "private, no-cache",
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}",
+        **GUARDED,
     }
-    if ranges.is_current(request.headers.get("if-none-match"), etag):
-        return Response(None, status_code=304, headers={"ETag": etag}, media_type="text/plain")
     part = ranges.wanted(request.headers.get("range"), request.headers.get("if-range"), etag, blob.size_bytes)
     start, length = part or (0, blob.size_bytes)
     if part:
@@ -36,8 +39,19 @@ async def file_response(
     return StreamedResponse(
         _joined(first, pieces),
         status_code=206 if part else 200,
+        # Named here, because the framework would say of any text that it is UTF-8.
         headers={**headers, "Content-Type": media_type, "Content-Length": str(length)},
     )
+
+
+def not_modified(etag: str) -> Response[Any]:
+    return Response(None, status_code=304, headers={"ETag": etag, **GUARDED}, media_type="text/plain")
+
+
+def page_number(name: str) -> int | None:
+    """The page that `7.webp` names; None for any other name."""
+    found = _PAGE.fullmatch(name)
+    return int(found[1]) if found else None
 
 
 async def _joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -1,23 +1,19 @@
 """What a document holds: its bytes, its text, its chunks and pictures of its pages."""
 
-import re
-from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 from litestar import Response, get
 from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
 
-from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs.streaming import streamed
 from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.upload import Chunk
 from deedbox.web import context, openapi, ranges
+from deedbox.web.blob_response import GUARDED, file_response, not_modified, page_number
 from deedbox.web.context import AnyRequest
 from deedbox.web.permission import scope
 
@@ -27,7 +23,6 @@ def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:
     return {**scope("search:read"), openapi.ANSWERS: answers, openapi.ALSO: errors}
 
 
-_PAGE = re.compile(rf"([1-9][0-9]{{0,{limits.PAGE_NUMBER_DIGITS - 1}}})\.webp")
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _NOT_MODIFIED = {"304": {"description": "The caller has this content: If-None-Match names its ETag"}}
 _FILE = {kind.media_type: _BINARY for kind in KINDS.values()}
@@ -65,22 +60,7 @@ async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Respon
     here = context.of(request)
     deedbox = here.deedbox
     upload, blob = await deedbox.db.read(lambda tx: library.content(tx, here.caller.workspace_id, doc_id))
-    headers, asked = _file_headers(upload, blob), request.headers
-    if ranges.is_current(asked.get("if-none-match"), headers["ETag"]):
-        return _not_modified(headers["ETag"])
-    part = ranges.wanted(asked.get("range"), asked.get("if-range"), headers["ETag"], blob.size_bytes)
-    start, length = part or (0, blob.size_bytes)
-    if part:
-        headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{blob.size_bytes}"
-    pieces = deedbox.blobs.open_range(blob.location, start, length)
-    # Asked for here, so that a file deleted at this moment is a 404 and not half an answer.
-    first = await anext(pieces, b"")
-    return StreamedResponse(
-        _joined(first, pieces),
-        status_code=206 if part else 200,
-        # Named here, because the framework would say of any text that it is UTF-8.
-        headers={**headers, "Content-Type": upload.media_type, "Content-Length": str(length)},
-    )
+    return await file_response(request, deedbox.blobs, blob, upload.media_type, upload.filename)
 
 
 @get(
@@ -121,42 +101,18 @@ async def document_chunks(request: AnyRequest, doc_id: FromPath[str]) -> ChunkLi
 async def page_image(request: AnyRequest, doc_id: FromPath[str], page: FromPath[str]) -> Response[bytes]:
     here = context.of(request)
     deedbox = here.deedbox
-    named = _PAGE.fullmatch(page)
+    number = page_number(page)
     upload, blob = await deedbox.db.read(lambda tx: library.content(tx, here.caller.workspace_id, doc_id))
     if upload.media_type != KINDS["pdf"].media_type:
         raise NotFound("Only PDF documents have page images, and this is none")
-    if named is None or int(named[1]) > (upload.pages or 0):
+    if number is None or number > (upload.pages or 0):
         raise NotFound(f"The document has no such page: it has {upload.pages or 0}, from 1.webp on")
-    etag = f'"{upload.sha256}-{named[1]}"'
+    etag = f'"{upload.sha256}-{number}"'
     if ranges.is_current(request.headers.get("if-none-match"), etag):
-        return _not_modified(etag)
+        return not_modified(etag)
     async with streamed(deedbox.blobs, blob) as data:
-        image = await deedbox.search.pages.render(data, int(named[1]))
-    return Response(image, headers={"ETag": etag, **_GUARDED}, media_type="image/webp")
-
-
-_GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
-"""A browser may keep what it got, must ask whether it still holds, and takes it for nothing else."""
-
-
-def _file_headers(upload: Upload, blob: Blob) -> dict[str, str]:
-    plain = re.sub(r"[^ !#-\[\]-~]", "_", upload.filename)
-    return {
-        "ETag": f'"{blob.sha256}"',
-        "Accept-Ranges": "bytes",
-        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(upload.filename, safe='')}",
-        **_GUARDED,
-    }
-
-
-def _not_modified(etag: str) -> Response[Any]:
-    return Response(None, status_code=304, headers={"ETag": etag, **_GUARDED}, media_type="text/plain")
-
-
-async def _joined(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for piece in rest:
-        yield piece
+        image = await deedbox.search.pages.render(data, number)
+    return Response(image, headers={"ETag": etag, **GUARDED}, media_type="image/webp")
 
 
 def _chunk(doc_id: str, chunk: Chunk) -> ChunkRecord:

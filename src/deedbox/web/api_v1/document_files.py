@@ -16,7 +16,7 @@ from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import audit, found, store
 from deedbox.signing.document import Document
 from deedbox.web import context, openapi
-from deedbox.web.blob_response import file_response
+from deedbox.web.blob_response import file_response, page_number
 from deedbox.web.context import AnyRequest
 from deedbox.web.permission import scope
 
@@ -139,8 +139,8 @@ async def document_page_image(
 ) -> Response[bytes]:
     """Of the sealed file once there is one, of what will be signed before that."""
     here = context.of(request)
-    number = page.removesuffix(".webp")
-    if not page.endswith(".webp") or not number.isascii() or not number.isdigit() or len(number) > 5:
+    number = page_number(page)
+    if number is None:
         raise NotFound("There is no such page")
 
     def look(tx: Tx) -> Blob:
@@ -150,7 +150,7 @@ async def document_page_image(
 
     blob = await here.deedbox.db.read(look)
     async with streamed(here.deedbox.blobs, blob) as data:
-        picture = await here.deedbox.workshop.render(data, int(number), width)
+        picture = await here.deedbox.workshop.render(data, number, width)
     headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(picture, media_type="image/webp", headers=headers)
 

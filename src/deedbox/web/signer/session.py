@@ -22,7 +22,7 @@ from deedbox.signing.acts import CONSENT, Circumstances, Signature
 from deedbox.signing.document import Document, Field, Message, Party, Signer, Status
 from deedbox.signing.sessions import Session
 from deedbox.web import context, openapi
-from deedbox.web.blob_response import file_response
+from deedbox.web.blob_response import file_response, page_number
 from deedbox.web.context import AnyRequest, Context
 from deedbox.web.head import GET_ONLY
 from deedbox.web.pages import HEADERS, is_https, refuse_other_sites
@@ -189,12 +189,12 @@ async def signer_page(
 ) -> Response[bytes]:
     deedbox = context.of(request).deedbox
     _, document, _, _ = await _inside(request)
-    number = page.removesuffix(".webp")
-    if not page.endswith(".webp") or not number.isascii() or not number.isdigit() or len(number) > 5:
+    number = page_number(page)
+    if number is None:
         raise NotFound("There is no such page")
     blob = await deedbox.db.read(lambda tx: _prepared(tx, document.id, file_id))
     async with streamed(deedbox.blobs, blob) as data:
-        picture = await deedbox.workshop.render(data, int(number), width)
+        picture = await deedbox.workshop.render(data, number, width)
     headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
     return Response(picture, media_type="image/webp", headers=headers)
 

@@ -9,14 +9,12 @@ import argparse
 import json
 import math
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from bench.measure import process, temporary_folder
-from bench.request import free_port, make_key, wait_for
+from bench.client import MODELS, search_server
 from deedbox.kernel.clock import stopwatch
 
 MODES = ("keyword", "semantic", "hybrid")
@@ -80,18 +78,9 @@ def main() -> None:
     judged = json.loads(wish.set.read_text(encoding="utf-8"))
     if wish.limit_queries:
         judged["qrels"] = dict(list(judged["qrels"].items())[: wish.limit_queries])
-    with temporary_folder() as folder:
-        key = make_key(folder / "data", "*")
-        port = free_port()
-        command = [sys.executable, "-m", "deedbox", "serve", "--data", str(folder / "data"), "--port", str(port)]
-        models = os.environ.get("DEEDBOX_MODELS_DIR", str(Path("data/models").absolute()))
-        with process(command, DEEDBOX_MODELS_DIR=models, DEEDBOX_ACCESS_LOG="false"):
-            wait_for(port).close()
-            headers = {"Authorization": f"Bearer {key}"}
-            with httpx.Client(
-                base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60, trust_env=False
-            ) as client:
-                measure(client, judged)
+    models = os.environ.get("DEEDBOX_MODELS_DIR")
+    with search_server(Path(models) if models else MODELS) as client:
+        measure(client, judged)
 
 
 if __name__ == "__main__":

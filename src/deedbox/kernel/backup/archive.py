@@ -13,7 +13,7 @@ from typing import BinaryIO, TypeAlias, cast
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs.local import LOCATION
+from deedbox.kernel.blobs.names import LOCATION
 from deedbox.kernel.db import Dialect
 from deedbox.kernel.errors import SetupError
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from deedbox.kernel.backup import archive, tables
 from deedbox.kernel.backup.archive import Entry, Manifest, Member, Progress, Reader, damaged
+from deedbox.kernel.backup.files import Files, FolderFiles, Keep
 from deedbox.kernel.db import Dialect, migrate
 from deedbox.kernel.errors import SetupError
 
@@ -17,23 +18,32 @@ _BLOB_ROWS = "select sha256, location, size_bytes from blobs"
 _ALWAYS_THERE = {"lost+found"}
 
 
-def restore(source: Path, data_dir: Path, database_url: str | None, *, progress: Progress | None = None) -> Manifest:
-    """The manifest of the backup whose installation is now in data_dir (and in the PostgreSQL database)."""
+def restore(
+    source: Path,
+    data_dir: Path,
+    database_url: str | None,
+    *,
+    files: Files | None = None,
+    progress: Progress | None = None,
+) -> Manifest:
+    """The manifest of the backup whose installation is now in data_dir (and in PostgreSQL, and in the bucket)."""
+    files = files or FolderFiles(data_dir / archive.BLOBS)
     data_dir = data_dir.resolve()
     dialect: Dialect = "sqlite" if database_url is None or database_url.startswith("sqlite") else "postgres"
     try:
         _refuse_used(data_dir)
         with archive.opened(source) as reader, _staged(data_dir) as staging:
             manifest = reader.manifest()
-            _check(manifest, dialect, staging)
+            _check(manifest, dialect, staging, files)
             if dialect == "postgres":
                 tables.refuse_used(str(database_url))
             (staging / archive.BLOBS).mkdir(mode=0o700)
-            _extract(reader, manifest, staging, progress)
-            if dialect == "sqlite":
-                _finish_sqlite(manifest, staging, data_dir)
-            else:
-                _finish_postgres(manifest, staging, data_dir, str(database_url))
+            with files.refilled() as keep:
+                _extract(reader, manifest, staging, keep, progress)
+                if dialect == "sqlite":
+                    _finish_sqlite(manifest, staging, data_dir, files)
+                else:
+                    _finish_postgres(manifest, staging, data_dir, str(database_url), files)
             return manifest
     except OSError as error:
         raise SetupError(
@@ -50,7 +60,7 @@ def _refuse_used(data_dir: Path) -> None:
         )
 
 
-def _check(manifest: Manifest, dialect: Dialect, staging: Path) -> None:
+def _check(manifest: Manifest, dialect: Dialect, staging: Path, files: Files) -> None:
     if manifest.database != dialect:
         names = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
         raise SetupError(
@@ -63,14 +73,15 @@ def _check(manifest: Manifest, dialect: Dialect, staging: Path) -> None:
             "Install that version or a newer one, and restore again.",
         )
     free = shutil.disk_usage(staging).free
-    if manifest.total_bytes() > free:
+    needed = manifest.total_bytes() - (0 if files.on_this_disk else manifest.blob_bytes)
+    if needed > free:
         raise SetupError(
-            f"The backup needs {manifest.total_bytes()} bytes, the disk has {free} free.",
+            f"The backup needs {needed} bytes, the disk has {free} free.",
             "Nothing was restored. Free some space, or restore onto another disk.",
         )
 
 
-def _extract(reader: Reader, manifest: Manifest, staging: Path, progress: Progress | None) -> None:
+def _extract(reader: Reader, manifest: Manifest, staging: Path, keep: Keep, progress: Progress | None) -> None:
     """Every member that the manifest promises, its hash checked, and no other."""
     missing = set(manifest.files)
     count = size_bytes = done = 0
@@ -90,6 +101,7 @@ def _extract(reader: Reader, manifest: Manifest, staging: Path, progress: Progre
             if count > manifest.blob_count or size_bytes > manifest.blob_bytes:
                 raise damaged("it holds more files than it should")
             _extract_member(reader, member, staging, Entry(location[3:67], member.size_bytes), advance)
+            keep(staging / member.name, location)
         else:
             raise damaged(f"it holds an unexpected file {member.name!r}")
     if missing or (count, size_bytes) != (manifest.blob_count, manifest.blob_bytes):
@@ -112,7 +124,7 @@ def _extract_member(
             raise damaged(f"{member.name} was changed")
 
 
-def _finish_sqlite(manifest: Manifest, staging: Path, data_dir: Path) -> None:
+def _finish_sqlite(manifest: Manifest, staging: Path, data_dir: Path, files: Files) -> None:
     try:
         database = f"{(staging / archive.DATABASE).as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(database, uri=True)) as connection:
@@ -122,10 +134,11 @@ def _finish_sqlite(manifest: Manifest, staging: Path, data_dir: Path) -> None:
         raise damaged(f"its database cannot be read: {error}") from error
     if schema != (manifest.schema,):
         raise damaged("its manifest does not belong to its database")
+    files.settle(staging)
     _publish(staging, data_dir)
 
 
-def _finish_postgres(manifest: Manifest, staging: Path, data_dir: Path, url: str) -> None:
+def _finish_postgres(manifest: Manifest, staging: Path, data_dir: Path, url: str, files: Files) -> None:
     tables.prepare(url, manifest.schema)
     published = False
     try:
@@ -133,6 +146,7 @@ def _finish_postgres(manifest: Manifest, staging: Path, data_dir: Path, url: str
             tables.load(connection, manifest, staging / archive.TABLES)
             _check_blobs(connection.execute(_BLOB_ROWS), manifest, staging)
             shutil.rmtree(staging / archive.TABLES)
+            files.settle(staging)
             _publish(staging, data_dir)
             published = True
     except SetupError:

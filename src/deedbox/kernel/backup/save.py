@@ -19,7 +19,7 @@ from deedbox import VERSION
 from deedbox.kernel import limits
 from deedbox.kernel.backup import archive, tables
 from deedbox.kernel.backup.archive import Entry, Manifest, Progress
-from deedbox.kernel.blobs.local import held
+from deedbox.kernel.backup.files import Files, FolderFiles
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Dialect, sqlite
 from deedbox.kernel.errors import SetupError
@@ -41,12 +41,19 @@ class _Snapshot(msgspec.Struct):
 
 
 def backup(
-    data_dir: Path, database_url: str | None, target: Path, *, now: datetime, progress: Progress | None = None
+    data_dir: Path,
+    database_url: str | None,
+    target: Path,
+    *,
+    now: datetime,
+    files: Files | None = None,
+    progress: Progress | None = None,
 ) -> Manifest:
     """The manifest of the archive that is now at target: complete and on the disk, or there is none."""
+    files = files or FolderFiles(data_dir / archive.BLOBS)
     try:
         # The hold comes before the snapshot: what the snapshot names is not swept until it is copied.
-        with _written(target) as out, held(data_dir / archive.BLOBS), contextlib.ExitStack() as stack:
+        with _written(target) as out, files.held(), contextlib.ExitStack() as stack:
             if database_url is None or database_url.startswith("sqlite"):
                 snapshot = stack.enter_context(_sqlite_snapshot(data_dir / archive.DATABASE, target))
             else:
@@ -54,7 +61,7 @@ def backup(
             for name in archive.SINGLE_FILES:
                 if (data_dir / name).exists():
                     snapshot.files[name] = _in_memory((data_dir / name).read_bytes())
-            return _pack(snapshot, data_dir, out, now, progress)
+            return _pack(snapshot, files, out, now, progress)
     except OSError as error:
         raise SetupError(
             f"The backup could not be made: {error.strerror or error}.",
@@ -62,7 +69,7 @@ def backup(
         ) from error
 
 
-def _pack(snapshot: _Snapshot, data_dir: Path, out: BinaryIO, now: datetime, progress: Progress | None) -> Manifest:
+def _pack(snapshot: _Snapshot, files: Files, out: BinaryIO, now: datetime, progress: Progress | None) -> Manifest:
     manifest = Manifest(
         format=archive.FORMAT,
         deedbox=VERSION,
@@ -81,21 +88,22 @@ def _pack(snapshot: _Snapshot, data_dir: Path, out: BinaryIO, now: datetime, pro
     for name, (entry, file) in snapshot.files.items():
         writer.add(name, entry.size_bytes, file)
     for sha256, location, size_bytes in snapshot.blobs:
-        _pack_blob(writer, data_dir / archive.BLOBS / location, f"{archive.BLOBS}/{location}", sha256, size_bytes)
+        _pack_blob(writer, files, location, sha256, size_bytes)
     writer.end()
     return manifest
 
 
-def _pack_blob(writer: archive.Writer, path: Path, name: str, sha256: str, size_bytes: int) -> None:
+def _pack_blob(writer: archive.Writer, files: Files, location: str, sha256: str, size_bytes: int) -> None:
+    name = f"{archive.BLOBS}/{location}"
     problem = "is not the one that was stored"
     try:
-        with open(path, "rb", buffering=0) as file:
-            if os.fstat(file.fileno()).st_size == size_bytes and writer.add(name, size_bytes, file) == sha256:
+        with files.opened(location) as (there, file):
+            if there == size_bytes and writer.add(name, size_bytes, file) == sha256:
                 return
     except (FileNotFoundError, EOFError):
         problem = "is missing"
     raise SetupError(
-        f"The backup would not be complete: the stored file {path} {problem}.",
+        f"The backup would not be complete: the stored file {files.named(location)} {problem}.",
         "Put that file back from an earlier backup, or delete the document it belongs to, then back up again.",
     )
 

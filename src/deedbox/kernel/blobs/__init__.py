@@ -88,3 +88,9 @@ class Blobs(Protocol):
 
     async def size(self) -> int:
         """The bytes in use, trash included."""
+
+    async def check(self) -> None:
+        """SetupError unless files can be stored and read here."""
+
+    async def close(self) -> None:
+        """No more will be asked."""

@@ -7,25 +7,21 @@ import fcntl
 import functools
 import hashlib
 import os
-import re
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob, Received, store
+from deedbox.kernel.blobs import store
+from deedbox.kernel.blobs.names import INCOMING, LOCATION, SHELVES, location_of, too_large
+from deedbox.kernel.blobs.sweeping import swept
+from deedbox.kernel.blobs.uploading import Upload
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import Code, NotFound, SetupError, TooLarge, Unavailable
+from deedbox.kernel.errors import Code, NotFound, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
 
-T = TypeVar("T")
-
-LOCATION = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{62})\.[0-9a-f]{16}")
-INCOMING = "incoming"
 HOLD = ".hold"
-_SHELVES = [f"{number:02x}" for number in range(256)]
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG}
 
 
@@ -44,9 +40,13 @@ class LocalBlobs:
                 "Check that the data folder exists, is writable, and has free space.",
             ) from error
 
-    def receive(self, max_bytes: int) -> "LocalIncoming":
-        draft = _Draft(self.folder, self._entropy(8).hex())
-        return LocalIncoming(draft, min(max_bytes, limits.BLOB_BYTES_MAX), self._doubtful.add)
+    def receive(self, max_bytes: int) -> Upload:
+        return Upload(
+            _Draft(self.folder, self._entropy(8).hex()),
+            max_bytes=min(max_bytes, limits.BLOB_BYTES_MAX),
+            piece_bytes=limits.BLOB_CHUNK_BYTES,
+            doubt=self._doubtful.add,
+        )
 
     async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
         file = await asyncio.to_thread(_open, self._path(location))
@@ -68,21 +68,15 @@ class LocalBlobs:
         return await asyncio.to_thread(_read_all, self._path(location), max_bytes)
 
     async def sweep(self, db: Database, now: datetime) -> int:
-        if doubtful := list(self._doubtful):
-            await db.write(functools.partial(store.condemn, locations=doubtful, now=now))
-            self._doubtful.difference_update(doubtful)
-        removed = 0
-        while batch := await db.read(functools.partial(store.trashed, limit=limits.BLOB_SWEEP)):
-            if not await asyncio.to_thread(self._remove, batch):
-                break
-            await db.write(functools.partial(store.empty_trash, locations=batch))
-            removed += len(batch)
-        return removed
+        async def remove(locations: list[str]) -> bool:
+            return await asyncio.to_thread(self._remove, locations)
+
+        return await swept(db, now, self._doubtful, remove)
 
     async def reclaim(self, db: Database, now: datetime) -> int:
         before = now.timestamp() - limits.BLOB_ORPHAN_SECONDS
         found = await asyncio.to_thread(_clear, self.folder / INCOMING, before)
-        for shelf in _SHELVES:
+        for shelf in SHELVES:
             if names := await asyncio.to_thread(self._listed, shelf):
                 names -= await db.read(functools.partial(store.known, folder=shelf))
                 if orphans := await asyncio.to_thread(self._older, names, before):
@@ -91,6 +85,11 @@ class LocalBlobs:
 
     async def size(self) -> int:
         return await asyncio.to_thread(self._size)
+
+    async def check(self) -> None:
+        """Nothing more to see: a folder that cannot be used was refused at once."""
+
+    async def close(self) -> None: ...
 
     def _path(self, location: str) -> Path:
         if not LOCATION.fullmatch(location):
@@ -118,7 +117,7 @@ class LocalBlobs:
 
     def _size(self) -> int:
         total = 0
-        for shelf in [*_SHELVES, INCOMING]:
+        for shelf in [*SHELVES, INCOMING]:
             with os.scandir(self.folder / shelf) as entries:
                 for entry in entries:
                     with contextlib.suppress(FileNotFoundError):
@@ -126,57 +125,8 @@ class LocalBlobs:
         return total
 
 
-class LocalIncoming:
-    """One upload into the folder. Bytes wait in memory until a chunk is full: few trips to a thread."""
-
-    def __init__(self, draft: "_Draft", max_bytes: int, doubt: Callable[[str], None]) -> None:
-        self._draft = draft
-        self._max_bytes = max_bytes
-        self._doubt = doubt
-        self._waiting = bytearray()
-        self._size = 0
-        self._received: Received | None = None
-
-    async def __aenter__(self) -> "LocalIncoming":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._received is None or self._received.withdraw():
-            await self._discard()
-        elif not self._received.adopted:
-            # Its transaction failed, or may yet succeed: only the database can tell. The next sweep asks it.
-            self._doubt(self._received.blob.location)
-
-    async def write(self, chunk: bytes) -> None:
-        self._size += len(chunk)
-        if self._size > self._max_bytes:
-            await self._discard()
-            raise TooLarge(f"The file is larger than {_readable(self._max_bytes)}, the most that is accepted here.")
-        self._waiting += chunk
-        if len(self._waiting) >= limits.BLOB_CHUNK_BYTES:
-            full, self._waiting = self._waiting, bytearray()
-            await self._on_disk(self._draft.append, full)
-
-    async def finish(self) -> Received:
-        sha256, location = await self._on_disk(self._draft.keep, self._waiting)
-        self._received = Received(Blob(sha256, self._size, location))
-        return self._received
-
-    async def _on_disk(self, step: Callable[[bytearray], T], data: bytearray) -> T:
-        try:
-            with _disk():
-                return await asyncio.to_thread(step, data)
-        except (OSError, Unavailable):
-            await self._discard()
-            raise
-
-    async def _discard(self) -> None:
-        # Handed to the thread before anything is awaited, and shielded: a cancelled request cleans up too.
-        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._draft.discard))
-
-
 class _Draft:
-    """The file of one upload. Its methods run in threads; one that comes after `discard` does nothing."""
+    """The file of one upload."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -188,17 +138,16 @@ class _Draft:
         self._lock = threading.Lock()
 
     def append(self, data: bytearray) -> None:
-        with self._lock:
+        with self._lock, _disk():
             self._write(data)
 
     def keep(self, data: bytearray) -> tuple[str, str]:
-        """The hash and the location of the bytes, which are on the disk for good."""
-        with self._lock:
+        with self._lock, _disk():
             file = self._write(data)
             _flush(file)
             self._close()
             sha256 = self._digest.hexdigest()
-            location = f"{sha256[:2]}/{sha256}.{self._name}"
+            location = location_of(sha256, self._name)
             os.rename(self._path, self._folder / location)
             self._path = self._folder / location
             _flush_folder(self._path.parent)
@@ -252,7 +201,7 @@ def _disk() -> Iterator[None]:
 
 def _prepare(folder: Path) -> None:
     # All folders are made at once and flushed, so that an upload has only its own folder to flush.
-    for name in ["", INCOMING, *_SHELVES]:
+    for name in ["", INCOMING, *SHELVES]:
         (folder / name).mkdir(mode=0o700, exist_ok=True)
     os.close(os.open(folder / HOLD, os.O_RDONLY | os.O_CREAT, 0o600))
     _flush_folder(folder)
@@ -284,7 +233,7 @@ def _open(path: Path) -> int:
 def _read_all(path: Path, max_bytes: int) -> bytes:
     with _disk(), open(_open(path), "rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size > max_bytes:
-            raise TooLarge(f"The file is larger than {_readable(max_bytes)}.")
+            raise too_large(max_bytes)
         return file.readall()
 
 
@@ -301,7 +250,3 @@ def _modified(path: Path) -> float:
         return path.stat().st_mtime
     except FileNotFoundError:
         return float("inf")
-
-
-def _readable(size_bytes: int) -> str:
-    return f"{size_bytes / limits.MB:.10g} MB" if size_bytes >= limits.MB else f"{size_bytes} bytes"

@@ -8,13 +8,15 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound, Unavailable
 
-# The update changes nothing: it locks the row, so that it cannot be deleted before the reference is there.
 _ADOPT = """
 insert into blobs (sha256, location, size_bytes, created_at)
 values (:sha256, :location, :size_bytes, :now)
-on conflict (sha256) do update set size_bytes = excluded.size_bytes
-returning location
+on conflict (sha256) do nothing returning location
 """
+# Locked, so that the row cannot be deleted before the reference is there; shared, because many may adopt the same bytes
+# at once (one file sent to a hundred people), and of those who write one row at once all but one fail.
+_HOLD = "select location from blobs where sha256 = :sha256 {lock}"
+# The update changes nothing: it locks the row against all others.
 _LOCK = "update blobs set size_bytes = size_bytes where sha256 = :sha256 returning sha256, size_bytes, location"
 _REFER = "insert into blob_refs (sha256, owner) values (:sha256, :owner) on conflict do nothing"
 _TRASH = "insert into blob_trash (location, trashed_at) values (:location, :now) on conflict do nothing"
@@ -38,8 +40,11 @@ def adopt(tx: Tx, received: Received, owner: str, now: datetime) -> Blob:
     """The blob that now holds the bytes for owner: the received file, or an older one with the same bytes."""
     new = received.blob
     received.offer()
+    lock = "for share" if tx.dialect == "postgres" else ""
     row = tx.one(_ADOPT, sha256=new.sha256, location=new.location, size_bytes=new.size_bytes, now=instant(now))
-    assert row is not None  # noqa: S101 (an upsert returns its row)
+    row = row or tx.one(_HOLD.format(lock=lock), sha256=new.sha256)
+    if row is None:
+        raise Unavailable("The same file was deleted at this very moment. Send it again.")
     if row[0] != new.location:
         tx.run(_TRASH, location=new.location, now=instant(now))
     elif tx.one("select 1 from blob_trash where location = :location", location=new.location):

@@ -1,0 +1,82 @@
+"""One upload, wherever it goes: its limit, its memory, and what becomes of it when nobody wants it."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Protocol, TypeVar
+
+from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs.names import too_large
+from deedbox.kernel.errors import DeedboxError
+
+T = TypeVar("T")
+
+
+class Draft(Protocol):
+    """Bytes on their way to their place. The methods run in threads; one that comes after `discard` stores nothing."""
+
+    def append(self, data: bytearray) -> None: ...
+
+    def keep(self, data: bytearray) -> tuple[str, str]:
+        """The hash and the location of the bytes, these last ones included, which are stored for good."""
+
+    def discard(self) -> None:
+        """Removes what was stored; what cannot be removed now is an orphan later."""
+
+
+class Upload:
+    """The bytes wait in memory until a piece is full: few trips to a thread."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        *,
+        max_bytes: int,
+        piece_bytes: int,
+        doubt: Callable[[str], None],
+        threads: Executor | None = None,
+    ) -> None:
+        self._draft = draft
+        self._max_bytes = max_bytes
+        self._piece_bytes = piece_bytes
+        self._doubt = doubt
+        self._threads = threads
+        self._waiting = bytearray()
+        self._size = 0
+        self._received: Received | None = None
+
+    async def __aenter__(self) -> "Upload":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._received is None or self._received.withdraw():
+            await self._discard()
+        elif not self._received.adopted:
+            # Its transaction failed, or may yet succeed: only the database can tell. The next sweep asks it.
+            self._doubt(self._received.blob.location)
+
+    async def write(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._size > self._max_bytes:
+            await self._discard()
+            raise too_large(self._max_bytes, ", the most that is accepted here")
+        self._waiting += chunk
+        if len(self._waiting) >= self._piece_bytes:
+            full, self._waiting = self._waiting, bytearray()
+            await self._on_draft(self._draft.append, full)
+
+    async def finish(self) -> Received:
+        sha256, location = await self._on_draft(self._draft.keep, self._waiting)
+        self._received = Received(Blob(sha256, self._size, location))
+        return self._received
+
+    async def _on_draft(self, step: Callable[[bytearray], T], data: bytearray) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, step, data)
+        except (OSError, DeedboxError):
+            await self._discard()
+            raise
+
+    async def _discard(self) -> None:
+        # Handed to the thread before anything is awaited, and shielded: a cancelled request cleans up too.
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._threads, self._draft.discard))

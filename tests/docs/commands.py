@@ -11,11 +11,19 @@ PAGES = sorted(
 )
 _BLOCK = re.compile(r"^```(sh|bash|shell|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
+_HERE = re.compile(r"<<\s*'?(\w+)'?$")
+
 
 def commands(page: Path) -> list[str]:
-    """Every command of the page's shell blocks, continued lines joined."""
+    """Every command of the page's shell blocks, continued lines joined, each with its here-document."""
     found: list[str] = []
     for _, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
-        joined = block.replace("\\\n", " ")
-        found += [line.strip() for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+        end = ""
+        for line in block.replace("\\\n", " ").splitlines():
+            if end:
+                found[-1] += f"\n{line}"
+                end = "" if line == end else end
+            elif line.strip() and not line.startswith("#"):
+                found.append(line.strip())
+                end = here[1] if (here := _HERE.search(line)) else ""
     return found

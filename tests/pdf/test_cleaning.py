@@ -6,6 +6,7 @@ from typing import Any
 import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
+from PIL import ImageChops
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
@@ -143,6 +144,51 @@ def test_a_value_that_only_viewers_would_draw_is_drawn() -> None:
     assert known.removed == (cleaning.FORM,)
     assert "Trondheim" in text_of(made)
     assert "A contract" in text_of(made)
+
+
+def test_a_form_that_viewers_would_draw_keeps_its_links_and_the_size_of_its_page() -> None:
+    """As LaTeX writes forms: the values are left to the viewer, and there are links on the same page."""
+    pdf = one_page()
+    value = pdf.make_indirect(Dictionary(
+        Type=Name.Annot, Subtype=Name.Widget, FT=Name.Tx, T="a", V="Bergen", Rect=[60, 600, 200, 620], F=4,
+        DA=pikepdf.String("/F 12 Tf 0 g"),
+    ))  # fmt: skip
+    pdf.pages[0].obj["/Annots"] = Array([link(A=Dictionary(S=Name.URI, URI="https://a.example")), value])
+    pdf.Root["/AcroForm"] = Dictionary(
+        Fields=Array([value]), NeedAppearances=True, DR=Dictionary(Font=Dictionary(F=font()))
+    )
+    clean, _ = cleaned(pdf)
+    page = clean.pages[0].obj
+    assert [str(one.Subtype) for one in page.Annots] == ["/Link"]
+    assert [float(edge) for edge in page.MediaBox] == [0, 0, 595, 842]
+    assert "Bergen" in text_of(saved(clean))
+
+
+MARKERS: dict[str, dict[str, Any]] = {
+    "Square": {"C": [1, 0, 0], "IC": [0, 1, 0]},
+    "Highlight": {"QuadPoints": [60, 130, 200, 130, 60, 100, 200, 100], "C": [1, 1, 0]},
+    "Ink": {"InkList": [[60, 105, 120, 125, 200, 110]], "C": [0, 0, 1], "BS": Dictionary(W=4)},
+}
+
+
+@pytest.mark.parametrize("kind", MARKERS)
+def test_a_marker_that_only_viewers_would_draw_is_drawn(kind: str) -> None:
+    pdf = one_page()
+    marker = Dictionary(Type=Name.Annot, Subtype=Name(f"/{kind}"), Rect=[60, 100, 200, 130], F=4, **MARKERS[kind])
+    pdf.pages[0].obj["/Annots"] = Array([pdf.make_indirect(marker)])
+    before, (clean, removed) = shown(saved(pdf)), cleaned(pdf)
+    assert removed == ()
+    assert "/Annots" not in clean.pages[0].obj
+    assert ImageChops.difference(before, shown(saved(one_page()))).getbbox() is not None
+    assert ImageChops.difference(before, shown(saved(clean))).getbbox() is None
+
+
+@pytest.mark.parametrize("kind", ["FreeText", "Line", "Stamp"])
+def test_an_annotation_that_nobody_here_can_draw_is_named_to_the_sender(kind: str) -> None:
+    pdf = one_page()
+    undrawn = Dictionary(Type=Name.Annot, Subtype=Name(f"/{kind}"), Rect=[60, 100, 200, 130], F=4, Contents="Not valid")
+    pdf.pages[0].obj["/Annots"] = Array([pdf.make_indirect(undrawn)])
+    assert cleaned(pdf)[1] == (cleaning.UNDRAWN,)
 
 
 def test_a_hidden_note_does_not_come_to_light() -> None:

@@ -93,6 +93,24 @@ def test_content_that_leaves_its_space_changed_does_not_move_the_stamp(content: 
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
+def test_content_that_restores_what_it_never_saved_moves_neither_the_stamp_nor_itself() -> None:
+    data = paper(b"Q q 1 0 0 rg 9 9 30 30 re f Q 0.5 0 0 0.5 0 0 cm Q Q " + lines("A half", size=60) + b" q")
+    place = Place(1, 0.5, 0.25, 0.2, 0.1)
+    before, made = shown(data), stamped(data, Mark("checkbox", place, "x"))
+    tick = np.asarray(shown(made).convert("L"), dtype=np.int16) - np.asarray(before.convert("L"), dtype=np.int16)
+    rows, columns = np.nonzero(np.abs(tick) > 60)
+    assert 0.25 * 842 - 1 <= rows.min() <= rows.max() <= 0.35 * 842 + 1
+    assert 0.5 * 595 <= columns.min() <= columns.max() <= 0.7 * 595
+
+
+def test_a_mark_on_the_smallest_page_stays_within_its_field() -> None:
+    place = Place(1, 0.5, 0.5, 0.25, 0.1)
+    made = stamped(paper(b"", media=(0, 0, 4, 4)), Mark("text", place, "A text"), Mark("signature", place, "Ana"))
+    picture = np.asarray(shown(made, 1, 100.0).convert("L")).copy()
+    picture[195:245, 195:305] = 255
+    assert (picture < 250).sum() == 0
+
+
 @pytest.mark.parametrize("script", NAMES)
 @pytest.mark.parametrize("kind", ["signature", "name"])
 def test_a_name_is_written_in_its_script_within_its_field(script: str, kind: Any) -> None:

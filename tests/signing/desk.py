@@ -15,7 +15,7 @@ from deedbox.pdf.marks import Place
 from deedbox.signing import acts, audit, documents, drafts, found
 from deedbox.signing.acts import Circumstances, Signature
 from deedbox.signing.document import Document, Signer
-from deedbox.signing.drafts import NewDocument, NewParty, NewSigner, TakenFile
+from deedbox.signing.wishes import NewDocument, NewFile, NewParty, NewSigner, Paper, PaperFile
 from tests.conftest import HandClock
 
 SENDER = "key_one"
@@ -53,16 +53,21 @@ class Letters:
         self.sent.append((what, signer.email))
 
 
-def taken(text: str = "%PDF-1.7 one") -> TakenFile:
+def received(text: str) -> Received:
     """A file that need not be one: nothing of it is read here."""
+    content = text.encode()
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Received(Blob(sha256, len(content), f"{sha256[:2]}/{secrets.token_hex(16)}"))
 
-    def received(content: bytes) -> Received:
-        sha256 = hashlib.sha256(content).hexdigest()
-        return Received(Blob(sha256, len(content), f"{sha256[:2]}/{secrets.token_hex(16)}"))
 
+def file(text: str = "%PDF-1.7 one") -> NewFile:
+    return NewFile("lease.pdf", received(text))
+
+
+def paper(text: str = "%PDF-1.7 one", files: int = 1) -> Paper:
+    """Two pages of each file, with room for ten signatures on the last."""
     places = [Place(2, 0.1, 0.1 + 0.05 * number, 0.3, 0.04) for number in range(10)]
-    original, prepared = received(text.encode()), received(f"ready {text}".encode())
-    return TakenFile("lease.pdf", original, prepared, [(595.0, 842.0)] * 2, places=places)
+    return Paper(received(f"ready {text}"), [PaperFile([(595.0, 842.0)] * 2)] * files, places)
 
 
 def signer(name: str, **more: Any) -> NewSigner:
@@ -83,9 +88,9 @@ class Desk:
         await self.db.write(lambda tx: accounts.add_workspace(tx, self.workspace, "One", now))
 
     async def draft(self, *parties: NewParty, **more: Any) -> Document:
-        new = NewDocument(title="Lease", files=[taken()], parties=parties or [party("Ann", "ann")], **more)
+        new = NewDocument(title="Lease", files=[file()], parties=parties or [party("Ann", "ann")], **more)
         now = self.clock.now()
-        return await self.db.write(lambda tx: drafts.create(tx, self.workspace, new, SENDER, now=now))
+        return await self.db.write(lambda tx: drafts.create(tx, self.workspace, new, paper(), SENDER, now=now))
 
     async def sent(self, *parties: NewParty, **more: Any) -> Document:
         return await self.send((await self.draft(*parties, **more)).id)

@@ -16,7 +16,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.rotation import rotate
-from deedbox.signing.certificates import PRIVATE_KEYS, Certificates
+from deedbox.signing.certificates import PRIVATE_KEYS, ROOT, Certificates
 from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +72,7 @@ async def test_another_process_sees_the_same_certificates(
     other = Certificates(db, Box(ring), clock, BASE)
     theirs = await other.seal_identity(workspace)
     assert theirs.certificate_der == mine.certificate_der
-    assert theirs.key.private_numbers() == mine.key.private_numbers()
+    assert theirs.key.private_numbers() == mine.key.private_numbers()  # type: ignore[union-attr]
     assert await other.root_pem() == await certificates.root_pem()
 
 
@@ -265,3 +265,16 @@ async def test_a_renewed_seal_replaces_the_one_before(certificates: Certificates
     before = await certificates.seal_identity(workspace)
     made = await certificates.renew_seal(workspace)
     assert (await certificates.seal_identity(workspace)).fingerprint == made.fingerprint != before.fingerprint
+
+
+async def test_seals_from_before_a_new_root_or_a_brought_certificate_stay_trusted(
+    certificates: Certificates, clock: HandClock, workspace: str
+) -> None:
+    old = await certificates.certificate(ROOT)
+    await certificates.renew(ROOT)
+    new = await certificates.certificate(ROOT)
+    trusted = await certificates.trusted(workspace)
+    assert set(trusted.roots) == {old, new}
+    assert old != new
+    lists = [x509.load_der_x509_crl(one) for one in trusted.crls]
+    assert all(one.next_update_utc and one.next_update_utc > clock.now() for one in lists)

@@ -8,7 +8,7 @@ from deedbox.kernel import jobs
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.signing import acts, documents, drafts
 from deedbox.signing.document import Document
-from deedbox.signing.drafts import NewField
+from deedbox.signing.wishes import NewField, NewParty
 from tests.signing.desk import SEEN, SENDER, Desk, party, signer
 
 pytestmark = pytest.mark.anyio
@@ -229,9 +229,7 @@ async def test_a_deleted_draft_leaves_nothing(desk: Desk) -> None:
         ([party("Board", "ann", quorum=1)], "has a quorum"),
     ],
 )
-async def test_parties_that_could_never_sign_are_refused(
-    desk: Desk, parties: list[drafts.NewParty], reason: str
-) -> None:
+async def test_parties_that_could_never_sign_are_refused(desk: Desk, parties: list[NewParty], reason: str) -> None:
     with pytest.raises(BadRequest, match=reason):
         await desk.draft(*parties)
 
@@ -267,4 +265,4 @@ async def test_one_of_many_moves_at_once_wins(desk: Desk) -> None:
 async def test_access_codes_belong_to_their_kind_of_check(desk: Desk) -> None:
     for one in (signer("ann", auth="access_code"), signer("ann", access_code="1234")):
         with pytest.raises(BadRequest, match="access_code belongs"):
-            await desk.draft(drafts.NewParty("Ann", [one]))
+            await desk.draft(NewParty("Ann", [one]))

@@ -22,15 +22,19 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.local import LocalBlobs
+from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Box, Secret, make_ring
 from deedbox.kernel.db import Database
 from deedbox.kernel.egress import Egress
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import timestamp
+from deedbox.pdf.authority import pem
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.verify import verify
+from deedbox.signing import stamping
 from deedbox.signing.certificates import Certificates
 from deedbox.signing.sealing import Sealing, Wish, sandbox_kind
 from deedbox.signing.stamping import RemoteStamper, StampFailed
@@ -329,6 +333,28 @@ async def test_an_authority_that_cannot_be_reached_or_may_not_be_is_a_failure_to
     closed = Egress()
     await _failing(desk, RemoteStamper("http://127.0.0.1:9/tsr", lambda: closed, desk.clock), "not public")
     await closed.close()
+
+
+async def test_a_seal_stamped_elsewhere_outlives_its_certificate_where_that_authority_is_trusted(
+    desk: Desk, authority: Authority, egress: Egress, tmp_path: Path
+) -> None:
+    made, _ = await desk.sealed(shapes.plain(), RemoteStamper(authority.url, lambda: egress, desk.clock))
+    file = tmp_path / "tsa.pem"
+    file.write_bytes(pem([foreign.installation().root.der]))
+    desk.clock.forward(3 * 365 * 86_400)
+    box = desk.certificates._ledger._box
+    for roots, verdict in (([], "unrecognised"), (stamping.roots(file), "authentic")):
+        trusted = await Certificates(desk.db, box, desk.clock, None, stamp_roots=roots).trusted(desk.workspace)
+        report = verify(made, trusted.roots, trusted.crls, instant(desk.clock.now()), trusted.stamp_roots)
+        assert report.verdict == verdict
+
+
+def test_a_file_without_roots_is_refused_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").write_bytes(b"")
+    for name in ("empty.pem", "none.pem"):
+        with pytest.raises(SetupError, match="DEEDBOX_TSA_CA_FILE"):
+            stamping.roots(tmp_path / name)
+    assert stamping.roots(None) == []
 
 
 def test_a_failed_stamp_is_a_failure_that_passes() -> None:

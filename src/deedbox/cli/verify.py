@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import msgspec
@@ -13,11 +13,12 @@ from deedbox.evidence import file
 from deedbox.kernel import limits, log
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxKind
-from deedbox.pdf.report import Checks, Report, with_records
+from deedbox.pdf.report import Checks, Parts, Report, with_records
 
 EXIT = {"authentic": 0, "altered": 1}
 OTHERWISE = 2
 MODULE = "deedbox.pdf.verify"
+PARTS = "deedbox.pdf.parts"
 
 MEANING = {
     "authentic": "this is what was sealed, every byte of it.",
@@ -40,6 +41,9 @@ CHECKS = {
 }
 _BY_EVIDENCE = ("known_to_us", "audit_chain")
 
+Anchors: TypeAlias = tuple[list[bytes], list[bytes], list[bytes]]
+"""Trusted roots, revocation lists, and roots that are trusted for time-stamps only, in DER."""
+
 pdf_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -56,14 +60,30 @@ pdf_file = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE",
     help="A root certificate to trust (PEM or DER); repeat for several. Default: the data folder's.",
 )
+@click.option(
+    "--parts",
+    "parts_dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Also take the seal apart into this folder, for openssl: signature.p7s, signed-bytes, timestamp.tst.",
+)
 @data_option
 @json_option
-def command(pdf: Path, evidence: Path | None, roots: tuple[Path, ...], data_dir: Path | None, as_json: bool) -> None:
+def command(
+    pdf: Path,
+    evidence: Path | None,
+    roots: tuple[Path, ...],
+    parts_dir: Path | None,
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
     """Say whether a PDF is what was sealed.
 
     Exit code: 0 authentic, 1 altered, 2 anything else."""
     try:
         report = examine(pdf, evidence, roots, data_dir)
+        if parts_dir is not None:
+            take_apart(pdf, parts_dir)
     except SetupError as error:
         _fail(error.reason, error.next_step, as_json)
     except DeedboxError as error:
@@ -79,12 +99,24 @@ def examine(pdf: Path, evidence: Path | None, root_files: tuple[Path, ...], data
     """The report on the file, by the roots that are named, or else by those of the installation."""
     data = pdf.read_bytes()
     named = [der for one in root_files for der in _certificates(one)]
-    roots, crls = (named, []) if named else _of_installation(data_dir)
+    anchors = (named, [], []) if named else _of_installation(data_dir)
     told = None if evidence is None else file.parse(evidence.read_bytes())
-    report = asyncio.run(_verified(data, roots, crls))
-    if not roots and report.verdict == "unrecognised":
+    report = asyncio.run(_verified(data, anchors))
+    if not anchors[0] and report.verdict == "unrecognised":
         report.reasons.append("No root is trusted here: name one with --root, or a data folder with --data.")
     return report if told is None else _with_evidence(report, told, data)
+
+
+def take_apart(pdf: Path, folder: Path) -> None:
+    """Writes what openssl can check by itself."""
+    data = pdf.read_bytes()
+    parts = msgspec.convert(asyncio.run(_in_sandbox(PARTS, "parts", data)), Parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "signature.p7s").write_bytes(parts.signature)
+    (folder / "signed-bytes").write_bytes(data[: parts.start] + data[parts.end :])
+    if parts.timestamp is not None:
+        (folder / "timestamp.tst").write_bytes(parts.timestamp)
+        (folder / "stamped-bytes").write_bytes(parts.value)
 
 
 def _with_evidence(report: Report, told: file.Evidence, pdf: bytes) -> Report:
@@ -104,15 +136,20 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes) -> Report:
     return with_records(report, known_to_us=known, audit_chain=whole, document_id=told.document.id, reasons=reasons)
 
 
-async def _verified(data: bytes, roots: list[bytes], crls: list[bytes]) -> Report:
+async def _verified(data: bytes, anchors: Anchors) -> Report:
+    roots, crls, stamp_roots = anchors
+    return msgspec.convert(await _in_sandbox(MODULE, "verify", data, roots, crls, None, stamp_roots), Report)
+
+
+async def _in_sandbox(module: str, function: str, *args: Any) -> Any:
     from deedbox.kernel.sandbox.pool import Sandbox
 
     kind = SandboxKind(
-        name="verify", preload=(MODULE,), cpu_seconds=limits.VERIFY_CPU_SECONDS, seconds=limits.VERIFY_SECONDS
+        name="verify", preload=(module,), cpu_seconds=limits.VERIFY_CPU_SECONDS, seconds=limits.VERIFY_SECONDS
     )
     sandbox = Sandbox(kind)
     try:
-        return msgspec.convert(await sandbox.call(f"{MODULE}:verify", data, roots, crls), Report)
+        return await sandbox.call(f"{module}:{function}", *args)
     finally:
         await sandbox.close()
 
@@ -132,8 +169,8 @@ def _certificates(path: Path) -> list[bytes]:
         ) from error
 
 
-def _of_installation(data_dir: Path | None) -> tuple[list[bytes], list[bytes]]:
-    """The roots that the data folder's installation has and had, and its revocation lists; none without one."""
+def _of_installation(data_dir: Path | None) -> Anchors:
+    """What the data folder's installation trusts, and its revocation lists; nothing without one."""
     loaded = load(data_dir=data_dir)
     try:
         need_installation(loaded)
@@ -141,17 +178,13 @@ def _of_installation(data_dir: Path | None) -> tuple[list[bytes], list[bytes]]:
         if data_dir is not None:
             raise
         log.configure("error", "text")
-        return [], []
+        return [], [], []
     return run(loaded, _anchors)
 
 
-async def _anchors(deedbox: Any) -> tuple[list[bytes], list[bytes]]:
-    from deedbox.signing.certificates import ISSUING, ROOT, Certificates
-
-    certificates = Certificates(deedbox.db, deedbox.box, deedbox.clock, deedbox.settings.base_url)
-    listed = await certificates.listed()
-    roots = [await certificates.certificate(one.id) for one in listed if one.use == ROOT]
-    return roots, [await certificates.crl(one.id) for one in listed if one.use in (ROOT, ISSUING)]
+async def _anchors(deedbox: Any) -> Anchors:
+    trusted = await deedbox.certificates.trusted(None)
+    return trusted.roots, trusted.crls, trusted.stamp_roots
 
 
 def _print(pdf: Path, report: Report) -> None:

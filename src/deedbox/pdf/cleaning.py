@@ -16,12 +16,18 @@ _STILL = {"/GoTo", "/URI", "/Named"}
 """Actions that lead somewhere and change nothing."""
 _ADDRESSES = (b"http://", b"https://", b"mailto:", b"tel:")
 _MOVING = {"/Screen", "/Movie", "/Sound", "/RichMedia", "/3D"}
+_DRAWN_BY_PDFIUM = {
+    "/Circle", "/Highlight", "/Ink", "/Square", "/Squiggly", "/StrikeOut", "/Text", "/Underline",
+}  # fmt: skip
+"""Annotations that PDFium draws where the file leaves it to the viewer."""
+_DRAWN_BY_NONE = {"/FreeText", "/Line", "/Polygon", "/PolyLine", "/Stamp", "/Caret"}
 SCRIPTS = "JavaScript and other actions that run by themselves"
 ATTACHMENTS = "attached files"
 MEDIA = "sound, film and 3D objects"
 FORM = "form fields, which were made part of the page"
 LAYERS = "the switches of its layers"
 XFA_COPY = "the XFA copy of its form"
+UNDRAWN = "annotations that do not say how they look, such as free text or lines"
 
 
 def is_signed(root: Any) -> bool:
@@ -48,12 +54,20 @@ def clean(pdf: pikepdf.Pdf) -> tuple[str, ...]:
     for page in pdf.pages:
         _clean_page(page.obj, removed)
     if "/AcroForm" in pdf.Root or any("/Annots" in page.obj for page in pdf.pages):
+        _forget_needs(pdf.Root)
         pdf.flatten_annotations("screen")
     if "/AcroForm" in pdf.Root:
         del pdf.Root["/AcroForm"]
     for page in pdf.pages:
         _keep_links(page.obj)
     return tuple(removed)
+
+
+def _forget_needs(root: Any) -> None:
+    """Appearances were made where the form had none; with this sign in the form qpdf would leave its fields alone."""
+    form = root.get("/AcroForm")
+    if isinstance(form, Dictionary) and "/NeedAppearances" in form:
+        del form["/NeedAppearances"]
 
 
 def _clean_catalog(root: Any, removed: dict[str, None]) -> None:
@@ -115,6 +129,8 @@ def _clean_page(page: Any, removed: dict[str, None]) -> None:
         elif kind is not None and str(kind) in _MOVING:
             removed[MEDIA] = None
         elif kind is not None and kind != "/Popup":
+            if _is_undrawn(annotation, _DRAWN_BY_NONE):
+                removed[UNDRAWN] = None
             _still(annotation, removed)
             kept.append(annotation)
     page["/Annots"] = Array(kept)
@@ -147,23 +163,30 @@ def form_parts(root: Any) -> tuple[str, ...]:
     return (*((FORM,) if any(True for _ in _fields(root)) else ()), *((XFA_COPY,) if copy else ()))
 
 
-def lacks_appearances(root: Any) -> bool:
-    """True if the form leaves it to the viewer to draw its values."""
-    form = root.get("/AcroForm")
+def lacks_appearances(pdf: pikepdf.Pdf) -> bool:
+    """True if the form or an annotation leaves it to the viewer to draw it."""
+    form = pdf.Root.get("/AcroForm")
     if isinstance(form, Dictionary) and bool(form.get("/NeedAppearances")):
         return True
-    return any("/AP" not in field and "/Rect" in field and field.get("/V") is not None for field in _fields(root))
+    if any("/AP" not in field and "/Rect" in field and field.get("/V") is not None for field in _fields(pdf.Root)):
+        return True
+    return any(_is_undrawn(one, _DRAWN_BY_PDFIUM) for page in pdf.pages for one in _items(page.obj.get("/Annots")))
 
 
-def with_values_drawn(data: bytes) -> bytes:
-    """The file with its form drawn into the pages by PDFium, just as it draws it in page images."""
+def _is_undrawn(annotation: Any, kinds: set[str]) -> bool:
+    return isinstance(annotation, Dictionary) and "/AP" not in annotation and str(annotation.get("/Subtype")) in kinds
+
+
+def with_appearances(data: bytes) -> bytes:
+    """The file in which form and annotations bring along how they look, just as PDFium draws them in page images."""
     document = pdfium.PdfDocument(data)
     document.init_forms()
     try:
         for number in range(len(document)):
             page = document[number]
             if raw.FPDFPage_GetAnnotCount(page) > 0:
-                raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+                # It makes up how something looks when it shows the page, were it ever so small.
+                page.render(scale=1 / max(*page.get_size(), 1))
             page.close()
         drawn = io.BytesIO()
         document.save(drawn)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -10,9 +10,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from deedbox.pdf import der
-from deedbox.pdf.der import Malformed
+from deedbox.pdf.der import Item, Malformed
 
 PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
 DATA = der.oid("1.2.840.113549.1.7.1")
 SIGNED_DATA = der.oid("1.2.840.113549.1.7.2")
@@ -30,25 +31,38 @@ _HASHES: dict[bytes, hashes.HashAlgorithm] = {
 }
 _ECDSA = ec.ECDSA(hashes.SHA256())
 _PKCS1 = padding.PKCS1v15()
+_SIGNER_TAGS: tuple[tuple[int, int, list[int]], ...] = ((0xA0, der.OCTETS, []), (0xA0, der.OCTETS, [0xA1]))
+"""Of signed attributes, signature and, if there are any, unsigned attributes."""
 _FRAME_BYTES = 1024
 """More than all that is neither certificate, signature nor token."""
+
+
+class DistantKey(Protocol):
+    """A private key that is elsewhere, in a token for example: it signs, and never comes out."""
+
+    def public_key(self) -> PublicKey: ...
+
+    def sign_sha256(self, data: bytes) -> bytes:
+        """An ECDSA signature in DER, or one of RSA with PKCS #1 v1.5, each with SHA-256."""
 
 
 class Signer:
     """A private key with its certificate, and what every signature with it has in common."""
 
-    def __init__(self, key: PrivateKey, certificate_der: bytes, chain_ders: Sequence[bytes] = ()) -> None:
+    def __init__(self, key: PrivateKey | DistantKey, certificate_der: bytes, chain_ders: Sequence[bytes] = ()) -> None:
         self._key = key
         self.certificate_der = certificate_der
         self.chain_ders = tuple(chain_ders)
         self._id = issuer_and_serial(certificate_der)
         self._certificate_attribute = _signing_certificate(certificate_der)
-        self._algorithm = _ECDSA_SHA256 if isinstance(key, ec.EllipticCurvePrivateKey) else _RSA_SHA256
+        public = key.public_key()
+        self._algorithm = _ECDSA_SHA256 if isinstance(public, ec.EllipticCurvePublicKey) else _RSA_SHA256
         # Whoever verifies brings the root: one that comes with the signature proves nothing.
         carried = {certificate_der, *(one for one in self.chain_ders if not is_self_issued(one))}
         self._certificates = der.explicit(0, *sorted(carried))
         # An ECDSA signature is two integers of the size of the curve, each with its head and perhaps a sign byte.
-        self._signature_bytes = key.key_size // 4 + 16 if self._algorithm is _ECDSA_SHA256 else key.key_size // 8
+        bits = public.key_size
+        self._signature_bytes = bits // 4 + 16 if self._algorithm is _ECDSA_SHA256 else bits // 8
 
     @property
     def most_bytes(self) -> int:
@@ -85,7 +99,9 @@ class Signer:
     def sign(self, data: bytes) -> bytes:
         if isinstance(self._key, ec.EllipticCurvePrivateKey):
             return self._key.sign(data, _ECDSA)
-        return self._key.sign(data, _PKCS1, hashes.SHA256())
+        if isinstance(self._key, rsa.RSAPrivateKey):
+            return self._key.sign(data, _PKCS1, hashes.SHA256())
+        return self._key.sign_sha256(data)
 
     def assembled(
         self,
@@ -120,6 +136,36 @@ class Signer:
 def time_stamp_attribute(token: bytes) -> bytes:
     """The unsigned attributes of a signature with this token."""
     return der.explicit(1, der.sequence(TIME_STAMP_TOKEN, der.set_of(token)))
+
+
+def signature_in(content_info: bytes) -> bytes:
+    """The signature of a SignedData's one signer: what a time-stamp is made for; Malformed if there is not one."""
+    return _parted(content_info)[2][5].content
+
+
+def with_time_stamp(content_info: bytes, token: bytes) -> bytes:
+    """The same signature with this token in place of the one that it has, if any."""
+    name, parts, signer = _parted(content_info)
+    kept = [one.whole for one in signer[:6]]
+    signed = [one.whole for one in parts[:-1]]
+    stamped = der.set_of(der.sequence(*kept, time_stamp_attribute(token)))
+    return der.sequence(name.whole, der.explicit(0, der.sequence(*signed, stamped)))
+
+
+def _parted(content_info: bytes) -> tuple[Item, list[Item], list[Item]]:
+    """Name, parts and the one signer's parts of a SignedData whose signer has signed attributes."""
+    try:
+        name, wrapped = der.children(content_info)
+        (signed,) = der.children(wrapped.whole, 0xA0)
+        parts = der.children(signed.whole)
+        (signer,) = der.children(parts[-1].whole, der.SET)
+        told = der.children(signer.whole)
+    except (IndexError, ValueError) as error:  # too few or too many values to unpack, among others
+        raise Malformed("This is no SignedData with one signer") from error
+    tags = [one.tag for one in told]
+    if name.whole != SIGNED_DATA or len(tags) not in (6, 7) or (tags[3], tags[5], tags[6:]) not in _SIGNER_TAGS:
+        raise Malformed("This is no SignedData with one signer")
+    return name, parts, told
 
 
 def issuer_and_serial(certificate_der: bytes) -> bytes:
@@ -204,5 +250,5 @@ def _check_signature(signer_info: bytes, content: bytes, certificates: list[byte
 def _public_key(certificate_der: bytes) -> object:
     try:
         return x509.load_der_x509_certificate(certificate_der).public_key()
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
         raise Malformed("The certificate of the signature cannot be read") from error

@@ -1,8 +1,10 @@
 """Which files can become a PDF, and how; the work itself is in `picture`, `webpage` and `office`."""
 
+import importlib.util
 from typing import Literal, TypeAlias
 
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import office
 
 Source: TypeAlias = Literal["pdf", "image", "html", "docx"]
 
@@ -14,6 +16,19 @@ UNKNOWN = (
     "This file is of no kind that can be signed: "
     "a PDF, a Word document, an HTML page or an image (PNG, JPEG, WebP, TIFF)"
 )
+
+NO_WEASYPRINT = (
+    "HTML cannot be turned into a PDF here: weasyprint is not installed (pip install weasyprint), "
+    "or the Pango library that it uses is missing (Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0)"
+)
+
+
+def check_installed(source: Source) -> None:
+    """Raises BadRequest, which says what to install, if nothing here can turn such a file into a PDF."""
+    if source == "docx" and office.program() is None:
+        raise BadRequest(office.MISSING)
+    if source == "html" and importlib.util.find_spec("weasyprint") is None:
+        raise BadRequest(NO_WEASYPRINT)
 
 
 def source(name: str, head: bytes) -> Source:

@@ -95,7 +95,7 @@ def _attached(result: Examined, stamp: Stamp, envelope: Envelope, trust: Trust) 
         raise BadRequest("The time-stamp does not fit the signature.")
     if trust.changed(stamp.envelope.certificates):
         raise BadRequest("A certificate in the time-stamp was changed.")
-    result.stamp_path = trust.path(stamp.envelope.signer, stamp.envelope.certificates, stamp.at)
+    result.stamp_path = trust.path(stamp.envelope.signer, stamp.envelope.certificates, stamp.at, stamps=True)
     if _stamp_trusted(stamp, result.stamp_path, trust):
         result.at = stamp.at
 
@@ -118,7 +118,8 @@ def _stamp_trusted(stamp: Stamp, path: Path, trust: Trust) -> bool:
 
 
 def _judge_path(result: Examined, envelope: Envelope, trust: Trust, at: datetime) -> None:
-    result.path = trust.path(envelope.signer, envelope.certificates, at)
+    stamps = result.found.kind == "time-stamp"
+    result.path = trust.path(envelope.signer, envelope.certificates, at, stamps=stamps)
     result.distrust = result.path.reason
     result.revoked = trust.revoked(result.path, at) if result.path else None
 

@@ -127,8 +127,8 @@ def _rewritten(data: bytes) -> _Rewritten:
         _check_inside(pdf)
         if pdf.get_warnings():
             damage.check_whole(pdf, data)
-        undrawn, form = cleaning.lacks_appearances(pdf.Root), cleaning.form_parts(pdf.Root)
-    with pikepdf.open(io.BytesIO(cleaning.with_values_drawn(data) if undrawn else data)) as pdf:
+        undrawn, form = cleaning.lacks_appearances(pdf), cleaning.form_parts(pdf.Root)
+    with pikepdf.open(io.BytesIO(cleaning.with_appearances(data) if undrawn else data)) as pdf:
         removed = cleaning.clean(pdf)
         for page in pdf.pages:
             boxes.settle(page.obj)
@@ -158,6 +158,9 @@ def _saved_by_pdfium(data: bytes) -> bytes:
         raise BadRequest(ENCRYPTED if locked else DAMAGED)
     document = pdfium.PdfDocument(handle)
     try:
+        # To open what was made without a password qpdf may need random numbers, and no sandbox has any.
+        if raw.FPDF_GetSecurityHandlerRevision(handle) >= 0:
+            raise BadRequest(ENCRYPTED)
         if len(document) == 0:
             raise BadRequest(NO_PAGES)
         made = io.BytesIO()

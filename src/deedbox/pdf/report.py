@@ -64,6 +64,19 @@ class Report(Struct, kw_only=True):
     """The fingerprint of the seal's certificate."""
 
 
+class Parts(Struct, frozen=True):
+    """The seal of a file. The signature is about everything but the bytes from `start` to `end`."""
+
+    start: int
+    end: int
+    signature: bytes
+    """A detached CMS, in DER."""
+    value: bytes
+    """The signature itself, inside the CMS: what the time-stamp is about."""
+    timestamp: bytes | None
+    """An RFC 3161 token, in DER."""
+
+
 def judged(checks: Checks, *, signed: bool = True) -> Verdict:
     """The verdict on a file that could be read; a check of coverage or trust that was not made is no pass."""
     if not signed:

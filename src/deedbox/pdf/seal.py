@@ -14,7 +14,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import cms
-from deedbox.pdf.cms import PrivateKey, Signer
+from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
 from deedbox.pdf.timestamp import Timestamper
 
 if TYPE_CHECKING:
@@ -61,7 +61,11 @@ class SealIdentity:
     """Who seals: key, certificate, the certificates above it, and the CRLs that cover them all, or none."""
 
     def __init__(
-        self, key: PrivateKey, certificate_der: bytes, chain_ders: Sequence[bytes], crl_ders: Sequence[bytes] = ()
+        self,
+        key: PrivateKey | DistantKey,
+        certificate_der: bytes,
+        chain_ders: Sequence[bytes],
+        crl_ders: Sequence[bytes] = (),
     ) -> None:
         self.key = key
         self.certificate_der = certificate_der

@@ -1,7 +1,7 @@
 """Runs in a sandbox: the marks of a document put on its pages, where the signer saw the fields."""
 
 import io
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,8 @@ from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
 
 _NAME = "/DeedboxStamp"
+_SIDE_MIN = 0.05
+"""Points; typst cannot fit a text into nothing."""
 
 
 def prepare() -> None:
@@ -100,8 +102,8 @@ def _points(place: Place, view: View) -> dict[str, float]:
     return {
         "x": place.x * view.width,
         "y": place.y * view.height,
-        "w": max(place.w * view.width, 1.0),
-        "h": max(place.h * view.height, 1.0),
+        "w": max(place.w * view.width, _SIDE_MIN),
+        "h": max(place.h * view.height, _SIDE_MIN),
     }
 
 
@@ -111,8 +113,9 @@ def _paste(pdf: pikepdf.Pdf, page: pikepdf.Page, sheet: pikepdf.Page, view: View
     form["/Matrix"] = Array([round(number, 6) for number in view.matrix])
     form["/BBox"] = Array([0, 0, round(view.width, 4), round(view.height, 4)])
     name = _offered(page, form)
+    left_open = _balanced(pdf, page)
     page.contents_add(pdf.make_stream(b"q\n"), prepend=True)
-    closing = b"Q\n" * (1 + _left_open(page))
+    closing = b"Q\n" * (1 + left_open)
     page.contents_add(pdf.make_stream(b"\n" + closing + f"q {name} Do Q\n".encode()))
 
 
@@ -132,13 +135,32 @@ def _offered(page: pikepdf.Page, form: pikepdf.Object) -> str:
     return name
 
 
-def _left_open(page: pikepdf.Page) -> int:
-    """How many graphics states the page's own content saves and does not restore, the q in front of it not counted."""
-    depth = 0
+def _balanced(pdf: pikepdf.Pdf, page: pikepdf.Page) -> int:
+    """How many graphics states the page's content saves and does not restore.
+
+    What it restores without having saved, viewers pass over; here it would undo what is put in front of it, so it goes.
+    """
     try:
-        for instruction in pikepdf.parse_content_stream(page, "q Q"):
-            depth += 1 if str(instruction.operator) == "q" else -1
-            depth = max(depth, 0)
+        depth, surplus = _depths(pikepdf.parse_content_stream(page, "q Q"))
+        if surplus:
+            whole = pikepdf.parse_content_stream(page)
+            _, surplus = _depths(whole)
+            kept = [one for index, one in enumerate(whole) if index not in surplus]
+            page.obj["/Contents"] = pdf.make_stream(pikepdf.unparse_content_stream(kept))
     except pikepdf.PdfError:
         return 0
-    return max(depth - 1, 0)
+    return depth
+
+
+def _depths(instructions: Sequence[Any]) -> tuple[int, set[int]]:
+    """How many q are left open at the end, and which Q have none before them."""
+    depth, surplus = 0, set()
+    for index, instruction in enumerate(instructions):
+        operator = str(instruction.operator)
+        if operator == "q":
+            depth += 1
+        elif operator == "Q" and depth:
+            depth -= 1
+        elif operator == "Q":
+            surplus.add(index)
+    return depth, surplus

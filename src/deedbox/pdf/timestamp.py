@@ -165,11 +165,21 @@ def granted(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, dateti
     return tokens[0].whole, moment
 
 
-def _stamped_at(token: bytes, digest: bytes, nonce: bytes) -> datetime:
+def made_at(token: bytes) -> datetime:
+    """The time that a token tells; Malformed if it tells none, or its signature is not that of its certificate."""
+    return _moment(_told(token)[4].content)
+
+
+def _told(token: bytes) -> list[Item]:
     content_type, content = cms.verified_content(token)
     info = der.children(content)
     if content_type != _TST_INFO or len(info) < 5 or info[4].tag != der.GENERALIZED_TIME:
         raise Malformed("The token tells no time")
+    return info
+
+
+def _stamped_at(token: bytes, digest: bytes, nonce: bytes) -> datetime:
+    info = _told(token)
     imprint = [item.content for item in der.children(info[2].whole)]
     if len(imprint) != 2 or not imprint[0].startswith(_SHA256_NAME) or imprint[1] != digest:
         raise Malformed("The authority stamped something else")

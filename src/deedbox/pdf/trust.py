@@ -34,18 +34,33 @@ class Path(Struct, frozen=True):
 class Trust:
     """Trusted roots, and what is known of the certificates below them: all in DER."""
 
-    def __init__(self, roots: Iterable[bytes], others: Iterable[bytes], crls: Iterable[bytes]) -> None:
+    def __init__(
+        self,
+        roots: Iterable[bytes],
+        others: Iterable[bytes],
+        crls: Iterable[bytes],
+        stamp_roots: Iterable[bytes] = (),
+    ) -> None:
         with reading("A trusted root cannot be read."):
             self._roots = [asn1.Certificate.load(root, strict=True) for root in roots]
+            # Trusted to tell the time, and not to say who sealed.
+            self._stamp_roots = [asn1.Certificate.load(root, strict=True) for root in stamp_roots]
         self._others = [certificate for certificate in map(_certificate, others) if certificate is not None]
         self._crls = [crl for crl in map(_crl, crls) if crl is not None]
 
-    def path(self, certificate: asn1.Certificate, beside: Sequence[asn1.Certificate], at: datetime) -> Path:
-        """The way from the certificate to a root, valid at the moment."""
+    def path(
+        self,
+        certificate: asn1.Certificate,
+        beside: Sequence[asn1.Certificate],
+        at: datetime,
+        *,
+        stamps: bool = False,
+    ) -> Path:
+        """The way from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
         try:
             with reading("Its certificate chain cannot be read."):
                 context = ValidationContext(
-                    trust_roots=self._roots,
+                    trust_roots=[*self._roots, *self._stamp_roots] if stamps else self._roots,
                     other_certs=[*beside, *self._others],
                     moment=at,
                     allow_fetching=False,
@@ -82,7 +97,7 @@ class Trust:
     def _issuers(self, certificates: Sequence[asn1.Certificate]) -> Iterator[tuple[int, int]]:
         """For each certificate, how many known ones have its issuer's name, and how many of them did sign it."""
         loaded = [_loaded(one.dump()) for one in certificates]
-        known = [*loaded, *(_loaded(one.dump()) for one in (*self._roots, *self._others))]
+        known = [*loaded, *(_loaded(one.dump()) for one in (*self._roots, *self._stamp_roots, *self._others))]
         for certificate in loaded:
             named = [one for one in known if one.subject == certificate.issuer]
             yield len(named), sum(_issued(certificate, issuer) for issuer in named)

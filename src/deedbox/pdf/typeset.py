@@ -3,23 +3,16 @@
 import base64
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import typst
 
-_FONT_PACKAGES = (
-    "fontpkg_noto_sans",
-    "fontpkg_noto_sans_arabic",
-    "fontpkg_noto_sans_devanagari",
-    "fontpkg_noto_sans_thai",
-    "fontpkg_dancing_script",
-    "noto_cjk_sans_otc",
-)
-_SPECIMEN = "Aa Ăặ Ωω Жж عمر नमस्ते สวัสดี 王 かな 한글"
+from deedbox.pdf.fonts import folders
+
+_SPECIMEN = "Aa Ăặ Ωω Жж עברית عمر नमस्ते বাংলা தமிழ் తెలుగు ខ្មែរ สวัสดี 王 かな 한글"
 
 
 class Typesetter:
@@ -79,11 +72,5 @@ def _compiler() -> typst.Compiler:
 @cache
 def _fonts() -> typst.Fonts:
     return typst.Fonts(
-        include_system_fonts=False, include_embedded_fonts=False, font_paths=[str(path) for path in _folders()]
+        include_system_fonts=False, include_embedded_fonts=False, font_paths=[str(path) for path in folders()]
     )
-
-
-def _folders() -> Iterator[Path]:
-    for package in _FONT_PACKAGES:
-        folder = Path(str(resources.files(package)))
-        yield folder / "files" if (folder / "files").is_dir() else folder

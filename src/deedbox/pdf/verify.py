@@ -20,8 +20,16 @@ from deedbox.pdf.report import Checks, Report, judged
 from deedbox.pdf.trust import Trust
 
 
-def verify(pdf: bytes, roots: Sequence[bytes], crls: Sequence[bytes] = (), now: str | None = None) -> Report:
-    """The report on a file, by these trusted roots and revocation lists, all in DER; `now` is an Instant."""
+def verify(
+    pdf: bytes,
+    roots: Sequence[bytes],
+    crls: Sequence[bytes] = (),
+    now: str | None = None,
+    stamp_roots: Sequence[bytes] = (),
+) -> Report:
+    """The report on a file, by these trusted roots and revocation lists, all in DER; `now` is an Instant.
+
+    `stamp_roots` are trusted for time-stamps only."""
     data = bytes(pdf)
     sha256 = hashlib.sha256(data).hexdigest()
     at = SystemClock().now() if now is None else moment(now)
@@ -31,7 +39,7 @@ def verify(pdf: bytes, roots: Sequence[bytes], crls: Sequence[bytes] = (), now: 
         return _unreadable(data, sha256, error.message)
     if not built.signatures:
         return _without_signature(data, sha256)
-    trust = Trust(roots, built.certificates, [*crls, *built.crls])
+    trust = Trust(roots, built.certificates, [*crls, *built.crls], stamp_roots)
     return _report(data, sha256, built, trust, at)
 
 

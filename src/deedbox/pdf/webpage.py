@@ -5,12 +5,8 @@ from collections.abc import Generator
 from typing import Any
 
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf.convert import NO_WEASYPRINT
 from deedbox.pdf.intake import pieces
-
-MISSING = (
-    "HTML cannot be turned into a PDF here: weasyprint is not installed (pip install weasyprint), "
-    "or the Pango library that it uses is missing (Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0)"
-)
 
 _SPECIMEN = """<!DOCTYPE html><h1>Aa <b>Bb</b> <i>Cc</i> <code>Dd</code> <u>Ăặ Ωω Жж عمر नमस्ते สวัสดี 王 かな 한글</u></h1>
 <table><tr><th>1<td>2</table><ul><li>3</ul><a href="https://deedbox.example">4</a>
@@ -32,7 +28,7 @@ def prepare() -> None:
 def as_pdf(data: bytes) -> Generator[bytes, None, int]:
     """Yields the PDF in pieces; what comes back is its size. What the page wants to load from elsewhere is missing."""
     if _weasyprint is None:
-        raise BadRequest(MISSING)
+        raise BadRequest(NO_WEASYPRINT)
     page = _weasyprint.HTML(string=_text(data), url_fetcher=_fetcher(), media_type="print")
     made: bytes = page.write_pdf()
     yield from pieces(made)

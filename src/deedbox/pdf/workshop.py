@@ -26,7 +26,7 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
     return (
         SandboxKind(
             name="prepare",
-            preload=tuple(f"{_PACKAGE}.{module}" for module in ("intake", "block", "images", "picture")),
+            preload=tuple(f"{_PACKAGE}.{module}" for module in ("intake", "join", "block", "images", "picture")),
             setup=(Call(f"{_PACKAGE}.intake:prepare"), Call(f"{_PACKAGE}.picture:prepare")),
             processes=processes,
             cpu_seconds=limits.PREPARE_SECONDS,
@@ -43,7 +43,7 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
         SandboxKind(name="render", preload=(f"{_PACKAGE}.render",), processes=processes),
         SandboxKind(
             name="prove",
-            preload=(f"{_PACKAGE}.verify",),
+            preload=(f"{_PACKAGE}.verify", f"{_PACKAGE}.parts", f"{_PACKAGE}.stamped"),
             processes=processes,
             cpu_seconds=limits.PROVE_SECONDS,
             seconds=limits.PROVE_SECONDS,
@@ -76,6 +76,10 @@ class Workshop:
     async def take_in(self, data: Data, write: Write) -> Prepared:
         """Writes the PDF as it will be shown, stamped and sealed; after an error only a part may be written."""
         return await self._made(Prepared, "intake:take_in", data, write=write)
+
+    async def join(self, data: Data, sizes: Sequence[int], write: Write) -> int:
+        """Writes one PDF of several, which come one after the other, each of its size; how many pages it has."""
+        return await self._made(int, "join:join", data, list(sizes), write=write)
 
     async def block(self, data: Data, signers: int, write: Write, taken: Sequence[Place] = ()) -> Block:
         """Places for signers without a field, none of them taken; writes a new PDF only if pages were added."""

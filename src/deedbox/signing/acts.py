@@ -10,7 +10,7 @@ from deedbox.kernel import jobs, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Conflict
-from deedbox.signing import audit, documents, parties, states, store
+from deedbox.signing import audit, documents, parties, printable, states, store
 from deedbox.signing.document import Decline, Document, Field, Party, Signer
 from deedbox.signing.found import find, signer_of
 from deedbox.signing.post import Post
@@ -75,6 +75,7 @@ def sign(
 ) -> Document:
     """The document, with the signature in it; the party's rule and the next party's turn follow from it."""
     document, party, signer = _at_turn(tx, workspace_id, document_id, signer_id, now)
+    printable.check("Your signature", signature.text or "")
     _checked(document, party, signer, values)
     filled = {**store.values_of(tx, signer_id), **values}
     _settle_fields(tx, document, party, signer, filled, now)
@@ -160,6 +161,7 @@ def _check_value(field: Field, value: str) -> None:
     name = field.label or field.id
     if len(value) > limits.FIELD_VALUE_CHARS:
         raise BadRequest(f"{name}: at most {limits.FIELD_VALUE_CHARS} characters")
+    printable.check(name, value)
     if field.type == "select" and value not in field.options:
         raise BadRequest(f"{name}: choose one of {', '.join(field.options)}")
     if field.type == "checkbox" and value not in ("true", "false"):
@@ -196,7 +198,7 @@ def _record_signing(
         "signature": msgspec.to_builtins(signature),
         "consent": CONSENT,
         "files": {file.id: file.sha256 for file in document.files},
-        "prepared": {file_id: sha256 for file_id, sha256, _ in store.prepared(tx, document.id)},
+        "prepared": store.paper(tx, document.id),
     }
     audit.record(tx, document.id, "signer.signed", signer.id, detail, now=now)
 
@@ -226,6 +228,7 @@ def _follow_up(tx: Tx, workspace_id: str, document_id: str, party_id: str, post:
         {"document_id": document_id},
         now=now,
         priority=jobs.URGENT,
+        max_attempts=limits.FINALIZE_ATTEMPTS,
         unique_key=f"{FINALIZE_JOB}:{document_id}",
         workspace_id=workspace_id,
     )

@@ -28,6 +28,8 @@ class File(msgspec.Struct, frozen=True):
     size_bytes: int
     pages: int
     position: int
+    removed: list[str]
+    """What was taken out of it because it could have changed the face of the sealed file."""
 
 
 class Signer(msgspec.Struct, frozen=True):
@@ -104,11 +106,28 @@ class Void(msgspec.Struct, frozen=True):
     reason: str | None
 
 
+class ArchiveReceipt(msgspec.Struct, frozen=True):
+    """Where the document's package lies in the archive, and by what it is recognised."""
+
+    location: str
+    sha256: str
+    size_bytes: int
+    manifest_sha256: str
+    archived_at: str
+    version: str | None = None
+    etag: str | None = None
+    answer: str | None = None
+    """What the archive said when it took it."""
+
+
 class Archive(msgspec.Struct, frozen=True):
     status: Literal["disabled", "pending", "archived", "failed"]
+    """`failed`: the last attempt was in vain; there will be others."""
     attempts: int
     archived_at: str | None
-    receipt: str | None
+    receipt: ArchiveReceipt | None
+    error: str | None = None
+    """Why the last attempt was in vain."""
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -142,6 +161,14 @@ class Document(msgspec.Struct, frozen=True):
     void: Void | None
     archive: Archive
     verification_code: str | None
+    error: str | None
+    """Why the document could not be converted, or why sealing it has failed so far."""
+
+
+def first_page(document: Document, file_id: str) -> int:
+    """How many pages of the whole lie before those of the file."""
+    file = next(file for file in document.files if file.id == file_id)
+    return sum(other.pages for other in document.files if other.position < file.position)
 
 
 def decoded(value: object, kind: type[T]) -> T | None:

@@ -16,9 +16,9 @@ from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import DeedboxError, NotFound
 from deedbox.kernel.jobs import GiveUp, Work
-from deedbox.pdf.report import Report
+from deedbox.pdf.completion import Completion
 from deedbox.pdf.workshop import Workshop
-from deedbox.signing import audit, documents, showing, states, store
+from deedbox.signing import audit, documents, proving, showing, states, store
 from deedbox.signing.acts import Signature
 from deedbox.signing.certificates import Certificates
 from deedbox.signing.document import Seal
@@ -26,8 +26,8 @@ from deedbox.signing.found import find
 from deedbox.signing.post import Post
 from deedbox.signing.sealing import Sealing, Wish
 from deedbox.signing.showing import Facts
+from deedbox.signing.stamping import plan_upgrade
 
-_VERIFY = "deedbox.pdf.verify:verify"
 _SEALING = "document.sealing"
 
 
@@ -66,10 +66,15 @@ class Finalizing:
         facts = await self._db.read(lambda tx: _facts(tx, workspace_id, document_id))
         if facts.document.status != "finalizing":
             return  # an attempt before this one has done it
-        async with AsyncExitStack() as held:
-            made = await self._made(facts, held)
-            now = self._clock.now()
-            await work.finish(lambda tx: self._complete(tx, workspace_id, document_id, made, now))
+        try:
+            async with AsyncExitStack() as held:
+                made = await self._made(facts, held)
+                now = self._clock.now()
+                await work.finish(lambda tx: self._complete(tx, workspace_id, document_id, made, now))
+        except Exception as error:  # whatever it is, the sender sees that it happened; the job is tried again
+            told = error.message if isinstance(error, DeedboxError) else "The server's log says why"
+            await self._db.write(lambda tx: store.note_error(tx, document_id, f"Sealing has failed so far: {told}"))
+            raise
 
     async def _made(self, facts: Facts, held: AsyncExitStack) -> _Made:
         stamped = await self._stamped(facts, held)
@@ -77,10 +82,11 @@ class Finalizing:
         now = self._clock.now()
         head = await self._db.write(lambda tx: _state(tx, facts.document.id, statement.sha256, now))
         facts = await self._db.read(lambda tx: _facts(tx, facts.workspace_id, facts.document.id))
-        wish = Wish(document_id=facts.document.id, audit_head=head, name=facts.workspace_name)
+        demand = await self._db.read(lambda tx: store.demands_timestamp(tx, facts.document.id))
+        wish = Wish(document_id=facts.document.id, audit_head=head, name=facts.workspace_name, demand_timestamp=demand)
         sealed = await held.enter_async_context(self._sealing.sealed(stamped.blob, facts.workspace_id, wish))
         identity = await self._certificates.seal_identity(facts.workspace_id)
-        await self._verify(sealed.received.blob, facts.document.id, head, await self._certificates.anchors(identity))
+        await self._verify(sealed.received.blob, facts, head)
         root = await self._certificates.root_pem()
         proof = await self._kept(evidence.encode(showing.evidence(statement, facts, head, identity, root)), held)
         certificate = await self._certificate(facts, sealed.received.blob, sealed.seal, head, held)
@@ -97,17 +103,30 @@ class Finalizing:
             await self._workshop.stamp(data, showing.marks(facts, images), incoming.write)
         return await incoming.finish()
 
-    async def _verify(self, sealed: Blob, document_id: str, head: str, roots: list[bytes]) -> None:
+    async def _verify(self, sealed: Blob, facts: Facts, head: str) -> None:
         """Raises unless what was made is what it should be: nothing is released that does not hold."""
-        async with streamed(self._blobs, sealed) as data:
-            found = await self._workshop.run(_VERIFY, data, roots, [], instant(self._clock.now()))
-        report = msgspec.convert(found, Report)
-        if (report.verdict, report.document_id, report.chain_head) != ("authentic", document_id, head):
-            reasons = "; ".join(report.reasons) or report.verdict
-            raise DeedboxError(f"The sealed file does not verify: {reasons}")
+        trusted = await self._certificates.trusted(facts.workspace_id)
+        found = await proving.report(self._workshop, self._blobs, sealed, trusted, now=self._clock.now())
+        proving.demand_authentic(found, facts.document.id, head)
+
+    async def certified(
+        self, workspace_id: str, document_id: str, sealed: Blob, seal: Seal, stamped_at: str, held: AsyncExitStack
+    ) -> Received:
+        """The certificate of a document that is completed, for this sealed file of it."""
+        facts, head = await self._db.read(
+            lambda tx: (_facts(tx, workspace_id, document_id), store.sealed_head(tx, document_id))
+        )
+        rows = [entry.hash for entry in facts.trail].index(head) + 1
+        facts = msgspec.structs.replace(facts, trail=facts.trail[:rows])
+        at = facts.document.completed_at or stamped_at
+        completion = showing.completion(facts, sealed, seal, head, self._address(), at)
+        return await self._printed(msgspec.structs.replace(completion, seal_timestamp=stamped_at), sealed, held)
 
     async def _certificate(self, facts: Facts, sealed: Blob, seal: Seal, head: str, held: AsyncExitStack) -> Received:
         completion = showing.completion(facts, sealed, seal, head, self._address(), instant(self._clock.now()))
+        return await self._printed(completion, sealed, held)
+
+    async def _printed(self, completion: Completion, sealed: Blob, held: AsyncExitStack) -> Received:
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, sealed) as data:
             await self._workshop.certificate(data, completion, incoming.write)
@@ -128,6 +147,7 @@ class Finalizing:
             "status": states.after(document.status, "complete"),
             "completed_at": instant(now),
             "seal": msgspec.json.encode(made.seal).decode(),
+            "error": None,
         }
         if not store.change_document(tx, document_id, "finalizing", changes, now=instant(now)):
             raise states.refusal(find(tx, workspace_id, document_id).status)
@@ -143,7 +163,9 @@ class Finalizing:
                 "sealed_at": instant(now),
             },
         )
-        audit.record(tx, document_id, "document.completed", audit.SERVER, {"sealed_sha256": sealed.sha256}, now=now)
+        audit.record(tx, document_id, proving.COMPLETED, audit.SERVER, {proving.SEALED: sealed.sha256}, now=now)
+        if made.seal.degraded:
+            plan_upgrade(tx, workspace_id, document_id, now=now)
         completed = find(tx, workspace_id, document_id)
         documents.emit(tx, workspace_id, "document.completed", completed, {"sha256": sealed.sha256}, now=now)
         for party in completed.parties:
@@ -154,13 +176,15 @@ class Finalizing:
 
 def _facts(tx: Tx, workspace_id: str, document_id: str) -> Facts:
     document = find(tx, workspace_id, document_id)
-    _, prepared_sha256, covers = store.prepared(tx, document_id)[0]
+    paper = store.paper(tx, document_id)
+    if paper is None:
+        raise NotFound("The document has no file")
     return Facts(
         workspace_id=workspace_id,
         workspace_name=store.workspace_name(tx, workspace_id),
         document=document,
-        prepared=_blob(tx, prepared_sha256),
-        covers=covers,
+        prepared=_blob(tx, paper),
+        covers=store.covers(tx, document_id),
         signatures={
             signer_id: msgspec.json.decode(text, type=Signature)
             for signer_id, text in store.signatures(tx, document_id).items()

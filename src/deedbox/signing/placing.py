@@ -8,6 +8,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.pdf.marks import Place
+from deedbox.signing import printable
 from deedbox.signing.document import Field, FieldType, File, Party
 
 
@@ -84,6 +85,8 @@ def _placed(field: Wanted, files: Sequence[File], parties: Sequence[Party], now:
         raise BadRequest(f"A field on page {field.page} of {file.name} reaches beyond the page")
     if field.type == "select" and not field.options:
         raise BadRequest("A select field needs options")
+    for text in (field.default or "", *field.options):
+        printable.check(f"What a field on page {field.page} of {file.name} offers", text)
     signer_id, party_id = _who(field, parties)
     return Field(
         new_id("fld", now), file.id, signer_id, party_id, field.type, field.page, field.x, field.y, field.w, field.h,

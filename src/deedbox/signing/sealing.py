@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -17,7 +17,7 @@ from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import seal
 from deedbox.pdf.seal import Order, Prepared, SealIdentity, Signature
 from deedbox.pdf.timestamp import Timestamper
-from deedbox.signing.certificates import Certificates
+from deedbox.signing.certificates.pkcs11 import TokenKey
 from deedbox.signing.document import Seal
 from deedbox.signing.stamping import RemoteStamper, StampFailed
 
@@ -54,12 +54,19 @@ class Sealed(NamedTuple):
     seal: Seal
 
 
+class Identities(Protocol):
+    """What there is to seal with."""
+
+    async def seal_identity(self, workspace_id: str) -> SealIdentity: ...
+    async def timestamper(self) -> Timestamper: ...
+
+
 class Sealing:
     def __init__(
         self,
         blobs: Blobs,
         sandbox: Sandbox,
-        certificates: Certificates,
+        certificates: Identities,
         clock: Clock,
         remote: RemoteStamper | None = None,
     ) -> None:
@@ -80,7 +87,7 @@ class Sealing:
         async with self._blobs.receive(_most_bytes(file)) as incoming:
             half = _HeldBack(incoming)
             prepared = await self._prepare(file, _order(identity, own, wish, now, self._remote), half)
-            signature = Signature(half.digest(prepared), identity)
+            signature = await _signed(half.digest(prepared), identity)
             token, foreign = await self._token(signature.digest, own, wish, now)
             await half.finish(prepared, signature.stamped(token))
             yield Sealed(await incoming.finish(), self._worth(identity, foreign=foreign))
@@ -114,6 +121,12 @@ class Sealing:
             degraded=self._remote is not None and not foreign,
             certificate_fingerprint=identity.fingerprint,
         )
+
+
+async def _signed(digest: bytes, identity: SealIdentity) -> Signature:
+    if isinstance(identity.key, TokenKey):
+        return await identity.key.apart(lambda: Signature(digest, identity))
+    return Signature(digest, identity)
 
 
 def _order(identity: SealIdentity, own: Timestamper, wish: Wish, now: datetime, remote: RemoteStamper | None) -> Order:

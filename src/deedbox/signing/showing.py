@@ -13,7 +13,7 @@ from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigne
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.acts import CONSENT, Signature, own_fields
-from deedbox.signing.document import Document, Field, Party, Seal, Signer
+from deedbox.signing.document import Document, Field, Party, Seal, Signer, first_page
 
 _SHORT_ID = 8
 
@@ -25,7 +25,8 @@ class Facts(msgspec.Struct, frozen=True):
     workspace_name: str
     document: Document
     prepared: Blob
-    covers: str
+    covers: Mapping[str, str]
+    """Of each file, as JSON."""
     signatures: Mapping[str, Signature]
     trail: list[Entry]
 
@@ -42,14 +43,18 @@ class Statement(msgspec.Struct, frozen=True):
 def marks(facts: Facts, images: Mapping[str, bytes]) -> Marks:
     """What is to be put on the pages."""
     found = [mark for field in facts.document.fields if (mark := _mark(facts, field)) is not None]
-    covers = msgspec.json.decode(facts.covers, type=tuple[Place, ...])
-    return Marks(tuple(found), covers, dict(images))
+    covers = [
+        msgspec.structs.replace(cover, page=first_page(facts.document, file_id) + cover.page)
+        for file_id, text in facts.covers.items()
+        for cover in msgspec.json.decode(text, type=list[Place])
+    ]
+    return Marks(tuple(found), tuple(covers), dict(images))
 
 
 def _mark(facts: Facts, field: Field) -> Mark | None:
     if field.value is None:
         return None
-    place = Place(field.page, field.x, field.y, field.w, field.h)
+    place = Place(first_page(facts.document, field.file_id) + field.page, field.x, field.y, field.w, field.h)
     if field.type not in ("signature", "initials"):
         ticked = field.type != "checkbox" or field.value == "true"
         return Mark(field.type, place, text=field.value) if ticked else None

@@ -6,11 +6,16 @@ from deedbox.kernel.errors import Conflict
 from deedbox.signing.document import Status
 
 Move: TypeAlias = Literal[
-    "edit", "amend", "send", "remind", "sign", "finalize", "complete", "decline", "void", "expire"
-]
+    "lay_out", "fail", "edit", "delete", "amend", "send", "remind", "sign", "finalize", "complete", "decline", "void",
+    "expire",
+]  # fmt: skip
 
 MOVES: Final[dict[tuple[Status, Move], Status]] = {
+    ("processing", "lay_out"): "draft",
+    ("processing", "fail"): "failed",
+    ("draft", "lay_out"): "draft",
     ("draft", "edit"): "draft",
+    ("draft", "delete"): "draft",
     ("draft", "amend"): "draft",
     ("draft", "send"): "sent",
     ("draft", "void"): "voided",
@@ -23,7 +28,8 @@ MOVES: Final[dict[tuple[Status, Move], Status]] = {
     ("sent", "expire"): "expired",
     ("finalizing", "complete"): "completed",
 }
-"""Whatever is not here is refused. `amend` is what may change after sending: expiry, reminders, metadata, addresses."""
+"""Whatever is not here is refused. `lay_out` puts the fields on a paper. `amend` is what may change after sending:
+expiry, reminders, metadata, addresses."""
 
 TERMINAL: Final[frozenset[Status]] = frozenset({"completed", "declined", "voided", "expired", "failed"})
 

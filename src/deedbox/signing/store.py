@@ -14,9 +14,12 @@ from deedbox.signing.document import Document, Field, File, Filter, Party, Progr
 _COLUMNS = (
     "id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,"
     " signers_total, signers_signed, parties_total, parties_completed, seal, reminders, expires_at, created_at,"
-    " updated_at, sent_at, completed_at, declined_at, voided_at, expired_at, decline, void, archive, verification_code"
+    " updated_at, sent_at, completed_at, declined_at, voided_at, expired_at, decline, void, archive, verification_code,"
+    " error"
 )
 _EPOCH = datetime.fromtimestamp(0, UTC)
+_NONE_YET = ""
+"""The hash of a paper before there is one."""
 _EQUAL = ("status", "packet_id", "bulk_send_id", "template_id", "external_id")
 
 
@@ -88,6 +91,11 @@ def change_document(
     return tx.run(sql, id=document_id, was=was, now=now, **values) > 0
 
 
+def note_error(tx: Tx, document_id: str, error: str) -> None:
+    """What keeps a document from being sealed."""
+    tx.run("update documents set error = :error where id = :id and status = 'finalizing'", id=document_id, error=error)
+
+
 def drop_draft(tx: Tx, document_id: str) -> bool:
     """Whether it was a draft, which is gone now with all its parts."""
     if not tx.one("select 1 from documents where id = :id and status = 'draft'", id=document_id):
@@ -97,21 +105,10 @@ def drop_draft(tx: Tx, document_id: str) -> bool:
     return tx.run("delete from documents where id = :id and status = 'draft'", id=document_id) > 0
 
 
-def due_to_expire(tx: Tx, now: str, limit: int) -> list[tuple[str, str]]:
-    """Workspace and id of documents that are past their time."""
-    rows = tx.all(
-        "select workspace_id, id from documents where status = 'sent' and expires_at <= :now order by expires_at"
-        " limit :limit",
-        now=now,
-        limit=limit,
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
 # files, parties, signers, fields
 
 
-def add_file(tx: Tx, document_id: str, file: File, prepared_sha256: str, sizes: str, covers: str) -> None:
+def add_file(tx: Tx, document_id: str, file: File) -> None:
     _insert(
         tx,
         "document_files",
@@ -122,26 +119,57 @@ def add_file(tx: Tx, document_id: str, file: File, prepared_sha256: str, sizes: 
             "name": file.name,
             "sha256": file.sha256,
             "size_bytes": file.size_bytes,
-            "prepared_sha256": prepared_sha256,
-            "pages": sizes,
-            "covers": covers,
+            "prepared_sha256": _NONE_YET,
+            "pages": "[]",
+            "covers": "[]",
         },
     )
 
 
-def prepared(tx: Tx, document_id: str) -> list[tuple[str, str, str]]:
-    """Id, hash of the prepared PDF and places to be covered (JSON) of each file, in order."""
-    rows = tx.all(
-        "select id, prepared_sha256, covers from document_files where document_id = :id order by position",
-        id=document_id,
+def lay_out_file(tx: Tx, file_id: str, paper_sha256: str, sizes: str, covers: str, removed: str) -> None:
+    tx.run(
+        "update document_files set prepared_sha256 = :paper_sha256, pages = :sizes, covers = :covers,"
+        " removed = :removed where id = :id",
+        id=file_id,
+        paper_sha256=paper_sha256,
+        sizes=sizes,
+        covers=covers,
+        removed=removed,
     )
-    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def paper(tx: Tx, document_id: str) -> str | None:
+    """The hash of the PDF that the signers see, which holds all files; None before it is made."""
+    row = tx.one("select prepared_sha256 from document_files where document_id = :id limit 1", id=document_id)
+    return row[0] or None if row else None
+
+
+def is_paper(tx: Tx, sha256: str) -> bool:
+    """Whether some document has this PDF as its paper."""
+    return tx.one("select 1 from document_files where prepared_sha256 = :sha256 limit 1", sha256=sha256) is not None
+
+
+def covers(tx: Tx, document_id: str) -> dict[str, str]:
+    """The places to be covered in each file, as JSON, by the file's id."""
+    rows = tx.all("select id, covers from document_files where document_id = :id", id=document_id)
+    return {row[0]: row[1] for row in rows}
+
+
+def wished_fields(tx: Tx, document_id: str) -> str:
+    """The fields that the sender asked for, as JSON."""
+    row = tx.one("select wanted from documents where id = :id", id=document_id)
+    return row[0] if row else "[]"
+
+
+def demands_timestamp(tx: Tx, document_id: str) -> bool:
+    row = tx.one("select demand_timestamp from documents where id = :id", id=document_id)
+    return bool(row and row[0])
 
 
 def file_hashes(tx: Tx, document_id: str) -> set[str]:
     """The blobs that the document's files lie in."""
     rows = tx.all("select sha256, prepared_sha256 from document_files where document_id = :id", id=document_id)
-    return {sha256 for row in rows for sha256 in row}
+    return {sha256 for row in rows for sha256 in row if sha256 != _NONE_YET}
 
 
 def add_party(tx: Tx, document_id: str, party: Party, *, declared: bool) -> None:
@@ -234,6 +262,12 @@ def drop_fields(tx: Tx, document_id: str) -> None:
     tx.run("delete from fields where document_id = :id", id=document_id)
 
 
+def drop_parties(tx: Tx, document_id: str) -> None:
+    """Only of a draft, which nobody has a link to."""
+    for table in ("signers", "parties"):
+        tx.run(f"delete from {table} where document_id = :id", id=document_id)
+
+
 def keep_value(tx: Tx, field_id: str, signer_id: str, value: str) -> None:
     """What a signer has filled in; it counts only when the signer has signed."""
     tx.run(
@@ -286,6 +320,36 @@ def sealed_by_hash(tx: Tx, sha256: str) -> str | None:
     return row[0] if row else None
 
 
+def sealed_head(tx: Tx, document_id: str) -> str:
+    """The head of the audit trail that is in the seal."""
+    row = tx.one("select head from sealed_files where document_id = :id", id=document_id)
+    return row[0] if row else ""
+
+
+def replace_sealed(tx: Tx, document_id: str, was: str, sha256: str, certificate_sha256: str) -> bool:
+    """Whether this was the hash of the sealed file, which now has another, as has its certificate."""
+    sql = (
+        "update sealed_files set sha256 = :sha256, certificate_sha256 = :certificate_sha256"
+        " where document_id = :id and sha256 = :was"
+    )
+    return tx.run(sql, id=document_id, was=was, sha256=sha256, certificate_sha256=certificate_sha256) > 0
+
+
+def note_archive(tx: Tx, document_id: str, archive: str) -> None:
+    """Where the archiving of the document stands, as JSON. It is no change of the document itself."""
+    tx.run("update documents set archive = :archive where id = :id", id=document_id, archive=archive)
+
+
+def completed(tx: Tx, after: str, most: int) -> list[tuple[str, str]]:
+    """Workspace and id of completed documents, by id, after this one."""
+    rows = tx.all(
+        "select workspace_id, id from documents where status = 'completed' and id > :after order by id limit :most",
+        after=after,
+        most=most,
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def by_verification_code(tx: Tx, code: str) -> tuple[str, str] | None:
     """Workspace and id of the document that a verification code belongs to."""
     row = tx.one("select workspace_id, id from documents where verification_code = :code", code=code)
@@ -311,13 +375,14 @@ def _parts(tx: Tx, sql: str, ids: Sequence[str]) -> list[Row]:
 
 def _files(tx: Tx, ids: Sequence[str]) -> dict[str, list[File]]:
     sql = (
-        "select document_id, id, name, sha256, size_bytes, pages, position from document_files"
+        "select document_id, id, name, sha256, size_bytes, pages, position, removed from document_files"
         " where document_id in ({ids}) order by document_id, position"
     )
     found: dict[str, list[File]] = {}
-    for owner, file_id, name, sha256, size_bytes, sizes, position in _parts(tx, sql, ids):
+    for owner, file_id, name, sha256, size_bytes, sizes, position, removed in _parts(tx, sql, ids):
         pages = len(msgspec.json.decode(sizes))
-        found.setdefault(owner, []).append(File(file_id, name, sha256, size_bytes, pages, position))
+        file = File(file_id, name, sha256, size_bytes, pages, position, msgspec.json.decode(removed))
+        found.setdefault(owner, []).append(file)
     return found
 
 
@@ -372,7 +437,7 @@ def _document(row: Row, files: list[File], parties: list[Party], fields: list[Fi
     (id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,
      signers_total, signers_signed, parties_total, parties_completed, seal, reminders, expires_at, created_at,
      updated_at, sent_at, completed_at, declined_at, voided_at, expired_at, decline, void, archive,
-     code) = row  # fmt: skip
+     code, error) = row  # fmt: skip
     raw: Any = msgspec.Raw
     return Document(
         id,
@@ -405,4 +470,5 @@ def _document(row: Row, files: list[File], parties: list[Party], fields: list[Fi
         void and raw(void.encode()),
         raw(archive.encode()),
         code,
+        error,
     )

@@ -2,24 +2,26 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.crypto import Box, Secret
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.rotation import SealedColumn
 from deedbox.pdf import authority
-from deedbox.pdf.cms import Signer
+from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.signing.certificates import ledger, pkcs12, store
 from deedbox.signing.certificates.ledger import AUTHORITIES, ISSUING, ROOT, STAMPING, Ledger, Papers
+from deedbox.signing.certificates.pkcs11 import Token
 from deedbox.signing.certificates.store import CertificateRow
 
 PRIVATE_KEYS = SealedColumn(
@@ -45,13 +47,32 @@ class Certificate(msgspec.Struct, frozen=True):
     """Whether the workspace brought it from an authority of its own."""
 
 
+class Trusted(NamedTuple):
+    """What a seal of a workspace is verified with, all in DER."""
+
+    roots: list[bytes]
+    crls: list[bytes]
+    stamp_roots: list[bytes]
+    """Trusted for time-stamps only."""
+
+
 class Certificates:
     """Everything is made on first need, by whichever process is first; private keys are in the box."""
 
-    def __init__(self, db: Database, box: Box, clock: Clock, base_url: str | None) -> None:
+    def __init__(
+        self,
+        db: Database,
+        box: Box,
+        clock: Clock,
+        base_url: str | None,
+        token: Token | None = None,
+        stamp_roots: Sequence[bytes] = (),
+    ) -> None:
         self._db = db
         self._clock = clock
         self._ledger = Ledger(box, base_url)
+        self._token = token
+        self._stamp_roots = list(stamp_roots)
         self._seals: OrderedDict[str, SealIdentity] = OrderedDict()
         self._unit: tuple[Papers, Timestamper] | None = None
 
@@ -60,12 +81,16 @@ class Certificates:
         return authority.pem([(await self._in_use(ROOT)).certificate])
 
     async def seal_identity(self, workspace_id: str) -> SealIdentity:
-        """What the workspace seals with: its own certificate, or one that is issued now."""
+        """What the workspace seals with: its own certificate, the token's, or one that is issued now.
+
+        TokenFailed if there is a token and it cannot be used."""
+        if self._token is not None:
+            await self._use_token(self._token, workspace_id)
         papers = await self._papers(ledger.seal_slot(workspace_id))
         known = self._seals.get(papers.row.id)
         if known is None or known.crl_ders != tuple(papers.crls):
             # The key stays loaded: reading it, and for RSA checking it, would cost more than a signature.
-            key = known.key if known is not None else self._ledger.key_of(papers.row)
+            key = known.key if known is not None else self._key_of(papers.row)
             known = SealIdentity(key, papers.row.certificate, papers.chain, papers.crls)
             self._seals[papers.row.id] = known
             if len(self._seals) > limits.SEAL_IDENTITIES:
@@ -73,11 +98,13 @@ class Certificates:
         self._seals.move_to_end(papers.row.id)
         return known
 
-    async def anchors(self, identity: SealIdentity) -> list[bytes]:
-        """What a seal of this identity is trusted by: our root, and the end of a chain that a workspace brought."""
-        own = await self.certificate(ROOT)
-        end = identity.chain_ders[-1] if identity.chain_ders else identity.certificate_der
-        return [own, end] if end != own else [own]
+    async def trusted(self, workspace_id: str | None) -> Trusted:
+        """What every seal of this workspace, or of all, is trusted by, also those before certificates were renewed."""
+        slot = None if workspace_id is None else ledger.seal_slot(workspace_id)
+        own, brought = await self._db.read(lambda tx: (store.authorities(tx), store.brought(tx, slot)))
+        ends = [(ledger.chain_of(row) or [row.certificate])[-1] for row in brought]
+        roots = [*(row.certificate for row in own if row.slot == ROOT), *ends]
+        return Trusted(list(dict.fromkeys(roots)), [await self.crl(row.id) for row in own], self._stamp_roots)
 
     async def timestamper(self) -> Timestamper:
         """The installation's time-stamp unit."""
@@ -116,6 +143,8 @@ class Certificates:
 
     async def renew_seal(self, workspace_id: str) -> Certificate:
         """A new seal certificate of this installation for the workspace, also in place of one that it brought."""
+        if self._token is not None:
+            raise Conflict("The settings put the seal key into a token: take out DEEDBOX_PKCS11_MODULE first.")
         return await self.renew(ledger.seal_slot(workspace_id))
 
     async def use_pkcs12(self, workspace_id: str, data: bytes, password: Secret | None) -> Certificate:
@@ -123,7 +152,33 @@ class Certificates:
         now = self._clock.now()
         # In a thread: a PKCS #12 file says itself how long it takes to open.
         brought, chain = await asyncio.to_thread(pkcs12.read, data, password, now=now)
-        return _shown(await self._db.write(lambda tx: self._ledger.bring(tx, workspace_id, brought, chain, now)))
+        return _shown(
+            await self._db.write(
+                lambda tx: self._ledger.bring(tx, workspace_id, brought.certificate, brought.key_der, chain, now)
+            )
+        )
+
+    async def _use_token(self, token: Token, workspace_id: str) -> None:
+        """Puts the token's certificate into the workspace's slot, unless the workspace brought its own."""
+        slot, now = ledger.seal_slot(workspace_id), self._clock.now()
+        row = await self._db.read(partial(store.in_slot, slot=slot))
+        if row is not None and ledger.is_brought(row) and not ledger.is_in_token(row):
+            return
+        certificate, chain = await token.found(now)
+        der = certificate.public_bytes(Encoding.DER)
+
+        def bring(tx: Tx) -> None:
+            known = store.in_slot(tx, slot)  # another job may have been first
+            if known is None or known.certificate != der:
+                self._ledger.bring(tx, workspace_id, certificate, None, chain, now)
+
+        if row is None or row.certificate != der:
+            await self._db.write(bring)
+
+    def _key_of(self, row: CertificateRow) -> PrivateKey | DistantKey:
+        if self._token is not None and ledger.is_in_token(row):
+            return self._token.key(row.certificate)
+        return self._ledger.key_of(row)
 
     async def _papers(self, slot: str) -> Papers:
         now = self._clock.now()
@@ -170,4 +225,14 @@ def _shown(row: CertificateRow) -> Certificate:
     )
 
 
-__all__ = ["ISSUING", "PRIVATE_KEYS", "ROOT", "STAMPING", "Certificate", "Certificates", "Reason", "SealIdentity"]
+__all__ = [
+    "ISSUING",
+    "PRIVATE_KEYS",
+    "ROOT",
+    "STAMPING",
+    "Certificate",
+    "Certificates",
+    "Reason",
+    "SealIdentity",
+    "Trusted",
+]

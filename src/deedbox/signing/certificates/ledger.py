@@ -5,6 +5,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Box
@@ -54,6 +55,16 @@ def is_brought(row: CertificateRow) -> bool:
     return row.issuer_id is None and row.slot != ROOT
 
 
+def is_in_token(row: CertificateRow) -> bool:
+    """Whether the certificate is in use with a key that is in a token."""
+    return is_brought(row) and row.private_key is None and row.ended_at is None
+
+
+def chain_of(row: CertificateRow) -> list[bytes]:
+    """The certificates above one that the workspace brought, nearest first."""
+    return [item.whole for item in der.items(row.chain)]
+
+
 class Ledger:
     def __init__(self, box: Box, base_url: str | None) -> None:
         self._box = box
@@ -67,7 +78,7 @@ class Ledger:
             return None
         if is_brought(row):
             _refuse_ended(row, now)
-            return Papers(row, [item.whole for item in der.items(row.chain)], [])
+            return Papers(row, chain_of(row), [])
         chain, crls, below = [], [], row
         while below.issuer_id is not None:
             issuer = store.certificate(tx, below.issuer_id)
@@ -104,21 +115,30 @@ class Ledger:
             store.end(tx, certificate_id, instant(now))
         issuer = None if slot == ROOT else self.in_use(tx, ISSUING if slot.startswith(_SEAL) else ROOT, now)
         issued = self._issued(tx, slot, issuer, now)
-        store.add(tx, self.row_of(issued, slot, issuer.id if issuer is not None else None, b"", now))
+        above = issuer.id if issuer is not None else None
+        store.add(tx, self.row_of(issued.certificate, issued.key_der, slot, above, b"", now))
         row = store.in_slot(tx, slot)
         if row is None:
             raise Conflict("The certificates changed at this moment. Try again.")
         return row
 
-    def bring(self, tx: Tx, workspace_id: str, brought: Issued, chain: list[bytes], now: datetime) -> CertificateRow:
-        """The workspace seals with this from now on."""
+    def bring(
+        self,
+        tx: Tx,
+        workspace_id: str,
+        certificate: x509.Certificate,
+        key_der: bytes | None,
+        chain: list[bytes],
+        now: datetime,
+    ) -> CertificateRow:
+        """The workspace seals with this from now on; None for a key that is in a token."""
         if store.workspace_name(tx, workspace_id) is None:
             raise NotFound("Workspace does not exist")
         slot = seal_slot(workspace_id)
         old = store.in_slot(tx, slot)
         if old is not None:
             store.end(tx, old.id, instant(now))
-        row = self.row_of(brought, slot, None, b"".join(chain), now)
+        row = self.row_of(certificate, key_der, slot, None, b"".join(chain), now)
         store.add(tx, row)
         return row
 
@@ -146,22 +166,35 @@ class Ledger:
         return self._next_crl(tx, issuer, now)
 
     def key_of(self, row: CertificateRow) -> PrivateKey:
+        if is_in_token(row):
+            raise Conflict(
+                "The workspace's seal key is in a token, and no token is configured: set DEEDBOX_PKCS11_MODULE,"
+                " or go back to a certificate of this installation with `deedbox ca renew seal`."
+            )
         if row.private_key is None:
             raise Conflict("The private key of a certificate that has ended is no longer kept")
         return authority.load_key(self._box.open(row.private_key, key_place(row.id)))
 
-    def row_of(self, issued: Issued, slot: str, issuer_id: str | None, chain: bytes, now: datetime) -> CertificateRow:
+    def row_of(
+        self,
+        certificate: x509.Certificate,
+        key_der: bytes | None,
+        slot: str,
+        issuer_id: str | None,
+        chain: bytes,
+        now: datetime,
+    ) -> CertificateRow:
         certificate_id = new_id("crt", now)
         return CertificateRow(
             id=certificate_id,
             slot=slot,
             issuer_id=issuer_id,
-            serial=f"{issued.certificate.serial_number:x}",
-            certificate=issued.der,
+            serial=f"{certificate.serial_number:x}",
+            certificate=certificate.public_bytes(Encoding.DER),
             chain=chain,
-            private_key=self._box.seal(issued.key_der, key_place(certificate_id)),
+            private_key=None if key_der is None else self._box.seal(key_der, key_place(certificate_id)),
             created_at=instant(now),
-            not_after=instant(issued.certificate.not_valid_after_utc),
+            not_after=instant(certificate.not_valid_after_utc),
         )
 
     def _issued(self, tx: Tx, slot: str, issuer: CertificateRow | None, now: datetime) -> Issued:
@@ -215,6 +248,11 @@ def is_fresh(issuer: CertificateRow, now: datetime) -> bool:
 
 
 def _refuse_ended(row: CertificateRow, now: datetime) -> None:
+    if moment(row.not_after) <= now and is_in_token(row):
+        raise Conflict(
+            f"The certificate of the seal key in the token ended on {row.not_after}. Put a new one in its place, and"
+            " start the server again."
+        )
     if moment(row.not_after) <= now:
         raise Conflict(
             f"The workspace's own certificate ended on {row.not_after}. Bring a new one with `deedbox ca import`,"

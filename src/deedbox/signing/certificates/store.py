@@ -72,6 +72,19 @@ def every(tx: Tx) -> list[CertificateRow]:
     return [row for values in tx.all(f"select {_COLUMNS} from certificates order by id") if (row := _row(values))]
 
 
+def authorities(tx: Tx) -> list[CertificateRow]:
+    """Every root and issuing certificate there is or was, oldest first."""
+    sql = f"select {_COLUMNS} from certificates where slot in ('root', 'issuing') order by id"
+    return [row for values in tx.all(sql) if (row := _row(values))]
+
+
+def brought(tx: Tx, slot: str | None) -> list[CertificateRow]:
+    """Every certificate that was brought into this slot, or into any, oldest first."""
+    sql = f"select {_COLUMNS} from certificates where issuer_id is null and slot <> 'root'"
+    rows = tx.all(f"{sql} order by id") if slot is None else tx.all(f"{sql} and slot = :slot order by id", slot=slot)
+    return [row for values in rows if (row := _row(values))]
+
+
 def add(tx: Tx, row: CertificateRow) -> None:
     """Puts it into its slot, unless someone else was first."""
     tx.run(_ADD, **msgspec.structs.asdict(row))

@@ -13,7 +13,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.streaming import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.signing import audit, found, store
+from deedbox.signing import audit, found, states, store
 from deedbox.signing.document import Document
 from deedbox.web import context, openapi
 from deedbox.web.blob_response import file_response, page_number
@@ -127,6 +127,7 @@ async def audit_trail(request: AnyRequest, document_id: FromPath[str]) -> AuditT
     opt={
         **scope("documents:read"),
         openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": _BINARY}}},
+        openapi.ALSO: (409,),
     },
     summary="A page as a picture",
     tags=["documents"],
@@ -146,7 +147,10 @@ async def document_page_image(
     def look(tx: Tx) -> Blob:
         document = found.find(tx, here.caller.workspace_id, document_id)
         made = store.sealed(tx, document.id)
-        return _blob(tx, made[0] if made else store.prepared(tx, document.id)[0][1])
+        shown = made[0] if made else store.paper(tx, document.id)
+        if shown is None:
+            raise states.refusal(document.status)
+        return _blob(tx, shown)
 
     blob = await here.deedbox.db.read(look)
     async with streamed(here.deedbox.blobs, blob) as data:

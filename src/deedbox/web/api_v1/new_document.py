@@ -12,8 +12,9 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.mailbox import checked_address
 from deedbox.signing.document import Auth, FieldType, Message, OnDecline, Reminders, Rule
-from deedbox.signing.drafts import NewDocument, NewField, NewParty, NewSigner, TakenFile
+from deedbox.signing.wishes import NewDocument, NewField, NewFile, NewParty, NewSigner
 from deedbox.web import moments, openapi
 
 _TEXT = {"pattern": openapi.NO_NUL}
@@ -57,7 +58,7 @@ class NewSignerBody(msgspec.Struct, forbid_unknown_fields=True):
     access_code: Annotated[str, Meta(min_length=4, max_length=limits.ACCESS_CODE_CHARS)] | None = None
 
     def wish(self) -> NewSigner:
-        return NewSigner(self.name, self.email.lower(), self.language, self.auth, self.access_code)
+        return NewSigner(self.name, checked_address(self.email).lower(), self.language, self.auth, self.access_code)
 
 
 class LoneSignerBody(NewSignerBody, forbid_unknown_fields=True):
@@ -100,6 +101,9 @@ class MessageBody(msgspec.Struct, forbid_unknown_fields=True):
     subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS, pattern=r"^[^\x00-\x1f]*$")]
     body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS, extra_json_schema=_TEXT)]
 
+    def wish(self) -> Message:
+        return Message(self.subject, self.body)
+
 
 class RemindersBody(msgspec.Struct, forbid_unknown_fields=True):
     first_after_hours: Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX)]
@@ -108,6 +112,14 @@ class RemindersBody(msgspec.Struct, forbid_unknown_fields=True):
 
     def wish(self) -> Reminders:
         return Reminders(self.first_after_hours, self.every_hours, self.max)
+
+
+def parties_wish(parties: Sequence[NewPartyBody], signers: Sequence[LoneSignerBody]) -> list[NewParty]:
+    """The parties that are asked for; a lone signer is one that nobody named."""
+    if parties and signers:
+        raise BadRequest("Give parties or signers, not both")
+    lone = [NewParty(one.name, [one.wish()], one.order, declared=False) for one in signers]
+    return [party.wish() for party in parties] or lone
 
 
 class NewDocumentBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -125,6 +137,9 @@ class NewDocumentBody(msgspec.Struct, forbid_unknown_fields=True):
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
     reminders: RemindersBody | None = None
     language: Language = "en"
+    require_timestamp: Annotated[
+        bool, Meta(description="Complete it only with a time-stamp of the authority that the server's settings name.")
+    ] = False
     send: Annotated[bool, Meta(description="Send it at once; needs documents:send.")] = False
 
     def sources(self) -> list[NewFileBody]:
@@ -133,26 +148,21 @@ class NewDocumentBody(msgspec.Struct, forbid_unknown_fields=True):
             raise BadRequest("Give file or files, not both")
         return [self.file] if self.file is not None else self.files
 
-    def parties_wish(self) -> list[NewParty]:
-        if self.parties and self.signers:
-            raise BadRequest("Give parties or signers, not both")
-        lone = [NewParty(one.name, [one.wish()], one.order, declared=False) for one in self.signers]
-        return [party.wish() for party in self.parties] or lone
-
-    def wish(self, files: Sequence[TakenFile], now: datetime) -> NewDocument:
-        """What the request asks for, with its files taken in."""
+    def wish(self, files: Sequence[NewFile], now: datetime) -> NewDocument:
+        """What the request asks for, with its files stored."""
         expires = moments.in_utc("expires_at", self.expires_at)
         if expires is not None and expires <= now:
             raise BadRequest("expires_at must lie ahead")
         return NewDocument(
             title=self.title,
             files=files,
-            parties=self.parties_wish(),
+            parties=parties_wish(self.parties, self.signers),
             fields=[field.wish() for field in self.fields],
-            message=Message(self.message.subject, self.message.body) if self.message else None,
+            message=self.message.wish() if self.message else None,
             metadata=self.metadata,
             external_id=self.external_id,
             expires_at=instant(expires) if expires else None,
             reminders=self.reminders.wish() if self.reminders else None,
             language=self.language,
+            require_timestamp=self.require_timestamp,
         )

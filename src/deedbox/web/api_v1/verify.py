@@ -8,19 +8,15 @@ from litestar.params import FromPath
 from msgspec import Meta
 
 from deedbox.evidence import chain
-from deedbox.kernel.blobs.streaming import streamed
-from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.pdf import report as reports
 from deedbox.pdf.report import Checks, Report, Signature, Verdict
-from deedbox.signing import audit, found, store
+from deedbox.signing import audit, found, proving, store
 from deedbox.signing.document import Document
 from deedbox.web import context, multipart, once
 from deedbox.web.context import AnyRequest
 from deedbox.web.permission import PUBLIC, scope
-
-_VERIFY = "deedbox.pdf.verify:verify"
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -47,6 +43,9 @@ class Vouched(msgspec.Struct, frozen=True):
     status: str
     completed_at: str | None
     sha256: Annotated[str | None, Meta(description="Of the sealed file.")]
+    earlier_sha256: Annotated[
+        list[str], Meta(description="Of the same before it got another time-stamp: such a file is authentic too.")
+    ]
     signers: list[VouchedSigner]
 
 
@@ -62,14 +61,11 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
     here = context.of(request)
     deedbox, workspace = here.deedbox, here.caller.workspace_id
     with once.claimed(request):
-        roots = await deedbox.certificates.anchors(await deedbox.certificates.seal_identity(workspace))
-        async with (
-            multipart.one_file(request, deedbox.blobs, lambda _: None) as part,
-            streamed(deedbox.blobs, part.received.blob) as data,
-        ):
-            found_out = await deedbox.workshop.run(_VERIFY, data, roots, [], instant(deedbox.clock.now()))
-            content = part.received.blob.sha256.encode()
-        report = msgspec.convert(found_out, Report)
+        trusted = await deedbox.certificates.trusted(workspace)
+        async with multipart.one_file(request, deedbox.blobs, lambda _: None) as part:
+            file, now = part.received.blob, deedbox.clock.now()
+            report = await proving.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
+        content = file.sha256.encode()
         answer: Response[Any] = await once.kept(
             request, lambda tx: _judged(tx, workspace, report), status=200, content=content, repeatable=True
         )
@@ -85,21 +81,22 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
 async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
     deedbox = context.of(request).deedbox
 
-    def look(tx: Tx) -> tuple[Document, str | None]:
+    def look(tx: Tx) -> tuple[Document, str | None, list[str]]:
         place = store.by_verification_code(tx, code.strip().upper())
         document = found.find(tx, *place) if place else None
         if document is None or document.status == "draft":
             raise NotFound("No document has this verification code")
         made = store.sealed(tx, document.id)
-        return document, made[0] if made else None
+        return document, made[0] if made else None, proving.sealed_hashes(audit.trail(tx, document.id))
 
-    document, sha256 = await deedbox.db.read(look)
+    document, sha256, hashes = await deedbox.db.read(look)
     return Vouched(
         code=document.verification_code or "",
         title=document.title,
         status=document.status,
         completed_at=document.completed_at,
         sha256=sha256,
+        earlier_sha256=[one for one in hashes if one != sha256],
         signers=[
             VouchedSigner(signer.name, party.name, signer.status, signer.signed_at)
             for party in document.parties
@@ -117,7 +114,7 @@ def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:
 
 def _with_records(tx: Tx, workspace_id: str, report: Report) -> Report:
     """The report with what our own records say of the file."""
-    document_id = store.sealed_by_hash(tx, report.sha256)
+    document_id = store.sealed_by_hash(tx, report.sha256) or _earlier(tx, report)
     if document_id is not None and store.document(tx, workspace_id, document_id) is None:
         document_id = None  # another workspace's: no word of it
     whole = None
@@ -127,6 +124,12 @@ def _with_records(tx: Tx, workspace_id: str, report: Report) -> Report:
         whole = chain.check(document_id, entries) is None and report.chain_head in hashes
     known = document_id is not None if report.verdict == "authentic" else None
     return reports.with_records(report, known_to_us=known, audit_chain=whole, document_id=document_id)
+
+
+def _earlier(tx: Tx, report: Report) -> str | None:
+    """The document whose sealed file this was before it got another time-stamp."""
+    named = report.document_id
+    return named if named and report.sha256 in proving.sealed_hashes(audit.trail(tx, named)) else None
 
 
 ROUTES: list[Any] = [verify_file, verify_code]

@@ -17,9 +17,9 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.streaming import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
-from deedbox.signing import acts, documents, found, sessions, store
+from deedbox.signing import acts, found, sessions, store
 from deedbox.signing.acts import CONSENT, Circumstances, Signature
-from deedbox.signing.document import Document, Field, Message, Party, Signer, Status
+from deedbox.signing.document import Document, Field, Message, Party, Signer, Status, first_page
 from deedbox.signing.sessions import Session
 from deedbox.web import context, openapi
 from deedbox.web.blob_response import file_response, page_number
@@ -192,9 +192,12 @@ async def signer_page(
     number = page_number(page)
     if number is None:
         raise NotFound("There is no such page")
-    blob = await deedbox.db.read(lambda tx: _prepared(tx, document.id, file_id))
+    file = next((file for file in document.files if file.id == file_id), None)
+    if file is None or number > file.pages:
+        raise NotFound("There is no such page")
+    blob = await deedbox.db.read(lambda tx: _paper(tx, document.id))
     async with streamed(deedbox.blobs, blob) as data:
-        picture = await deedbox.workshop.render(data, number, width)
+        picture = await deedbox.workshop.render(data, first_page(document, file_id) + number, width)
     headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
     return Response(picture, media_type="image/webp", headers=headers)
 
@@ -279,15 +282,8 @@ async def _inside(request: AnyRequest, *, demand_code: bool = True) -> tuple[Ses
     deedbox = context.of(request).deedbox
     now, token = deedbox.clock.now(), _token(request)
 
-    def look(tx: Tx) -> tuple[Session, Document]:
-        session = sessions.current(tx, token, now=now)
-        return session, found.find(tx, session.workspace_id, session.document_id)
-
-    session, document = await deedbox.db.read(look)
-    if documents.is_due(document, now):
-        place = session.workspace_id
-        await deedbox.db.write(lambda tx: documents.expire(tx, place, document.id, deedbox.post, now=now))
-        session, document = await deedbox.db.read(look)
+    session = await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now))
+    document = await deedbox.timers.current(session.workspace_id, session.document_id)
     party, signer = found.signer_of(document, session.signer_id)
     if demand_code:
         sessions.need_checked(session, signer.auth)
@@ -339,11 +335,12 @@ def _seen(request: AnyRequest, signer: Signer) -> Circumstances:
     )
 
 
-def _prepared(tx: Tx, document_id: str, file_id: str) -> Blob:
-    for one, sha256, _ in store.prepared(tx, document_id):
-        if one == file_id and (blob := blobs_store.find(tx, sha256)):
-            return blob
-    raise NotFound("There is no such file")
+def _paper(tx: Tx, document_id: str) -> Blob:
+    sha256 = store.paper(tx, document_id)
+    blob = blobs_store.find(tx, sha256) if sha256 else None
+    if blob is None:
+        raise NotFound("There is no such file")
+    return blob
 
 
 def _sealed(tx: Tx, document: Document) -> Blob:

@@ -2,19 +2,15 @@
 
 import asyncio
 import random
-import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
-import psycopg
 
-from tests import server
-from tests.rigs.faulty_server import VARIABLE
-from tests.rigs.kill import BREAKS, ROOT
+from tests.rigs import installation
+from tests.rigs.installation import BREAKS, Installation
 
 COMMON = "rent"
 KILL_BETWEEN = (0.3, 1.2)
@@ -58,13 +54,9 @@ class Report(msgspec.Struct):
 
 class Rig:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
-        self.data = data
-        self.database_url = database_url
+        self.installation = Installation(data, database_url=database_url, bug=bug, module=_MODULE)
         self.report = Report()
         self._chance = random.Random(seed)
-        self._env = {"PYTHONPATH": str(ROOT), "DEEDBOX_ANONYMOUS_PER_MINUTE": "100000"}
-        self._env |= {VARIABLE: bug} if bug else {}
-        self._env |= {"DEEDBOX_DATABASE_URL": database_url} if database_url else {}
         self._alive: list[str] = []
         self._deleted: set[str] = set()
         self._number = 0
@@ -72,28 +64,15 @@ class Rig:
 
     def run(self, kills: int) -> Report:
         """Kills the server so many times, and says what is amiss afterwards."""
-        key = self._key()
+        key = self.installation.key()
         for _ in range(kills):
             asyncio.run(self._burst(key))
         asyncio.run(self._settle(key))
         return self.report
 
-    def _key(self) -> str:
-        words = ("--name", "rig", "--scope", "*", "--tier", "enterprise", "--json")
-        limit = ("--per-minute", "100000", "--per-day", "10000000")
-        made = server.run("keys", "create", *words, *limit, data=self.data, env=self._env)
-        assert made.returncode == 0, made.stderr
-        return str(msgspec.json.decode(made.stdout)["key"])
-
-    def _client(self, address: str, key: str) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60, trust_env=False
-        )
-
     async def _burst(self, key: str) -> None:
-        running = server.start(self.data, module=_MODULE, env=self._env)
-        try:
-            async with self._client(running.address, key) as http:
+        with self.installation.running() as running:
+            async with installation.client(running.address, key) as http:
                 await self._ask(http)  # what was deleted before the kill is gone after it
                 await self._upload(http)  # starts the sandboxes, so that the time that follows is spent at work
                 await self._index(http)
@@ -104,8 +83,6 @@ class Rig:
                 running.process.kill()
                 self._over = True
                 await asyncio.gather(*clients)
-        finally:
-            _end(running)
         self.report.kills += 1
 
     async def _repeat(self, act: Callable[[httpx.AsyncClient], Awaitable[Any]], http: httpx.AsyncClient) -> None:
@@ -127,7 +104,7 @@ class Rig:
         self.report.uploads += 1
 
     async def _index(self, http: httpx.AsyncClient) -> None:
-        if self.database_url is None or not self._alive:
+        if self.installation.database_url is None or not self._alive:
             self._checked(await http.post("/documents/index"))
             return
         # Several servers may share PostgreSQL, so a dead one's run is taken over when its lease ends, and not at the
@@ -169,36 +146,15 @@ class Rig:
 
     async def _settle(self, key: str) -> None:
         """After the last kill: everything is indexed, and the index is what the database says."""
-        running = server.start(self.data, module=_MODULE, env=self._env)
-        try:
-            async with self._client(running.address, key) as http:
+        with self.installation.running(gently=True) as running:
+            async with installation.client(running.address, key) as http:
                 self._checked(await http.post("/documents/index"))
                 found = await self._ask(http)
                 size = self._checked(await http.get("/stats"))["index_size"]
-        finally:
-            running.stop()
-            _end(running)
-        state = _state(self.data, self.database_url)
+        state = {name: int(self.installation.rows(sql)[0][0]) for name, sql in _STATE.items()}
         self.report.stuck, self.report.orphaned = state["stuck"], state["orphaned"]
         self.report.miscounted = state["miscounted"]
         self.report.missing = abs(state["chunks"] - len(found)) + abs(state["chunks"] - size)
-
-
-def _state(data: Path, database_url: str | None) -> dict[str, int]:
-    if database_url is not None:
-        with psycopg.connect(database_url) as connection:
-            rows = {name: connection.execute(sql.encode()).fetchone() for name, sql in _STATE.items()}
-    else:
-        with closing(sqlite3.connect(data / "deedbox.sqlite")) as file:
-            rows = {name: file.execute(sql).fetchone() for name, sql in _STATE.items()}
-    return {name: int(row[0]) if row else 0 for name, row in rows.items()}
-
-
-def _end(running: server.Server) -> None:
-    if running.process.poll() is None:
-        running.kill()
-    if running.process.stdout is not None and not running.process.stdout.closed:
-        running.process.stdout.close()
 
 
 def deleted(
@@ -209,5 +165,4 @@ def deleted(
 
 
 def summary(report: Report, database: str) -> str:
-    fields = msgspec.structs.asdict(report).items()
-    return f"R20 deletion on {database}: " + ", ".join(f"{name} {value}" for name, value in fields)
+    return installation.told("R20 deletion", report, database)

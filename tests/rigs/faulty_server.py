@@ -23,11 +23,15 @@ from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search import extract
 from deedbox.web import context, guard, once
 from deedbox.web.head import Scope
+from tests.rigs.signing_faults import (
+    GAP_SECONDS,
+    LONG_GAP_SECONDS,
+    check_outside_the_transaction,
+    event_after_commit,
+)
 
 VARIABLE = "PLANTED_BUG"
 SERVER_MEMORY_BYTES = 2 << 30
-GAP_SECONDS = 0.05
-"""How long each planted gap stays open: long enough for a kill to fall into it within a smoke run."""
 
 
 def answer_before_commit() -> None:
@@ -49,7 +53,7 @@ def key_saved_after_commit() -> None:
         request: context.AnyRequest,
         act: Callable[[Tx], msgspec.Struct],
         *,
-        status: int,
+        status: once.Status,
         content: bytes,
         repeatable: bool = False,
     ) -> Response[bytes]:
@@ -64,9 +68,10 @@ def key_saved_after_commit() -> None:
         found = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, hashed))
         if found is not None:
             return once._response(Answer(found.status, deedbox.box.open(found.response, place), replayed=True))
-        answer = Answer(status, msgspec.json.encode(await deedbox.db.write(act)))
-        await asyncio.sleep(GAP_SECONDS)
-        row = idempotency.store.Kept(this, status, deedbox.box.seal(answer.body, place), instant(now))
+        done = await deedbox.db.write(act)
+        answer = Answer(status if isinstance(status, int) else status(done), msgspec.json.encode(done))
+        await asyncio.sleep(LONG_GAP_SECONDS)
+        row = idempotency.store.Kept(this, answer.status, deedbox.box.seal(answer.body, place), instant(now))
         await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, hashed))
         return once._response(answer)
 
@@ -105,9 +110,13 @@ def parse_in_the_server_process() -> None:
 
 BUGS: dict[str, Callable[[], None]] = {
     "answer before commit": answer_before_commit,
+    "check outside the transaction": check_outside_the_transaction,
+    "event after commit": event_after_commit,
     "key saved after commit": key_saved_after_commit,
     "log the header": log_the_header,
     "parse in the server process": parse_in_the_server_process,
+    # Within one transaction a check without a condition would do no harm here: both databases put writers in order.
+    "read-check-write without a condition": check_outside_the_transaction,
 }
 
 if __name__ == "__main__":

@@ -1,24 +1,17 @@
 """The index under kills: documents come, change and go while runs index them, and the server dies in the midst."""
 
 import asyncio
-import json
 import random
-import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
-import psycopg
 
-from tests import server
-from tests.rigs.faulty_server import VARIABLE
-from tests.rigs.kill import BREAKS, ROOT
+from tests.rigs import installation
+from tests.rigs.installation import BREAKS, Installation
 
 KILL_BETWEEN = (0.05, 1.0)
 DOCUMENTS_MOST = 40
@@ -74,13 +67,9 @@ class Report(msgspec.Struct):
 
 class Rig:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
-        self.data = data
-        self.database_url = database_url
+        self.installation = Installation(data, database_url=database_url, bug=bug, module=_MODULE)
         self.report = Report()
         self._chance = random.Random(seed)
-        self._env = {"PYTHONPATH": str(ROOT), "DEEDBOX_ANONYMOUS_PER_MINUTE": "100000"}
-        self._env |= {VARIABLE: bug} if bug else {}
-        self._env |= {"DEEDBOX_DATABASE_URL": database_url} if database_url else {}
         self._papers: dict[str, Paper] = {}
         self._gone: list[str] = []
         """Words of documents whose deletion was acknowledged."""
@@ -90,38 +79,21 @@ class Rig:
 
     def run(self, kills: int) -> Report:
         """Kills the server so many times, and says what is amiss afterwards."""
-        key = self._key()
+        key = self.installation.key()
         for _ in range(kills):
             asyncio.run(self._burst(key))
         before = asyncio.run(self._with_server(key, self._settle))
-        self._reindex()
+        self.installation.command("reindex", "--json")
         after = asyncio.run(self._with_server(key, self._answers))
         self.report.changed_by_reindex = sum(before[question] != after[question] for question in before)
-        self.report.integrity = _integrity(self.data, self.database_url)
+        self.report.integrity = self._integrity()
         return self.report
-
-    def _key(self) -> str:
-        words = ("--name", "rig", "--scope", "*", "--tier", "enterprise", "--json")
-        limit = ("--per-minute", "100000", "--per-day", "10000000")
-        return str(json.loads(self._command("keys", "create", *words, *limit))["key"])
-
-    def _command(self, *words: str) -> str:
-        command = [sys.executable, "-m", _MODULE, *words, "--data", str(self.data)]
-        environment = server.environment(**self._env)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def _client(self, address: str, key: str) -> httpx.AsyncClient:
-        headers = {"Authorization": f"Bearer {key}"}
-        return httpx.AsyncClient(base_url=address, headers=headers, timeout=60, trust_env=False)
 
     # what the clients do until the server dies
 
     async def _burst(self, key: str) -> None:
-        running = server.start(self.data, module=_MODULE, env=self._env)
-        try:
-            async with self._client(running.address, key) as http:
+        with self.installation.running() as running:
+            async with installation.client(running.address, key) as http:
                 await self._upload(http)  # starts the sandboxes, so that the time that follows is spent at work
                 self._over = self._indexing = False
                 acts = (self._upload, self._upload, self._replace, self._delete, self._index)
@@ -131,8 +103,6 @@ class Rig:
                 running.process.kill()
                 self._over = True
                 await asyncio.gather(*clients)
-        finally:
-            _end(running)
         self.report.kills += 1
 
     async def _repeat(self, act: Callable[[httpx.AsyncClient], Awaitable[None]], http: httpx.AsyncClient) -> None:
@@ -200,13 +170,13 @@ class Rig:
         self._indexing = True
         answer = await http.post("/documents/index", json=self._scope())
         self._indexing = False
-        if self.database_url is None or answer.status_code != 404:  # one of those named is deleted by now
+        if self.installation.database_url is None or answer.status_code != 404:  # one of those named is deleted by now
             self._checked(answer)
             self.report.runs += 1
 
     def _scope(self) -> dict[str, list[str]]:
         """Everything; on PostgreSQL some, for there a dead server's run is taken over only when its lease ends."""
-        if self.database_url is None or not self._papers:
+        if self.installation.database_url is None or not self._papers:
             return {}
         return {"doc_ids": self._chance.sample(list(self._papers), min(5, len(self._papers)))}
 
@@ -218,13 +188,9 @@ class Rig:
     # what is so when it has started for the last time
 
     async def _with_server(self, key: str, look: Callable[[httpx.AsyncClient], Awaitable[Any]]) -> Any:
-        running = server.start(self.data, module=_MODULE, env=self._env)
-        try:
-            async with self._client(running.address, key) as http:
+        with self.installation.running(gently=True) as running:
+            async with installation.client(running.address, key) as http:
                 return await look(http)
-        finally:
-            running.stop()
-            _end(running)
 
     async def _settle(self, http: httpx.AsyncClient) -> dict[str, Any]:
         """Counts the faults after one more index run; what the questions are answered."""
@@ -286,31 +252,12 @@ class Rig:
         found = {f"{question} {mode}": await self._ask(http, question, mode=mode) for question, mode in asked}
         return {question: [(each["chunk_id"], each["text"]) for each in results] for question, results in found.items()}
 
-    def _reindex(self) -> None:
-        self._command("reindex", "--json")
-
-
-def _integrity(data: Path, database_url: str | None) -> str:
-    """`ok`, or what the database says of itself and of the documents that nobody indexes."""
-    indexing = "select count(*) from uploads where status = 'indexing'"
-    twice = "select count(*) from (select 1 from chunks group by chunk_set_id, number having count(*) > 1) as t"
-    if database_url is not None:
-        with psycopg.connect(database_url) as connection:
-            counts = [connection.execute(sql.encode()).fetchone() for sql in (indexing, twice)]
-            verdict = "ok"
-    else:
-        with closing(sqlite3.connect(data / "deedbox.sqlite")) as file:
-            counts = [file.execute(sql).fetchone() for sql in (indexing, twice)]
-            verdict = str(file.execute("pragma integrity_check").fetchone()[0])
-    stuck, doubled = (int(row[0]) if row else -1 for row in counts)
-    return verdict if (stuck, doubled) == (0, 0) else f"{stuck} stuck, {doubled} doubled"
-
-
-def _end(running: server.Server) -> None:
-    if running.process.poll() is None:
-        running.kill()
-    if running.process.stdout is not None and not running.process.stdout.closed:
-        running.process.stdout.close()
+    def _integrity(self) -> str:
+        """`ok`, or what the database says of itself and of the documents that nobody indexes."""
+        indexing = "select count(*) from uploads where status = 'indexing'"
+        twice = "select count(*) from (select 1 from chunks group by chunk_set_id, number having count(*) > 1) as t"
+        stuck, doubled = (int(self.installation.rows(sql)[0][0]) for sql in (indexing, twice))
+        return self.installation.integrity() if (stuck, doubled) == (0, 0) else f"{stuck} stuck, {doubled} doubled"
 
 
 def indexed(
@@ -321,5 +268,4 @@ def indexed(
 
 
 def summary(report: Report, database: str) -> str:
-    fields = msgspec.structs.asdict(report).items()
-    return f"Index kill on {database}: " + ", ".join(f"{name} {value}" for name, value in fields)
+    return installation.told("Index kill", report, database)

@@ -2,35 +2,25 @@
 
 import asyncio
 import random
-import signal
-import sqlite3
-import subprocess
-import sys
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import httpx
 import msgspec
-import psycopg
 
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import Code
 from deedbox.kernel.limits import KEYS_PER_WORKSPACE
 from tests import server
-from tests.rigs.faulty_server import VARIABLE
+from tests.rigs import installation
+from tests.rigs.installation import BREAKS, Installation
 
-ROOT = Path(__file__).parents[2]
 CLIENTS = 8
 ACTIVE_MOST = KEYS_PER_WORKSPACE // 2
 TIDY_EVERY = 20
 KILL_BETWEEN = (0.05, 0.5)
 """Seconds of traffic before a kill."""
-DIES_BETWEEN = (0.2, 1.2)
-"""Seconds after which a server that is only starting is killed."""
 START_KILL_EVERY = 6
-BREAKS = (httpx.TransportError, httpx.StreamError)
 ANSWERED_AS_UNKNOWN = {Code.OUTCOME_UNKNOWN.value, Code.INTERNAL_ERROR.value}
 
 
@@ -186,66 +176,33 @@ class Client:
 
 class Rig:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
-        self.data = data
-        self.database_url = database_url
+        self.installation = Installation(data, database_url=database_url, bug=bug)
         self.ledger = Ledger()
         self.kills = self.kills_while_starting = 0
         self._chance = random.Random(seed)
-        self._module = "tests.rigs.faulty_server" if bug else "deedbox"
-        self._env = {"PYTHONPATH": str(ROOT), "DEEDBOX_ANONYMOUS_PER_MINUTE": "100000"}
-        self._env |= {VARIABLE: bug} if bug else {}
-        self._env |= {"DEEDBOX_DATABASE_URL": database_url} if database_url else {}
 
     def run(self, kills: int) -> Report:
         """Kills the server so many times, also while it starts, and says what is amiss afterwards."""
-        key = self._key()
+        key = self.installation.key()
         for number in range(kills):
             if number % START_KILL_EVERY == START_KILL_EVERY - 1:
                 self.kill_while_starting()
             asyncio.run(self._burst(key, tidy=number % TIDY_EVERY == TIDY_EVERY - 1))
         return self._report(key)
 
-    def _start(self) -> server.Server:
-        return server.start(self.data, module=self._module, env=self._env)
-
     def kill_while_starting(self) -> None:
-        command = [sys.executable, "-m", self._module, "serve", "--data", str(self.data), "--port", "0"]
-        process = subprocess.Popen(
-            command, env=server.environment(**self._env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        try:
-            process.wait(self._chance.uniform(*DIES_BETWEEN))
-        except subprocess.TimeoutExpired:
-            process.kill()
-        assert process.wait() == -signal.SIGKILL, "the server ended by itself"
+        self.installation.kill_while_starting(self._chance)
         self.kills_while_starting += 1
 
-    def _key(self) -> str:
-        """A key for the clients that no rate limit hinders."""
-        words = ("--name", "rig", "--scope", "*", "--tier", "enterprise", "--json")
-        limit = ("--per-minute", "100000", "--per-day", "10000000")
-        made = server.run("keys", "create", *words, *limit, data=self.data, env=self._env)
-        assert made.returncode == 0, made.stderr
-        return msgspec.json.decode(made.stdout, type=MadeKey).key
-
     async def _burst(self, key: str, *, tidy: bool) -> None:
-        running = self._start()
-        try:
-            async with httpx.AsyncClient(
-                base_url=running.address,
-                headers={"Authorization": f"Bearer {key}"},
-                timeout=30,
-                trust_env=False,
-                limits=httpx.Limits(max_connections=CLIENTS),
-            ) as http:
+        with self.installation.running() as running:
+            async with installation.client(running.address, key, connections=CLIENTS) as http:
                 if tidy:
                     await self._tidy(http)
                 clients = [asyncio.create_task(Client(http, self.ledger, self._chance).run()) for _ in range(CLIENTS)]
                 await asyncio.sleep(self._chance.uniform(*KILL_BETWEEN))
                 running.process.kill()
                 await asyncio.gather(*clients)
-        finally:
-            _end(running)
         self.kills += 1
 
     async def _tidy(self, http: httpx.AsyncClient) -> None:
@@ -262,9 +219,7 @@ class Rig:
 
     async def _settle(self, address: str, key: str) -> None:
         """Every request of unknown outcome that has an Idempotency-Key is sent again, until it is answered."""
-        async with httpx.AsyncClient(
-            base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=30, trust_env=False
-        ) as http:
+        async with installation.client(address, key) as http:
             last = Client(http, self.ledger, self._chance)
             for _ in range(len(self.ledger.owed)):
                 self.ledger.count["retried"] += 1
@@ -274,9 +229,9 @@ class Rig:
                 await last._create_keyed(name)
 
     def _report(self, key: str) -> Report:
-        count, running = self.ledger.count, self._start()
-        try:
+        with self.installation.running() as running:
             asyncio.run(self._settle(running.address, key))
+            count = self.ledger.count
             report = Report(
                 kills=self.kills,
                 kills_while_starting=self.kills_while_starting,
@@ -285,11 +240,10 @@ class Rig:
                 unknown=count["unknown"],
                 retried=count["retried"],
                 replayed=count["replayed"],
+                altered_answers=self.ledger.altered,
+                answers_500=self.ledger.failed,
             )
-            report.altered_answers, report.answers_500 = self.ledger.altered, self.ledger.failed
             self._try_every_key(running, report)
-        finally:
-            _end(running)
         self._read_database(report)
         return report
 
@@ -308,7 +262,9 @@ class Rig:
     def _read_database(self, report: Report) -> None:
         """Counts effects: one for what was acknowledged, none for what was refused, never two, never a half."""
         ledger = self.ledger
-        keys, answers, report.integrity = _contents(self.data, self.database_url)
+        keys = Counter((row[0], row[1]) for row in self.installation.rows("select id, name from api_keys"))
+        answers = Counter(row[0] for row in self.installation.rows("select idempotency_key from idempotency"))
+        report.integrity = self.installation.integrity()
         report.lost_keys += sum(not keys[made.id, name] for name, made in ledger.made.items())
         named = Counter(name for _, name in keys.elements())
         report.doubled = sum(number > 1 for name, number in named.items() if name.startswith(("keyed-", "plain-")))
@@ -318,33 +274,10 @@ class Rig:
         report.half_applied += sum(name in ledger.refused for name in named)
 
 
-def _contents(data: Path, database_url: str | None) -> tuple[Counter[tuple[str, str]], Counter[str], str]:
-    """The stored keys as (id, name), the hashes of the stored Idempotency-Keys, and the verdict on the file."""
-    rows: Any
-    if database_url is not None:
-        with psycopg.connect(database_url) as connection:
-            rows = connection.execute("select id, name from api_keys").fetchall()
-            kept = connection.execute("select idempotency_key from idempotency").fetchall()
-        return Counter(rows), Counter(key for (key,) in kept), "ok"
-    with closing(sqlite3.connect(data / "deedbox.sqlite")) as file:
-        rows = file.execute("select id, name from api_keys").fetchall()
-        kept = file.execute("select idempotency_key from idempotency").fetchall()
-        broken = file.execute("pragma foreign_key_check").fetchall()
-        integrity = str(file.execute("pragma integrity_check").fetchone()[0])
-    return Counter(rows), Counter(key for (key,) in kept), f"{len(broken)} broken references" if broken else integrity
-
-
-def _end(running: server.Server) -> None:
-    running.kill()
-    assert running.process.stdout is not None
-    running.process.stdout.close()
-
-
 def killed(data: Path, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> Report:
     """What the clients found after so many kills of the server on this data folder."""
     return Rig(data, database_url=database_url, bug=bug, seed=seed).run(kills)
 
 
 def summary(report: Report, database: str) -> str:
-    fields = msgspec.structs.asdict(report).items()
-    return f"R1 kill on {database}: " + ", ".join(f"{name} {value}" for name, value in fields)
+    return installation.told("R1 kill", report, database)

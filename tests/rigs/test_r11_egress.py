@@ -1,7 +1,8 @@
 """R11: no webhook reaches inside. Every non-public address, in every spelling, by four ways in: 0 connections.
 
 Every address the client dials leads to a real socket on loopback: a trap if the address is non-public, an
-ordinary receiver if it is public. So the count of connections is a count of sockets, for all addresses.
+ordinary receiver if it is public. So the count of connections is a count of sockets, for all addresses. All of it once
+by the bare client and once by what sends webhooks, with the connections that it keeps for each endpoint.
 """
 
 import asyncio
@@ -9,8 +10,10 @@ import ipaddress
 import os
 import random
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TypeAlias
 from unittest.mock import patch
 
 import httpcore
@@ -19,8 +22,14 @@ from msgspec import Struct
 
 from deedbox.kernel import addresses
 from deedbox.kernel.addresses import Address, networks
+from deedbox.kernel.clock import SystemClock
+from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.egress import Egress, EgressFailed, Resolve
 from deedbox.kernel.errors import BadRequest
+from deedbox.webhooks import hooks, signature
+from deedbox.webhooks.poster import Poster
+from deedbox.webhooks.queue import Claim, Endpoint
+from deedbox.webhooks.signature import Secrets
 
 pytestmark = pytest.mark.anyio
 
@@ -117,10 +126,39 @@ def spellings(address: Address) -> Iterator[str]:
     yield f"[::ffff:{address}]"
 
 
+Call: TypeAlias = Callable[[Egress, str], Awaitable[None]]
+
+
+async def by_the_client(client: Egress, url: str) -> None:
+    try:
+        await client.request("POST", url, headers={}, body=b"{}", seconds=5)
+    except EgressFailed:
+        return
+
+
+def by_the_sender(folder: Path) -> Call:
+    """The attempts that the sender of webhooks makes, each client with the connections it keeps."""
+    make_ring(folder / "master.key")
+    box = Box(folder / "master.key")
+    place = hooks.SEALED.place.format(id="hook_1")
+    secrets = box.seal(signature.packed(Secrets(signature.new_secret())), place)
+    posters: dict[int, tuple[Egress, Poster]] = {}
+
+    async def call(client: Egress, url: str) -> None:
+        if id(client) not in posters:
+            posters[id(client)] = client, Poster(box, SystemClock(), lambda: client)
+        endpoint = Endpoint("hook_1", url, "timestamped", secrets, failing=False)
+        outcome = await posters[id(client)][1].post(Claim("dlv_1", "evt_1", "document.sent", "{}", 0, 1, endpoint))
+        assert outcome.attempt.response_status is not None or outcome.status == "pending"
+
+    return call
+
+
 class Rig:
-    def __init__(self, bug: str | None, inside: list[Address]) -> None:
+    def __init__(self, bug: str | None, inside: list[Address], call: Call = by_the_client) -> None:
         self.score = Score()
         self._bug = bug
+        self._call = call
         self._inside = inside
         self._location = ""
         self._landscape: Landscape
@@ -187,12 +225,6 @@ class Rig:
             return False
         return True
 
-    async def _call(self, client: Egress, url: str) -> None:
-        try:
-            await client.request("POST", url, headers={}, body=b"{}", seconds=5)
-        except EgressFailed:
-            return
-
     async def _attempt(self, url: str, resolve: Names) -> None:
         """Both doors: it must be refused at creation, and refused when it is called all the same."""
         self.score.cases += 1
@@ -238,8 +270,8 @@ def inside_addresses(samples: int) -> list[Address]:
     return found
 
 
-async def run_rig(bug: str | None, samples: int) -> Score:
-    score = await Rig(bug, inside_addresses(samples)).run()
+async def run_rig(bug: str | None, samples: int, call: Call = by_the_client) -> Score:
+    score = await Rig(bug, inside_addresses(samples), call).run()
     print(score.line(bug))
     return score
 
@@ -254,6 +286,19 @@ async def test_no_way_in_reaches_a_non_public_address() -> None:
 @pytest.mark.parametrize("bug", [IS_GLOBAL, AT_CREATION_ONLY])
 async def test_the_rig_catches_the_seeded_bug(bug: str) -> None:
     score = await run_rig(bug, samples=0)
+    assert score.trapped > 0
+
+
+async def test_no_webhook_reaches_a_non_public_address(tmp_path: Path) -> None:
+    score = await run_rig(None, 20 if FULL else 0, by_the_sender(tmp_path))
+    assert score.cases > 500
+    assert (score.trapped, score.let_by_creation) == (0, 0)
+    assert score.public_reached == score.public_calls
+
+
+@pytest.mark.parametrize("bug", [IS_GLOBAL, AT_CREATION_ONLY])
+async def test_the_rig_catches_the_seeded_bug_in_the_sender(tmp_path: Path, bug: str) -> None:
+    score = await run_rig(bug, 0, by_the_sender(tmp_path))
     assert score.trapped > 0
 
 

@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 import tarfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, LiteralString, TypeAlias
@@ -16,6 +17,7 @@ import psycopg
 import pytest
 
 from tests import server
+from tests.api.search.files import pdf
 from tests.postgres import Cluster
 from tests.rigs.faulty_server import VARIABLE
 
@@ -97,6 +99,8 @@ def live(run: Run) -> list[Hit]:
             misplace(running, run.issued["working key"], run.issued[what])
         run.issued["CLI key"] = json.loads(run.command("keys", "create", "--name", "by hand", "--json"))["key"]
         run.issued["CLI link"] = json.loads(run.command("login-link", "--json"))["login_link"].rpartition("/")[2]
+        archive_one(running, run.issued["working key"])
+        run.command("archive", "verify")
         run.command("keys", "list")
         run.command("backup", str(run.archive))
     finally:
@@ -145,6 +149,24 @@ def use_keys(run: Run, running: server.Server) -> None:
         assert http.delete(f"/api/v1/keys/{made['id']}").status_code == 204
     with running.client(made["key"]) as revoked:
         assert revoked.get("/health").status_code == 401
+
+
+def archive_one(running: server.Server, key: str) -> None:
+    """A document is signed, and so is pushed to the archive with its key."""
+    file = {"name": "lease.pdf", "content_base64": base64.b64encode(pdf("The rent.", size=(595, 842))).decode()}
+    wish = {"title": "Lease", "file": file, "signers": [{"name": "Ann", "email": "ann@example.com"}], "send": True}
+    with running.client(key) as http:
+        made = http.post("/api/v1/documents", json=wish).json()
+        path, signer = f"/api/v1/documents/{made['id']}", made["parties"][0]["signers"][0]["id"]
+        link = urlsplit(http.post(f"{path}/signers/{signer}/link").json()["url"]).path
+        with httpx.Client(base_url=running.address, trust_env=False, timeout=30) as browser:
+            browser.get(link)
+            signature = {"kind": "typed", "text": "Ann"}
+            assert browser.post("/sign/complete", json={"consent": True, "signature": signature}).status_code == 200
+        end = time.monotonic() + 120
+        while (found := http.get(path).json())["archive"]["status"] != "archived":
+            assert time.monotonic() < end, found["archive"]
+            time.sleep(0.1)
 
 
 def misplace(running: server.Server, key: str, secret: str) -> None:

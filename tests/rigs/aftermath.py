@@ -1,0 +1,177 @@
+"""After the last kill, when every job is done: what the clients were told, held against what is there."""
+
+import asyncio
+import ssl
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import pypdfium2
+
+from tests.pdf import oracles
+from tests.rigs.consistency import Signer, Story, contradictions, stories
+from tests.rigs.installation import Installation
+from tests.rigs.ledger import Ledger, Told
+from tests.rigs.signers import PAPER, Doors, at_turn
+
+JUDGED_BY_OTHERS = 5
+"""Sealed files that are also shown to pdfsig."""
+_WAITING = "select count(*) from jobs where kind = 'finalize' and state in ('ready', 'running')"
+
+
+class Report(msgspec.Struct):
+    figures: dict[str, int]
+    faults: list[str]
+    """Sentences, each after the word for what kind of fault it is."""
+
+    def amiss(self, *kinds: str) -> int:
+        return sum(fault.startswith(tuple(f"{kind}:" for kind in kinds)) for fault in self.faults)
+
+    def __str__(self) -> str:
+        figures = ", ".join(f"{name} {number}" for name, number in self.figures.items())
+        kinds = Counter(fault.split(":")[0] for fault in self.faults)
+        return f"{figures}; faults: {dict(kinds) or 0}"
+
+
+async def drained(installation: Installation) -> None:
+    """Waits until everything that was to be sealed is sealed, or was given up."""
+    while installation.rows(_WAITING)[0][0]:
+        await asyncio.sleep(0.2)
+
+
+async def examined(installation: Installation, doors: Doors, ledger: Ledger) -> Report:
+    """What is amiss once every document is sealed that was to be."""
+    await drained(installation)
+    found = stories(installation)
+    faults = [*ledger.faults, *(f"half-applied: {each}" for one in found.values() for each in contradictions(one))]
+    faults += [f"stuck: {story.id}" for story in found.values() if story.status == "finalizing"]
+    faults += _held_against(ledger, found)
+    completed = [story for story in found.values() if story.status == "completed"]
+    async with doors:
+        for number, story in enumerate(completed):
+            faults += [f"unsealed: {each}" async for each in _sealed(doors, story, thorough=number < JUDGED_BY_OTHERS)]
+    if installation.integrity() != "ok":
+        faults.append(f"corrupt: {installation.integrity()}")
+    if "database is locked" in installation.log():
+        faults.append("failed: the database was locked")
+    return Report(_figures(ledger, found), faults)
+
+
+def _figures(ledger: Ledger, found: dict[str, Story]) -> dict[str, int]:
+    names = ("kills", "done", "refused", "unknown", "retried", "replayed")
+    figures = {name: ledger.count[name] for name in names}
+    figures["documents"] = len(found)
+    figures["signatures"] = sum(len(story.having("signed")) for story in found.values())
+    return figures | Counter(story.status for story in found.values())
+
+
+def _held_against(ledger: Ledger, found: dict[str, Story]) -> Iterator[str]:
+    by_title: dict[str, list[Story]] = defaultdict(list)
+    for story in found.values():
+        by_title[story.title].append(story)
+    about: dict[str, list[Told]] = defaultdict(list)
+    for told in ledger.settled():
+        about[told.asked.title].append(told)
+    for title, tales in about.items():
+        there = by_title[title]
+        if len(there) > 1:
+            yield f"doubled: {title}"
+        elif there:
+            yield from (f"{each} ({title})" for each in _differences(there[0], tales))
+        elif any(one.outcome == "done" for one in tales):
+            yield f"lost: {title}"
+    yield from (f"half-applied: nobody asked for {title}" for title in by_title.keys() - about.keys())
+
+
+def _differences(story: Story, tales: list[Told]) -> Iterator[str]:
+    """Where one document is not as its clients were told."""
+    yield from _of_moves(story, tales)
+    yield from _of_people(story, tales)
+    ends = {end for told in tales if told.outcome == "done" and (end := _end_told(told)) is not None}
+    if len(ends) > 1:
+        yield f"two ends: {sorted(ends)} were acknowledged"
+    if ends and story.status not in ends:
+        yield f"lost: {sorted(ends)} was acknowledged, and it is {story.status}"
+
+
+def _end_told(told: Told) -> str | None:
+    """The end that an answer has announced."""
+    if told.asked.act == "void":
+        return "voided"
+    status = told.answer.get("document_status")
+    return {"finalizing": "completed", "declined": "declined"}.get(status)
+
+
+def _of_moves(story: Story, tales: list[Told]) -> Iterator[str]:
+    happened = {"create": True, "send": story.sent_at is not None, "void": story.status == "voided"}
+    for act, there in happened.items():
+        outcomes = {told.outcome for told in tales if act in told.asked.act.split(" and ")}
+        if "done" in outcomes and not there:
+            yield f"lost: {act} was acknowledged"
+        if there and not outcomes & {"done", "unknown"}:
+            yield f"half-applied: {act} was refused, and happened"
+    reminded = [told for told in tales if told.asked.act == "remind" and told.outcome == "done"]
+    if len(story.acts("signer.reminded")) < sum(len(at_turn(told.answer)) for told in reminded):
+        yield "lost: a reminder was acknowledged"
+
+
+def _of_people(story: Story, tales: list[Told]) -> Iterator[str]:
+    for signer in story.signers:
+        own = [told for told in tales if told.asked.signer_id == signer.id]
+        for act, status in (("complete", "signed"), ("decline", "declined")):
+            outcomes = Counter(told.outcome for told in own if told.asked.act == act)
+            if outcomes["done"] and signer.status != status:
+                yield f"lost: {signer.email} was told to have {status}, and is {signer.status}"
+            if signer.status == status and not outcomes["done"] + outcomes["unknown"]:
+                yield f"half-applied: {signer.email} has {status}, and was refused it"
+            if outcomes["done"] > 1:
+                yield f"two ends: {signer.email} was told to have {status} twice"
+        links = Counter(told.outcome for told in own if told.asked.act == "link")
+        if not links["done"] <= story.links["embedded", signer.id] <= links["done"] + links["unknown"]:
+            yield f"half-applied: links of {signer.email} are not those that were asked for"
+        yield from _of_mark(signer, [told for told in own if told.asked.act == "complete"])
+
+
+def _of_mark(signer: Signer, tries: list[Told]) -> Iterator[str]:
+    """The signature that was acknowledged is the one that is kept; else any that may have been done, or none."""
+    done = [told.asked.body["signature"]["text"] for told in tries if told.outcome == "done"]
+    unknown = [told.asked.body["signature"]["text"] for told in tries if told.outcome == "unknown"]
+    kept = msgspec.json.decode(signer.signature)["text"] if signer.signature else None
+    if kept not in (done or [*unknown, None]):
+        yield f"lost: {signer.email} signed as {done}, and {kept} is kept"
+
+
+async def _sealed(doors: Doors, story: Story, *, thorough: bool) -> AsyncIterator[str]:
+    """What is wrong with the files of a completed document, each as a sentence."""
+    address = f"/api/v1/documents/{story.id}"
+    files = {
+        name: await doors.sender.get(f"{address}/{name}") for name in ("file", "signed", "certificate", "evidence")
+    }
+    for name, answer in files.items():
+        if answer.status_code != 200:
+            yield f"{story.id}: its {name} is answered {answer.status_code} {answer.text}"
+            return
+    if files["file"].content != PAPER:
+        yield f"{story.id}: the original is not what was sent"
+    sealed = files["signed"].content
+    report = (await doors.sender.post("/api/v1/verify", files={"file": ("sealed.pdf", sealed)})).json()
+    if (report.get("verdict"), report.get("document_id")) != ("authentic", story.id):
+        yield f"{story.id}: {report}"
+    shown, evidence = _text(sealed), files["evidence"].text
+    for signer in story.having("signed"):
+        mark = msgspec.json.decode(signer.signature or "{}")["text"]
+        if mark not in shown or f'"{mark}"' not in evidence:
+            yield f"{story.id}: the signature {mark} is not in what was sealed"
+    if thorough:
+        root = ssl.PEM_cert_to_DER_cert((await doors.public.get("/ca.pem")).text)
+        with tempfile.TemporaryDirectory() as folder:
+            said = oracles.pdfsig(sealed, root, Path(folder))
+        if said != oracles.GOOD:
+            yield f"{story.id}: pdfsig says {said}"
+
+
+def _text(pdf: bytes) -> str:
+    with pypdfium2.PdfDocument(pdf) as opened:
+        return "\n".join(page.get_textpage().get_text_range() for page in opened)

@@ -1,0 +1,231 @@
+"""Whether the database tells one story of each document: state, people, counts, audit trail, events, mails, files."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from deedbox.evidence import chain
+from deedbox.signing.states import TERMINAL
+from tests.rigs.installation import Installation
+
+ENDS = {"completed", "declined", "voided", "expired"}
+_DOCUMENT = (
+    "id, status, title, signers_total, signers_signed, parties_total, parties_completed, seal, sent_at, completed_at,"
+    " declined_at, voided_at, expired_at, decline"
+)
+_OPEN = ("waiting", "notified", "viewed", "active")
+
+
+class Signer(msgspec.Struct, frozen=True):
+    id: str
+    party_id: str
+    email: str
+    status: str
+    notified_at: str | None
+    signature: str | None
+
+
+class Party(msgspec.Struct, frozen=True):
+    id: str
+    declared: int
+    status: str
+
+
+class Story(msgspec.Struct):
+    """Everything that the database holds of one document."""
+
+    id: str
+    status: str
+    title: str
+    signers_total: int
+    signers_signed: int
+    parties_total: int
+    parties_completed: int
+    seal: str | None
+    sent_at: str | None
+    completed_at: str | None
+    declined_at: str | None
+    voided_at: str | None
+    expired_at: str | None
+    decline: str | None
+    signers: list[Signer] = []
+    parties: list[Party] = []
+    trail: list[chain.Entry] = []
+    events: list[tuple[int, str, Any]] = []
+    mails: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    """Kind and address."""
+    links: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    """Kind of the link, and its signer."""
+    marks: Counter[str] = msgspec.field(default_factory=Counter)
+    """Signature fields that hold a signer's id."""
+    sealed: int = 0
+    jobs: int = 0
+    """Finalizing jobs that wait or run."""
+
+    def acts(self, act: str) -> list[chain.Entry]:
+        return [entry for entry in self.trail if entry.act == act]
+
+    def told(self, kind: str) -> list[Any]:
+        return [data for _, one, data in self.events if one == kind]
+
+    def having(self, status: str) -> list[Signer]:
+        return [signer for signer in self.signers if signer.status == status]
+
+    def written(self, *kinds: str) -> Counter[str]:
+        """How many mails of these kinds went to each address."""
+        found: Counter[str] = Counter()
+        for (kind, address), number in self.mails.items():
+            if kind in kinds:
+                found[address] += number
+        return found
+
+
+def stories(installation: Installation) -> dict[str, Story]:
+    """Every document by its id."""
+    found = {row[0]: Story(*row) for row in installation.rows(f"select {_DOCUMENT} from documents")}
+    people = "select document_id, id, party_id, email, status, notified_at, signature from signers order by id"
+    for owner, *rest in installation.rows(people):
+        found[owner].signers.append(Signer(*rest))
+    for owner, *rest in installation.rows("select document_id, id, declared, status from parties order by id"):
+        found[owner].parties.append(Party(*rest))
+    for sequence, kind, owner, data in installation.rows(
+        "select sequence, kind, subject_id, data from events where subject_id like 'doc%' order by subject_id, sequence"
+    ):
+        found[owner].events.append((sequence, kind, msgspec.json.decode(data)))
+    for kind, about, address in installation.rows("select kind, about, to_address from mails"):
+        found[about].mails[kind, address] += 1
+    _add_trails(installation, found)
+    _add_papers(installation, found)
+    return found
+
+
+def _add_trails(installation: Installation, found: dict[str, Story]) -> None:
+    previous: dict[str, str] = defaultdict(str)
+    rows = "select document_id, number, at, act, actor, detail, hash from audit order by document_id, number"
+    for owner, number, at, act, actor, detail, own in installation.rows(rows):
+        before = previous[owner] or chain.genesis(owner)
+        found[owner].trail.append(chain.Entry(number, at, act, actor, msgspec.json.decode(detail), before, own))
+        previous[owner] = own
+
+
+def _add_papers(installation: Installation, found: dict[str, Story]) -> None:
+    links = "select s.document_id, l.kind, l.signer_id from signing_links l join signers s on s.id = l.signer_id"
+    for owner, kind, signer_id in installation.rows(links):
+        found[owner].links[kind, signer_id] += 1
+    marks = "select document_id, value from fields where type = 'signature' and value is not null"
+    for owner, value in installation.rows(marks):
+        found[owner].marks[value] += 1
+    for (owner,) in installation.rows("select document_id from sealed_files"):
+        found[owner].sealed += 1
+    jobs = "select payload from jobs where kind = 'finalize' and state in ('ready', 'running')"
+    for (payload,) in installation.rows(jobs):
+        found[msgspec.json.decode(payload)["document_id"]].jobs += 1
+
+
+def contradictions(story: Story) -> Iterator[str]:
+    """What does not fit together, each as a sentence."""
+    for sentence, holds in (
+        *_of_the_trail(story),
+        *_of_the_sending(story),
+        *_of_the_signatures(story),
+        *_of_the_parties(story),
+        *_of_the_end(story),
+        *_of_the_mails(story),
+    ):
+        if not holds:
+            yield f"{story.id} ({story.status}): {sentence}"
+
+
+Claims = Iterator[tuple[str, bool]]
+
+
+def _of_the_trail(story: Story) -> Claims:
+    yield "the audit chain is broken", chain.check(story.id, story.trail) is None
+    yield "it was not created once, first of all", [entry.number for entry in story.acts("document.created")] == [1]
+    numbers = [sequence for sequence, _, _ in story.events]
+    yield "its events are not numbered 1, 2, 3…", numbers == list(range(1, len(numbers) + 1))
+
+
+def _of_the_sending(story: Story) -> Claims:
+    sent = int(story.sent_at is not None)
+    yield "sending and its audit row differ", len(story.acts("document.sent")) == sent
+    yield "sending and its event differ", len(story.told("document.sent")) == sent
+    yield "it is no draft and was never sent", bool(sent) or story.status in ("processing", "draft", "voided", "failed")
+    yield "a draft was sent", not sent or story.status not in ("processing", "draft")
+    invited = Counter(entry.detail["signer"] for entry in story.acts("signer.invited"))
+    notified = Counter(signer.id for signer in story.signers if signer.notified_at)
+    yield "invited signers and audit rows differ", invited == notified
+    yield "someone was invited before it was sent", bool(sent) or not notified
+
+
+def _of_the_signatures(story: Story) -> Claims:
+    signed = Counter(signer.id for signer in story.having("signed"))
+    declined = Counter(signer.id for signer in story.having("declined"))
+    yield "signers and their number differ", len(story.signers) == story.signers_total
+    yield "signatures and their number differ", signed.total() == story.signers_signed
+    yield "signatures and audit rows differ", Counter(e.actor for e in story.acts("signer.signed")) == signed
+    yield "signatures and events differ", Counter(e["signer"]["id"] for e in story.told("document.signed")) == signed
+    yield "signatures and filled fields differ", set(story.marks) == set(signed)
+    kept = {signer.id for signer in story.signers if signer.signature is not None}
+    yield "signatures and what was signed differ", kept == set(signed)
+    yield "declines and audit rows differ", Counter(e.actor for e in story.acts("signer.declined")) == declined
+    viewed = Counter(entry.actor for entry in story.acts("signer.viewed"))
+    yield "someone viewed it twice", max(viewed.values(), default=0) <= 1
+
+
+def _of_the_parties(story: Story) -> Claims:
+    completed = Counter(party.id for party in story.parties if party.status == "completed")
+    declared = Counter(party.id for party in story.parties if party.status == "completed" and party.declared)
+    yield "parties and their number differ", len(story.parties) == story.parties_total
+    yield "completed parties and their number differ", completed.total() == story.parties_completed
+    rows = Counter(entry.detail["party"] for entry in story.acts("party.completed"))
+    yield "completed parties and audit rows differ", rows == completed
+    told = Counter(data["party"]["id"] for data in story.told("party.completed"))
+    yield "completed parties and events differ", told == declared
+    everyone = len(completed) == len(story.parties) and story.parties != []
+    yield "all have signed, or not, and it is not so", everyone == (story.status in ("finalizing", "completed"))
+
+
+def _of_the_end(story: Story) -> Claims:
+    for end in sorted(ENDS):
+        reached = int(story.status == end)
+        rows = story.acts(f"document.{end}") if end != "declined" else story.told("document.declined")
+        told = reached if end != "voided" or story.sent_at else 0
+        yield f"{end} and its time differ", (getattr(story, f"{end}_at") is not None) == bool(reached)
+        yield f"{end} and its audit row differ", len(rows) == reached
+        yield f"{end} and its event differ", len(story.told(f"document.{end}")) == told
+    yield "two ends were told", sum(len(story.told(f"document.{end}")) for end in ENDS) <= 1
+    completed = story.status == "completed"
+    yield "completed and its files differ", (story.sealed, story.seal is not None) == (int(completed), completed)
+    yield "it waits to be sealed and no job does it", story.jobs == int(story.status == "finalizing")
+    statuses = [signer.status for signer in story.signers] + [party.status for party in story.parties]
+    still = any(status in _OPEN for status in statuses)
+    yield "it is over and someone is still asked", not still or story.status not in (TERMINAL | {"finalizing"})
+    yield "a decline is told that was none", (story.decline is not None) == (story.status == "declined")
+
+
+def _of_the_mails(story: Story) -> Claims:
+    emails = {signer.id: signer.email for signer in story.signers}
+    invited = Counter(emails[str(entry.detail["signer"])] for entry in story.acts("signer.invited"))
+    reminded = Counter(emails[str(entry.detail["signer"])] for entry in story.acts("signer.reminded"))
+    yield "invitations and their mails differ", story.written("invitation") == invited
+    yield "reminders and their mails differ", story.written("reminder") == reminded
+    mailed = Counter({emails[one]: number for (kind, one), number in story.links.items() if kind == "mail"})
+    yield "links by mail and mails differ", mailed == invited + reminded
+    completed = {signer.email for signer in story.having("signed")} if story.status == "completed" else set()
+    yield "the sealed file was not mailed to all who signed", story.written("completion") == Counter(completed)
+    ended = Counter(_who_hears_of_the_end(story))
+    yield "the end was not mailed to all invited", story.written("voided", "declined", "expired") == ended
+
+
+def _who_hears_of_the_end(story: Story) -> set[str]:
+    """Whoever has signed or was still asked, and whose decline it was."""
+    if story.status not in ("voided", "declined", "expired"):
+        return set()
+    completed = {party.id for party in story.parties if party.status == "completed"}
+    asked = {one.email for one in story.having("canceled") if one.notified_at and one.party_id not in completed}
+    decline = msgspec.json.decode(story.decline) if story.decline else {}
+    final = {one.email for one in story.signers if one.id == decline.get("signer_id")}
+    return asked | final | {one.email for one in story.having("signed")}

@@ -1,0 +1,130 @@
+"""R5: on each document the signer signs, twice, and declines, the sender voids, and time runs out: all at once."""
+
+import asyncio
+import math
+import random
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.rigs.aftermath import Report, drained
+from tests.rigs.consistency import contradictions, stories
+from tests.rigs.installation import Installation
+from tests.rigs.signers import Doors, at_turn, signature, wanted
+
+BATCH = 50
+SENDERS = 8
+AHEAD_SECONDS = 2
+"""How far ahead the documents of a batch expire, beside the time that it takes to tell them all."""
+SPREADS_SECONDS = (0.02, 0.25)
+"""How far apart they act: so near that they all meet, or so far that each can be first."""
+EARLY_SECONDS = (0.0, 2.0)
+"""How long before the expiry every second race is run, lest on a slow machine the expiry wins them all."""
+ENDS = {"complete": "completed", "decline": "declined", "void": "voided"}
+
+
+class Runner(msgspec.Struct):
+    """A document before its race."""
+
+    id: str
+    cookies: list[str]
+    won: list[str] = []
+    """The acts that were told to be done."""
+
+
+class Rig:
+    def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
+        self.installation = Installation(data, database_url=database_url, bug=bug)
+        self._chance = random.Random(seed)
+        self._runners: list[Runner] = []
+        self._faults: list[str] = []
+        self._answers: Counter[str] = Counter()
+
+    def run(self, documents: int) -> Report:
+        """Who won on each of so many documents, and what is amiss."""
+        key = self.installation.key()
+        with self.installation.running(gently=True) as running:
+            asyncio.run(self._races(Doors(running.address, key), documents))
+        return self._report()
+
+    async def _races(self, doors: Doors, documents: int) -> None:
+        async with doors:
+            while len(self._runners) < documents:
+                number = min(BATCH, documents - len(self._runners))
+                room, began = asyncio.Semaphore(SENDERS), time.time()
+                batch = await asyncio.gather(*(self._ready(doors, room) for _ in range(number)))
+                self._runners += batch
+                # To tell them takes a seventh of the requests that it took to make them, on whatever machine.
+                end = math.ceil(time.time() + AHEAD_SECONDS + (time.time() - began) / 3)
+                await asyncio.gather(*(self._expire_at(doors, runner, end, room) for runner in batch))
+                await asyncio.gather(*(self._race(doors, runner, end) for runner in batch))
+            await drained(self.installation)
+
+    async def _ready(self, doors: Doors, room: asyncio.Semaphore) -> Runner:
+        async with room:
+            made = await doors.sender.post("/api/v1/documents", json=wanted("Race", send=True))
+            assert made.status_code == 201, made.text
+            document = made.json()
+            [signer_id] = at_turn(document)
+            return Runner(document["id"], [await doors.enter(document["id"], signer_id) for _ in range(3)])
+
+    async def _expire_at(self, doors: Doors, runner: Runner, end: int, room: asyncio.Semaphore) -> None:
+        async with room:
+            moment = datetime.fromtimestamp(end, UTC).isoformat()
+            answer = await doors.sender.patch(f"/api/v1/documents/{runner.id}", json={"expires_at": moment})
+            assert answer.status_code == 200, answer.text
+
+    async def _race(self, doors: Doors, runner: Runner, end: float) -> None:
+        first, second, third = runner.cookies
+        spread = self._chance.choice(SPREADS_SECONDS)
+        end -= self._chance.choice((0, self._chance.uniform(*EARLY_SECONDS)))
+        await asyncio.gather(
+            self._act(doors, runner, "complete", self._near(end, spread), first),
+            self._act(doors, runner, "complete", self._near(end, spread), second),
+            self._act(doors, runner, "decline", self._near(end, spread), third),
+            self._act(doors, runner, "void", self._near(end, spread)),
+            self._act(doors, runner, "look", self._near(end, spread)),
+        )
+
+    def _near(self, end: float, spread: float) -> float:
+        return end + self._chance.uniform(-spread, spread)
+
+    async def _act(self, doors: Doors, runner: Runner, act: str, at: float, cookie: str = "") -> None:
+        await asyncio.sleep(max(0.0, at - time.time()))
+        place = f"/api/v1/documents/{runner.id}"
+        if act == "look":  # whoever looks at a document whose time is over ends it
+            answer = await doors.sender.get(place)
+        elif act == "void":
+            answer = await doors.sender.post(f"{place}/void")
+        else:
+            body: Any = signature("Ann") if act == "complete" else {}
+            answer = await doors.act(cookie, act, body)
+        self._answers[f"answers {answer.status_code}"] += 1
+        if answer.status_code == 200 and act != "look":
+            runner.won.append(act)
+        elif answer.status_code not in (200, 409):
+            self._faults.append(f"failed: {act} was answered {answer.status_code} {answer.text}")
+
+    def _report(self) -> Report:
+        found, faults = stories(self.installation), self._faults
+        for runner in self._runners:
+            story = found[runner.id]
+            ends = [ENDS[act] for act in runner.won] or ["expired"]
+            if len(ends) > 1:
+                faults.append(f"two ends: {runner.id} is {story.status}, and {ends} were acknowledged")
+            elif [story.status] != ends:
+                faults.append(f"lost: {runner.id} is {story.status}, and {ends} was acknowledged")
+            faults += [f"half-applied: {each}" for each in contradictions(story)]
+        if "database is locked" in self.installation.log():
+            faults.append("failed: the database was locked")
+        winners = Counter(found[runner.id].status for runner in self._runners)
+        return Report({"documents": len(self._runners), **winners, **self._answers}, faults)
+
+
+def raced(data: Path, documents: int, *, database_url: str | None = None, bug: str | None = None) -> Report:
+    """What came of the races on so many documents."""
+    return Rig(data, database_url=database_url, bug=bug).run(documents)

@@ -1,0 +1,137 @@
+"""Bugs of the signing side that a rig plants: an event outside its transaction, a check outside of it."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from deedbox import wiring
+from deedbox.kernel import outbox
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Isolation, Tx
+from deedbox.kernel.db.postgres import PostgresDatabase
+from deedbox.kernel.db.sqlite import SqliteDatabase
+from deedbox.kernel.outbox import Event
+from deedbox.signing import acts, found, states, store
+from deedbox.signing.document import Document, Party, Signer, Status
+
+T = TypeVar("T")
+GAP_SECONDS = 0.05
+"""How long each planted gap stays open: long enough for a kill or another request to fall into it."""
+LONG_GAP_SECONDS = 1.0
+"""The same, for a gap in which other requests go on."""
+
+
+def event_after_commit() -> None:
+    """The state is changed and acknowledged; its event follows in a transaction of its own."""
+    emit, begin = outbox.emit, wiring.Deedbox.start
+    servers: list[wiring.Deedbox] = []
+    following: set[asyncio.Task[Event]] = set()
+
+    async def remembered(self: wiring.Deedbox) -> None:
+        servers.append(self)
+        await begin(self)
+
+    def later(
+        tx: Tx, workspace_id: str, kind: str, subject_id: str, data: Mapping[str, Any], *, now: datetime
+    ) -> Event:
+        async def write() -> Event:
+            await asyncio.sleep(LONG_GAP_SECONDS)
+            return await servers[-1].db.write(lambda tx: emit(tx, workspace_id, kind, subject_id, data, now=now))
+
+        tx.on_commit(lambda: following.add(asyncio.ensure_future(write())))
+        return Event("evt_later", workspace_id, kind, subject_id, 0, "{}", instant(now))
+
+    wiring.Deedbox.start = remembered  # type: ignore[method-assign]
+    outbox.emit = later
+
+
+class _Checked(Exception):
+    """The act would have been allowed; nothing of it was kept."""
+
+
+class _Here(threading.local):
+    moves = False
+    """Whether the transaction of this thread changes a document, a party or a signer."""
+    unchecked = False
+    """Whether it trusts a check that was made before it began."""
+
+
+def check_outside_the_transaction() -> None:
+    """Every act is checked in one transaction, and done in the next one without looking again."""
+    here = _Here()
+    _check_first(SqliteDatabase, here)
+    _check_first(PostgresDatabase, here)
+    _trust_states(here)
+    _trust_turns(here)
+    for table in ("document", "party", "signer"):
+        _change_without_condition(table, here)
+
+
+def _check_first(database: type[SqliteDatabase] | type[PostgresDatabase], here: _Here) -> None:
+    write: Callable[..., Any] = database.write
+
+    async def twice(self: Any, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
+        moved = False
+
+        def check(tx: Tx) -> T:
+            nonlocal moved
+            here.moves = False
+            done = fn(tx)
+            moved = here.moves
+            if moved:
+                raise _Checked
+            return done
+
+        def trust(tx: Tx) -> T:
+            here.unchecked = True
+            try:
+                return fn(tx)
+            finally:
+                here.unchecked = False
+
+        try:
+            done: T = await write(self, check, isolation=isolation)
+        except _Checked:
+            await asyncio.sleep(GAP_SECONDS)
+            done = await write(self, trust, isolation=isolation)
+        return done
+
+    database.write = twice  # type: ignore[method-assign]
+
+
+def _trust_states(here: _Here) -> None:
+    after = states.after
+    ends = {move: following for (_, move), following in states.MOVES.items()}
+
+    def trusting(status: Status, move: states.Move) -> Status:
+        return ends[move] if here.unchecked else after(status, move)
+
+    states.after = trusting
+
+
+def _trust_turns(here: _Here) -> None:
+    at_turn = acts._at_turn
+
+    def trusting(
+        tx: Tx, workspace_id: str, document_id: str, signer_id: str, now: datetime
+    ) -> tuple[Document, Party, Signer]:
+        if not here.unchecked:
+            return at_turn(tx, workspace_id, document_id, signer_id, now)
+        document = found.find(tx, workspace_id, document_id)
+        return document, *found.signer_of(document, signer_id)
+
+    acts._at_turn = trusting
+
+
+def _change_without_condition(name: str, here: _Here) -> None:
+    change: Callable[..., bool] = getattr(store, f"change_{name}")
+    table = {"document": "documents", "party": "parties", "signer": "signers"}[name]
+
+    def unconditional(tx: Tx, one: str, was: str, *rest: Any, **more: Any) -> bool:
+        here.moves = True
+        row = tx.one(f"select status from {table} where id = :id", id=one) if here.unchecked else None
+        return change(tx, one, row[0] if row else was, *rest, **more)
+
+    setattr(store, f"change_{name}", unconditional)

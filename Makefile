@@ -11,10 +11,11 @@ serve: ## set up, install the embedding model, run the server; ARGS="--port 9000
 	@.venv/bin/deedbox model install --if-missing $(DATA) || echo "The server starts without search." >&2
 	@.venv/bin/deedbox serve $(ARGS)
 
+# Bytecode is written whatever the environment says: the plugins' and the tests' own is made anew by each process else.
 test: ## set up and run the whole suite
 	@scripts/setup test
 	@scripts/test-deps
-	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) $(ARGS)
 
 check: ## ruff, mypy and import-linter
 	@scripts/setup test
@@ -26,11 +27,13 @@ check: ## ruff, mypy and import-linter
 bench: ## every figure, beside its peer
 	@scripts/setup run
 	@scripts/setup bench
-	@for name in request write start pages ingest query whole_query seal; do $(PY) -m bench.$$name || exit 1; done
+	@for name in request write start pages ingest query whole_query seal lifecycle webhooks; do $(PY) -m bench.$$name || exit 1; done
 
 rigs: ## the fault and attack rigs in full size
 	@scripts/setup test
 	@scripts/test-deps
+	@scripts/setup producers
+	@scripts/rig-deps
 	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/api/test_schemathesis.py $(ARGS)
 
 reference: ## write docs/reference from the code
@@ -41,4 +44,4 @@ lock: ## lock the dependencies of pyproject.toml
 	@scripts/lock
 
 clean: ## remove what make made, not the data folder
-	@rm -rf .venv .venv-bench .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	@rm -rf .venv .venv-bench .venv-producers .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

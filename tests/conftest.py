@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from deedbox.kernel.db import Database, migrate
@@ -14,8 +15,13 @@ from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from tests.models import models_dir
 from tests.postgres import Cluster, binaries, shared_cluster
+from tests.s3 import s3_store
 
-__all__ = ["models_dir"]
+# Machines are shared and noisy: how long an example takes says nothing.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
+
+__all__ = ["models_dir", "s3_store"]
 
 _names = itertools.count()
 

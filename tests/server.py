@@ -1,10 +1,12 @@
 """A real server in a process of its own, as a user would start it."""
 
+import functools
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +14,31 @@ from typing import IO
 
 import httpx
 
+from deedbox.kernel.clock import SystemClock
+from deedbox.kernel.db import migrate
+
 STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY")
 
 
 def environment(**extra: str) -> dict[str, str]:
     """This process's environment without settings of Deedbox, plus the given ones."""
     return {name: value for name, value in os.environ.items() if not name.startswith(STRAY)} | extra
+
+
+@functools.cache
+def _empty_database() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.sqlite"
+        migrate.migrate_sqlite(path, SystemClock().now())
+        return path.read_bytes()
+
+
+def prepare(data: Path, env: Mapping[str, str] | None = None) -> None:
+    """Puts a database without a row into a new data folder: to make its tables takes most of a first start."""
+    if not data.exists() and "DEEDBOX_DATABASE_URL" not in (env or {}):
+        data.mkdir(mode=0o700, parents=True)
+        (data / "deedbox.sqlite").touch(mode=0o600)
+        (data / "deedbox.sqlite").write_bytes(_empty_database())
 
 
 def run(*words: str, data: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -52,8 +73,14 @@ class Server:
         return self.process.wait(timeout=60)
 
 
-def start(data: Path, *, module: str = "deedbox", env: Mapping[str, str] | None = None, port: int = 0) -> Server:
-    """A running server on a free port; raises with its log when it does not start."""
+def start(
+    data: Path, *, module: str = "deedbox", env: Mapping[str, str] | None = None, port: int = 0, prepared: bool = True
+) -> Server:
+    """A running server on a free port; raises with its log when it does not start.
+
+    A data folder that does not exist is prepared, unless the test is about the very first start."""
+    if prepared:
+        prepare(data, env)
     log = data.parent / f"{data.name}.log"
     command = [sys.executable, "-m", module, "serve", "--json", "--data", str(data), "--port", str(port)]
     with log.open("a") as errors:
@@ -70,8 +97,8 @@ def start(data: Path, *, module: str = "deedbox", env: Mapping[str, str] | None 
 
 
 @contextmanager
-def running(data: Path, *, env: Mapping[str, str] | None = None) -> Iterator[Server]:
-    server = start(data, env=env)
+def running(data: Path, *, env: Mapping[str, str] | None = None, prepared: bool = True) -> Iterator[Server]:
+    server = start(data, env=env, prepared=prepared)
     try:
         yield server
     finally:

@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
+from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 
 from deedbox import wiring
@@ -20,8 +21,14 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.web import app as web_app
+from deedbox.web import permission
 from deedbox.web.guard import Guard
+from deedbox.web.head import App
+from deedbox.web.metrics import Metrics
 from tests.conftest import HandClock
+
+_idle: list[Litestar] = []
+"""Routes put together before, and in use by nobody: to build them costs more than most tests do."""
 
 
 class Key:
@@ -37,7 +44,7 @@ class Api:
     def __init__(self, deedbox: wiring.Deedbox, clock: HandClock) -> None:
         self.deedbox = deedbox
         self.clock = clock
-        self.guard: Guard = web_app.build(deedbox)
+        self.guard: Guard = _guard(deedbox)
         self.workspace = ""
         self.other_workspace = ""
         self.key: Key
@@ -121,7 +128,20 @@ async def opened(database_url: str, data_dir: Path, clock: HandClock, **settings
     url = None if database_url.startswith("sqlite:") else Secret(database_url)
     settings = {"access_log": False, "anonymous_per_minute": limits.RATE_PER_MINUTE_MAX, **settings}
     async with wiring.opened(Settings(data_dir=data_dir, database_url=url, **settings), clock) as deedbox:
-        yield Api(deedbox, clock)
+        made = Api(deedbox, clock)
+        routed = cast(Litestar, made.guard.app)
+        yield made
+        _idle.append(routed)
+
+
+def _guard(deedbox: wiring.Deedbox) -> Guard:
+    """As the product builds it, with routes that another test has used and left."""
+    if not _idle:
+        return web_app.build(deedbox)
+    app = _idle.pop()
+    app.state.metrics = Metrics()
+    app.state.guard = Guard(cast(App, app), deedbox, permission.doors(app), app.state.metrics)
+    return cast(Guard, app.state.guard)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """`deedbox ca` on a real installation, beside a real server."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,17 @@ from tests import server
 from tests.pdf import issued as foreign
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("settled") / "data"
     assert server.run("keys", "create", "--json", "--name", "first", data=folder).returncode == 0
     return folder
+
+
+@pytest.fixture
+def data(settled: Path, tmp_path: Path) -> Path:
+    """The data folder of an installation that has a workspace and nothing else."""
+    return shutil.copytree(settled, tmp_path / "data")
 
 
 def ca(data: Path, *words: str) -> "subprocess.CompletedProcess[str]":

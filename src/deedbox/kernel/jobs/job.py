@@ -6,7 +6,7 @@ import msgspec
 
 State: TypeAlias = Literal["ready", "running", "done", "parked"]
 
-URGENT, NORMAL, BULK = 0, 5, 9
+PRIORITIES = URGENT, NORMAL, BULK = 0, 5, 9
 
 
 class Progress(msgspec.Struct, frozen=True):

@@ -11,23 +11,29 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Row, Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs.job import NORMAL, Job, LeaseLost, Progress
+from deedbox.kernel.jobs.job import NORMAL, PRIORITIES, Job, LeaseLost, Progress
 
 _COLUMNS = (
     "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at"
 )
-# Two queries, each in the order of the index: one with `or` would sort everything that is due to take a few.
+# A query for each priority, each a look at the very place in the index: timers that are not due yet, of which there
+# may be any number, are never passed over, and what is due is never sorted whole to take a few.
 # Materialized: PostgreSQL may otherwise run an inner query once per row, and lock more rows than `most`.
+_READY = """
+ready_{priority} as materialized (
+    select id, priority, run_at from jobs where state = 'ready' and priority = {priority} and run_at <= :now
+    order by run_at limit :most {{lock}}
+)"""
 _CLAIM = (
-    """
-with ready as materialized (
-    select id, priority, run_at from jobs where state = 'ready' and run_at <= :now
-    order by priority, run_at limit :most {lock}
-), lapsed as materialized (
+    f"with {', '.join(_READY.format(priority=priority) for priority in PRIORITIES)},"
+    + """
+lapsed as materialized (
     select id, priority, run_at from jobs where state = 'running' and lease_until < :now
     order by priority, run_at limit :most {lock}
 ), due as materialized (
-    select id from (select * from ready union all select * from lapsed) as both_kinds
+    select id from (select * from lapsed"""
+    + "".join(f" union all select * from ready_{priority}" for priority in PRIORITIES)
+    + """) as all_kinds
     order by priority, run_at, id limit :most
 )
 update jobs set state = 'running', worker = :worker, lease_until = :lease_until, attempts = attempts + 1
@@ -56,6 +62,8 @@ def enqueue(
     max_attempts: int = limits.JOB_ATTEMPTS,
 ) -> str:
     """The id of the job, which runs at `run_at` or at once; one that waits or runs with the same key is joined."""
+    if priority not in PRIORITIES:
+        raise ValueError(f"there is no priority {priority}: such a job would never be claimed")
     text = msgspec.json.encode(payload)
     if len(text) > limits.JOB_PAYLOAD_BYTES:
         raise ValueError(f"the payload of a {kind} job has more than {limits.JOB_PAYLOAD_BYTES} bytes")

@@ -1,0 +1,75 @@
+"""What the PDF work of one document costs in process, without server, sandboxes, disk and database: the limit."""
+
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+import msgspec
+
+from bench.seal import NOW, make_papers, ours
+from deedbox.kernel.clock import instant
+from deedbox.pdf import block, certificate, intake, stamp, verify
+from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
+from deedbox.pdf.marks import Mark, Marks, Place
+
+_AT = instant(NOW)
+_EVENTS = 12
+
+
+def _whole(steps: Generator[bytes, None, Any]) -> bytes:
+    return b"".join(steps)
+
+
+def _plain(value: object) -> Any:
+    return msgspec.to_builtins(value, builtin_types=(bytes,))
+
+
+def _marks(signers: int) -> Marks:
+    places = [Place(1, 0.1, 0.7 + 0.1 * number, 0.35, 0.06) for number in range(signers)]
+    caption = ("Ann Example", _AT, "1234ABCD")
+    return Marks(tuple(Mark("signature", place, text="Ann Example", caption=caption) for place in places))
+
+
+def _completion(signers: int) -> Completion:
+    people = tuple(
+        CertifiedSigner(f"sgn_{number}", "Ann Example", "ann@example.com", signed_at=_AT, signature_text="Ann Example")
+        for number in range(signers)
+    )
+    events = tuple(CertifiedEvent(_AT, "signer.signed", "Ann Example", hash="0" * 64) for _ in range(_EVENTS))
+    return Completion(
+        "Lease", "doc", "AAAA-BBBB", "https://deedbox.example/verify/AAAA-BBBB", _AT,
+        (CertifiedFile("lease.pdf", 3, "0" * 64, "0" * 64),), people, events, "0" * 64, created_at=_AT, sent_at=_AT,
+        seal_level="B-LT", seal_certificate="0" * 64, seal_timestamp=_AT,
+    )  # fmt: skip
+
+
+class BareWork:
+    """The same steps as the server's, one after the other, and the CPU time of each."""
+
+    def __init__(self, pdf: bytes, signers: int) -> None:
+        papers = make_papers()
+        intake.prepare()
+        stamp.prepare()
+        certificate.prepare()
+        prepared = _whole(intake.take_in(pdf))
+        marks, completion = _plain(_marks(signers)), _plain(_completion(signers))
+        stamped = _whole(stamp.stamp(prepared, marks))
+        seal = ours(stamped, papers)
+        sealed = seal()
+        self._steps: dict[str, Callable[[], object]] = {
+            "take in": lambda: _whole(intake.take_in(pdf)),
+            "place": lambda: _whole(block.block(prepared, signers)),
+            "stamp": lambda: _whole(stamp.stamp(prepared, marks)),
+            "seal": seal,
+            "verify": lambda: verify.verify(sealed, [papers.root.der], [], _AT),
+            "certify": lambda: _whole(certificate.certify(sealed, completion)),
+        }
+
+    def once(self) -> dict[str, float]:
+        """Milliseconds of CPU of each step."""
+        spent = {}
+        for name, step in self._steps.items():
+            begun = time.process_time()
+            step()
+            spent[name] = (time.process_time() - begun) * 1000
+        return spent

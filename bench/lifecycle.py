@@ -1,0 +1,340 @@
+"""Documents a second from create to sealed, and what each step takes, with few and with many documents in the database.
+
+Three servers run side by side, each with a database of its own, and take turns, so that the noise of the machine falls
+on all of them. Beside them the limit: the PDF work of one document in this process.
+
+Usage: python -m bench.lifecycle [--filled 1 100 10000] [--rounds 5] [--alone 4] [--clients 6] [--each 3]
+                                 [--postgres postgresql://…/postgres]"""
+
+import argparse
+import asyncio
+import base64
+import http.client
+import io
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+import pikepdf
+import psycopg
+
+from bench import filling
+from bench.bare import BareWork
+from bench.measure import cpu_seconds, median, process, temporary_folder
+from bench.request import free_port, make_key, wait_for
+from deedbox import wiring
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant, stopwatch
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.settings import Settings
+
+SIGNERS, PAGES = 2, 3
+STEPS = ("create", "send", "sign", "finalize")
+LOOK_SECONDS = 0.01
+PATIENCE = 120.0
+COMPLETED_IN_TEN = 7
+
+
+def make_pdf() -> bytes:
+    """A lease of a few pages of text."""
+    pdf = pikepdf.new()
+    font = pikepdf.Dictionary(Type=pikepdf.Name.Font, Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name.Helvetica)
+    for number in range(PAGES):
+        page = pdf.add_blank_page(page_size=(595, 842))
+        lines = [f"({number}.{line} The tenant pays the rent on the first of the month.) Tj T*" for line in range(30)]
+        page.Resources = pikepdf.Dictionary(Font=pikepdf.Dictionary(F=font))
+        page.Contents = pdf.make_stream(f"BT /F 11 Tf 14 TL 72 770 Td {' '.join(lines)} ET".encode())
+    out = io.BytesIO()
+    pdf.save(out)
+    return out.getvalue()
+
+
+class Desk:
+    """One connection to a server: sends documents with its key, and signs them as their signers would."""
+
+    def __init__(self, port: int, key: str, pdf: bytes) -> None:
+        self._wire = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        self._key = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._file = {"name": "lease.pdf", "content_base64": base64.b64encode(pdf).decode()}
+        self._usual = 0.0
+
+    def lifecycle(self) -> dict[str, float]:
+        """Milliseconds of each step of one document."""
+        marks = [stopwatch()]
+        document = self.create()
+        marks.append(stopwatch())
+        document = self.send(document)
+        marks.append(stopwatch())
+        for party in document["parties"]:
+            for signer in party["signers"]:
+                self._sign(document["id"], signer["id"])
+        marks.append(stopwatch())
+        self._wait_for_seal(document["id"])
+        marks.append(stopwatch())
+        return {step: (end - begin) * 1000 for step, begin, end in zip(STEPS, marks, marks[1:], strict=False)}
+
+    def create(self, **more: Any) -> Any:
+        signers = [{"name": f"Ann {number}", "email": f"ann{number}@example.com"} for number in range(SIGNERS)]
+        body = {"title": "Lease", "file": self._file, "signers": signers, **more}
+        document = self._json("POST", "/api/v1/documents", body, 201)
+        while document["status"] == "processing":
+            time.sleep(LOOK_SECONDS)
+            document = self._json("GET", f"/api/v1/documents/{document['id']}", None, 200)
+        return document
+
+    def send(self, document: Any) -> Any:
+        return self._json("POST", f"/api/v1/documents/{document['id']}/send", None, 200)
+
+    def completed(self) -> list[Any]:
+        found: list[Any] = self._json("GET", "/api/v1/documents?status=completed", None, 200)["documents"]
+        return found
+
+    def _sign(self, document_id: str, signer_id: str) -> None:
+        link = self._json("POST", f"/api/v1/documents/{document_id}/signers/{signer_id}/link", None, 201)
+        status, headers, _ = self._ask("GET", urlsplit(link["url"]).path, {})
+        _demand(status, 303, b"")
+        cookie = {"Cookie": headers["Set-Cookie"].partition(";")[0], "Content-Type": "application/json"}
+        status, _, body = self._ask("GET", "/sign/session", cookie)
+        _demand(status, 200, body)
+        signed = {"consent": True, "signature": {"kind": "typed", "text": "Ann Example"}}
+        status, _, body = self._ask("POST", "/sign/complete", cookie, json.dumps(signed).encode())
+        _demand(status, 200, body)
+
+    def _wait_for_seal(self, document_id: str) -> None:
+        """Returns when the sealed file can be had. To look costs the server time, so most of the usual time passes."""
+        begun = stopwatch()
+        time.sleep(self._usual * 0.7)
+        while True:
+            status, _, body = self._ask("GET", f"/api/v1/documents/{document_id}/signed", self._key)
+            if status == 200:
+                break
+            _demand(status, 409, body)
+            if stopwatch() - begun > PATIENCE:
+                raise SystemExit(f"{document_id} is not sealed after {PATIENCE:.0f} s")
+            time.sleep(LOOK_SECONDS)
+        self._usual = stopwatch() - begun
+
+    def _json(self, method: str, path: str, body: Any, wanted: int) -> Any:
+        status, _, content = self._ask(method, path, self._key, json.dumps(body).encode() if body else None)
+        _demand(status, wanted, content)
+        return json.loads(content)
+
+    def _ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
+        self._wire.request(method, path, body, dict(headers))
+        answer = self._wire.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+def _demand(status: int, wanted: int, body: bytes) -> None:
+    if status != wanted:
+        raise SystemExit(f"{status} instead of {wanted}: {body[:300]!r}")
+
+
+class Place(NamedTuple):
+    """Where an installation is: its folder, and its database if that is not in the folder."""
+
+    data: Path
+    url: str | None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"DEEDBOX_DATABASE_URL": self.url} if self.url else {}
+
+
+class Server:
+    def __init__(self, port: int, pid: int, key: str, pdf: bytes) -> None:
+        self.pid = pid
+        self._desk = (port, key, pdf)
+        self.alone: list[dict[str, float]] = []
+        self.together: list[dict[str, float]] = []
+        self.rates: list[float] = []
+        self.cpu: list[float] = []
+
+    def desk(self) -> Desk:
+        return Desk(*self._desk)
+
+    def round(self, alone: int, clients: int, each: int) -> None:
+        """Some documents one after the other, then by several clients at once."""
+        before, desk = _tree_seconds(self.pid), self.desk()
+        self.alone += [desk.lifecycle() for _ in range(alone)]
+        begun = stopwatch()
+        self.together += _at_once(self, clients, each)
+        self.rates.append(clients * each / (stopwatch() - begun))
+        self.cpu.append((_tree_seconds(self.pid) - before) / (alone + clients * each) * 1000)
+
+
+def _at_once(server: Server, clients: int, each: int) -> list[dict[str, float]]:
+    done: list[dict[str, float]] = []
+
+    def work() -> None:
+        desk = server.desk()
+        for _ in range(each):
+            done.append(desk.lifecycle())
+
+    threads = [threading.Thread(target=work) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if len(done) != clients * each:
+        raise SystemExit("a client failed")
+    return done
+
+
+def _tree_seconds(pid: int) -> float:
+    """CPU time of the process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return cpu_seconds(pid) + sum(cpu_seconds(int(child)) for child in children)
+
+
+@contextmanager
+def serving(place: Place, key: str, pdf: bytes) -> Iterator[Server]:
+    port = free_port()
+    command = [sys.executable, "-m", "deedbox", "serve", "--data", str(place.data), "--port", str(port)]
+    settings = {"DEEDBOX_ACCESS_LOG": "false", "DEEDBOX_ANONYMOUS_PER_MINUTE": str(limits.RATE_PER_MINUTE_MAX)}
+    with process(command, **settings, **place.environment) as child:
+        wait_for(port).close()
+        yield Server(port, child.pid, key, pdf)
+
+
+async def fill(place: Place, ids: Sequence[str], count: int) -> None:
+    """Copies of these documents, until there are so many."""
+    settings = Settings(data_dir=place.data, database_url=Secret(place.url) if place.url else None)
+    async with wiring.opened(settings) as deedbox:
+        samples = await deedbox.db.read(lambda tx: [filling.Sample(tx, one) for one in ids])
+        kinds = [samples[0]] * COMPLETED_IN_TEN + [samples[1]] * (9 - COMPLETED_IN_TEN) + [samples[2]]
+        for first, size in filling.batches(count - 1):
+            await deedbox.db.write(lambda tx, first=first, size=size: filling.fill(tx, kinds, first, size))  # type: ignore[misc]
+        if deedbox.db.dialect == "postgres":
+            await deedbox.db.write(lambda tx: tx.run("analyze"))
+
+
+def seeded(place: Place, key: str, pdf: bytes) -> list[str]:
+    """The ids of one document that is completed, one that waits with its timers set, and one draft."""
+    with serving(place, key, pdf) as server:
+        desk = server.desk()
+        desk.lifecycle()
+        [done] = desk.completed()
+        later = instant(datetime.now(UTC) + timedelta(days=90))
+        plan = {"first_after_hours": 48, "every_hours": 72, "max": 5}
+        waiting = desk.send(desk.create(expires_at=later, reminders=plan))
+        return [done["id"], waiting["id"], desk.create()["id"]]
+
+
+@contextmanager
+def places(folder: Path, filled: Sequence[int], postgres: str | None) -> Iterator[tuple[Place, dict[int, Place]]]:
+    """An installation to begin with, and one for each number of documents, which are yet to be copied from it."""
+    names = {number: f"bench_lifecycle_{os.getpid()}_{number}" for number in (0, *filled)}
+    urls = {number: _named(postgres, name) if postgres else None for number, name in names.items()}
+    made = {number: Place(folder / str(number), urls[number]) for number in names}
+    if postgres:
+        _administer(postgres, f"create database {names[0]}")
+    try:
+        yield made[0], {number: made[number] for number in filled}
+    finally:
+        for name in names.values() if postgres else ():
+            _administer(str(postgres), f"drop database if exists {name} with (force)")
+
+
+def copied(first: Place, place: Place, postgres: str | None) -> None:
+    shutil.copytree(first.data, place.data)
+    if postgres and first.url and place.url:
+        _administer(postgres, f"create database {_database(place.url)} template {_database(first.url)}")
+
+
+def _named(url: str, database: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
+
+
+def _database(url: str) -> str:
+    return urlsplit(url).path.lstrip("/")
+
+
+def _administer(url: str, sql: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.encode())
+
+
+def _p(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def show(servers: Mapping[int, Server], spent: Sequence[dict[str, float]]) -> None:
+    least = servers[min(servers)]
+    print("p50 (p99) in ms, and p50 beside the one with the fewest documents:")
+    print(f"{'documents in the database':32}" + "".join(f"{number:>26,}" for number in servers))
+    for title, kind in (("one at a time", "alone"), ("several at once", "together")):
+        for step in ("whole", *STEPS):
+            cells = ""
+            for server in servers.values():
+                values = _step(getattr(server, kind), step)
+                ratio = median(values) / median(_step(getattr(least, kind), step))
+                cells += f"{median(values):8.1f} ({_p(values, 0.99):7.1f}) × {ratio:4.2f}"
+            print(f"{title if step == 'whole' else '':17}{step:15}{cells}")
+    for title, name in (("documents/s at once", "rates"), ("CPU ms a document", "cpu")):
+        cells = ""
+        for server in servers.values():
+            ratio = median(getattr(server, name)) / median(getattr(least, name))
+            cells += f"{median(getattr(server, name)):18.1f} × {ratio:4.2f}"
+        print(f"{title:32}{cells}")
+    each = {name: median([one[name] for one in spent]) for name in spent[0]}
+    bare, whole = sum(each.values()), median(least.cpu)
+    print(f"the PDF work alone, in process: {bare:.1f} ms of CPU a document ({_told(each)})")
+    print(f"the whole server with its sandboxes: {whole:.1f} ms of CPU, {whole / bare:.2f} times that")
+
+
+def _step(measured: Sequence[dict[str, float]], step: str) -> list[float]:
+    return [sum(one.values()) if step == "whole" else one[step] for one in measured]
+
+
+def _told(each: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.1f}" for name, value in each.items())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--filled", type=int, nargs="+", default=[1, 100, 10_000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--alone", type=int, default=4, help="documents of each round that are made one by one")
+    parser.add_argument("--clients", type=int, default=6)
+    parser.add_argument("--each", type=int, default=3, help="documents of each client in each round")
+    parser.add_argument("--postgres", help="where databases for the bench may be made, instead of SQLite")
+    wish = parser.parse_args()
+    pdf, spent = make_pdf(), []
+    bare = BareWork(pdf, SIGNERS)
+    with (
+        temporary_folder() as folder,
+        places(folder, wish.filled, wish.postgres) as (first, rest),
+        ExitStack() as stack,
+    ):
+        os.environ.update(first.environment)
+        key = make_key(first.data, "*")
+        ids = seeded(first, key, pdf)
+        servers: dict[int, Server] = {}
+        for number, place in rest.items():
+            copied(first, place, wish.postgres)
+            asyncio.run(fill(place, ids, number))
+            servers[number] = stack.enter_context(serving(place, key, pdf))
+            _at_once(servers[number], wish.clients, 1)  # starts the sandboxes
+        for _ in range(wish.rounds):
+            spent.append(bare.once())
+            for server in servers.values():
+                server.round(wish.alone, wish.clients, wish.each)
+    kind = "PostgreSQL" if wish.postgres else "SQLite"
+    print(f"create → send → sign ({SIGNERS} signers) → sealed, {PAGES} pages, {kind}, {wish.clients} clients:")
+    show(servers, spent)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,8 @@ from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import audit, documents, parties, printable, states, store
 from deedbox.signing.document import Decline, Document, Field, Party, Signer
 from deedbox.signing.found import find, signer_of
+from deedbox.signing.papers import store as papers
+from deedbox.signing.people import store as people
 from deedbox.signing.post import Post
 
 FINALIZE_JOB = "finalize"
@@ -46,7 +48,7 @@ def view(tx: Tx, workspace_id: str, document_id: str, signer_id: str, seen: Circ
     """Notes that the signer has the document before them, once."""
     document = find(tx, workspace_id, document_id)
     _, signer = signer_of(document, signer_id)
-    if document.status == "sent" and store.change_signer(
+    if document.status == "sent" and people.change_signer(
         tx, signer_id, "notified", {"status": "viewed", "viewed_at": instant(now)}
     ):
         audit.record(tx, document_id, "signer.viewed", signer.id, _told(seen), now=now)
@@ -58,7 +60,7 @@ def fill(
     """Keeps what the signer has filled in so far."""
     document, party, signer = _at_turn(tx, workspace_id, document_id, signer_id, now)
     for field in _checked(document, party, signer, values):
-        store.keep_value(tx, field.id, signer_id, values[field.id])
+        people.keep_value(tx, field.id, signer_id, values[field.id])
 
 
 def sign(
@@ -77,14 +79,14 @@ def sign(
     document, party, signer = _at_turn(tx, workspace_id, document_id, signer_id, now)
     printable.check("Your signature", signature.text or "")
     _checked(document, party, signer, values)
-    filled = {**store.values_of(tx, signer_id), **values}
+    filled = {**people.values_of(tx, signer_id), **values}
     _settle_fields(tx, document, party, signer, filled, now)
     changes: dict[str, Value] = {
         "status": "signed",
         "signed_at": instant(now),
         "signature": msgspec.json.encode(signature).decode(),
     }
-    if not store.change_signer(tx, signer_id, signer.status, changes):
+    if not people.change_signer(tx, signer_id, signer.status, changes):
         raise Conflict("You have already signed this document")
     if not store.change_document(tx, document_id, "sent", {}, now=instant(now), add=["signers_signed"]):
         raise states.refusal(find(tx, workspace_id, document_id).status)
@@ -108,12 +110,12 @@ def decline(
     """The document, which this ends unless the party can do without the signer."""
     document, party, signer = _at_turn(tx, workspace_id, document_id, signer_id, now)
     changes: dict[str, Value] = {"status": "declined", "declined_at": instant(now), "decline_reason": reason}
-    if not store.change_signer(tx, signer_id, signer.status, changes):
+    if not people.change_signer(tx, signer_id, signer.status, changes):
         raise Conflict("You have already acted on this document")
     audit.record(tx, document_id, "signer.declined", signer.id, {"reason": reason, **_told(seen)}, now=now)
     party, _ = signer_of(find(tx, workspace_id, document_id), signer_id)
     if parties.ends_the_document(party):
-        store.change_party(tx, party.id, "active", {"status": "declined"})
+        people.change_party(tx, party.id, "active", {"status": "declined"})
         ending: dict[str, Value] = {
             "status": states.after(document.status, "decline"),
             "declined_at": instant(now),
@@ -187,7 +189,7 @@ def _settle_fields(
         if field.required and (value is None or (field.type == "checkbox" and value != "true")):
             raise BadRequest(f"{field.label or field.type} on page {field.page} must be filled in")
         if value is not None:
-            store.settle_value(tx, field.id, value)
+            people.settle_value(tx, field.id, value)
 
 
 def _record_signing(
@@ -198,7 +200,7 @@ def _record_signing(
         "signature": msgspec.to_builtins(signature),
         "consent": CONSENT,
         "files": {file.id: file.sha256 for file in document.files},
-        "prepared": store.paper(tx, document.id),
+        "prepared": papers.paper(tx, document.id),
     }
     audit.record(tx, document.id, "signer.signed", signer.id, detail, now=now)
 
@@ -209,12 +211,12 @@ def _follow_up(tx: Tx, workspace_id: str, document_id: str, party_id: str, post:
     party = next(party for party in document.parties if party.id == party_id)
     if not parties.is_met(party):
         return
-    if not store.change_party(tx, party_id, "active", {"status": "completed", "completed_at": instant(now)}):
+    if not people.change_party(tx, party_id, "active", {"status": "completed", "completed_at": instant(now)}):
         return
-    store.cancel_signers(tx, document_id, party_id)
+    people.cancel_signers(tx, document_id, party_id)
     store.change_document(tx, document_id, "sent", {}, now=instant(now), add=["parties_completed"])
     audit.record(tx, document_id, "party.completed", audit.SERVER, {"party": party_id}, now=now)
-    if store.is_declared(tx, party_id):
+    if people.is_declared(tx, party_id):
         told = {"party": {"id": party.id, "name": party.name, "order": party.order}}
         documents.emit(tx, workspace_id, "party.completed", document, told, now=now)
     following = parties.next_to_sign(find(tx, workspace_id, document_id).parties)

@@ -12,6 +12,7 @@ from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import audit, parties, sessions, states, store
 from deedbox.signing.document import Document, Filter, Party, Reminders, Signer, Void, decoded
 from deedbox.signing.found import find, signer_of
+from deedbox.signing.people import store as people
 from deedbox.signing.post import Post
 
 EXPIRE_JOB = "expire"
@@ -52,7 +53,7 @@ def release(tx: Tx, workspace_id: str, document_id: str, post: Post, *, now: dat
     """Invites the signers whose turn it is now."""
     document = find(tx, workspace_id, document_id)
     for party in parties.next_to_sign(document.parties):
-        if party.status == "waiting" and store.change_party(tx, party.id, "waiting", {"status": "active"}):
+        if party.status == "waiting" and people.change_party(tx, party.id, "waiting", {"status": "active"}):
             for signer in party.signers:
                 _invite(tx, document, signer, post, now)
 
@@ -102,7 +103,7 @@ def correct_email(
     _, signer = signer_of(document, signer_id)
     if signer.status not in ("waiting", "notified", "viewed"):
         raise Conflict(f"{signer.name} has already {signer.status}, so the address stays")
-    if not store.change_signer(tx, signer_id, signer.status, {"email": email}):
+    if not people.change_signer(tx, signer_id, signer.status, {"email": email}):
         raise Conflict("The signer has just acted, so the address stays")
     sessions.forget(tx, signer_id)
     audit.record(tx, document_id, "signer.corrected", actor, {"signer": signer_id, "email": email}, now=now)
@@ -164,15 +165,15 @@ def end(
 
 
 def _cancel(tx: Tx, document_id: str) -> None:
-    store.cancel_signers(tx, document_id)
-    store.cancel_parties(tx, document_id)
+    people.cancel_signers(tx, document_id)
+    people.cancel_parties(tx, document_id)
 
 
 def emit(
     tx: Tx, workspace_id: str, kind: str, document: Document, more: Mapping[str, object], *, now: datetime
 ) -> None:
-    """The event, with what every event of a document tells."""
-    told = {
+    """The event, with what every event of a document tells; metadata that does not fit is left out."""
+    told: dict[str, object] = {
         "document_id": document.id,
         "title": document.title,
         "status": document.status,
@@ -182,11 +183,13 @@ def emit(
         "metadata": document.metadata,
         **more,
     }
+    if len(_json(told).encode()) > limits.EVENT_BYTES:
+        told |= {"metadata": {}, "truncated": True}
     outbox.emit(tx, workspace_id, kind, document.id, told, now=now)
 
 
 def _invite(tx: Tx, document: Document, signer: Signer, post: Post, now: datetime) -> None:
-    store.change_signer(tx, signer.id, "waiting", {"status": "notified", "notified_at": instant(now)})
+    people.change_signer(tx, signer.id, "waiting", {"status": "notified", "notified_at": instant(now)})
     audit.record(tx, document.id, "signer.invited", audit.SERVER, {"signer": signer.id, "email": signer.email}, now=now)
     post.invite(tx, document, signer, sessions.new_link(tx, signer.id, "mail", now=now), now=now)
 

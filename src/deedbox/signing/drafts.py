@@ -16,6 +16,8 @@ from deedbox.kernel.ids import new_id
 from deedbox.signing import audit, placing, printable, states, store
 from deedbox.signing.document import Archive, Document, File, Party, Signer
 from deedbox.signing.found import find
+from deedbox.signing.papers import store as papers
+from deedbox.signing.people import store as people
 from deedbox.signing.placing import in_order
 from deedbox.signing.wishes import NewDocument, NewField, NewFile, NewParty, NewSigner, Paper
 
@@ -39,19 +41,19 @@ def create(tx: Tx, workspace_id: str, new: NewDocument, paper: Paper | None, act
 def lay_out(tx: Tx, workspace_id: str, document: Document, paper: Paper, *, now: datetime) -> Document:
     """The draft whose signers see this paper, with a field for everything that was asked for."""
     status = states.after(document.status, "lay_out")
-    former = store.file_hashes(tx, document.id)
+    former = papers.file_hashes(tx, document.id)
     pdf = blobs.adopt(tx, paper.pdf, document.id, now)
     for file, made in zip(document.files, paper.files, strict=True):
-        store.lay_out_file(tx, file.id, pdf.sha256, *map(_json, (made.sizes, made.covers, made.removed)))
-    for unused in former - store.file_hashes(tx, document.id):
+        papers.lay_out_file(tx, file.id, pdf.sha256, *map(_json, (made.sizes, made.covers, made.removed)))
+    for unused in former - papers.file_hashes(tx, document.id):
         blobs.release(tx, unused, document.id, now)
     if not store.change_document(tx, document.id, document.status, {"status": status}, now=instant(now)):
         raise states.refusal(find(tx, workspace_id, document.id).status)
-    store.drop_fields(tx, document.id)
+    people.drop_fields(tx, document.id)
     laid = find(tx, workspace_id, document.id)
     wanted = [*wished_fields(tx, document.id), *(tag for file in paper.files for tag in file.tags)]
     for field in placing.fields(wanted, laid.files, paper.places, laid.parties, now):
-        store.add_field(tx, document.id, field)
+        people.add_field(tx, document.id, field)
     return find(tx, workspace_id, document.id)
 
 
@@ -81,8 +83,8 @@ def edit(
         changes["wanted"] = _json(fields)
     if parties is not None:
         check_parties(parties)
-        store.drop_fields(tx, draft.id)
-        store.drop_parties(tx, draft.id)
+        people.drop_fields(tx, draft.id)
+        people.drop_parties(tx, draft.id)
         _add_parties(tx, workspace_id, draft.id, parties, document.language, now)
         changes |= _totals(parties)
     if not store.change_document(tx, draft.id, "draft", changes, now=instant(now)):
@@ -104,7 +106,7 @@ def delete(tx: Tx, workspace_id: str, document_id: str, *, now: datetime) -> Non
     """A draft leaves nothing behind."""
     document = find(tx, workspace_id, document_id)
     states.after(document.status, "delete")
-    for sha256_hex in store.file_hashes(tx, document_id):
+    for sha256_hex in papers.file_hashes(tx, document_id):
         blobs.release(tx, sha256_hex, document_id, now)
     if not store.drop_draft(tx, document_id):
         raise states.refusal(find(tx, workspace_id, document_id).status)
@@ -164,7 +166,7 @@ def _totals(parties: Sequence[NewParty]) -> dict[str, Value]:
 def _add_file(tx: Tx, document_id: str, position: int, file: NewFile, now: datetime) -> File:
     original = blobs.adopt(tx, file.original, document_id, now)
     made = File(new_id("fil", now), file.name, original.sha256, original.size_bytes, 0, position, [])
-    store.add_file(tx, document_id, made)
+    papers.add_file(tx, document_id, made)
     return made
 
 
@@ -181,10 +183,10 @@ def _add_party(tx: Tx, workspace_id: str, document_id: str, party: NewParty, lan
     made = Party(
         party_id, party.name, party.order, party.rule, party.quorum, party.on_decline, "waiting", signers, None
     )
-    store.add_party(tx, document_id, made, declared=party.declared)
+    people.add_party(tx, document_id, made, declared=party.declared)
     for signer, one in zip(signers, party.signers, strict=True):
         code_hash = sha256(f"{signer.id}:{one.access_code}") if one.access_code is not None else None
-        store.add_signer(tx, workspace_id, document_id, signer, code_hash)
+        people.add_signer(tx, workspace_id, document_id, signer, code_hash)
 
 
 def _signer(party_id: str, one: NewSigner, language: str, now: datetime) -> Signer:

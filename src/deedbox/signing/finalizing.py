@@ -23,6 +23,8 @@ from deedbox.signing.acts import Signature
 from deedbox.signing.certificates import Certificates
 from deedbox.signing.document import Seal
 from deedbox.signing.found import find
+from deedbox.signing.papers import store as papers
+from deedbox.signing.people import store as people
 from deedbox.signing.post import Post
 from deedbox.signing.sealing import Sealing, Wish
 from deedbox.signing.showing import Facts
@@ -114,7 +116,7 @@ class Finalizing:
     ) -> Received:
         """The certificate of a document that is completed, for this sealed file of it."""
         facts, head = await self._db.read(
-            lambda tx: (_facts(tx, workspace_id, document_id), store.sealed_head(tx, document_id))
+            lambda tx: (_facts(tx, workspace_id, document_id), papers.sealed_head(tx, document_id))
         )
         rows = [entry.hash for entry in facts.trail].index(head) + 1
         facts = msgspec.structs.replace(facts, trail=facts.trail[:rows])
@@ -151,7 +153,7 @@ class Finalizing:
         }
         if not store.change_document(tx, document_id, "finalizing", changes, now=instant(now)):
             raise states.refusal(find(tx, workspace_id, document_id).status)
-        store.keep_sealed(
+        papers.keep_sealed(
             tx,
             {
                 "document_id": document_id,
@@ -176,7 +178,7 @@ class Finalizing:
 
 def _facts(tx: Tx, workspace_id: str, document_id: str) -> Facts:
     document = find(tx, workspace_id, document_id)
-    paper = store.paper(tx, document_id)
+    paper = papers.paper(tx, document_id)
     if paper is None:
         raise NotFound("The document has no file")
     return Facts(
@@ -184,10 +186,10 @@ def _facts(tx: Tx, workspace_id: str, document_id: str) -> Facts:
         workspace_name=store.workspace_name(tx, workspace_id),
         document=document,
         prepared=_blob(tx, paper),
-        covers=store.covers(tx, document_id),
+        covers=papers.covers(tx, document_id),
         signatures={
             signer_id: msgspec.json.decode(text, type=Signature)
-            for signer_id, text in store.signatures(tx, document_id).items()
+            for signer_id, text in people.signatures(tx, document_id).items()
         },
         trail=audit.trail(tx, document_id),
     )

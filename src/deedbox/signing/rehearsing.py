@@ -19,7 +19,7 @@ from deedbox.pdf.report import Report
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.workshop import Workshop
-from deedbox.signing import store
+from deedbox.signing.papers import store as papers
 from deedbox.signing.sealing import Sealing, Wish
 from deedbox.signing.wishes import NewField, Paper
 
@@ -36,7 +36,7 @@ class Rehearsal:
     async def check(self, paper: Paper, fields: Sequence[NewField]) -> None:
         """Raises BadRequest if the paper, with marks where its fields lie, cannot be sealed so that the seal holds."""
         sha256 = paper.pdf.blob.sha256
-        if await self._db.read(lambda tx: store.is_paper(tx, sha256)):
+        if await self._db.read(lambda tx: papers.is_paper(tx, sha256)):
             return  # another document has shown that it can
         async with self._blobs.receive(limits.PREPARED_FILE_BYTES) as incoming:
             async with streamed(self._blobs, paper.pdf.blob) as data:

@@ -8,6 +8,7 @@ import msgspec
 
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Row, Tx, Value
+from deedbox.kernel.db.rows import insert
 from deedbox.kernel.ids import new_id
 from deedbox.signing.document import Document, Field, File, Filter, Party, Progress, Signer, Status
 
@@ -18,8 +19,6 @@ _COLUMNS = (
     " error"
 )
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_NONE_YET = ""
-"""The hash of a paper before there is one."""
 _EQUAL = ("status", "packet_id", "bulk_send_id", "template_id", "external_id")
 
 
@@ -78,7 +77,7 @@ def workspace_name(tx: Tx, workspace_id: str) -> str:
 
 
 def add_document(tx: Tx, row: Mapping[str, Value]) -> None:
-    _insert(tx, "documents", row)
+    insert(tx, "documents", row)
 
 
 def change_document(
@@ -105,56 +104,6 @@ def drop_draft(tx: Tx, document_id: str) -> bool:
     return tx.run("delete from documents where id = :id and status = 'draft'", id=document_id) > 0
 
 
-# files, parties, signers, fields
-
-
-def add_file(tx: Tx, document_id: str, file: File) -> None:
-    _insert(
-        tx,
-        "document_files",
-        {
-            "id": file.id,
-            "document_id": document_id,
-            "position": file.position,
-            "name": file.name,
-            "sha256": file.sha256,
-            "size_bytes": file.size_bytes,
-            "prepared_sha256": _NONE_YET,
-            "pages": "[]",
-            "covers": "[]",
-        },
-    )
-
-
-def lay_out_file(tx: Tx, file_id: str, paper_sha256: str, sizes: str, covers: str, removed: str) -> None:
-    tx.run(
-        "update document_files set prepared_sha256 = :paper_sha256, pages = :sizes, covers = :covers,"
-        " removed = :removed where id = :id",
-        id=file_id,
-        paper_sha256=paper_sha256,
-        sizes=sizes,
-        covers=covers,
-        removed=removed,
-    )
-
-
-def paper(tx: Tx, document_id: str) -> str | None:
-    """The hash of the PDF that the signers see, which holds all files; None before it is made."""
-    row = tx.one("select prepared_sha256 from document_files where document_id = :id limit 1", id=document_id)
-    return row[0] or None if row else None
-
-
-def is_paper(tx: Tx, sha256: str) -> bool:
-    """Whether some document has this PDF as its paper."""
-    return tx.one("select 1 from document_files where prepared_sha256 = :sha256 limit 1", sha256=sha256) is not None
-
-
-def covers(tx: Tx, document_id: str) -> dict[str, str]:
-    """The places to be covered in each file, as JSON, by the file's id."""
-    rows = tx.all("select id, covers from document_files where document_id = :id", id=document_id)
-    return {row[0]: row[1] for row in rows}
-
-
 def wished_fields(tx: Tx, document_id: str) -> str:
     """The fields that the sender asked for, as JSON."""
     row = tx.one("select wanted from documents where id = :id", id=document_id)
@@ -164,175 +113,6 @@ def wished_fields(tx: Tx, document_id: str) -> str:
 def demands_timestamp(tx: Tx, document_id: str) -> bool:
     row = tx.one("select demand_timestamp from documents where id = :id", id=document_id)
     return bool(row and row[0])
-
-
-def file_hashes(tx: Tx, document_id: str) -> set[str]:
-    """The blobs that the document's files lie in."""
-    rows = tx.all("select sha256, prepared_sha256 from document_files where document_id = :id", id=document_id)
-    return {sha256 for row in rows for sha256 in row if sha256 != _NONE_YET}
-
-
-def add_party(tx: Tx, document_id: str, party: Party, *, declared: bool) -> None:
-    _insert(
-        tx,
-        "parties",
-        {
-            "id": party.id,
-            "document_id": document_id,
-            "name": party.name,
-            "position": party.order,
-            "rule": party.rule,
-            "quorum": party.quorum,
-            "on_decline": party.on_decline,
-            "declared": int(declared),
-            "status": party.status,
-            "completed_at": None,
-        },
-    )
-
-
-def is_declared(tx: Tx, party_id: str) -> bool:
-    """Whether the request named the party, instead of a lone signer."""
-    row = tx.one("select declared from parties where id = :id", id=party_id)
-    return bool(row and row[0])
-
-
-def change_party(tx: Tx, party_id: str, was: str, changes: Mapping[str, Value]) -> bool:
-    return _change(tx, "parties", party_id, was, changes)
-
-
-def add_signer(tx: Tx, workspace_id: str, document_id: str, signer: Signer, access_code_hash: bytes | None) -> None:
-    row: dict[str, Value] = {
-        **msgspec.structs.asdict(signer),
-        "workspace_id": workspace_id,
-        "document_id": document_id,
-        "access_code_hash": access_code_hash,
-    }
-    _insert(tx, "signers", row)
-
-
-def change_signer(tx: Tx, signer_id: str, was: str, changes: Mapping[str, Value]) -> bool:
-    return _change(tx, "signers", signer_id, was, changes)
-
-
-def cancel_signers(tx: Tx, document_id: str, party_id: str | None = None) -> None:
-    """Those who have neither signed nor declined cannot any more."""
-    one = "" if party_id is None else " and party_id = :party_id"
-    values: dict[str, Value] = {} if party_id is None else {"party_id": party_id}
-    tx.run(
-        "update signers set status = 'canceled' where document_id = :id"
-        f" and status in ('waiting', 'notified', 'viewed'){one}",
-        id=document_id,
-        **values,
-    )
-
-
-def cancel_parties(tx: Tx, document_id: str) -> None:
-    tx.run(
-        "update parties set status = 'canceled' where document_id = :id and status in ('waiting', 'active')",
-        id=document_id,
-    )
-
-
-def signer_place(tx: Tx, signer_id: str) -> tuple[str, str] | None:
-    """The workspace and the document of a signer."""
-    row = tx.one("select workspace_id, document_id from signers where id = :id", id=signer_id)
-    return (row[0], row[1]) if row else None
-
-
-def access_code_hash(tx: Tx, signer_id: str) -> bytes | None:
-    row = tx.one("select access_code_hash from signers where id = :id", id=signer_id)
-    return bytes(row[0]) if row and row[0] is not None else None
-
-
-def signatures(tx: Tx, document_id: str) -> dict[str, str]:
-    """How each signer has signed, as JSON."""
-    rows = tx.all("select id, signature from signers where document_id = :id and signature is not null", id=document_id)
-    return {row[0]: row[1] for row in rows}
-
-
-def add_field(tx: Tx, document_id: str, field: Field) -> None:
-    row = msgspec.structs.asdict(field)
-    row |= {"document_id": document_id, "default_value": row.pop("default"), "required": int(field.required)}
-    row["options"] = msgspec.json.encode(field.options).decode()
-    _insert(tx, "fields", row)
-
-
-def drop_fields(tx: Tx, document_id: str) -> None:
-    tx.run("delete from fields where document_id = :id", id=document_id)
-
-
-def drop_parties(tx: Tx, document_id: str) -> None:
-    """Only of a draft, which nobody has a link to."""
-    for table in ("signers", "parties"):
-        tx.run(f"delete from {table} where document_id = :id", id=document_id)
-
-
-def keep_value(tx: Tx, field_id: str, signer_id: str, value: str) -> None:
-    """What a signer has filled in; it counts only when the signer has signed."""
-    tx.run(
-        "insert into field_values (field_id, signer_id, value) values (:field_id, :signer_id, :value)"
-        " on conflict (field_id, signer_id) do update set value = excluded.value",
-        field_id=field_id,
-        signer_id=signer_id,
-        value=value,
-    )
-
-
-def values_of(tx: Tx, signer_id: str) -> dict[str, str]:
-    rows = tx.all("select field_id, value from field_values where signer_id = :id", id=signer_id)
-    return {row[0]: row[1] for row in rows}
-
-
-def settle_value(tx: Tx, field_id: str, value: str) -> None:
-    tx.run("update fields set value = :value where id = :id", id=field_id, value=value)
-
-
-def _insert(tx: Tx, table: str, row: Mapping[str, Value]) -> None:
-    names = ", ".join(row)
-    tx.run(f"insert into {table} ({names}) values ({', '.join(f':{name}' for name in row)})", **row)
-
-
-def _change(tx: Tx, table: str, row_id: str, was: str, changes: Mapping[str, Value]) -> bool:
-    sets = ", ".join(f"{name} = :new_{name}" for name in changes)
-    values: dict[str, Value] = {f"new_{name}": value for name, value in changes.items()}
-    return tx.run(f"update {table} set {sets} where id = :id and status = :was", id=row_id, was=was, **values) > 0
-
-
-# what sealing has made
-
-
-def keep_sealed(tx: Tx, row: Mapping[str, Value]) -> None:
-    _insert(tx, "sealed_files", row)
-
-
-def sealed(tx: Tx, document_id: str) -> tuple[str, str, str] | None:
-    """The hashes of the sealed file, its certificate of completion and its evidence."""
-    row = tx.one(
-        "select sha256, certificate_sha256, evidence_sha256 from sealed_files where document_id = :id", id=document_id
-    )
-    return (row[0], row[1], row[2]) if row else None
-
-
-def sealed_by_hash(tx: Tx, sha256: str) -> str | None:
-    """The document whose sealed file has this hash."""
-    row = tx.one("select document_id from sealed_files where sha256 = :sha256", sha256=sha256)
-    return row[0] if row else None
-
-
-def sealed_head(tx: Tx, document_id: str) -> str:
-    """The head of the audit trail that is in the seal."""
-    row = tx.one("select head from sealed_files where document_id = :id", id=document_id)
-    return row[0] if row else ""
-
-
-def replace_sealed(tx: Tx, document_id: str, was: str, sha256: str, certificate_sha256: str) -> bool:
-    """Whether this was the hash of the sealed file, which now has another, as has its certificate."""
-    sql = (
-        "update sealed_files set sha256 = :sha256, certificate_sha256 = :certificate_sha256"
-        " where document_id = :id and sha256 = :was"
-    )
-    return tx.run(sql, id=document_id, was=was, sha256=sha256, certificate_sha256=certificate_sha256) > 0
 
 
 def note_archive(tx: Tx, document_id: str, archive: str) -> None:

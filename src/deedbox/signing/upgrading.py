@@ -25,6 +25,7 @@ from deedbox.signing import audit, proving, store
 from deedbox.signing.certificates import Certificates
 from deedbox.signing.document import Document, Seal, decoded
 from deedbox.signing.found import find
+from deedbox.signing.papers import store as papers
 from deedbox.signing.stamping import RemoteStamper, StampFailed
 
 
@@ -136,13 +137,13 @@ class Upgrading:
 def _degraded(tx: Tx, workspace_id: str, document_id: str) -> _Degraded | None:
     document = find(tx, workspace_id, document_id)
     seal = decoded(document.seal, Seal)
-    made = store.sealed(tx, document_id)
+    made = papers.sealed(tx, document_id)
     if document.status != "completed" or seal is None or not seal.degraded or made is None:
         return None
     file = blobs_store.find(tx, made[0])
     if file is None:
         raise NotFound("The sealed file of this document is no longer stored")
-    return _Degraded(document, seal, file, store.sealed_head(tx, document_id))
+    return _Degraded(document, seal, file, papers.sealed_head(tx, document_id))
 
 
 def _replace(tx: Tx, found: _Degraded, made: _Made, now: datetime) -> None:
@@ -152,7 +153,7 @@ def _replace(tx: Tx, found: _Degraded, made: _Made, now: datetime) -> None:
     document_id = found.document.id
     file = blobs_store.adopt(tx, made.file, document_id, now)
     certificate = blobs_store.adopt(tx, made.certificate, document_id, now)
-    if not store.replace_sealed(tx, document_id, found.file.sha256, file.sha256, certificate.sha256):
+    if not papers.replace_sealed(tx, document_id, found.file.sha256, file.sha256, certificate.sha256):
         raise Conflict("The sealed file was replaced at this very moment")
     changes = {"seal": msgspec.json.encode(made.seal).decode()}
     if not store.change_document(tx, document_id, "completed", changes, now=instant(now)):

@@ -11,9 +11,9 @@ from deedbox.kernel.crypto import Secret, same, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
 from deedbox.signing import states
-from deedbox.signing import store as documents_store
 from deedbox.signing.document import Document
 from deedbox.signing.found import signer_of
+from deedbox.signing.people import store as people
 from deedbox.signing.sessions import store
 from deedbox.signing.sessions.store import LinkKind
 
@@ -68,7 +68,7 @@ def exchange(tx: Tx, token: str, *, now: datetime) -> Secret:
 def current(tx: Tx, token: str, *, now: datetime) -> Session:
     """The session of this token; Unauthorized when it is over."""
     found = store.session(tx, sha256(token), instant(now)) if token else None
-    place = documents_store.signer_place(tx, found[0]) if found else None
+    place = people.signer_place(tx, found[0]) if found else None
     if found is None or place is None:
         raise Unauthorized("Your signing session is over. Open the link in your mail again, or ask for a new one.")
     return Session(*place, found[0], found[1])
@@ -95,7 +95,7 @@ def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
 def check_code(tx: Tx, token: str, session: Session, code: str, *, now: datetime) -> bool:
     """Whether this is the code; the session is then as good as the signer."""
     given = sha256(f"{session.signer_id}:{code.strip()}")
-    expected = documents_store.access_code_hash(tx, session.signer_id)
+    expected = people.access_code_hash(tx, session.signer_id)
     if expected is None:
         expected = store.code(tx, session.signer_id, instant(now))
     if expected is None or not same(given, expected):

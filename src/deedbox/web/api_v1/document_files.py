@@ -13,8 +13,9 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.streaming import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.signing import audit, found, states, store
+from deedbox.signing import audit, found, states
 from deedbox.signing.document import Document
+from deedbox.signing.papers import store as papers
 from deedbox.web import context, openapi
 from deedbox.web.blob_response import file_response, page_number
 from deedbox.web.context import AnyRequest
@@ -146,8 +147,8 @@ async def document_page_image(
 
     def look(tx: Tx) -> Blob:
         document = found.find(tx, here.caller.workspace_id, document_id)
-        made = store.sealed(tx, document.id)
-        shown = made[0] if made else store.paper(tx, document.id)
+        made = papers.sealed(tx, document.id)
+        shown = made[0] if made else papers.paper(tx, document.id)
         if shown is None:
             raise states.refusal(document.status)
         return _blob(tx, shown)
@@ -165,7 +166,7 @@ async def _made(request: AnyRequest, document_id: str, which: int, media_type: s
 
     def look(tx: Tx) -> tuple[Document, Blob]:
         document = found.find(tx, here.caller.workspace_id, document_id)
-        made = store.sealed(tx, document.id)
+        made = papers.sealed(tx, document.id)
         if made is None:
             raise Conflict(f"The document is not completed: it is {document.status}")
         return document, _blob(tx, made[which])

@@ -14,6 +14,7 @@ from deedbox.pdf import report as reports
 from deedbox.pdf.report import Checks, Report, Signature, Verdict
 from deedbox.signing import audit, found, proving, store
 from deedbox.signing.document import Document
+from deedbox.signing.papers import store as papers
 from deedbox.web import context, multipart, once
 from deedbox.web.context import AnyRequest
 from deedbox.web.permission import PUBLIC, scope
@@ -86,7 +87,7 @@ async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
         document = found.find(tx, *place) if place else None
         if document is None or document.status == "draft":
             raise NotFound("No document has this verification code")
-        made = store.sealed(tx, document.id)
+        made = papers.sealed(tx, document.id)
         return document, made[0] if made else None, proving.sealed_hashes(audit.trail(tx, document.id))
 
     document, sha256, hashes = await deedbox.db.read(look)
@@ -114,7 +115,7 @@ def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:
 
 def _with_records(tx: Tx, workspace_id: str, report: Report) -> Report:
     """The report with what our own records say of the file."""
-    document_id = store.sealed_by_hash(tx, report.sha256) or _earlier(tx, report)
+    document_id = papers.sealed_by_hash(tx, report.sha256) or _earlier(tx, report)
     if document_id is not None and store.document(tx, workspace_id, document_id) is None:
         document_id = None  # another workspace's: no word of it
     whole = None

@@ -17,9 +17,11 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.streaming import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
-from deedbox.signing import acts, found, sessions, store
+from deedbox.signing import acts, found, sessions
 from deedbox.signing.acts import CONSENT, Circumstances, Signature
 from deedbox.signing.document import Document, Field, Message, Party, Signer, Status, first_page
+from deedbox.signing.papers import store as papers
+from deedbox.signing.people import store as people
 from deedbox.signing.sessions import Session
 from deedbox.web import context, openapi
 from deedbox.web.blob_response import file_response, page_number
@@ -152,7 +154,7 @@ async def signer_session(request: AnyRequest) -> SessionRecord:
             lambda tx: acts.view(tx, session.workspace_id, document.id, signer.id, seen, now=now)
         )
         session, document, party, signer = await _inside(request)
-    filled = await here.deedbox.db.read(lambda tx: store.values_of(tx, signer.id))
+    filled = await here.deedbox.db.read(lambda tx: people.values_of(tx, signer.id))
     return _record(document, party, signer, needs=None, filled=filled)
 
 
@@ -336,7 +338,7 @@ def _seen(request: AnyRequest, signer: Signer) -> Circumstances:
 
 
 def _paper(tx: Tx, document_id: str) -> Blob:
-    sha256 = store.paper(tx, document_id)
+    sha256 = papers.paper(tx, document_id)
     blob = blobs_store.find(tx, sha256) if sha256 else None
     if blob is None:
         raise NotFound("There is no such file")
@@ -344,7 +346,7 @@ def _paper(tx: Tx, document_id: str) -> Blob:
 
 
 def _sealed(tx: Tx, document: Document) -> Blob:
-    made = store.sealed(tx, document.id)
+    made = papers.sealed(tx, document.id)
     blob = blobs_store.find(tx, made[0]) if made else None
     if blob is None:
         raise Conflict(f"The document is not completed yet: it is {document.status}")

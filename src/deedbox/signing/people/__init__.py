@@ -1,0 +1,1 @@
+"""Parties, their signers, and the fields that they fill."""

@@ -27,7 +27,19 @@ _TIME = {
     "datetime": {"now", "utcnow", "today"},
     "date": {"today"},
 }  # fmt: skip
-_CLIENTS = ("httpx", "httpcore", "urllib.request", "http.client", "aiohttp", "requests", "urllib3", "ftplib", "smtplib")
+_CLIENTS = (
+    "httpx",
+    "httpcore",
+    "urllib.request",
+    "http.client",
+    "aiohttp",
+    "requests",
+    "urllib3",
+    "ftplib",
+    "smtplib",
+    "boto3",
+    "botocore",
+)
 _DIALS = {"create_connection", "open_connection", "open_unix_connection", "create_unix_connection"}
 
 Offence = str
@@ -130,7 +142,8 @@ def test_only_the_clock_reads_the_time() -> None:
 
 
 def test_only_egress_opens_outgoing_connections() -> None:
-    assert offences(outgoing, lambda name: name == "kernel/egress.py") == []
+    # A store for files is named by the operator, not by a caller: it has one door of its own.
+    assert offences(outgoing, lambda name: name == "kernel/egress.py" or name.startswith("kernel/s3/")) == []
 
 
 def test_only_commands_print() -> None:

@@ -12,8 +12,9 @@ from typing import IO, TYPE_CHECKING
 
 from deedbox import mail
 from deedbox.accounts import store as accounts_store
-from deedbox.kernel import idempotency, jobs, limits, log
-from deedbox.kernel.blobs.local import LocalBlobs
+from deedbox.archiving import Archiving, SigningAuthority
+from deedbox.kernel import idempotency, jobs, limits, log, outbox
+from deedbox.kernel.blobs.choose import open_blobs
 from deedbox.kernel.clock import Clock, SystemClock, instant
 from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Database, Tx
@@ -36,15 +37,21 @@ from deedbox.search.ingest import Ingest
 from deedbox.search.models import Models
 from deedbox.search.reading import Reading
 from deedbox.search.renewal import Renewal
-from deedbox.signing import sealing
+from deedbox.signing import sealing, stamping
 from deedbox.signing.acts import FINALIZE_JOB
-from deedbox.signing.certificates import PRIVATE_KEYS, Certificates
+from deedbox.signing.certificates import PRIVATE_KEYS, Certificates, pkcs11
 from deedbox.signing.documents import EXPIRE_JOB, REMIND_JOB
 from deedbox.signing.finalizing import Finalizing
 from deedbox.signing.intake import Intake
+from deedbox.signing.preparing import PREPARE_JOB, Preparing
+from deedbox.signing.rehearsing import Rehearsal
 from deedbox.signing.sealing import Sealing
-from deedbox.signing.stamping import RemoteStamper
+from deedbox.signing.stamping import UPGRADE_JOB, RemoteStamper
 from deedbox.signing.timers import Timers
+from deedbox.signing.upgrading import Upgrading
+from deedbox.webhooks import catalogue, hooks, planning, pruning
+from deedbox.webhooks.poster import Poster
+from deedbox.webhooks.sending import Sender
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
@@ -59,6 +66,7 @@ SEALED = [
     ),
     PRIVATE_KEYS,
     mail.SEALED,
+    hooks.SEALED,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -71,7 +79,7 @@ class Deedbox:
         self.clock = clock
         self.db = db
         self.box = Box(settings.ring)
-        self.blobs = LocalBlobs(settings.data_dir / "blobs")
+        self.blobs = open_blobs(settings)
         self.limiter = _limiter(db, clock)
         self._egress: Egress | None = None
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
@@ -79,18 +87,28 @@ class Deedbox:
         self.mailer = Mailer(db, self.box, clock, settings, self.blobs, wake=self._wake)
         self.post = MailPost(lambda: self.mailer, lambda: self.address)
         self.workshop = Workshop(settings.sandbox_processes)
-        self.certificates = Certificates(db, self.box, clock, settings.base_url)
-        self.intake = Intake(self.blobs, self.workshop)
+        self._token = pkcs11.chosen(settings)
+        stamp_roots = stamping.roots(settings.tsa_ca_file)
+        self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, stamp_roots)
         self._seals = Sandbox(sealing.sandbox_kind(settings.sandbox_processes))
         remote = RemoteStamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
         seals = Sealing(self.blobs, self._seals, self.certificates, clock, remote)
+        rehearsal = Rehearsal(db, self.blobs, clock, self.workshop, self._seals)
+        self.intake = Intake(self.blobs, self.workshop, rehearsal)
         finalizing = Finalizing(
             db, self.blobs, clock, self.workshop, seals, self.certificates, self.post, lambda: self.address
         )
-        timers = Timers(db, clock, self.post)
+        upgrading = Upgrading(db, self.blobs, clock, self.workshop, self.certificates, finalizing, remote)
+        self.timers = Timers(db, clock, self.post)
+        authority = SigningAuthority(self.certificates, clock, remote)
+        self.archiving = Archiving(
+            db, self.blobs, clock, settings, self.workshop, authority, lambda: self.egress, self._wake
+        )
         self.search = SearchEngine(db, clock, settings, Models(self._open_chosen, self._open_former))
         reading = Reading(db, self.blobs, self.search.extractor, clock)
         self.ingest = Ingest(self.search, reading)
+        # Two containers may have one name, and each calls its process 1.
+        worker = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self.jobs = jobs.Runner(
             db,
             clock,
@@ -100,15 +118,20 @@ class Deedbox:
                 RENEW_JOB: Renewal(self.search, reading).run,
                 FORGET_JOB: self.search.forget,
                 REBUILD_JOB: self.search.rebuild,
+                PREPARE_JOB: Preparing(db, clock, self.intake, self.post).run,
                 FINALIZE_JOB: finalizing.run,
-                EXPIRE_JOB: timers.expire,
-                REMIND_JOB: timers.remind,
+                UPGRADE_JOB: upgrading.run,
+                EXPIRE_JOB: self.timers.expire,
+                REMIND_JOB: self.timers.remind,
                 MAIL_JOB: self.mailer.deliver,
+                **self.archiving.handlers,
             },
             concurrency=settings.job_concurrency,
-            # Two containers may have one name, and each calls its process 1.
-            worker=f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}",
+            worker=worker,
         )
+        self.sender = Sender(db, clock, Poster(self.box, clock, lambda: self.egress), worker=worker)
+        for kind in catalogue.KINDS:
+            outbox.react(kind, planning.plan)
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
@@ -118,8 +141,10 @@ class Deedbox:
         """Begins the background work of a server."""
         await self.limiter.start()
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, self.clock.now()))
+        await self.archiving.start()
         await self.search.recover()
         await self.jobs.start(alone=self.db.dialect == "sqlite")
+        await self.sender.start(alone=self.db.dialect == "sqlite")
         self._noting = asyncio.create_task(self._note_used_keys_forever())
         self._choosing = asyncio.create_task(self._follow_choice_of_model())
 
@@ -127,17 +152,21 @@ class Deedbox:
         for task in (self._noting, self._choosing):
             task.cancel()
         await asyncio.gather(self._noting, self._choosing, return_exceptions=True)
-        await self.jobs.stop()
+        await asyncio.gather(self.jobs.stop(), self.sender.stop())
         await self._note_used_keys()
         await self.limiter.close()
 
     async def close(self) -> None:
         """Ends what a command or a server has opened; the database is closed after it."""
+        self.archiving.close()
         await self.search.close()
         await self.workshop.close()
         await self._seals.close()
+        if self._token is not None:
+            self._token.close()
         if self._egress is not None:
             await self._egress.close()
+        await self.blobs.close()
 
     def _wake(self) -> None:
         self.jobs.wake()
@@ -207,6 +236,7 @@ class Deedbox:
             jobs_store.prune(tx, now)
             mail.prune(tx, now)
 
+        await pruning.prune(self.db, now)
         await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)
         await work.finish(prune)

@@ -34,8 +34,20 @@ def new_document(title: str) -> dict[str, Any]:
     return {"title": title, "file": {"name": "a.pdf", "content_base64": content}, "signers": signers}
 
 
+def new_hook(event: str) -> dict[str, Any]:
+    return {"target_url": "https://hooks.example.com/a", "event": event}
+
+
+async def waiting_delivery(api: Api) -> tuple[str, str]:
+    """A hook that is paused, and a delivery to it, which therefore cannot be on its way."""
+    hook = (await api.post("/api/v1/hooks", new_hook("packet.sent"))).json()["id"]
+    await api.call("POST", f"/api/v1/hooks/{hook}/pause")
+    return hook, (await api.call("POST", f"/api/v1/hooks/{hook}/test")).json()["id"]
+
+
 def named(path: str) -> str:
-    return path.replace("{document_id:str}", "{id}").replace("{signer_id:str}", "{signer}")
+    short = path.replace("{document_id:str}", "{id}").replace("{signer_id:str}", "{signer}")
+    return short.replace("{hook_id:str}", "{hook}").replace("{delivery_id:str}", "{delivery}")
 
 
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -51,6 +63,16 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/api/v1/documents/{id}/remind": ({}, {"content": b"other"}),
     "/api/v1/documents/{id}/signers/{signer}/link": ({}, {"content": b"other"}),
     "/api/v1/documents/{id}/void": ({}, {"json": {"reason": "other"}}),
+    "/api/v1/hooks": ({"json": new_hook("document.sent")}, {"json": new_hook("document.voided")}),
+    "/api/v1/hooks/{hook}/pause": ({}, {"content": b"other"}),
+    "/api/v1/hooks/{hook}/test": ({}, {"json": {"event": "party.completed"}}),
+    "/api/v1/hooks/{hook}/rotate": ({}, {"json": {"at_once": True}}),
+    "/api/v1/hooks/{hook}/recover": (
+        {"json": {"since": "2026-03-01T00:00:00Z"}},
+        {"json": {"since": "2026-02-28T00:00:00Z"}},
+    ),
+    "/api/v1/deliveries/{delivery}/redeliver": ({}, {"content": b"other"}),
+    "/api/v1/hooks/{hook}/resume": ({}, {"content": b"other"}),
     "/api/v1/verify": ({"files": {"file": ("a.pdf", pdf("one"))}}, {"files": {"file": ("a.pdf", pdf("two"))}}),
 }
 """A valid request for each POST, and another one."""
@@ -239,10 +261,12 @@ async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None
             assert (await api.call("POST", path, **BODIES[path][0])).status_code == 200
         made = (await api.call("POST", "/api/v1/documents", **BODIES["/api/v1/documents"][0])).json()
         signer = made["parties"][0]["signers"][0]["id"]
+        hook, delivery = await waiting_delivery(api)
         posts = {route.handler.paths.copy().pop() for route in keyed(api.guard) if route.method == "POST"}
         assert {named(path) for path in posts} == set(BODIES), "add two valid requests of each POST to BODIES"
         for path, (first, other) in BODIES.items():
             there = path.replace("{id}", made["id"]).replace("{signer}", signer)
+            there = there.replace("{hook}", hook).replace("{delivery}", delivery)
             headers = {"Idempotency-Key": path}
             assert (await api.call("POST", there, headers={**headers}, **first)).is_success, path
             response = await api.call("POST", there, headers={**headers}, **other)

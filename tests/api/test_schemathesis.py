@@ -34,10 +34,18 @@ def _timestamp_query(_: Any, value: Any) -> Any:
 
 LENIENT = [
     {"include-path": path, "include-method": method, "checks": {"positive_data_acceptance": {"enabled": False}}}
-    for path, method in (("/api/v1/documents", "POST"), ("/api/v1/documents/{document_id}", "PATCH"))
+    for path, method in (
+        ("/api/v1/documents", "POST"),
+        ("/api/v1/documents/{document_id}", "PATCH"),
+        ("/api/v1/hooks", "POST"),
+        ("/api/v1/hooks/{hook_id}", "PATCH"),
+        ("/api/v1/hooks/{hook_id}/recover", "POST"),
+        ("/api/v1/events", "GET"),
+    )
 ]
-"""Whether a document can be made depends on its file, and on names that agree; and a change must change something: no
-schema can say so."""
+"""Whether a document can be made depends on its file, and on names that agree; whether a webhook can, on what its URL
+leads to; a change must change something, a time lie near, and the event that a feed goes on from exist: no schema can
+say so."""
 
 
 class Running(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests import server
-from tests.rigs.kill import ROOT
+from tests.rigs.installation import ROOT
 
 MODULE = "tests.rigs.search_server"
 ENV = {"PYTHONPATH": str(ROOT)}

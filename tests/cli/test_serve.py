@@ -60,7 +60,7 @@ def installed(stopped: Path, tmp_path: Path) -> Path:
 
 
 def test_the_first_start_shows_address_login_link_and_key_and_they_work(tmp_path: Path) -> None:
-    with server.running(tmp_path / "data") as running:
+    with server.running(tmp_path / "data", prepared=False) as running:
         assert running.address.startswith("http://127.0.0.1:")
         with running.client() as http:
             assert http.get("/health").json()["status"] == "healthy"

@@ -28,8 +28,13 @@ def kind(monkeypatch: pytest.MonkeyPatch) -> str:
     return f"thing.happened.{next(_kinds)}"
 
 
+def placed(tx: Tx) -> list[Event]:
+    store.place(tx, "wsp_1")
+    return store.after(tx, "wsp_1", None, 10_000)
+
+
 async def events(db: Database) -> list[Event]:
-    return await db.read(lambda tx: store.after(tx, "wsp_1", "", 10_000))
+    return await db.write(placed)
 
 
 async def test_an_event_is_stored_as_it_was_emitted(db: Database, workspace: str, clock: HandClock, kind: str) -> None:
@@ -153,5 +158,6 @@ async def test_events_are_listed_from_where_a_reader_stopped(
     for _ in range(5):
         made.append(await db.write(lambda tx: outbox.emit(tx, workspace, kind, "d", {}, now=clock.now())))
         clock.forward(0.01)
+    assert await events(db) == made
     assert await db.read(lambda tx: store.after(tx, workspace, made[1].id, 2)) == made[2:4]
-    assert await db.read(lambda tx: store.after(tx, "wsp_other", "", 10)) == []
+    assert await db.read(lambda tx: store.after(tx, "wsp_other", None, 10)) == []

@@ -190,3 +190,29 @@ def test_networks_are_a_list_in_the_file_and_comma_separated_in_the_environment(
     listed = load(file_with(tmp_path, 'egress_allow = ["10.0.0.0/8", "::1/128"]'))
     assert listed.egress_allow == load({"DEEDBOX_EGRESS_ALLOW": "10.0.0.0/8, ::1/128,"}).egress_allow
     assert [str(network) for network in listed.egress_allow] == ["10.0.0.0/8", "::1/128"]
+
+
+def test_files_lie_in_the_data_folder_unless_a_bucket_is_named() -> None:
+    assert load({}).blobs_url is None
+    keys = {"DEEDBOX_S3_ACCESS_KEY": "AKIA", "DEEDBOX_S3_SECRET_KEY": PASSWORD}
+    found = load({"DEEDBOX_BLOBS_URL": "s3://files/deedbox", "DEEDBOX_S3_ENDPOINT": "http://10.0.0.7:9000", **keys})
+    assert (found.blobs_url, found.s3.endpoint) == ("s3://files/deedbox", "http://10.0.0.7:9000")
+    assert found.s3.secret_key == Secret(PASSWORD)
+    assert PASSWORD not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"DEEDBOX_BLOBS_URL": "https://s3.example.com/files"}, "DEEDBOX_BLOBS_URL"),
+        ({"DEEDBOX_BLOBS_URL": "s3://A bucket"}, "DEEDBOX_BLOBS_URL"),
+        ({"DEEDBOX_S3_ENDPOINT": "s3.example.com"}, "DEEDBOX_S3_ENDPOINT"),
+        ({"DEEDBOX_S3_ENDPOINT": "https://key:secret@s3.example.com"}, "DEEDBOX_S3_ENDPOINT"),
+        ({"DEEDBOX_S3_SECRET_KEY": PASSWORD}, "DEEDBOX_S3_ACCESS_KEY"),
+        ({"DEEDBOX_S3_ACCESS_KEY": "AKIA"}, "DEEDBOX_S3_SECRET_KEY"),
+    ],
+)
+def test_a_store_that_is_half_described_is_refused(environment: dict[str, str], named: str) -> None:
+    refused = refusal(environment)
+    assert named in refused.reason
+    assert PASSWORD not in str(refused)

@@ -24,7 +24,7 @@ from tests.rigs.faulty_server import VARIABLE
 FULL = os.environ.get("RIGS") == "full"
 KEYS = 40 if FULL else 4
 ROOT = Path(__file__).parents[2]
-PREFIXES = ("deed_live_", "deed_login_", "deed_session_")
+PREFIXES = ("deed_live_", "deed_login_", "deed_session_", "whsec_")
 ZEROS = bytes(8192)
 EMAIL = "owner@example.com"
 MISPLACED = ("first key", "login token", "session token", "password", "key 1")
@@ -95,6 +95,7 @@ def live(run: Run) -> list[Hit]:
     try:
         sign_in(run, running)
         use_keys(run, running)
+        use_hooks(run, running)
         for what in MISPLACED:
             misplace(running, run.issued["working key"], run.issued[what])
         run.issued["CLI key"] = json.loads(run.command("keys", "create", "--name", "by hand", "--json"))["key"]
@@ -149,6 +150,24 @@ def use_keys(run: Run, running: server.Server) -> None:
         assert http.delete(f"/api/v1/keys/{made['id']}").status_code == 204
     with running.client(made["key"]) as revoked:
         assert revoked.get("/health").status_code == 401
+
+
+def use_hooks(run: Run, running: server.Server) -> None:
+    """Webhooks are made in both ways, rotated and sent to, with an answer that is kept for a retry."""
+    body, again = {"target_url": "https://hooks.example.com/", "event": "document.sent"}, {"Idempotency-Key": "hook"}
+    with running.client(run.issued["working key"]) as http:
+        made = http.post("/api/v1/hooks", json=body, headers=again).json()
+        assert http.post("/api/v1/hooks", json=body, headers=again).json() == made
+        path = f"/api/v1/hooks/{made['id']}"
+        rotated = http.post(f"{path}/rotate", headers={"Idempotency-Key": "rotate"}).json()
+        delivery = http.post(f"{path}/test").json()["id"]
+        assert http.get(f"/api/v1/deliveries/{delivery}").status_code == 200
+    by_hand = json.loads(run.command("hooks", "create", "https://hooks.example.com/", "--json"))
+    run.issued |= {
+        "hook secret": made["secret"],
+        "rotated hook secret": rotated["secret"],
+        "CLI hook secret": by_hand["secret"],
+    }
 
 
 def archive_one(running: server.Server, key: str) -> None:

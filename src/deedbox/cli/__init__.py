@@ -15,6 +15,8 @@ COMMANDS = {
     "serve": "Run the server.",
     "keys": "Create, list and revoke API keys; rotate the master key.",
     "ca": "Show, renew and revoke the certificates that seal and time-stamp; bring your own.",
+    "hooks": "Create, list and delete webhooks; receive their deliveries here, and send them again.",
+    "archive": "Show and check the long-term archive; push what it does not have yet.",
     "verify": "Say whether a PDF is what was sealed; offline, without a server.",
     "model": "Install, list and choose the embedding model that search needs.",
     "login-link": "Make a one-time login link for the owner.",

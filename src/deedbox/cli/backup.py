@@ -7,6 +7,7 @@ import click
 from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, load, print_json
 from deedbox.kernel.backup import backup
+from deedbox.kernel.backup.files import files_of
 from deedbox.kernel.clock import SystemClock
 
 
@@ -20,7 +21,9 @@ def command(data_dir: Path | None, as_json: bool, target: Path) -> None:
     The file holds the master key: keep it as safe as the data folder itself."""
     settings = load(data_dir=data_dir)
     url = settings.database_url.reveal() if settings.database_url else None
-    made = backup(settings.data_dir, url, target, now=SystemClock().now(), progress=progress.show)
+    made = backup(
+        settings.data_dir, url, target, now=SystemClock().now(), files=files_of(settings), progress=progress.show
+    )
     size = target.stat().st_size
     if as_json:
         print_json({"file": str(target), "size_bytes": size, "created_at": made.created_at, "schema": made.schema})

@@ -57,7 +57,7 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
     yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
-    checks: tuple[Check, ...] = (_disk, _master_key, _model, _mail, _database)
+    checks: tuple[Check, ...] = (_disk, _files, _master_key, _model, _mail, _database)
     try:
         need_installation(loaded)
     except SetupError as error:
@@ -102,6 +102,16 @@ def _disk(loaded: Settings) -> Iterator[Finding]:
         )
     else:
         yield Finding("disk", "good", f"{free // limits.MB:,} MB are free")
+
+
+def _files(loaded: Settings) -> Iterator[Finding]:
+    """Puts, reads and deletes an object where files lie in a store; a folder is looked at with its disk."""
+    from deedbox.kernel.blobs.choose import chosen_bucket
+
+    bucket = chosen_bucket(loaded)
+    if bucket is not None:
+        bucket.check(os.urandom)
+        yield Finding("files", "good", f"{bucket.place} at {loaded.s3_endpoint or 'AWS'} can be written and read")
 
 
 def _master_key(loaded: Settings) -> Iterator[Finding]:

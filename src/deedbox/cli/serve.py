@@ -1,22 +1,17 @@
 """`deedbox serve`: the server, until it is told to stop."""
 
 import asyncio
-import errno
 import json
-import signal
-import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from deedbox.accounts import workspaces
 from deedbox.accounts.workspaces import FirstAccess
+from deedbox.cli import listening
 from deedbox.cli.options import data_option, json_option, load
 from deedbox.kernel import limits, log
-from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
 
 
@@ -48,44 +43,23 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
     confine.hide_memory()
     async with wiring.sole_user(settings):
         # Bound before anything is made: a port in use must not burn the first key.
-        listener = _bind(settings.host, settings.port)
+        listener = listening.bind(settings.host, settings.port)
         async with wiring.opened(settings) as deedbox:
+            await deedbox.blobs.check()
             now = deedbox.clock.now()
             first = await deedbox.db.write(lambda tx: workspaces.first_access(tx, now=now))
-            address = settings.base_url or _address(listener)
+            address = settings.base_url or listening.address(listener)
             deedbox.address = address
             settings.address_file.write_text(address, encoding="utf-8")
             await deedbox.start()
             try:
                 server = Server(build(deedbox), settings, ready=lambda: _announce(address, first, as_json=as_json))
-                with _stopped_by_signals(server):
+                with listening.stopped_by_signals(server):
                     await server.serve(sockets=[listener])
             finally:
                 await deedbox.stop()
                 settings.address_file.unlink(missing_ok=True)
     log.info("stopped")
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(limits.LISTEN_BACKLOG)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            reason, step = f"Port {port} on {host} is in use.", "Stop what uses it, or give another with --port N."
-        else:
-            reason, step = f"Cannot listen on {host} port {port}: {error.strerror}.", "Give another --host or --port."
-        raise SetupError(reason, step) from error
-    return listener
-
-
-def _address(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _announce(address: str, first: FirstAccess, *, as_json: bool) -> None:
@@ -101,15 +75,3 @@ def _announce(address: str, first: FirstAccess, *, as_json: bool) -> None:
             click.echo(f"\n  Your first API key (shown only now):\n  {key}")
         click.echo("\nStop it with Ctrl-C.")
     sys.stdout.flush()
-
-
-@contextmanager
-def _stopped_by_signals(server: Any) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, server.stop)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)

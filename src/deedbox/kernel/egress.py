@@ -6,13 +6,14 @@ cookies, proxies and netrc to switch off there.
 
 import asyncio
 import contextlib
+import copy
 import logging
 import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import ip_address, ip_network
 from typing import ClassVar, TypeAlias
 
@@ -33,6 +34,7 @@ from deedbox.kernel.limits import (
     EGRESS_RESOLVERS,
     EGRESS_RESPONSE_BYTES,
     EGRESS_SECONDS,
+    EGRESS_TARGETS,
     EGRESS_URL_CHARS,
 )
 
@@ -41,6 +43,7 @@ PORTS = {"http": 80, "https": 443}
 # stands on a private network.
 ANYWHERE: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 # At DEBUG httpcore writes request headers, and with them credentials, to the log.
 logging.getLogger("httpcore").setLevel(logging.WARNING)
@@ -119,6 +122,7 @@ async def system_resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
+@lru_cache(EGRESS_TARGETS)
 def parse_target(url: str) -> Target:
     """The parts of a URL that may be called, or BadRequest with the reason why not."""
     if len(url) > EGRESS_URL_CHARS:
@@ -258,12 +262,22 @@ class Egress:
         network: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
         self._network = _JudgedNetwork(allow, resolve, network or httpcore.AnyIOBackend())
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls or httpx.create_ssl_context(trust_env=False),
-            max_connections=EGRESS_CONNECTIONS,
+        self._tls = tls or httpx.create_ssl_context(trust_env=False)
+        self._pool = self._new_pool(EGRESS_CONNECTIONS)
+
+    def _new_pool(self, connections: int) -> httpcore.AsyncConnectionPool:
+        return httpcore.AsyncConnectionPool(
+            ssl_context=self._tls,
+            max_connections=connections,
             keepalive_expiry=EGRESS_IDLE_SECONDS,
             network_backend=self._network,
         )
+
+    def apart(self, connections: int) -> "Egress":
+        """One that judges and trusts as this does, with so many connections of its own: no other waits for them."""
+        other = copy.copy(self)
+        other._pool = self._new_pool(connections)
+        return other
 
     async def judge(self, url: str) -> None:
         """Raises BadRequest if the URL may not be called; a name without address is left to each attempt."""
@@ -282,60 +296,76 @@ class Egress:
         url: str,
         *,
         headers: Mapping[str, str],
-        body: bytes = b"",
+        body: bytes | AsyncIterator[bytes] = b"",
         seconds: float = EGRESS_SECONDS,
         limit: int = EGRESS_RESPONSE_BYTES,
+        stall: float | None = None,
+        into: Write | None = None,
     ) -> Answer:
-        """The answer within so many seconds, with at most `limit` bytes of body; or EgressFailed."""
+        """The answer within so many seconds, with at most `limit` bytes of body; or EgressFailed.
+
+        A body in pieces goes out as they come; its size is told in `headers`, or it is sent in chunks. The body of an
+        answer of 2xx goes to `into`, if that is given, and the answer itself has none then. A peer may be silent for
+        `stall` seconds, or as long as all may take."""
         try:
             target = parse_target(url)
         except BadRequest as refused:
             raise AddressRefused(refused.message) from refused
         with _named_failures(target.host, seconds):
             async with asyncio.timeout(seconds):
-                return await self._exchange(method, target, headers, body, seconds=seconds, limit=limit)
+                asked = self._asked(method, target, headers, body, min(seconds, stall or seconds))
+                return await _answer(asked, limit, into)
 
-    async def _exchange(
+    def _asked(
         self,
         method: str,
         target: Target,
         headers: Mapping[str, str],
-        body: bytes,
-        *,
+        body: bytes | AsyncIterator[bytes],
         seconds: float,
-        limit: int,
-    ) -> Answer:
-        started = stopwatch()
+    ) -> contextlib.AbstractAsyncContextManager[httpcore.Response]:
         waits = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
         waits["connect"] = min(seconds, EGRESS_CONNECT_SECONDS)
         # No encoding: a compressed answer could unpack to any size.
         sent = {"host": target.authority, "user-agent": "Deedbox", "accept-encoding": "identity"}
         sent.update({name.lower(): value for name, value in headers.items()})
         fields = [(name.encode(), value.encode()) for name, value in sent.items()]
-        asked = self._pool.stream(method, target.core_url, headers=fields, content=body, extensions={"timeout": waits})
-        async with asked as response:
-            received, truncated = await _read(response.aiter_stream(), limit)
-            peer = response.extensions["network_stream"].get_extra_info("server_addr")
-            return Answer(
-                status=response.status,
-                headers=_readable(response.headers),
-                body=received,
-                truncated=truncated,
-                elapsed_ms=round((stopwatch() - started) * 1000),
-                address=str(peer[0]) if peer else "",
-            )
+        return self._pool.stream(method, target.core_url, headers=fields, content=body, extensions={"timeout": waits})
 
     async def close(self) -> None:
         await self._pool.aclose()
 
 
-async def _read(chunks: AsyncIterator[bytes], limit: int) -> tuple[bytes, bool]:
-    """The body up to the limit, and whether there was more."""
-    received = bytearray()
+async def _answer(
+    asked: contextlib.AbstractAsyncContextManager[httpcore.Response], limit: int, into: Write | None
+) -> Answer:
+    started = stopwatch()
+    async with asked as response:
+        write = into if response.status // 100 == 2 else None
+        received, truncated = await _read(response.aiter_stream(), limit, write)
+        peer = response.extensions["network_stream"].get_extra_info("server_addr")
+        return Answer(
+            status=response.status,
+            headers=_readable(response.headers),
+            body=received,
+            truncated=truncated,
+            elapsed_ms=round((stopwatch() - started) * 1000),
+            address=str(peer[0]) if peer else "",
+        )
+
+
+async def _read(chunks: AsyncIterator[bytes], limit: int, write: Write | None) -> tuple[bytes, bool]:
+    """The body up to the limit, unless it was written on, and whether there was more."""
+    received, size = bytearray(), 0
     async for chunk in chunks:
-        received += chunk
-        if len(received) > limit:
-            return bytes(received[:limit]), True
+        left = limit - size
+        size += len(chunk)
+        if write is None:
+            received += chunk[:left]
+        elif left > 0:
+            await write(chunk[:left])
+        if size > limit:
+            return bytes(received), True
     return bytes(received), False
 
 

@@ -24,6 +24,7 @@ class Code(StrEnum):
     DRAINING = "draining"
     BUSY = "busy"
     STORAGE_FULL = "storage_full"
+    STORAGE_UNAVAILABLE = "storage_unavailable"
     DATABASE_UNAVAILABLE = "database_unavailable"
     OUTCOME_UNKNOWN = "outcome_unknown"
     SANDBOX_FAILED = "sandbox_failed"
@@ -48,7 +49,8 @@ MEANING: dict[Code, str] = {
     Code.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
     Code.DRAINING: "The server is stopping; try again after `Retry-After` seconds.",
     Code.BUSY: "The server has too much to do at this moment; try again after `Retry-After` seconds.",
-    Code.STORAGE_FULL: "The server's disk is full or failing; nothing was changed.",
+    Code.STORAGE_FULL: "The server's disk or object store is full or failing; nothing was changed.",
+    Code.STORAGE_UNAVAILABLE: "The object store for files cannot be reached or refuses; nothing was changed.",
     Code.DATABASE_UNAVAILABLE: "The database cannot be reached; nothing was changed.",
     Code.OUTCOME_UNKNOWN: "The database was lost while the change was being saved: it may or may not have been "
     "made. Retrying with the same Idempotency-Key is safe.",

@@ -80,6 +80,19 @@ BLOB_BYTES_MAX = 512 * MB
 BLOB_SWEEP = 500
 BLOB_ORPHAN_SECONDS = 3600
 
+# objects in S3
+S3_CONNECT_SECONDS = 5
+S3_READ_SECONDS = 30
+S3_ATTEMPTS = 4
+S3_READ_TRIES = 4
+S3_THREADS = 16
+S3_CONNECTIONS = 64
+S3_PART_BYTES = 5 * MB
+"""The least that a store takes as a part; one upload holds as much in memory."""
+S3_PAGE = 1000
+S3_HOLD_SECONDS = 900
+S3_HOLD_RENEW_SECONDS = 60
+
 # backup
 BACKUP_MANIFEST_BYTES = 1 * MB
 BACKUP_STEP_PAGES = 4096
@@ -104,6 +117,7 @@ EGRESS_CONNECT_SECONDS = 5
 EGRESS_SECONDS = 15
 EGRESS_RESPONSE_BYTES = 1 * MB
 EGRESS_URL_CHARS = 2048
+EGRESS_TARGETS = 1024
 EGRESS_HOST_CHARS = 254
 EGRESS_ADDRESSES = 4
 EGRESS_CONNECTIONS = 100
@@ -250,6 +264,9 @@ DOCUMENT_FILE_BYTES = 64 * MB
 DOCUMENT_PAGES = 5000
 PREPARED_FILE_BYTES = 112 * MB
 PREPARE_SECONDS = 9
+PREPARE_ATTEMPTS = 3
+FINALIZE_ATTEMPTS = 1000
+"""Once an hour at last, so for six weeks, and however often the process dies meanwhile: nobody signs a second time."""
 STAMP_SECONDS = 60
 PROVE_SECONDS = 60
 PAGE_POINTS_MIN = 3
@@ -323,7 +340,73 @@ TSA_SECONDS = 10
 TSA_SKEW_SECONDS = 300
 PKCS12_BYTES = 64 * KB
 PKCS12_CERTIFICATES = 8
+PKCS11_SECONDS = 20
+"""For one use of a token, waiting for its turn included."""
 SEAL_IDENTITIES = 256
 SEAL_ADDED_BYTES = 1 * MB
 SEAL_SECONDS = 60
 SEAL_CPU_SECONDS = 60
+SEAL_TAIL_BYTES = 1 * MB
+"""At the end of a sealed file, in which its seal is."""
+UPGRADE_FIRST_SECONDS = 60
+UPGRADE_ATTEMPTS = 348
+"""The waits grow to an hour: two weeks in all."""
+UPGRADE_REST_SECONDS = 30
+"""For which an authority that failed is not asked again for another document."""
+
+# webhooks
+HOOKS_PER_WORKSPACE = 1000
+HOOK_DESCRIPTION_CHARS = 500
+HOOK_EVENTS = 100
+HOOK_LISTEN_BODY_BYTES = 1 * MB
+HOOK_LISTEN_CONNECTIONS = 64
+HOOK_LISTEN_DELIVERIES = 1_000_000
+WEBHOOK_TOLERANCE_SECONDS = 300
+"""How far the clocks of sender and receiver may be apart."""
+WEBHOOK_BODY_BYTES = 20_000
+WEBHOOK_SECRET_BYTES = 32
+WEBHOOK_ROTATION_HOURS = 24
+WEBHOOK_SECONDS = 15
+WEBHOOK_RETRY_SECONDS = (0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+"""Before each of the ten attempts, counted from the end of the one before."""
+WEBHOOK_JITTER = 0.2
+WEBHOOK_PER_ENDPOINT = 4
+WEBHOOK_PER_FAILING_ENDPOINT = 1
+WEBHOOK_CONCURRENCY = 512
+WEBHOOK_FAILING_CONCURRENCY = 256
+"""Of all attempts at a time, those to endpoints that failed last: the rest is for those that work."""
+WEBHOOK_CHAIN_ROOM = 64
+"""With more room than this, an endpoint goes on at once with its next delivery instead of waiting for its turn."""
+WEBHOOK_CLAIM_HOOKS = 64
+WEBHOOK_LEASE_SECONDS = 60
+WEBHOOK_POLL_SECONDS = 1
+WEBHOOK_DISABLE_DAYS = 5
+WEBHOOK_RESPONSE_BYTES = 16 * KB
+WEBHOOK_RESPONSE_HEADERS_CHARS = 8 * KB
+WEBHOOK_ERROR_CHARS = 500
+WEBHOOK_KEEP_DAYS = 30
+WEBHOOK_PRUNE_ROWS = 500
+RECOVER_EVENTS = 500
+FEED_PLACED = 1000
+
+# archive
+ARCHIVE_ENTRIES = 64
+ARCHIVE_NAME_CHARS = 255
+ARCHIVE_PACKAGE_BYTES = 4096 * MB
+ARCHIVE_TAG_BYTES = 64 * KB
+ARCHIVE_JSON_BYTES = 256 * KB
+ARCHIVE_CRASHES = 10_000
+"""Processes that may die while they push one package before a person has to look."""
+ARCHIVE_SECONDS = 1800
+ARCHIVE_STALL_SECONDS = 60
+ARCHIVE_ANSWER_BYTES = 64 * KB
+ARCHIVE_ANSWER_CHARS = 2000
+ARCHIVE_ERROR_CHARS = 500
+ARCHIVE_BATCH = 200
+ARCHIVE_TREE_LEAVES = 1000
+ARCHIVE_ROUND_SECONDS = 600
+"""After midnight, when the root over the day before is made."""
+ARCHIVE_LOCK_DAYS = 3650
+ARCHIVE_WAIT_SECONDS = 60
+"""A command that waits for a server to push gives up when nothing has come for so long."""
+ARCHIVE_FAILURES_SHOWN = 20

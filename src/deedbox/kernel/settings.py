@@ -12,17 +12,27 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
+from deedbox.kernel.archive_url import ArchivePlace, Folder, archive_place
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, SetupError
 from deedbox.kernel.log import redacted
 from deedbox.kernel.mailbox import named_mailbox
+from deedbox.kernel.s3.place import Access, place
 from deedbox.kernel.smtp_url import mail_server
 
 PREFIX = "DEEDBOX_"
 CONFIG = "DEEDBOX_CONFIG"
 # The archive's key keeps the name that the signing API gives it.
 ECOSYSTEM_KEY = "SERVICE_ECOSYSTEM_KEY"
-SECRETS = ("database_url", "service_ecosystem_key", "embedding_key", "smtp_url")
+SECRETS = (
+    "database_url",
+    "service_ecosystem_key",
+    "embedding_key",
+    "smtp_url",
+    "pkcs11_pin",
+    "s3_access_key",
+    "s3_secret_key",
+)
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -53,10 +63,44 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Path | None,
         Meta(description="The key ring that encrypts secrets at rest. Default: `master.key` in the data folder."),
     ] = None
+    blobs_url: Annotated[
+        str | None,
+        Meta(description="`s3://bucket/prefix`: files lie in an S3-compatible store. Without it, in the data folder."),
+    ] = None
+    s3_endpoint: Annotated[
+        str | None,
+        Meta(description="The address of the S3-compatible store, on any network. Default: that of AWS."),
+    ] = None
+    s3_region: Annotated[str | None, Meta(description="The region of the bucket, where the store has regions.")] = None
+    s3_access_key: Annotated[
+        Secret | None,
+        Meta(
+            description="The access key for the store; needs `s3_secret_key`. Without both, credentials are found as"
+            " boto3 finds them."
+        ),
+    ] = None
+    s3_secret_key: Annotated[Secret | None, Meta(description="The secret key for the store.")] = None
     service_ecosystem_key: Annotated[
         Secret | None,
         Meta(description=f"The long-term archive's key, from the variable `{ECOSYSTEM_KEY}`. Without it, no archive."),
     ] = None
+    archive_url: Annotated[
+        str | None,
+        Meta(
+            description="The long-term archive: a folder (a path or `file:///…`), `s3://bucket/prefix`, or `https://…`,"
+            " which gets the archive's key as its bearer credential. Default: `archive` in the data folder."
+        ),
+    ] = None
+    archive_lock: Annotated[
+        Literal["governance", "compliance", "none"],
+        Meta(
+            description="How packages in S3 are locked: so that special rights can undo it, so that nobody can, or not"
+            " at all. A lock needs a bucket that was made with object lock."
+        ),
+    ] = "governance"
+    archive_lock_days: Annotated[
+        int, Meta(ge=1, le=36_500, description="For how many days packages in S3 are locked.")
+    ] = limits.ARCHIVE_LOCK_DAYS
     egress_allow: Annotated[
         Networks,
         Meta(description="Networks that outgoing requests may reach although they are not public, comma-separated."),
@@ -120,6 +164,33 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             " an address that is not public needs `egress_allow`."
         ),
     ] = None
+    tsa_ca_file: Annotated[
+        Path | None,
+        Meta(
+            description="The root certificates (PEM) by which this server trusts the time-stamps of `tsa_url`. Without"
+            " them, its seals verify here only until their certificate ends."
+        ),
+    ] = None
+    pkcs11_module: Annotated[
+        Path | None,
+        Meta(
+            description="The PKCS #11 library (`.so`) of a token or HSM whose key seals in place of this installation's"
+            " own. Needs `pkcs11_token` and `pkcs11_key`."
+        ),
+    ] = None
+    pkcs11_token: Annotated[str | None, Meta(description="The label of the token.")] = None
+    pkcs11_key: Annotated[
+        str | None,
+        Meta(description="The label of the private key in the token: EC on P-256 or P-384, or RSA from 2048 bits."),
+    ] = None
+    pkcs11_pin: Annotated[Secret | None, Meta(description="The user's PIN of the token.")] = None
+    pkcs11_certificate_file: Annotated[
+        Path | None,
+        Meta(
+            description="The key's certificate (PEM), followed by those of its issuers up to the root. Default: those"
+            " in the token."
+        ),
+    ] = None
     chunk_size: Annotated[
         int, Meta(ge=16, le=limits.CHUNK_TOKENS_MAX, description="The most tokens of the model in a chunk.")
     ] = limits.CHUNK_TOKENS
@@ -134,6 +205,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["json", "text"], Meta(description="JSON lines for machines, or text for a person.")
     ] = "json"
     access_log: Annotated[bool, Meta(description="One line for every request.")] = True
+
+    @property
+    def s3(self) -> Access:
+        """How to ask the S3-compatible store."""
+        return Access(self.s3_endpoint, self.s3_region, self.s3_access_key, self.s3_secret_key)
+
+    @property
+    def archive(self) -> ArchivePlace:
+        """Where the long-term archive is."""
+        return archive_place(self.archive_url) if self.archive_url else Folder(self.data_dir / "archive")
 
     @property
     def models(self) -> Path:
@@ -244,6 +325,9 @@ def _check_together(settings: Settings) -> None:
         )
     _check_models(settings)
     _check_mail(settings)
+    _check_token(settings)
+    _check_store(settings)
+    _check_archive(settings)
     if settings.chunk_overlap * 2 > settings.chunk_size:
         raise SetupError(
             f"The setting DEEDBOX_CHUNK_OVERLAP ({settings.chunk_overlap}) is more than half of DEEDBOX_CHUNK_SIZE"
@@ -270,6 +354,52 @@ def _check_models(settings: Settings) -> None:
                 f"The setting DEEDBOX_{name} ({redacted(url)!r}) is not an address.",
                 "Write it as https://models.example.com/v1, without user name and password.",
             )
+
+
+def _check_token(settings: Settings) -> None:
+    needed = (settings.pkcs11_module, settings.pkcs11_token, settings.pkcs11_key)
+    beside = (settings.pkcs11_pin, settings.pkcs11_certificate_file)
+    if None in needed and any(value is not None for value in (*needed, *beside)):
+        raise SetupError(
+            "The settings DEEDBOX_PKCS11_MODULE, DEEDBOX_PKCS11_TOKEN and DEEDBOX_PKCS11_KEY belong together.",
+            "Give all three to seal with a key in a token, or none, and then no other DEEDBOX_PKCS11 setting.",
+        )
+
+
+def _check_store(settings: Settings) -> None:
+    try:
+        place(settings.blobs_url or "s3://none")
+    except ValueError as error:
+        raise SetupError(
+            f"The setting DEEDBOX_BLOBS_URL ({redacted(str(settings.blobs_url))!r}) is not a place for files: {error}.",
+            "Write it as s3://bucket/prefix; the store itself is named by DEEDBOX_S3_ENDPOINT.",
+        ) from error
+    if settings.s3_endpoint is not None and not _is_address(settings.s3_endpoint):
+        raise SetupError(
+            f"The setting DEEDBOX_S3_ENDPOINT ({redacted(settings.s3_endpoint)!r}) is not an address.",
+            "Write it as https://s3.example.com, without user name and password.",
+        )
+    if (settings.s3_access_key is None) != (settings.s3_secret_key is None):
+        raise SetupError(
+            "The settings DEEDBOX_S3_ACCESS_KEY and DEEDBOX_S3_SECRET_KEY belong together.",
+            "Give both, or neither to let boto3 find credentials.",
+        )
+
+
+def _check_archive(settings: Settings) -> None:
+    try:
+        settings.archive  # noqa: B018 (it is read to be judged)
+    except ValueError as error:
+        raise SetupError(
+            f"The setting DEEDBOX_ARCHIVE_URL ({redacted(str(settings.archive_url))!r}) is not an archive: {error}.",
+            "Write a folder as its path, a bucket as s3://bucket/prefix, another archive as https://host/path.",
+        ) from error
+    key = settings.service_ecosystem_key
+    if key is not None and not (key.reveal().isascii() and key.reveal().isprintable() and " " not in key.reveal()):
+        raise SetupError(
+            f"The setting {ECOSYSTEM_KEY} is not a key: it has a space or a sign that a credential cannot have.",
+            "Give the archive's key as it is, in letters, digits and signs of ASCII.",
+        )
 
 
 def _check_mail(settings: Settings) -> None:

@@ -10,7 +10,18 @@ from deedbox.kernel import limits, log
 from deedbox.web import authority, head, openapi, operations, options, permission
 from deedbox.web.api_search import content, embeddings, health, indexing, info, jobs, query
 from deedbox.web.api_search import documents as uploads
-from deedbox.web.api_v1 import document_files, documents, keys, verify
+from deedbox.web.api_v1 import (
+    archive,
+    deliveries,
+    document_files,
+    document_list,
+    document_moves,
+    documents,
+    events,
+    hooks,
+    keys,
+    verify,
+)
 from deedbox.web.context import AnyRequest
 from deedbox.web.dashboard import account
 from deedbox.web.envelope import asked, envelope, translated
@@ -23,10 +34,16 @@ from deedbox.wiring import Deedbox
 ROUTES = [
     *operations.ROUTES,
     *authority.ROUTES,
+    *document_list.ROUTES,
     *documents.ROUTES,
+    *document_moves.ROUTES,
     *document_files.ROUTES,
     *verify.ROUTES,
+    *archive.ROUTES,
     *keys.ROUTES,
+    *hooks.ROUTES,
+    *deliveries.ROUTES,
+    *events.ROUTES,
     *health.ROUTES,
     *uploads.ROUTES,
     *content.ROUTES,

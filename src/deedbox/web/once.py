@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import msgspec
 from litestar import Response
@@ -13,11 +14,13 @@ from deedbox.kernel.idempotency import Answer
 from deedbox.web import context
 from deedbox.web.context import AnyRequest
 
+Status: TypeAlias = int | Callable[[msgspec.Struct], int]
+"""The answer's status, or what makes it of what was done."""
 _encode = msgspec.json.Encoder().encode
 
 
 async def once(
-    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int, repeatable: bool = False
+    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: Status, repeatable: bool = False
 ) -> Response[bytes]:
     """The response to what `act` returns, or, for a repeated Idempotency-Key, the response given before.
 
@@ -50,20 +53,26 @@ def claimed(request: AnyRequest) -> Iterator[None]:
 
 
 async def kept(
-    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: int, content: bytes, repeatable: bool = False
+    request: AnyRequest,
+    act: Callable[[Tx], msgspec.Struct],
+    *,
+    status: Status,
+    content: bytes,
+    repeatable: bool = False,
 ) -> Response[bytes]:
     """As `once`, for a request that has been claimed; the content tells it from another request with its key."""
     here = context.of(request)
     deedbox, caller = here.deedbox, here.caller.id
     key = request.headers.get("idempotency-key")
-    if key is None:
-        return _response(Answer(status, _encode(await deedbox.db.write(act))))
-    now = deedbox.clock.now()
-    this = idempotency.fingerprint(request.method, request.scope["path"], content)
 
     def answer(tx: Tx) -> Answer:
-        return Answer(status, _encode(act(tx)))
+        done = act(tx)
+        return Answer(status if isinstance(status, int) else status(done), _encode(done))
 
+    if key is None:
+        return _response(await deedbox.db.write(answer))
+    now = deedbox.clock.now()
+    this = idempotency.fingerprint(request.method, request.scope["path"], content)
     return _response(
         await deedbox.db.write(
             lambda tx: idempotency.once(tx, deedbox.box, caller, key, this, answer, now=now, repeatable=repeatable)

@@ -13,7 +13,7 @@ from deedbox.kernel.ids import new_id
 from deedbox.kernel.outbox import store
 from deedbox.kernel.outbox.event import Event
 
-__all__ = ["Event", "Reaction", "emit", "react"]
+__all__ = ["Event", "Reaction", "emit", "forget", "react"]
 
 Reaction: TypeAlias = Callable[[Tx, Event], None]
 
@@ -24,6 +24,12 @@ def react(kind: str, reaction: Reaction) -> None:
     """Has the reaction run in the transaction of every event of this kind. Wiring calls it, once per process."""
     if reaction not in _reactions.setdefault(kind, []):
         _reactions[kind].append(reaction)
+
+
+def forget(kind: str, reaction: Reaction) -> None:
+    """Takes the reaction back, when what it belongs to is closed."""
+    if reaction in _reactions.get(kind, ()):
+        _reactions[kind].remove(reaction)
 
 
 def emit(tx: Tx, workspace_id: str, kind: str, subject_id: str, data: Mapping[str, Any], *, now: datetime) -> Event:

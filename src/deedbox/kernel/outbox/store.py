@@ -2,6 +2,7 @@
 
 import msgspec
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox.event import Event
 
@@ -21,10 +22,38 @@ def add(tx: Tx, event: Event) -> None:
     )
 
 
-def after(tx: Tx, workspace_id: str, event_id: str, most: int) -> list[Event]:
-    """The workspace's events after the given one, oldest first."""
+def place(tx: Tx, workspace_id: str) -> None:
+    """Gives the events that have none yet a place in the workspace's feed, behind all that have one.
+
+    Not when they are written: of two transactions the one with the earlier id may commit later, and a reader that
+    had passed it would never see it."""
+    # No other may place at the same time; the row's references are not disturbed by this lock.
+    lock = "for no key update" if tx.dialect == "postgres" else ""
+    tx.one(f"select id from workspaces where id = :id {lock}", id=workspace_id)
+    # Ids made in one millisecond have no order of their own: its first 14 characters are the time.
+    unplaced = tx.all(
+        "select id from events where workspace_id = :workspace_id and position is null"
+        " order by substr(id, 1, 14), subject_id, sequence limit :most",
+        workspace_id=workspace_id,
+        most=limits.FEED_PLACED,
+    )
+    if unplaced:
+        last = tx.one("select coalesce(max(position), 0) from events where workspace_id = :id", id=workspace_id)
+        start = int(last[0]) if last else 0
+        rows = [{"id": row[0], "position": start + number} for number, row in enumerate(unplaced, 1)]
+        tx.many("update events set position = :position where id = :id", list(rows))
+
+
+def is_placed(tx: Tx, workspace_id: str, event_id: str) -> bool:
+    sql = "select 1 from events where id = :id and workspace_id = :workspace_id and position is not null"
+    return tx.one(sql, id=event_id, workspace_id=workspace_id) is not None
+
+
+def after(tx: Tx, workspace_id: str, event_id: str | None, most: int) -> list[Event]:
+    """The workspace's placed events after the given one, or from the first."""
     rows = tx.all(
-        f"select {_COLUMNS} from events where workspace_id = :workspace_id and id > :id order by id limit :most",
+        f"select {_COLUMNS} from events where workspace_id = :workspace_id and position >"
+        " coalesce((select position from events where id = :id), 0) order by position limit :most",
         workspace_id=workspace_id,
         id=event_id,
         most=most,

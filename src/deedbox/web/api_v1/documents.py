@@ -64,11 +64,11 @@ class DocumentChange(msgspec.Struct, forbid_unknown_fields=True):
     ] = []
     message: MessageBody | UnsetType | None = UNSET
     parties: Annotated[
-        list[NewPartyBody] | UnsetType,
+        Annotated[list[NewPartyBody], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType,
         Meta(description="Take the place of all parties of a draft."),
     ] = UNSET
     fields: Annotated[
-        list[NewFieldBody] | UnsetType,
+        Annotated[list[NewFieldBody], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType,
         Meta(description="Take the place of the fields that were asked for; text tags in the files stay."),
     ] = UNSET
 

@@ -1,0 +1,54 @@
+// A webhook receiver on Go's standard library: WEBHOOK_SECRET=whsec_… go run receiver.go 9000
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"time"
+)
+
+const tolerance = 5 * time.Minute
+
+var secret = []byte(os.Getenv("WEBHOOK_SECRET"))
+
+func isValid(header http.Header, body []byte) bool {
+	mac := hmac.New(sha256.New, secret)
+	if stamps := header.Values("X-Service-Timestamp"); len(stamps) > 0 {
+		sent, err := time.Parse("2006-01-02T15:04:05Z", stamps[0])
+		if err != nil || len(stamps[0]) != 20 || time.Since(sent).Abs() > tolerance {
+			return false
+		}
+		mac.Write([]byte(stamps[0] + "."))
+	}
+	mac.Write(body)
+	expected := "sha256=" + hex.EncodeToString(mac.Sum(nil))
+	// Equal takes the same time wherever they differ, and says no to another length.
+	return hmac.Equal([]byte(header.Get("X-Service-Signature")), []byte(expected))
+}
+
+func receive(response http.ResponseWriter, request *http.Request) {
+	// These bytes are signed, not what they parse to.
+	body, err := io.ReadAll(io.LimitReader(request.Body, 1<<20))
+	if err != nil || !isValid(request.Header, body) {
+		response.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	var event struct{ ID, Type string }
+	if json.Unmarshal(body, &event) != nil {
+		response.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	fmt.Println(event.Type, event.ID) // an id seen before is the same event once more
+	response.WriteHeader(http.StatusNoContent)
+}
+
+func main() {
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], http.HandlerFunc(receive)))
+}

@@ -1,0 +1,31 @@
+<?php
+// A webhook receiver: WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:9000 receiver.php
+
+const TOLERANCE = 300; // seconds
+
+function is_valid(string $signature, ?string $timestamp, string $body): bool
+{
+    $signed = $body;
+    if ($timestamp !== null) {
+        $shape = preg_match('/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\z/', $timestamp);
+        if (!$shape || abs(time() - (int) strtotime($timestamp)) > TOLERANCE) {
+            return false;
+        }
+        $signed = "$timestamp.$body";
+    }
+    // hash_equals takes the same time wherever they differ, and says no to another length.
+    return hash_equals('sha256=' . hash_hmac('sha256', $signed, getenv('WEBHOOK_SECRET')), $signature);
+}
+
+$body = file_get_contents('php://input'); // these bytes are signed, not what they parse to
+if (!is_valid($_SERVER['HTTP_X_SERVICE_SIGNATURE'] ?? '', $_SERVER['HTTP_X_SERVICE_TIMESTAMP'] ?? null, $body)) {
+    http_response_code(401);
+    exit;
+}
+$event = json_decode($body, true);
+if ($event === null) {
+    http_response_code(400);
+    exit;
+}
+error_log("{$event['type']} {$event['id']}"); // an id seen before is the same event once more
+http_response_code(204);

@@ -1,0 +1,44 @@
+# A webhook receiver. As a Rack application it runs everywhere; here on WEBrick (gem install webrick):
+# WEBHOOK_SECRET=whsec_… ruby receiver.rb 9000
+require "json"
+require "openssl"
+require "time"
+
+TOLERANCE = 300 # seconds
+
+def valid?(signature, timestamp, body)
+  signed = body
+  if timestamp
+    return false unless timestamp.match?(/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\z/)
+    return false if (Time.now - Time.iso8601(timestamp)).abs > TOLERANCE
+    signed = "#{timestamp}.".b + body
+  end
+  expected = "sha256=#{OpenSSL::HMAC.hexdigest("SHA256", ENV.fetch("WEBHOOK_SECRET"), signed)}"
+  signature.bytesize == expected.bytesize && OpenSSL.fixed_length_secure_compare(signature, expected)
+rescue ArgumentError # a timestamp such as 2026-13-01T00:00:00Z
+  false
+end
+
+def receive(signature, timestamp, body)
+  body = body.b # these bytes are signed, not what they parse to
+  return 401 unless valid?(signature.to_s, timestamp, body)
+  event = JSON.parse(body.force_encoding("UTF-8"))
+  warn "#{event["type"]} #{event["id"]}" # an id seen before is the same event once more
+  204
+rescue JSON::ParserError
+  400
+end
+
+# In a config.ru: run APPLICATION
+APPLICATION = lambda do |env|
+  [receive(env["HTTP_X_SERVICE_SIGNATURE"], env["HTTP_X_SERVICE_TIMESTAMP"], env["rack.input"].read), {}, []]
+end
+
+if $PROGRAM_NAME == __FILE__
+  require "webrick"
+  server = WEBrick::HTTPServer.new(BindAddress: "127.0.0.1", Port: ARGV[0].to_i, AccessLog: [])
+  server.mount_proc("/") do |request, response|
+    response.status = receive(request["X-Service-Signature"], request["X-Service-Timestamp"], request.body.to_s)
+  end
+  server.start
+end

@@ -1,0 +1,44 @@
+#!/bin/sh
+# A webhook receiver as a CGI program: the web server gives headers as HTTP_… variables and the body as input.
+# It needs openssl and GNU date. For a machine of your own: while openssl runs, its users can see the secret among
+# the arguments of the processes.
+set -eu
+export LC_ALL=C
+tolerance=300 # seconds
+
+answer() {
+    printf 'Status: %s\r\n\r\n' "$1"
+    exit 0
+}
+
+# mac KEY: the HMAC-SHA256 of the input, in lowercase hexadecimal.
+mac() {
+    openssl dgst -sha256 -hmac "$1" -r | cut -d ' ' -f 1
+}
+
+# Kept in a file, for a variable would lose bytes: these bytes are signed, not what they parse to.
+body=$(mktemp)
+trap 'rm -f "$body"' EXIT
+head -c 1048576 > "$body"
+
+if [ -n "${HTTP_X_SERVICE_TIMESTAMP+given}" ]; then
+    case $HTTP_X_SERVICE_TIMESTAMP in
+    [0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z) ;;
+    *) answer 401 ;;
+    esac
+    sent=$(date -u -d "$HTTP_X_SERVICE_TIMESTAMP" +%s 2> /dev/null) || answer 401
+    age=$(($(date +%s) - sent))
+    [ "$age" -le "$tolerance" ] && [ "$age" -ge "-$tolerance" ] || answer 401
+    expected=sha256=$({ printf %s. "$HTTP_X_SERVICE_TIMESTAMP"; cat "$body"; } | mac "$WEBHOOK_SECRET")
+else
+    expected=sha256=$(mac "$WEBHOOK_SECRET" < "$body")
+fi
+
+# A shell compares byte by byte. Of two digests under a key that nobody knows, the time it takes tells nothing.
+once=$(openssl rand -hex 32)
+given=$(printf %s "${HTTP_X_SERVICE_SIGNATURE:-}" | mac "$once")
+[ "$given" = "$(printf %s "$expected" | mac "$once")" ] || answer 401
+
+[ "$(head -c 1 "$body")" = '{' ] || answer 400
+cat "$body" >&2 # the event, as JSON; an id seen before is the same event once more
+answer 204

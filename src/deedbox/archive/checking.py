@@ -1,0 +1,101 @@
+"""A package read back: whether it is whole, and whether the archive's key vouches for it. Its methods block."""
+
+import hashlib
+from typing import BinaryIO
+
+import msgspec
+
+from deedbox.archive import package, stored_zip
+from deedbox.archive.package import ManifestKey
+from deedbox.archive.stored_zip import Found
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a file of the payload lies in the package."""
+
+    start: int
+    size_bytes: int
+
+
+class Contents(msgspec.Struct, frozen=True):
+    manifest_sha256: str
+    payload: dict[str, Place]
+    authenticated: bool | None
+    """None when another key than this one authenticated it: that key would have to be asked."""
+
+
+def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey) -> Contents:
+    """What is in the package; BadRequest, with the reason, unless every byte is accounted for."""
+    entries = stored_zip.read(file, size_bytes)
+    top = f"{document_id}/"
+    if any(not one.entry.name.startswith(top) for one in entries):
+        raise BadRequest("A file in the package lies outside of its document's bag")
+    found = {one.entry.name.removeprefix(top): one for one in entries}
+    tags = {name: _small(file, one) for name, one in found.items() if not name.startswith("data/")}
+    payload = {name: one for name, one in found.items() if name.startswith("data/")}
+    if len(found) != len(entries) or list(tags) != _TAGS:
+        raise BadRequest("The package does not have the files that a package has")
+    _demand(tags[package.MANIFEST], {name: _hash(file, one) for name, one in payload.items()}, package.MANIFEST)
+    described = [name for name in tags if name not in (package.TAG_MANIFEST, package.AUTHENTICATION)]
+    _demand(
+        tags[package.TAG_MANIFEST],
+        {name: hashlib.sha256(tags[name]).hexdigest() for name in described},
+        package.TAG_MANIFEST,
+    )
+    return Contents(
+        hashlib.sha256(tags[package.MANIFEST]).hexdigest(),
+        {name: Place(one.start, one.entry.size_bytes) for name, one in payload.items()},
+        _authenticated(tags, key),
+    )
+
+
+_TAGS = ["bagit.txt", "bag-info.txt", package.MANIFEST, package.TAG_MANIFEST, package.AUTHENTICATION]
+
+
+def _authenticated(tags: dict[str, bytes], key: ManifestKey) -> bool | None:
+    told = package.key_and_value(tags[package.AUTHENTICATION])
+    if told is None:
+        raise BadRequest("The package's authentication is not as it was written")
+    if told[0] != key.id:
+        return None
+    if not key.vouches(tags[package.TAG_MANIFEST], told[1]):
+        raise BadRequest("The archive's key does not vouch for the package")
+    return True
+
+
+def _demand(manifest: bytes, hashes: dict[str, str], name: str) -> None:
+    """BadRequest that names the first file that the manifest does not vouch for."""
+    if manifest == package.manifest_of(hashes.items()):
+        return
+    lines = manifest.decode("utf-8", "replace").splitlines()
+    for path, sha256 in hashes.items():
+        if f"{sha256}  {path}" not in lines:
+            raise BadRequest(f"The file {path} in the package is not the one in {name}")
+    raise BadRequest(f"The package does not have the files that its {name} names")
+
+
+def _small(file: BinaryIO, one: Found) -> bytes:
+    if one.entry.size_bytes > limits.ARCHIVE_TAG_BYTES:
+        raise BadRequest(f"The file {one.entry.name} in the package is too large")
+    file.seek(one.start)
+    content = file.read(one.entry.size_bytes)
+    _demand_crc(one, stored_zip.crc(content))
+    return content
+
+
+def _hash(file: BinaryIO, one: Found) -> str:
+    found, crc, left = hashlib.sha256(), 0, one.entry.size_bytes
+    file.seek(one.start)
+    while left > 0 and (chunk := file.read(min(limits.BLOB_CHUNK_BYTES, left))):
+        found.update(chunk)
+        crc = stored_zip.crc(chunk, crc)
+        left -= len(chunk)
+    _demand_crc(one, crc)
+    return found.hexdigest()
+
+
+def _demand_crc(one: Found, crc: int) -> None:
+    if crc != one.entry.crc:
+        raise BadRequest(f"The file {one.entry.name} in the package was altered")

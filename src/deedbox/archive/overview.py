@@ -1,0 +1,97 @@
+"""How far the archiving of everything has come, for the person who runs the server; and what to push now."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from deedbox.archive import proofs, store
+from deedbox.archive.push import Pushing
+from deedbox.archive.receipt import Archived
+from deedbox.archive.records import Records
+from deedbox.kernel import limits
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.errors import NotFound
+
+
+class Failure(msgspec.Struct, frozen=True):
+    document_id: str
+    attempts: int
+    tried_at: str | None
+    error: str | None
+
+
+class Overview(msgspec.Struct, frozen=True):
+    pending: int
+    archived: int
+    failed: int
+    failures: list[Failure]
+    """Some of them, the oldest documents first."""
+    trees: int
+    last_root: str | None
+    """The name of the newest root in the archive."""
+    last_root_published_at: str | None
+
+
+def overview(tx: Tx) -> Overview:
+    counts, last = store.counts(tx), store.last_tree(tx)
+    return Overview(
+        pending=counts.get("pending", 0),
+        archived=counts.get("archived", 0),
+        failed=counts.get("failed", 0),
+        failures=[
+            Failure(row.document_id, row.attempts, row.tried_at, row.error)
+            for row in store.failed(tx, limits.ARCHIVE_FAILURES_SHOWN)
+        ],
+        trees=store.trees(tx),
+        last_root=proofs.root_name(last) if last else None,
+        last_root_published_at=last.published_at if last else None,
+    )
+
+
+class Catching:
+    """Plans what the archive does not have, some at a time, so that a running server is not held up."""
+
+    def __init__(self, db: Database, clock: Clock, pushing: Pushing, records: Records) -> None:
+        self._db, self._clock, self._pushing, self._records = db, clock, pushing, records
+
+    async def backfill(self, tell: Callable[[int], None]) -> int:
+        """How many documents, completed before there was a key, are to be archived from now on."""
+        after, planned = "", 0
+        while True:
+            after, more = await self._db.write(lambda tx, after=after: self._plan_some(tx, after))  # type: ignore[misc]
+            planned += more
+            tell(planned)
+            if not after:
+                return planned
+
+    async def retry(self, document_id: str | None) -> int:
+        """How many documents are pushed at once instead of in their time; NotFound if the one is not waiting."""
+        if document_id is not None:
+            return await self._db.write(lambda tx: self._retry_one(tx, document_id))
+        after, planned = "", 0
+        while True:
+            rows = await self._db.write(lambda tx, after=after: self._retry_some(tx, after))  # type: ignore[misc]
+            planned += len(rows)
+            if not rows:
+                return planned
+            after = rows[-1].document_id
+
+    def _plan_some(self, tx: Tx, after: str) -> tuple[str, int]:
+        found = self._records.completed(tx, after, limits.ARCHIVE_BATCH)
+        now = self._clock.now()
+        planned = sum(self._pushing.plan(tx, workspace_id, one, now=now) for workspace_id, one in found)
+        return (found[-1][1] if found else ""), planned
+
+    def _retry_some(self, tx: Tx, after: str) -> list[Archived]:
+        rows = store.waiting(tx, after, limits.ARCHIVE_BATCH)
+        for row in rows:
+            self._pushing.retry(tx, row, now=self._clock.now())
+        return rows
+
+    def _retry_one(self, tx: Tx, document_id: str) -> int:
+        row = store.find(tx, document_id)
+        if row is None or row.status == "archived":
+            raise NotFound(f"The document {document_id} does not wait for the archive. `deedbox archive status` shows.")
+        self._pushing.retry(tx, row, now=self._clock.now())
+        return 1

@@ -1,0 +1,113 @@
+"""What proves that a package was in the archive on a day: a root that is time-stamped, and the way from it to the root.
+
+Both are canonical JSON. The time-stamp is about the SHA-256 of the root's statement, which is its file without
+`timestamp`; each statement names the hash of the one before, so that no root can be taken out unseen.
+"""
+
+import base64
+import binascii
+import hashlib
+from typing import Any
+
+import msgspec
+
+from deedbox.archive import merkle
+from deedbox.archive.receipt import Archived, Receipt, Tree
+from deedbox.evidence.canonical import canonical
+from deedbox.kernel.errors import BadRequest
+
+ROOT_FORMAT, PROOF_FORMAT = "deedbox-archive-root/1", "deedbox-archive-proof/1"
+
+
+class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """That a package is a leaf of a tree."""
+
+    format: str
+    package: str
+    sha256: str
+    size_bytes: int
+    tree: int
+    index: int
+    tree_size: int
+    path: list[str]
+    root: str
+
+
+def root_name(tree: Tree) -> str:
+    return f"roots/{tree.number:06}-{tree.day}.json"
+
+
+def proof_name(package: str) -> str:
+    return f"{package.removesuffix('.zip')}.proof.json"
+
+
+def leaf(package: str, sha256: str, size_bytes: int) -> bytes:
+    """The leaf that stands for a package."""
+    return merkle.leaf(canonical({"package": package, "sha256": sha256, "size_bytes": size_bytes}))
+
+
+def statement(tree: Tree) -> bytes:
+    """What the time-stamp of a root is about."""
+    return canonical(_stated(tree))
+
+
+def statement_sha256(tree: Tree) -> str:
+    return hashlib.sha256(statement(tree)).hexdigest()
+
+
+def root_file(tree: Tree) -> bytes:
+    if tree.token is None:
+        raise ValueError("a root without time-stamp is not published")
+    return canonical({**_stated(tree), "timestamp": base64.b64encode(tree.token).decode()})
+
+
+def proof(row: Archived, package: str, receipt: Receipt, tree: Tree) -> Proof:
+    return Proof(
+        format=PROOF_FORMAT,
+        package=package,
+        sha256=receipt.sha256,
+        size_bytes=receipt.size_bytes,
+        tree=tree.number,
+        index=row.leaf or 0,
+        tree_size=tree.size,
+        path=msgspec.json.decode(row.proof or "[]"),
+        root=tree.root,
+    )
+
+
+def proof_file(proof: Proof) -> bytes:
+    return canonical(msgspec.to_builtins(proof))
+
+
+def read_proof(data: bytes) -> Proof:
+    """BadRequest unless the file is a proof in the one way to write it."""
+    try:
+        found = msgspec.json.decode(data, type=Proof)
+        if found.format != PROOF_FORMAT or proof_file(found) != data:
+            raise BadRequest("The proof of inclusion is not as it was written")
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise BadRequest("The proof of inclusion cannot be read") from error
+    return found
+
+
+def holds(proof: Proof, package: str, sha256: str, size_bytes: int, tree: Tree) -> bool:
+    """Whether the proof leads from this very package to the root of the tree."""
+    try:
+        path = [bytes.fromhex(one) for one in proof.path]
+    except (ValueError, binascii.Error):
+        return False
+    same = (proof.package, proof.sha256, proof.size_bytes) == (package, sha256, size_bytes)
+    told = (proof.tree, proof.tree_size, proof.root) == (tree.number, tree.size, tree.root)
+    start = leaf(package, sha256, size_bytes)
+    return same and told and merkle.includes(bytes.fromhex(tree.root), tree.size, proof.index, start, path)
+
+
+def _stated(tree: Tree) -> dict[str, Any]:
+    return {
+        "format": ROOT_FORMAT,
+        "number": tree.number,
+        "day": tree.day,
+        "size": tree.size,
+        "root": tree.root,
+        "previous": tree.previous,
+    }

@@ -1,0 +1,33 @@
+"""What the archive needs from its surroundings, which it does not know."""
+
+from typing import Protocol
+
+from deedbox.archive.package import Bag
+from deedbox.archive.receipt import Archived
+from deedbox.kernel.db import Tx
+
+
+class Records(Protocol):
+    """The documents."""
+
+    def bag(self, tx: Tx, workspace_id: str, document_id: str) -> Bag | None:
+        """What is to be archived of a completed document, from now on kept for the archive; None if it has nothing."""
+
+    def release(self, tx: Tx, bag: Bag) -> None:
+        """The archive needs the document's files no more."""
+
+    def show(self, tx: Tx, standing: Archived) -> None:
+        """Writes where the archiving stands onto the document."""
+
+    def completed(self, tx: Tx, after: str, most: int) -> list[tuple[str, str]]:
+        """Workspace and id of completed documents, by id, after this one."""
+
+
+class Authority(Protocol):
+    """Who stamps times, and by whom a seal is believed."""
+
+    async def token(self, digest: bytes) -> bytes:
+        """An RFC 3161 token for a SHA-256 digest."""
+
+    async def trusted(self, workspace_id: str | None) -> tuple[list[bytes], list[bytes]]:
+        """Roots and revocation lists, in DER, that seals of the workspace and time-stamps are judged by."""

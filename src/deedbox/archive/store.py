@@ -1,0 +1,148 @@
+"""The tables of the archive."""
+
+from collections.abc import Mapping, Sequence
+
+from deedbox.archive.receipt import Archived, Tree
+from deedbox.kernel.db import Tx, Value
+
+_COLUMNS = (
+    "document_id, workspace_id, status, bag, attempts, error, created_at, tried_at, archived_at, receipt, tree, leaf,"
+    " proof"
+)
+_TREE = "number, day, size, root, previous, token, published_at"
+
+
+def add(tx: Tx, document_id: str, workspace_id: str, bag: str, now: str) -> bool:
+    """Whether there is a new row; False if the document had one."""
+    sql = (
+        "insert into archives (document_id, workspace_id, status, bag, attempts, created_at)"
+        " values (:document_id, :workspace_id, 'pending', :bag, 0, :now) on conflict (document_id) do nothing"
+    )
+    return tx.run(sql, document_id=document_id, workspace_id=workspace_id, bag=bag, now=now) > 0
+
+
+def find(tx: Tx, document_id: str) -> Archived | None:
+    row = tx.one(f"select {_COLUMNS} from archives where document_id = :id", id=document_id)
+    return Archived(*row) if row else None
+
+
+def begin(tx: Tx, document_id: str, now: str) -> Archived | None:
+    """The row, with one more attempt; None if it is archived already."""
+    row = tx.one(
+        "update archives set attempts = attempts + 1, tried_at = :now where document_id = :id"
+        f" and status <> 'archived' returning {_COLUMNS}",
+        id=document_id,
+        now=now,
+    )
+    return Archived(*row) if row else None
+
+
+def note_failure(tx: Tx, document_id: str, error: str) -> None:
+    tx.run(
+        "update archives set status = 'failed', error = :error where document_id = :id and status <> 'archived'",
+        id=document_id,
+        error=error,
+    )
+
+
+def note_archived(tx: Tx, document_id: str, receipt: str, now: str) -> None:
+    tx.run(
+        "update archives set status = 'archived', error = null, receipt = :receipt, archived_at = :now"
+        " where document_id = :id and status <> 'archived'",
+        id=document_id,
+        receipt=receipt,
+        now=now,
+    )
+
+
+def wait_again(tx: Tx, document_id: str) -> None:
+    tx.run("update archives set status = 'pending' where document_id = :id and status = 'failed'", id=document_id)
+
+
+def waiting(tx: Tx, after: str, most: int) -> list[Archived]:
+    """Those that are not archived yet, by id, after this one."""
+    sql = (
+        f"select {_COLUMNS} from archives where status <> 'archived' and document_id > :after"
+        " order by document_id limit :most"
+    )
+    return [Archived(*row) for row in tx.all(sql, after=after, most=most)]
+
+
+def failed(tx: Tx, most: int) -> list[Archived]:
+    sql = f"select {_COLUMNS} from archives where status = 'failed' order by document_id limit :most"
+    return [Archived(*row) for row in tx.all(sql, most=most)]
+
+
+def archived(tx: Tx, after: str, most: int) -> list[Archived]:
+    """Those that are archived, by id, after this one."""
+    sql = (
+        f"select {_COLUMNS} from archives where status = 'archived' and document_id > :after"
+        " order by document_id limit :most"
+    )
+    return [Archived(*row) for row in tx.all(sql, after=after, most=most)]
+
+
+def counts(tx: Tx) -> dict[str, int]:
+    return {row[0]: row[1] for row in tx.all("select status, count(*) from archives group by status")}
+
+
+# trees
+
+
+def outside(tx: Tx, before: str, most: int) -> list[Archived]:
+    """Packages archived before this moment that are in no tree, oldest first."""
+    sql = (
+        f"select {_COLUMNS} from archives where status = 'archived' and tree is null and archived_at < :before"
+        " order by archived_at, document_id limit :most"
+    )
+    return [Archived(*row) for row in tx.all(sql, before=before, most=most)]
+
+
+def last_tree(tx: Tx) -> Tree | None:
+    row = tx.one(f"select {_TREE} from archive_trees order by number desc limit 1")
+    return Tree(*row) if row else None
+
+
+def tree(tx: Tx, number: int) -> Tree | None:
+    row = tx.one(f"select {_TREE} from archive_trees where number = :number", number=number)
+    return Tree(*row) if row else None
+
+
+def trees(tx: Tx) -> int:
+    row = tx.one("select count(*) from archive_trees")
+    return int(row[0]) if row else 0
+
+
+def add_tree(tx: Tx, tree: Tree, leaves: Sequence[Mapping[str, Value]]) -> None:
+    """The tree, and for each of its leaves `document_id`, `leaf` and `proof`."""
+    tx.run(
+        "insert into archive_trees (number, day, size, root, previous) values (:number, :day, :size, :root, :previous)",
+        number=tree.number,
+        day=tree.day,
+        size=tree.size,
+        root=tree.root,
+        previous=tree.previous,
+    )
+    tx.many(
+        "update archives set tree = :tree, leaf = :leaf, proof = :proof where document_id = :document_id",
+        [{**leaf, "tree": tree.number} for leaf in leaves],
+    )
+
+
+def unfinished_trees(tx: Tx) -> list[Tree]:
+    """Trees that have no time-stamp, or were not published whole."""
+    sql = f"select {_TREE} from archive_trees where token is null or published_at is null order by number"
+    return [Tree(*row) for row in tx.all(sql)]
+
+
+def stamp_tree(tx: Tx, number: int, token: bytes) -> None:
+    tx.run("update archive_trees set token = :token where number = :n and token is null", n=number, token=token)
+
+
+def note_published(tx: Tx, number: int, now: str) -> None:
+    tx.run("update archive_trees set published_at = :now where number = :number", number=number, now=now)
+
+
+def leaves(tx: Tx, number: int) -> list[Archived]:
+    sql = f"select {_COLUMNS} from archives where tree = :number order by leaf"
+    return [Archived(*row) for row in tx.all(sql, number=number)]

@@ -1,0 +1,70 @@
+"""Where packages are pushed to. A name is given once: what lies under it is never replaced."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import msgspec
+
+from deedbox.archive.spool import Held
+from deedbox.kernel.archive_url import Folder, Web
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.errors import Conflict, TooLarge
+from deedbox.kernel.settings import Settings
+
+if TYPE_CHECKING:
+    from deedbox.kernel.egress import Egress
+
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What a target says of what it took."""
+
+    version: str | None = None
+    etag: str | None = None
+    answer: str | None = None
+
+
+class Taken(Conflict):
+    """Something else lies under the name."""
+
+
+class Target(Protocol):
+    def location(self, name: str) -> str:
+        """Where what has this name lies, for people and receipts."""
+
+    async def put(self, name: str, content: Held, media_type: str) -> Kept:
+        """Durable under its name, also if the very same was there before; Taken if something else is."""
+
+    async def fetch(self, name: str, write: Write) -> None:
+        """Writes what lies under the name; NotFound if nothing does."""
+
+
+async def fetched(target: Target, name: str, most: int) -> bytes:
+    """What lies under the name, if it is small; NotFound if nothing does, TooLarge if it has more bytes."""
+    found = bytearray()
+
+    async def keep(chunk: bytes) -> None:
+        found.extend(chunk)
+        if len(found) > most:
+            raise TooLarge(f"The file {name} in the archive is larger than any that was written")
+
+    await target.fetch(name, keep)
+    return bytes(found)
+
+
+def chosen(settings: Settings, key: Secret, egress: "Callable[[], Egress]", clock: Clock) -> Target:
+    """The target that the settings name."""
+    place = settings.archive
+    if isinstance(place, Folder):
+        from deedbox.archive.targets.folder import FolderTarget
+
+        return FolderTarget(place.path, clock)
+    if isinstance(place, Web):
+        from deedbox.archive.targets.https import HttpsTarget
+
+        return HttpsTarget(place.url, key, egress)
+    from deedbox.archive.targets.s3 import S3Target
+
+    return S3Target(place, settings.s3, settings.archive_lock, settings.archive_lock_days, clock)

@@ -1,0 +1,93 @@
+"""Packages in a folder: complete and on the disk before their name is there, and the name is made only if it is new."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from deedbox.archive.spool import Held, pieces
+from deedbox.archive.targets import Kept, Taken, Write
+from deedbox.kernel import limits
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.errors import Code, NotFound, Unavailable
+
+_INCOMING = ".incoming"
+
+
+class FolderTarget:
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+
+    def location(self, name: str) -> str:
+        """Without the folder: where that is on this machine concerns nobody who asks from outside."""
+        return f"file:{name}"
+
+    async def put(self, name: str, content: Held, media_type: str) -> Kept:  # noqa: ARG002 (a file has no type)
+        try:
+            await asyncio.to_thread(self._put, name, content)
+        except OSError as error:
+            raise _unusable(self._folder, error) from error
+        return Kept()
+
+    async def fetch(self, name: str, write: Write) -> None:
+        try:
+            with open(self._folder / name, "rb") as file:
+                async for chunk in pieces(file, 0, os.fstat(file.fileno()).st_size):
+                    await write(chunk)
+        except FileNotFoundError as error:
+            raise NotFound(f"There is no {name} in the archive") from error
+        except OSError as error:
+            raise _unusable(self._folder, error) from error
+
+    def _put(self, name: str, content: Held) -> None:
+        place, incoming = self._folder / name, self._folder / _INCOMING
+        for folder in (incoming, place.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._clear(incoming)
+        draft = incoming / secrets.token_hex(8)
+        try:
+            with open(draft, "xb") as out:
+                content.file.seek(0)
+                shutil.copyfileobj(content.file, out, limits.BLOB_CHUNK_BYTES)
+                out.flush()
+                os.fsync(out.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, place)
+        finally:
+            draft.unlink(missing_ok=True)
+        for folder in (place.parent, self._folder, self._folder.parent):
+            _sync(folder)
+        _demand_same(place, content, name)
+
+    def _clear(self, incoming: Path) -> None:
+        """Removes what a process that died left behind, long after it could still be at work."""
+        before = self._clock.now().timestamp() - limits.BLOB_ORPHAN_SECONDS
+        for path in incoming.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < before:
+                    path.unlink()
+
+
+def _demand_same(place: Path, content: Held, name: str) -> None:
+    """Taken unless the file has these bytes: those that were just written, or the same from an attempt before."""
+    with open(place, "rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != content.sha256:
+            raise Taken(f"Something else lies under {name} in the archive, and it must not be replaced")
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unusable(folder: Path, error: OSError) -> Unavailable:
+    return Unavailable(
+        f"The archive's folder {folder.name} cannot be used: {error.strerror or error}", code=Code.STORAGE_UNAVAILABLE
+    )

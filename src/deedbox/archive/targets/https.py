@@ -1,0 +1,82 @@
+"""Packages sent to an archive that speaks HTTP: one PUT for each, with the key as bearer credential."""
+
+import base64
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from deedbox.archive.spool import Held, pieces
+from deedbox.archive.targets import Kept, Taken, Write
+from deedbox.kernel import limits
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.errors import NotFound, Unavailable
+
+if TYPE_CHECKING:
+    from deedbox.kernel.egress import Answer, Egress
+
+_EXISTS = (409, 412)
+
+
+class HttpsTarget:
+    def __init__(self, url: str, key: Secret, egress: "Callable[[], Egress]") -> None:
+        self._url, self._key, self._egress = url, key, egress
+
+    def location(self, name: str) -> str:
+        return f"{self._url}/{name}"
+
+    async def put(self, name: str, content: Held, media_type: str) -> Kept:
+        digest = f"sha-256=:{base64.b64encode(bytes.fromhex(content.sha256)).decode()}:"
+        answer = await self._egress().request(
+            "PUT",
+            self.location(name),
+            headers={
+                **self._credential(),
+                "Content-Type": media_type,
+                "Content-Length": str(content.size_bytes),
+                "Content-Digest": digest,
+                "Repr-Digest": digest,
+                "If-None-Match": "*",
+            },
+            body=pieces(content.file, 0, content.size_bytes),
+            seconds=limits.ARCHIVE_SECONDS,
+            stall=limits.ARCHIVE_STALL_SECONDS,
+            limit=limits.ARCHIVE_ANSWER_BYTES,
+        )
+        if answer.status in _EXISTS:
+            raise Taken(f"The archive has something under {name} already (status {answer.status})")
+        if answer.status // 100 != 2:
+            raise Unavailable(f"The archive answered with status {answer.status}")
+        return self._kept(answer)
+
+    async def fetch(self, name: str, write: Write) -> None:
+        answer = await self._egress().request(
+            "GET",
+            self.location(name),
+            headers=self._credential(),
+            seconds=limits.ARCHIVE_SECONDS,
+            stall=limits.ARCHIVE_STALL_SECONDS,
+            limit=limits.ARCHIVE_PACKAGE_BYTES,
+            into=write,
+        )
+        if answer.status in (404, 410):
+            raise NotFound(f"There is no {name} in the archive")
+        if answer.status != 200 or answer.truncated:
+            raise Unavailable(f"The archive answered with status {answer.status}")
+
+    def _credential(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._key.reveal()}"}
+
+    def _kept(self, answer: "Answer") -> Kept:
+        # An archive may answer with what it was sent: the key is not to be stored with it.
+        secret = self._key.reveal()
+        text = answer.body.decode("utf-8", "replace").replace("\0", "").replace(secret, "…").strip()
+        return Kept(
+            version=_plain(answer.headers.get("x-amz-version-id") or answer.headers.get("x-version-id"), secret),
+            etag=_plain(answer.headers.get("etag"), secret),
+            answer=text[: limits.ARCHIVE_ANSWER_CHARS] or None,
+        )
+
+
+def _plain(value: str | None, secret: str) -> str | None:
+    if not value:
+        return None
+    return value.replace(secret, "…").strip('"')[: limits.ARCHIVE_NAME_CHARS]

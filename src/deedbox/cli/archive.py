@@ -1,0 +1,207 @@
+"""`deedbox archive`: what the long-term archive has, what it does not have yet, and whether it is whole."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from deedbox.archive import store
+from deedbox.archive.overview import Catching, Overview, overview
+from deedbox.archive.verifying import Verdict
+from deedbox.cli import beside, progress
+from deedbox.cli.options import data_option, json_option, load, print_json, run
+from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.errors import NotFound, SetupError
+from deedbox.kernel.settings import ECOSYSTEM_KEY, Settings
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    planned: int
+    archived: int
+    failed: int
+    pending: int
+
+
+class Checked(msgspec.Struct):
+    packages: int = 0
+    roots: int = 0
+    proven: int = 0
+    """Packages that a time-stamped root vouches for."""
+    other_key: int = 0
+    elsewhere: int = 0
+    problems: list[Verdict] = []
+
+
+@click.group()
+def command() -> None:
+    """Show and check the long-term archive; push what it does not have yet."""
+
+
+@command.command()
+@data_option
+@json_option
+def status(data_dir: Path | None, as_json: bool) -> None:
+    """Show how much is archived, and what is in the way of the rest."""
+    settings = load(data_dir=data_dir)
+
+    async def work(deedbox: Any) -> Overview:
+        found: Overview = await deedbox.db.read(overview)
+        return found
+
+    found = run(settings, work)
+    if as_json:
+        print_json(found)
+        return
+    if settings.service_ecosystem_key is None:
+        click.echo(f"{ECOSYSTEM_KEY} is not set: nothing is archived.")
+    click.echo(f"{found.archived} archived, {found.pending} waiting, {found.failed} failed so far.")
+    for failure in found.failures:
+        click.echo(
+            f"  {failure.document_id}: {failure.attempts} attempts, the last {failure.tried_at}: {failure.error}"
+        )
+    if found.last_root:
+        click.echo(f"{found.trees} roots, the last {found.last_root}, in the archive since"
+                   f" {found.last_root_published_at or 'never'}.")  # fmt: skip
+
+
+@command.command()
+@data_option
+@json_option
+@click.argument("document_id", required=False)
+def retry(data_dir: Path | None, as_json: bool, document_id: str | None) -> None:
+    """Push what waits at once: DOCUMENT_ID, or all of it."""
+    settings = load(data_dir=data_dir)
+
+    async def plan(deedbox: Any) -> int:
+        return await _catching(deedbox).retry(document_id)
+
+    _tell(run(settings, lambda deedbox: _push(deedbox, settings, plan)), as_json)
+
+
+@command.command()
+@data_option
+@json_option
+def backfill(data_dir: Path | None, as_json: bool) -> None:
+    """Push the documents that were completed before the archive's key was set.
+
+    What is archived or waits already is left alone: run it again after an interruption."""
+    settings = load(data_dir=data_dir)
+
+    async def plan(deedbox: Any) -> int:
+        return await _catching(deedbox).backfill(lambda _: None)
+
+    _tell(run(settings, lambda deedbox: _push(deedbox, settings, plan)), as_json)
+
+
+@command.command()
+@data_option
+@json_option
+@click.argument("document_id", required=False)
+def verify(data_dir: Path | None, as_json: bool, document_id: str | None) -> None:
+    """Check the package of DOCUMENT_ID, or every package and every root: each byte of it.
+
+    Exit code: 0 if all is as it was archived, 1 if not."""
+    settings = load(data_dir=data_dir)
+    _need_key(settings)
+    report = run(settings, lambda deedbox: _verify(deedbox, document_id))
+    if as_json:
+        print_json(report)
+    else:
+        _tell_checked(report)
+    if report.problems:
+        raise SystemExit(1)
+
+
+async def _push(deedbox: Any, settings: Settings, plan: Any) -> Pushed:
+    """Plans, and waits until everything that waits was tried: by the server that runs, or else by this command."""
+    _need_key(settings)
+    async with beside.alone(settings) as alone:
+        planned: int = await plan(deedbox)
+        async with beside.working(deedbox, alone=alone):
+            found = await _tried(deedbox)
+    return Pushed(planned, found.archived, found.failed, found.pending)
+
+
+async def _tried(deedbox: Any) -> Overview:
+    """How it stands once nothing is pending, or nothing has moved for a while."""
+    most, last, since = 0, -1, stopwatch()
+    while True:
+        found: Overview = await deedbox.db.read(overview)
+        most = max(most, found.pending)
+        progress.show(most - found.pending, most)
+        if found.pending != last:
+            last, since = found.pending, stopwatch()
+        if not found.pending or stopwatch() - since > limits.ARCHIVE_WAIT_SECONDS:
+            return found
+        await asyncio.sleep(limits.PROGRESS_SECONDS)
+
+
+async def _verify(deedbox: Any, document_id: str | None) -> Checked:
+    report, verifying = Checked(), deedbox.archiving.verifying()
+    if document_id is not None:
+        row = await deedbox.db.read(lambda tx: store.find(tx, document_id))
+        if row is None or row.status != "archived":
+            raise NotFound(f"The document {document_id} is not archived. `deedbox archive status` shows what is.")
+        _count(report, await verifying.one(row))
+        return report
+    found: Overview = await deedbox.db.read(overview)
+    total = found.archived + found.trees
+
+    def tell(verdict: Verdict) -> None:
+        _count(report, verdict)
+        progress.show(report.packages + report.roots, total)
+
+    await verifying.all(tell)
+    return report
+
+
+def _count(report: Checked, verdict: Verdict) -> None:
+    if verdict.name.startswith("root"):
+        report.roots += 1
+    else:
+        report.packages += 1
+        report.proven += verdict.proven
+    report.other_key += verdict.other_key
+    report.elsewhere += verdict.elsewhere
+    if verdict.problem:
+        report.problems.append(verdict)
+
+
+def _catching(deedbox: Any) -> Catching:
+    return Catching(deedbox.db, deedbox.clock, deedbox.archiving.pushing, deedbox.archiving.records)
+
+
+def _need_key(settings: Settings) -> None:
+    if settings.service_ecosystem_key is None:
+        raise SetupError(
+            f"{ECOSYSTEM_KEY} is not set: there is no archive.", "Set it to the archive's key, here as for the server."
+        )
+
+
+def _tell(pushed: Pushed, as_json: bool) -> None:
+    if as_json:
+        print_json(pushed)
+    else:
+        click.echo(
+            f"{pushed.planned} documents planned. {pushed.archived} are archived, {pushed.failed} failed so far."
+        )
+        if pushed.pending:
+            click.echo(f"{pushed.pending} wait; the server goes on with them.")
+    if pushed.failed:
+        click.echo("`deedbox archive status` says why; they are tried again by themselves.", err=True)
+        raise SystemExit(1)
+
+
+def _tell_checked(report: Checked) -> None:
+    whole = report.packages - report.elsewhere - sum(not one.name.startswith("root") for one in report.problems)
+    click.echo(f"{whole} of {report.packages} packages are whole and authentic; a time-stamped root vouches for"
+               f" {report.proven}. {report.roots} roots were checked.")  # fmt: skip
+    if report.other_key:
+        click.echo(f"{report.other_key} packages were authenticated with another key than {ECOSYSTEM_KEY} has now.")
+    if report.elsewhere:
+        click.echo(f"{report.elsewhere} packages lie in another archive than DEEDBOX_ARCHIVE_URL names now.")
+    for one in report.problems:
+        click.echo(f"  {one.name}: {one.problem}.")

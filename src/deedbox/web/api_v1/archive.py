@@ -1,0 +1,92 @@
+"""Where a document stands in the long-term archive, and what proves that it is there."""
+
+import base64
+from typing import Annotated
+
+import msgspec
+from litestar import get
+from litestar.params import FromPath
+from msgspec import Meta
+
+from deedbox.archive import proofs, store
+from deedbox.archive.receipt import Archived
+from deedbox.archive.rounds import package_name
+from deedbox.kernel.db import Tx
+from deedbox.signing import found
+from deedbox.signing.document import Archive, ArchiveReceipt, decoded
+from deedbox.web import context
+from deedbox.web.context import AnyRequest
+from deedbox.web.permission import scope
+
+
+class Inclusion(msgspec.Struct, frozen=True):
+    """That the package is a leaf of a Merkle tree (hashed as in RFC 6962) whose root is time-stamped."""
+
+    tree: Annotated[int, Meta(description="The number of the tree; each root names the one before.")]
+    day: str
+    index: int
+    tree_size: int
+    path: Annotated[list[str], Meta(description="The hashes from the leaf to the root, in hexadecimal.")]
+    root: str
+    statement: Annotated[str, Meta(description="The canonical JSON whose SHA-256 is time-stamped.")]
+    timestamp: Annotated[str | None, Meta(description="An RFC 3161 token in base64; null until there is one.")]
+
+
+class DocumentArchive(msgspec.Struct, frozen=True):
+    """The `archive` of the document, with its proof of inclusion once the day is over."""
+
+    document_id: str
+    status: Annotated[str, Meta(description="`disabled`, `pending`, `archived` or `failed`.")]
+    attempts: int
+    archived_at: str | None
+    receipt: ArchiveReceipt | None
+    error: str | None
+    proof: Inclusion | None
+
+
+@get(
+    "/api/v1/documents/{document_id:str}/archive",
+    opt=scope("archive:read"),
+    summary="The archive's receipt and proof of inclusion",
+    tags=["documents"],
+)
+async def document_archive(request: AnyRequest, document_id: FromPath[str]) -> DocumentArchive:
+    here = context.of(request)
+
+    def look(tx: Tx) -> DocumentArchive:
+        document = found.find(tx, here.caller.workspace_id, document_id)
+        shown = decoded(document.archive, Archive)
+        assert shown is not None  # noqa: S101 (every document has one)
+        row = store.find(tx, document_id)
+        return DocumentArchive(
+            document_id,
+            shown.status,
+            shown.attempts,
+            shown.archived_at,
+            shown.receipt,
+            shown.error,
+            _inclusion(tx, row) if row else None,
+        )
+
+    return await here.deedbox.db.read(look)
+
+
+def _inclusion(tx: Tx, row: Archived) -> Inclusion | None:
+    tree = store.tree(tx, row.tree) if row.tree is not None else None
+    receipt = row.got
+    if tree is None or receipt is None:
+        return None
+    proof = proofs.proof(row, package_name(row), receipt, tree)
+    return Inclusion(
+        tree=tree.number,
+        day=tree.day,
+        index=proof.index,
+        tree_size=tree.size,
+        path=proof.path,
+        root=tree.root,
+        statement=proofs.statement(tree).decode(),
+        timestamp=base64.b64encode(tree.token).decode() if tree.token else None,
+    )
+
+
+ROUTES = [document_archive]

@@ -1,0 +1,69 @@
+"""Events: the kinds there are, and those that happened, as a feed to pull."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import get
+from litestar.params import QueryParameter
+from msgspec import Meta
+
+from deedbox.kernel import limits
+from deedbox.web import context
+from deedbox.web import cursor as cursors
+from deedbox.web.context import AnyRequest
+from deedbox.web.permission import scope
+from deedbox.webhooks import catalogue, feed
+from deedbox.webhooks.body import API_VERSION, Envelope
+
+_SAMPLE_ID = "evt_01JD0000000000000000000000"
+_SAMPLE_TIME = "2026-03-01T12:00:00Z"
+
+
+class EventKind(msgspec.Struct, frozen=True):
+    event: str
+    meaning: str
+    sample: Annotated[dict[str, Any], Meta(description="The body of a delivery.")]
+    schema: Annotated[dict[str, Any], Meta(description="The JSON Schema of the body.")]
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    events: list[EventKind]
+    count: int
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    events: list[Envelope]
+    count: int
+    has_more: bool
+    next_cursor: Annotated[
+        str | None, Meta(description="Give it as `after` to go on, also when there is no more at this moment.")
+    ]
+
+
+@get("/api/v1/hooks/events", opt=scope("hooks:read"), summary="Every kind of event, with a sample", tags=["hooks"])
+async def event_catalogue() -> Catalogue:
+    kinds = [EventKind(kind.name, kind.meaning, _body(kind), kind.schema) for kind in catalogue.KINDS.values()]
+    return Catalogue(kinds, len(kinds))
+
+
+def _body(kind: catalogue.Kind) -> dict[str, Any]:
+    data = msgspec.Raw(msgspec.json.encode(kind.sample))
+    whole = Envelope(_SAMPLE_ID, kind.name, _SAMPLE_TIME, API_VERSION, 1, data)
+    body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole))
+    return body
+
+
+@get("/api/v1/events", opt=scope("hooks:read"), summary="The events that happened, oldest first", tags=["hooks"])
+async def list_events(
+    request: AnyRequest,
+    after: Annotated[str | None, cursors.parameter("evt")] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+) -> EventPage:
+    here = context.of(request)
+    cursors.check(after, "evt")
+    found = await feed.page(here.deedbox.db, here.caller.workspace_id, after=after, limit=limit + 1)
+    shown = found[:limit]
+    return EventPage(shown, len(shown), len(found) > limit, shown[-1].id if shown else after)
+
+
+ROUTES = [event_catalogue, list_events]

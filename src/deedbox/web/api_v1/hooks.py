@@ -1,0 +1,287 @@
+"""Webhook subscriptions: made, shown, changed, deleted, and what can be done with them."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, delete, get, patch, post
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import UNSET, Meta, UnsetType
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest
+from deedbox.web import context, moments, openapi
+from deedbox.web import cursor as cursors
+from deedbox.web.context import AnyRequest, Context
+from deedbox.web.once import claimed, kept, once
+from deedbox.web.permission import OPTIONAL_BODY, scope
+from deedbox.webhooks import catalogue, hooks
+from deedbox.webhooks.hook import Change, Delivery, Hook, Recovery, Wish
+
+TargetUrl = Annotated[
+    str,
+    Meta(
+        max_length=limits.EGRESS_URL_CHARS,
+        description="Where deliveries are posted: http or https, at a public address, without user name and password.",
+        extra_json_schema={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
+    ),
+]
+EventName = Annotated[
+    str, Meta(max_length=40, extra_json_schema={"enum": list(catalogue.KINDS)}, description="A kind of event.")
+]
+EventNames = Annotated[list[EventName], Meta(min_length=1, max_length=limits.HOOK_EVENTS)]
+Description = Annotated[
+    str, Meta(max_length=limits.HOOK_DESCRIPTION_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})
+]
+
+
+class NewHook(msgspec.Struct, forbid_unknown_fields=True):
+    target_url: TargetUrl
+    event: Annotated[EventName | None, Meta(description="What to send. Either this or `events`.")] = None
+    events: Annotated[EventNames | None, Meta(description="What to send, if it is more than one kind.")] = None
+    description: Description | None = None
+
+
+class HookChange(msgspec.Struct, forbid_unknown_fields=True):
+    """What is not given stays as it is."""
+
+    target_url: TargetUrl | UnsetType = UNSET
+    events: EventNames | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
+
+
+class HookTest(msgspec.Struct, forbid_unknown_fields=True):
+    event: Annotated[EventName | None, Meta(description="Whose sample to send. Default: the hook's first.")] = None
+
+
+class HookRotation(msgspec.Struct, forbid_unknown_fields=True):
+    at_once: Annotated[
+        bool,
+        Meta(description=f"The new secret signs from now on, not in {limits.WEBHOOK_ROTATION_HOURS} hours only."),
+    ] = False
+
+
+class HookRecovery(msgspec.Struct, forbid_unknown_fields=True):
+    since: Annotated[
+        datetime,
+        Meta(tz=True, description=f"Events from then on; within the last {limits.WEBHOOK_KEEP_DAYS} days."),
+    ]
+
+
+class MadeHook(Hook, frozen=True, kw_only=True):
+    secret: Annotated[str, Meta(description="Signs deliveries. It is shown only here and cannot be read again.")]
+
+
+class RotatedHook(MadeHook, frozen=True, kw_only=True):
+    effective_at: Annotated[str, Meta(description="When the new secret takes over.")]
+
+
+class HookPage(msgspec.Struct, frozen=True):
+    hooks: list[Hook]
+    count: int
+    has_more: bool
+    next_cursor: str | None
+
+
+async def _refusal(here: Context, url: str) -> BadRequest | None:
+    """Why the URL may not be called; to be raised only if the request was not answered before."""
+    try:
+        await here.deedbox.egress.judge(url)
+    except BadRequest as refused:
+        return refused
+    return None
+
+
+@post(
+    "/api/v1/hooks",
+    opt={
+        **scope("hooks:write"),
+        openapi.ANSWERS: {
+            "200": {
+                "description": "There was one with this target and these events; its secret is not shown again",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Hook"}}},
+            }
+        },
+    },
+    summary="Subscribe a webhook; its deliveries are timestamped",
+    tags=["hooks"],
+    status_code=201,
+)
+async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[MadeHook]:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    wish = Wish(data.target_url, _events(data), "api", data.description)
+
+    def make(tx: Tx) -> Hook:
+        if refusal is not None:
+            raise refusal
+        made = hooks.create(tx, here.deedbox.box, here.caller.workspace_id, wish, now=now)
+        if made.secret is None:
+            return made.hook
+        return MadeHook(**msgspec.structs.asdict(made.hook), secret=made.secret.reveal())
+
+    with claimed(request):
+        refusal = await _refusal(here, data.target_url)
+        answer: Response[Any] = await kept(request, make, status=_made_status, content=await request.body())
+    return answer
+
+
+def _events(data: NewHook) -> list[str]:
+    if (data.event is None) == (data.events is None):
+        raise BadRequest("Give either event, one kind of event, or events, a list of them")
+    return [data.event] if data.event is not None else list(data.events or ())
+
+
+def _made_status(made: msgspec.Struct) -> int:
+    return 201 if isinstance(made, MadeHook) else 200
+
+
+@get("/api/v1/hooks", opt=scope("hooks:read"), summary="List webhooks, newest first", tags=["hooks"])
+async def list_hooks(
+    request: AnyRequest,
+    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    cursor: Annotated[str | None, cursors.parameter("hook")] = None,
+) -> HookPage:
+    here = context.of(request)
+    cursors.check(cursor, "hook")
+    workspace = here.caller.workspace_id
+    found = await here.deedbox.db.read(lambda tx: hooks.page(tx, workspace, limit=limit + 1, cursor=cursor))
+    shown, more = found[:limit], len(found) > limit
+    return HookPage(shown, len(shown), more, shown[-1].id if more else None)
+
+
+@get("/api/v1/hooks/{hook_id:str}", opt=scope("hooks:read"), summary="One webhook", tags=["hooks"])
+async def get_hook(request: AnyRequest, hook_id: FromPath[str]) -> Hook:
+    here = context.of(request)
+    return await here.deedbox.db.read(lambda tx: hooks.get(tx, here.caller.workspace_id, hook_id))
+
+
+@patch(
+    "/api/v1/hooks/{hook_id:str}",
+    opt=scope("hooks:write"),
+    summary="Change a webhook's target, events or description",
+    tags=["hooks"],
+)
+async def change_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBody[HookChange]) -> Hook:
+    here = context.of(request)
+    if data == HookChange():
+        raise BadRequest("Give what is to change: target_url, events or description")
+    if data.target_url is not UNSET:
+        await here.deedbox.egress.judge(data.target_url)
+    wanted = Change(data.target_url, data.events, data.description)
+    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller.workspace_id, hook_id, wanted))
+
+
+@delete("/api/v1/hooks/{hook_id:str}", opt=scope("hooks:write"), summary="Unsubscribe a webhook", tags=["hooks"])
+async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> None:
+    here = context.of(request)
+    await here.deedbox.db.write(lambda tx: hooks.delete(tx, here.caller.workspace_id, hook_id))
+
+
+@post(
+    "/api/v1/hooks/{hook_id:str}/test",
+    opt={**scope("hooks:write"), OPTIONAL_BODY: HookTest},
+    summary="Send a webhook the sample of an event",
+    tags=["hooks"],
+    status_code=202,
+)
+async def test_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Delivery]:
+    kind = (await _optional(request, HookTest)).event
+
+    def send(here: Context, tx: Tx, now: datetime) -> Delivery:
+        return hooks.test(tx, here.caller.workspace_id, hook_id, kind, now=now)
+
+    return await _done(request, send, status=202)
+
+
+@post(
+    "/api/v1/hooks/{hook_id:str}/rotate",
+    opt={**scope("hooks:write"), OPTIONAL_BODY: HookRotation},
+    summary="Give a webhook a new secret",
+    tags=["hooks"],
+    status_code=200,
+)
+async def rotate_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[RotatedHook]:
+    at_once = (await _optional(request, HookRotation)).at_once
+
+    def rotate(here: Context, tx: Tx, now: datetime) -> RotatedHook:
+        made = hooks.rotate(tx, here.deedbox.box, here.caller.workspace_id, hook_id, at_once=at_once, now=now)
+        shown = msgspec.structs.asdict(made.hook)
+        return RotatedHook(**shown, secret=made.secret.reveal(), effective_at=instant(made.effective_at))
+
+    return await _done(request, rotate)
+
+
+@post(
+    "/api/v1/hooks/{hook_id:str}/pause",
+    opt=scope("hooks:write"),
+    summary="Hold a webhook's deliveries back",
+    tags=["hooks"],
+    status_code=200,
+)
+async def pause_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Hook]:
+    def pause(here: Context, tx: Tx, _: datetime) -> Hook:
+        return hooks.pause(tx, here.caller.workspace_id, hook_id)
+
+    return await _done(request, pause)
+
+
+@post(
+    "/api/v1/hooks/{hook_id:str}/resume",
+    opt=scope("hooks:write"),
+    summary="Send to a webhook again that was paused or disabled",
+    tags=["hooks"],
+    status_code=200,
+)
+async def resume_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Hook]:
+    def resume(here: Context, tx: Tx, _: datetime) -> Hook:
+        return hooks.resume(tx, here.caller.workspace_id, hook_id)
+
+    return await _done(request, resume)
+
+
+@post(
+    "/api/v1/hooks/{hook_id:str}/recover",
+    opt=scope("hooks:write"),
+    summary="Send a webhook again what never reached it since a time",
+    tags=["hooks"],
+    status_code=202,
+)
+async def recover_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBody[HookRecovery]) -> Response[Recovery]:
+    since = moments.in_utc("since", data.since) or data.since
+
+    def recover(here: Context, tx: Tx, now: datetime) -> Recovery:
+        return hooks.recover(tx, here.caller.workspace_id, hook_id, since, now=now)
+
+    return await _done(request, recover, status=202)
+
+
+async def _optional(request: AnyRequest, kind: type[Any]) -> Any:
+    """What the body says, which was checked before; without one, the defaults."""
+    body = await request.body()
+    return msgspec.json.decode(body, type=kind) if body else kind()
+
+
+async def _done(
+    request: AnyRequest, act: Callable[[Context, Tx, datetime], msgspec.Struct], *, status: int = 200
+) -> Response[Any]:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    return await once(request, lambda tx: act(here, tx, now), status=status)
+
+
+ROUTES = [
+    create_hook,
+    list_hooks,
+    get_hook,
+    change_hook,
+    delete_hook,
+    test_hook,
+    rotate_hook,
+    pause_hook,
+    resume_hook,
+    recover_hook,
+]

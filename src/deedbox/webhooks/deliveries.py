@@ -1,0 +1,56 @@
+"""What people see of deliveries, and sending one again."""
+
+from datetime import datetime
+
+import msgspec
+
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Conflict, NotFound
+from deedbox.kernel.outbox import Event
+from deedbox.webhooks import hooks, planning, store
+from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryStatus
+from deedbox.webhooks.shown import shown_attempt, shown_delivery
+from deedbox.webhooks.store import DeliveryRow
+
+
+def page(
+    tx: Tx, workspace_id: str, hook_id: str, *, limit: int, cursor: str | None, status: DeliveryStatus | None = None
+) -> list[Delivery]:
+    """The subscription's deliveries, newest first, from the one before `cursor` on."""
+    hooks.find(tx, workspace_id, hook_id)
+    return [shown_delivery(row) for row in store.deliveries(tx, hook_id, limit, cursor, status)]
+
+
+def get(tx: Tx, workspace_id: str, delivery_id: str) -> DeliveryDetail:
+    """The delivery with its body and every attempt that is still kept."""
+    row = _find(tx, workspace_id, delivery_id)
+    return DeliveryDetail(
+        **msgspec.structs.asdict(shown_delivery(row)),
+        target_url=hooks.find(tx, workspace_id, row.hook_id).target_url,
+        request_body=row.body,
+        attempts_made=[shown_attempt(attempt) for attempt in store.attempts(tx, delivery_id)],
+    )
+
+
+def redeliver(tx: Tx, workspace_id: str, delivery_id: str, *, now: datetime) -> Delivery:
+    """The same event and bytes once more: one that waits is tried now, for one that has ended there is a new one."""
+    row = _find(tx, workspace_id, delivery_id)
+    hook = hooks.find(tx, workspace_id, row.hook_id)
+    if hook.status == "disabled":
+        raise Conflict("The webhook is disabled, so nothing is sent to it. Resume it first.")
+    if row.status == "sending":
+        raise Conflict("The delivery is being sent at this moment.")
+    if row.status == "pending":
+        store.hurry(tx, delivery_id, now.timestamp())
+        tx.on_commit(lambda: planning.announce([hook.id]))
+        return shown_delivery(_find(tx, workspace_id, delivery_id))
+    event = Event(row.event_id, workspace_id, row.kind, row.subject_id, row.sequence, "", row.created_at)
+    [planned] = planning.add(tx, event, [hook.id], row.body, now=now)
+    return shown_delivery(planned)
+
+
+def _find(tx: Tx, workspace_id: str, delivery_id: str) -> DeliveryRow:
+    row = store.delivery(tx, workspace_id, delivery_id)
+    if row is None:
+        raise NotFound("Delivery does not exist")
+    return row

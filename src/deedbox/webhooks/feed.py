@@ -1,0 +1,20 @@
+"""The event log as a feed that a client pulls."""
+
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.outbox import store as outbox_store
+from deedbox.webhooks import body
+from deedbox.webhooks.body import Envelope
+
+
+async def page(db: Database, workspace_id: str, *, after: str | None, limit: int) -> list[Envelope]:
+    """The workspace's events after the given one, or from the first. Whoever goes on with the last id misses none."""
+
+    def read(tx: Tx) -> list[Envelope]:
+        outbox_store.place(tx, workspace_id)
+        if after is not None and not outbox_store.is_placed(tx, workspace_id, after):
+            raise BadRequest(f"There is no event {after}; leave `after` out to begin with the first")
+        return [body.envelope(event) for event in outbox_store.after(tx, workspace_id, after, limit)]
+
+    # Read committed: placing must see what others have just committed, and must never make an emitter try again.
+    return await db.write(read, isolation="read committed")

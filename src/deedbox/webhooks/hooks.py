@@ -1,0 +1,186 @@
+"""What can be done with subscriptions: each a verb, in the caller's transaction."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Box, Secret
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, Conflict, NotFound
+from deedbox.kernel.ids import new_id
+from deedbox.kernel.outbox import Event
+from deedbox.kernel.rotation import SealedColumn
+from deedbox.webhooks import body, catalogue, planning, signature, store
+from deedbox.webhooks.hook import SCHEMES, Change, Delivery, Hook, Made, Recovery, Rotated, Wish
+from deedbox.webhooks.shown import shown_delivery, shown_hook
+from deedbox.webhooks.signature import Secrets
+from deedbox.webhooks.store import HookRow
+
+SEALED = SealedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
+_CHANGED_MEANWHILE = "The webhook was changed at this very moment. Look at it and try again."
+
+
+def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) -> Made:
+    """The new subscription with its secret, which is shown only now; or the one with the same target and events.
+
+    The URL was judged before, by `Egress.judge`. An equal one that was disabled is active again: someone listens."""
+    events = _known(wish.events)
+    likeness = _likeness(workspace_id, wish.managed_by, wish.target_url, events)
+    same = store.hook_like(tx, likeness)
+    if same is not None:
+        return Made(resume(tx, workspace_id, same.id) if same.status == "disabled" else shown_hook(same), None)
+    if store.count_hooks(tx, workspace_id) >= limits.HOOKS_PER_WORKSPACE:
+        raise Conflict(f"This workspace has {limits.HOOKS_PER_WORKSPACE} webhooks already. Delete one first.")
+    hook_id, secret = new_id("hook", now), signature.new_secret()
+    row = HookRow(
+        id=hook_id,
+        workspace_id=workspace_id,
+        target_url=wish.target_url,
+        events=" ".join(events),
+        status="active",
+        managed_by=wish.managed_by,
+        signature_scheme=SCHEMES[wish.managed_by],
+        description=wish.description,
+        created_at=instant(now),
+        disabled_reason=None,
+        last_success_at=None,
+        last_failure_at=None,
+        consecutive_failures=0,
+        failing_since=None,
+        likeness=likeness,
+        secrets=_sealed(box, hook_id, Secrets(secret)),
+    )
+    if not store.add_hook(tx, row):
+        raise Conflict(_CHANGED_MEANWHILE)
+    return Made(shown_hook(row), secret)
+
+
+def get(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
+    return shown_hook(find(tx, workspace_id, hook_id))
+
+
+def page(tx: Tx, workspace_id: str, *, limit: int, cursor: str | None) -> list[Hook]:
+    """The workspace's subscriptions, newest first, from the one before `cursor` on."""
+    return [shown_hook(row) for row in store.hooks(tx, workspace_id, limit, cursor)]
+
+
+def change(tx: Tx, workspace_id: str, hook_id: str, wanted: Change) -> Hook:
+    """The subscription with another target, other events or another description. A new URL was judged before."""
+    row = find(tx, workspace_id, hook_id)
+    events = row.events if wanted.events is msgspec.UNSET else " ".join(_known(wanted.events))
+    target = row.target_url if wanted.target_url is msgspec.UNSET else wanted.target_url
+    likeness = _likeness(workspace_id, row.managed_by, target, events.split())
+    other = store.hook_like(tx, likeness)
+    if other is not None and other.id != row.id:
+        raise Conflict(f"The webhook {other.id} has the same target and events already.")
+    description = row.description if wanted.description is msgspec.UNSET else wanted.description
+    changed = replace(row, target_url=target, events=events, description=description, likeness=likeness)
+    return _changed(tx, row, changed)
+
+
+def delete(tx: Tx, workspace_id: str, hook_id: str) -> None:
+    """Ends the subscription: nothing is sent to it any more, and its secret is forgotten."""
+    store.delete_hook(tx, find(tx, workspace_id, hook_id).id)
+
+
+def pause(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
+    """Deliveries go on being planned, and wait until it is resumed."""
+    row = find(tx, workspace_id, hook_id)
+    if row.status == "disabled":
+        raise Conflict("A disabled webhook cannot be paused; nothing is sent to it.")
+    return _changed(tx, row, replace(row, status="paused"))
+
+
+def resume(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
+    """Active again after a pause or after it was disabled; what waited is sent."""
+    row = find(tx, workspace_id, hook_id)
+    fresh = replace(row, status="active", disabled_reason=None)
+    if row.status == "disabled":
+        fresh = replace(fresh, failing_since=None, consecutive_failures=0)
+    tx.on_commit(lambda: planning.announce([hook_id]))
+    return _changed(tx, row, fresh)
+
+
+def rotate(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, at_once: bool, now: datetime) -> Rotated:
+    """A new secret, shown only now, that takes over at once or in 24 hours; for so long both are sent."""
+    row = find(tx, workspace_id, hook_id)
+    secret = signature.new_secret()
+    secrets = opened(box, row).rotated(secret, now, at_once=at_once)
+    hook = _changed(tx, row, replace(row, secrets=_sealed(box, hook_id, secrets)))
+    return Rotated(hook, secret, now if at_once else now + timedelta(hours=limits.WEBHOOK_ROTATION_HOURS))
+
+
+def test(tx: Tx, workspace_id: str, hook_id: str, kind: str | None, *, now: datetime) -> Delivery:
+    """A delivery of the kind's sample, or of its first kind's, to this subscription alone."""
+    row = find(tx, workspace_id, hook_id)
+    if row.status == "disabled":
+        raise Conflict("The webhook is disabled, so nothing is sent to it. Resume it first.")
+    chosen = _known([kind or row.events.split()[0]])[0]
+    event_id = new_id("evt", now)
+    told = {**catalogue.KINDS[chosen].sample, "test": True}
+    # Its own subject: it waits for no document's events, and none of them wait for it.
+    event = Event(event_id, workspace_id, chosen, event_id, 1, msgspec.json.encode(told).decode(), instant(now))
+    [planned] = planning.add(tx, event, [hook_id], body.encoded(event), now=now)
+    return shown_delivery(planned)
+
+
+def recover(tx: Tx, workspace_id: str, hook_id: str, since: datetime, *, now: datetime) -> Recovery:
+    """Plans again what was emitted since then and never reached it, a part at a time, oldest first."""
+    row = find(tx, workspace_id, hook_id)
+    if row.status == "disabled":
+        raise Conflict("The webhook is disabled, so nothing is sent to it. Resume it first.")
+    if since < now - timedelta(days=limits.WEBHOOK_KEEP_DAYS):
+        raise BadRequest(f"since must lie within the last {limits.WEBHOOK_KEEP_DAYS} days")
+    first = new_id("evt", since, bytes)
+    missed = store.missed(tx, row, first, limits.RECOVER_EVENTS + 1)
+    for event in missed[: limits.RECOVER_EVENTS]:
+        planning.add(tx, event, [hook_id], body.encoded(event), now=now)
+    return Recovery(min(len(missed), limits.RECOVER_EVENTS), len(missed) > limits.RECOVER_EVENTS)
+
+
+def find(tx: Tx, workspace_id: str, hook_id: str) -> HookRow:
+    row = store.hook(tx, workspace_id, hook_id)
+    if row is None:
+        raise NotFound("Webhook does not exist")
+    return row
+
+
+def opened(box: Box, row: HookRow) -> Secrets:
+    """The subscription's secrets."""
+    if row.secrets is None:
+        raise NotFound("Webhook does not exist")
+    return signature.unpacked(box.open(row.secrets, SEALED.place.format(id=row.id)))
+
+
+def current_secret(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, now: datetime) -> Secret:
+    """The secret in force, for the operator's own commands; no route shows it."""
+    return opened(box, find(tx, workspace_id, hook_id)).at(now).current
+
+
+def _sealed(box: Box, hook_id: str, secrets: Secrets) -> bytes:
+    return box.seal(signature.packed(secrets), SEALED.place.format(id=hook_id))
+
+
+def _changed(tx: Tx, before: HookRow, after: HookRow) -> Hook:
+    if not store.change_hook(tx, before, after):
+        raise Conflict(_CHANGED_MEANWHILE)
+    return shown_hook(after)
+
+
+def _known(events: Sequence[str]) -> list[str]:
+    """The kinds once each, in the order of the catalogue; BadRequest names one that there is not."""
+    unknown = next((kind for kind in events if kind not in catalogue.KINDS), None)
+    if unknown is not None:
+        raise BadRequest(f"Unknown event {unknown!r}. Known: {', '.join(catalogue.KINDS)}")
+    if not events:
+        raise BadRequest("A webhook needs at least one event")
+    return [kind for kind in catalogue.KINDS if kind in events]
+
+
+def _likeness(workspace_id: str, managed_by: str, target_url: str, events: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join((workspace_id, managed_by, target_url, *events)).encode()).hexdigest()

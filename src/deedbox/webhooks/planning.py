@@ -1,0 +1,53 @@
+"""Deliveries are rows, written in the transaction of the event that they carry."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx
+from deedbox.kernel.ids import made_at, new_id
+from deedbox.kernel.outbox import Event
+from deedbox.webhooks import body, store
+from deedbox.webhooks.store import DeliveryRow
+
+Listener = Callable[[Sequence[str]], None]
+
+listeners: set[Listener] = set()
+"""The senders of this process. They look for work by themselves; being told only makes it sooner."""
+
+
+def announce(hook_ids: Sequence[str]) -> None:
+    """Tells the senders that these subscriptions have something to send."""
+    for listener in list(listeners):
+        listener(hook_ids)
+
+
+def plan(tx: Tx, event: Event) -> None:
+    """One delivery for each subscription that is active or paused. The reaction to every kind of event."""
+    hook_ids = store.subscribers(tx, event.workspace_id, event.kind)
+    if hook_ids:
+        add(tx, event, hook_ids, body.encoded(event), now=made_at(event.id))
+
+
+def add(tx: Tx, event: Event, hook_ids: Sequence[str], text: str, *, now: datetime) -> list[DeliveryRow]:
+    """Deliveries of this body, due now."""
+    rows = [
+        DeliveryRow(
+            id=new_id("dlv", now),
+            workspace_id=event.workspace_id,
+            hook_id=hook_id,
+            event_id=event.id,
+            kind=event.kind,
+            subject_id=event.subject_id,
+            sequence=event.sequence,
+            body=text,
+            status="pending",
+            attempts=0,
+            due_at=now.timestamp(),
+            created_at=instant(now),
+        )
+        for hook_id in hook_ids
+    ]
+    store.add_deliveries(tx, rows)
+    tx.on_commit(lambda: announce(hook_ids))
+    return rows

@@ -1,0 +1,155 @@
+"""Makes one attempt: signs the kept bytes, posts them, and judges what came back."""
+
+from collections.abc import Callable
+from datetime import datetime
+from random import uniform
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from deedbox.kernel import limits, log
+from deedbox.kernel.clock import Clock, instant, stopwatch
+from deedbox.kernel.crypto import Box
+from deedbox.kernel.errors import DeedboxError
+from deedbox.webhooks import schedule, signature
+from deedbox.webhooks.hooks import SEALED
+from deedbox.webhooks.queue import Claim, Outcome
+from deedbox.webhooks.store import AttemptRow
+
+if TYPE_CHECKING:
+    from deedbox.kernel.egress import Answer, Egress
+
+GONE = 410
+
+
+class _Wires(msgspec.Struct):
+    """The connections to one endpoint."""
+
+    egress: "Egress"
+    users: int = 0
+    used_at: float = 0.0
+
+
+class Poster:
+    """Each endpoint has few connections of its own, which are used again: one that stalls keeps nobody waiting."""
+
+    def __init__(
+        self, box: Box, clock: Clock, egress: Callable[[], "Egress"], jitter: schedule.Jitter = uniform
+    ) -> None:
+        self._box = box
+        self._clock = clock
+        self._egress = egress
+        self._jitter = jitter
+        self._open: dict[str, _Wires] = {}
+
+    async def post(self, claim: Claim) -> Outcome:
+        """How the attempt ended. It never raises: whatever happens is an outcome."""
+        now, started = self._clock.now(), stopwatch()
+        headers: dict[str, str] = {}
+        try:
+            headers = self._headers(claim, now)
+            answer = await self._ask(claim, headers)
+        except DeedboxError as error:
+            return self._failed(claim, _attempt(claim, headers, now, started, error=error.message), None)
+        except Exception as error:  # an attempt may fail in any way; a later one may not, and the loop goes on
+            log.error("a delivery failed in an unforeseen way", exception=error, delivery=claim.id)
+            told = "Deedbox could not make the request; its log says why."
+            return self._failed(claim, _attempt(claim, headers, now, started, error=told), None)
+        attempt = _attempt(claim, headers, now, started, answer=answer)
+        if answer.status // 100 == 2:
+            return Outcome(claim, attempt, "delivered", now.timestamp())
+        return self._failed(claim, attempt, answer)
+
+    def _failed(self, claim: Claim, attempt: AttemptRow, answer: "Answer | None") -> Outcome:
+        now = self._clock.now()
+        asked = schedule.asked_wait(answer.headers.get("retry-after"), now) if answer else None
+        wait = schedule.delay(claim.attempts + 1, asked, self._jitter)
+        gone = answer is not None and answer.status == GONE
+        if wait is None or gone:
+            return Outcome(claim, attempt, "failed", now.timestamp(), gone=gone)
+        return Outcome(claim, attempt, "pending", now.timestamp() + wait)
+
+    def _headers(self, claim: Claim, now: datetime) -> dict[str, str]:
+        endpoint = claim.endpoint
+        secrets = signature.unpacked(self._box.open(endpoint.secrets, SEALED.place.format(id=endpoint.hook_id)))
+        return {
+            "Content-Type": "application/json",
+            "X-Service-Event": claim.kind,
+            "X-Service-Event-Id": claim.event_id,
+            "X-Service-Delivery": claim.id,
+            "X-Service-Attempt": str(claim.attempts + 1),
+            **signature.headers(secrets, endpoint.scheme, claim.event_id, claim.body.encode(), now=now),
+        }
+
+    async def _ask(self, claim: Claim, headers: dict[str, str]) -> "Answer":
+        wires = self._open.get(claim.endpoint.hook_id)
+        if wires is None:
+            wires = self._open[claim.endpoint.hook_id] = _Wires(self._egress().apart(limits.WEBHOOK_PER_ENDPOINT))
+        wires.users += 1
+        try:
+            return await wires.egress.request(
+                "POST",
+                claim.endpoint.target_url,
+                headers=headers,
+                body=claim.body.encode(),
+                seconds=limits.WEBHOOK_SECONDS,
+                limit=limits.WEBHOOK_RESPONSE_BYTES,
+            )
+        finally:
+            wires.users -= 1
+            wires.used_at = stopwatch()
+
+    async def tidy(self) -> None:
+        """Closes the connections to endpoints that nothing was sent to for a while."""
+        idle = stopwatch() - limits.EGRESS_IDLE_SECONDS
+        for hook_id, wires in list(self._open.items()):
+            if not wires.users and wires.used_at < idle:
+                del self._open[hook_id]
+                await wires.egress.close()
+
+    async def close(self) -> None:
+        for wires in self._open.values():
+            await wires.egress.close()
+        self._open.clear()
+
+
+def _attempt(
+    claim: Claim,
+    headers: dict[str, str],
+    began: datetime,
+    started: float,
+    *,
+    answer: "Answer | None" = None,
+    error: str | None = None,
+) -> AttemptRow:
+    wrong = answer is not None and answer.status // 100 != 2
+    return AttemptRow(
+        delivery_id=claim.id,
+        number=claim.attempts + 1,
+        started_at=instant(began),
+        duration_ms=round((stopwatch() - started) * 1000),
+        request_headers=msgspec.json.encode(headers).decode(),
+        response_status=answer.status if answer else None,
+        response_headers=_kept(answer.headers) if answer else None,
+        response_body=answer.body if answer else None,
+        response_truncated=int(answer.truncated) if answer else 0,
+        error=error[: limits.WEBHOOK_ERROR_CHARS] if error else _complaint(answer) if wrong and answer else None,
+    )
+
+
+def _complaint(answer: "Answer") -> str:
+    if answer.status // 100 == 3:
+        return f"The endpoint answered {answer.status}; redirects are not followed."
+    return f"The endpoint answered {answer.status}."
+
+
+def _kept(headers: dict[str, str]) -> str:
+    """As JSON, as many of them as fit."""
+    kept: dict[str, str] = {}
+    room: int = limits.WEBHOOK_RESPONSE_HEADERS_CHARS
+    for name, value in headers.items():
+        room -= len(name) + len(value)
+        if room < 0:
+            break
+        kept[name] = value
+    return msgspec.json.encode(kept).decode()

@@ -1,0 +1,176 @@
+"""The deliveries table as a queue. Whoever ends a delivery names the worker and the claim, so a lapsed lease
+changes nothing. All of it runs under read committed: workers skip each other's rows instead of failing."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Row, Tx
+from deedbox.webhooks.queue.claim import Claim, Endpoint, Outcome, Room
+from deedbox.webhooks.store import add_attempt
+
+# From one subscription with something to send to the next, however much each of them has.
+_WAITING = """
+with recursive waiting (hook_id) as (
+    select min(hook_id) from deliveries where status = 'pending'
+    union all
+    select (select min(hook_id) from deliveries where status = 'pending' and hook_id > waiting.hook_id)
+    from waiting where waiting.hook_id is not null
+)
+select waiting.hook_id from waiting join hooks on hooks.id = waiting.hook_id
+where hooks.status = 'active' and exists (
+    select 1 from deliveries
+    where deliveries.hook_id = waiting.hook_id and deliveries.status = 'pending' and deliveries.due_at <= :now
+)
+union
+select deliveries.hook_id from deliveries join hooks on hooks.id = deliveries.hook_id
+where deliveries.status = 'sending' and deliveries.lease_until < :now and hooks.status = 'active'
+"""
+# A later event of a document waits for the first attempt at each earlier one; a retry that waits holds up nobody.
+_CLAIM = """
+with due as materialized (
+    select id from deliveries as candidate
+    where hook_id = :hook_id and status = 'pending' and due_at <= :now
+    and (attempts > 0 or not exists (
+        select 1 from deliveries as earlier
+        where earlier.hook_id = candidate.hook_id and earlier.subject_id = candidate.subject_id
+        and earlier.sequence < candidate.sequence and earlier.attempts = 0
+        and earlier.status in ('pending', 'sending')
+    ))
+    order by due_at, id limit :most
+), lapsed as materialized (
+    select id from deliveries where hook_id = :hook_id and status = 'sending' and lease_until < :now limit :most
+), chosen as materialized (
+    select id from (select id from lapsed union all select id from due) as both_kinds limit :most
+)
+update deliveries set status = 'sending', worker = :worker, lease_until = :lease_until, claims = claims + 1
+where id in (select id from chosen) and (status = 'pending' or status = 'sending' and lease_until < :now)
+returning id, event_id, kind, body, attempts, claims
+"""
+_OURS = "where id = :id and worker = :worker and claims = :claims and status = 'sending'"
+
+
+def due_hooks(tx: Tx, now: datetime) -> list[str]:
+    """The active subscriptions that have something to send now."""
+    return [row[0] for row in tx.all(_WAITING, now=now.timestamp())]
+
+
+def claim(tx: Tx, worker: str, hook_id: str, room: Room, now: datetime) -> list[Claim]:
+    """Some of the subscription's deliveries that are due, leased to this worker; with those that are under way in
+    any process, never more than its endpoint may have at a time."""
+    endpoint = _endpoint(tx, hook_id)
+    most = room.of(endpoint) if endpoint else 0
+    if endpoint is None or most <= 0:
+        return []
+    bound = limits.WEBHOOK_PER_FAILING_ENDPOINT if endpoint.failing else limits.WEBHOOK_PER_ENDPOINT
+    busy = tx.one(
+        "select count(*) from deliveries where hook_id = :hook_id and status = 'sending' and lease_until >= :now",
+        hook_id=hook_id,
+        now=now.timestamp(),
+    )
+    free = min(most, bound - (int(busy[0]) if busy else 0))
+    if free <= 0:
+        return []
+    rows = tx.all(
+        _CLAIM,
+        worker=worker,
+        lease_until=now.timestamp() + limits.WEBHOOK_LEASE_SECONDS,
+        hook_id=hook_id,
+        now=now.timestamp(),
+        most=free,
+    )
+    return [_claim((*row, endpoint)) for row in rows]
+
+
+def _claim(row: Row) -> Claim:
+    return Claim(*row)
+
+
+def _endpoint(tx: Tx, hook_id: str) -> Endpoint | None:
+    """The subscription, held until the end of the transaction; None if it is not active, or another worker has it."""
+    lock = "for no key update skip locked" if tx.dialect == "postgres" else ""
+    row = tx.one(
+        "select id, target_url, signature_scheme, secrets, consecutive_failures > 0 or last_success_at is null"
+        f" from hooks where id = :id and status = 'active' {lock}",
+        id=hook_id,
+    )
+    return Endpoint(row[0], row[1], row[2], bytes(row[3]), bool(row[4])) if row else None
+
+
+def end(tx: Tx, worker: str, outcome: Outcome, now: datetime) -> bool:
+    """Whether the outcome was written down: not if the lease has lapsed and another worker has the delivery."""
+    claim, attempt = outcome.claim, outcome.attempt
+    ended = outcome.status in ("delivered", "failed")
+    ours = tx.run(
+        "update deliveries set status = :status, attempts = attempts + 1, due_at = :due_at, worker = null,"
+        f" lease_until = null, ended_at = :ended_at, response_status = :response_status, error = :error {_OURS}",
+        id=claim.id,
+        worker=worker,
+        claims=claim.claims,
+        status=outcome.status,
+        due_at=outcome.due_at,
+        ended_at=instant(now) if ended else None,
+        response_status=attempt.response_status,
+        error=attempt.error,
+    )
+    if not ours:
+        return False
+    add_attempt(tx, attempt)
+    if outcome.status == "delivered":
+        _note_success(tx, claim.endpoint.hook_id, now)
+    else:
+        _note_failure(tx, claim.endpoint.hook_id, now, gone=outcome.gone)
+    return True
+
+
+def _note_success(tx: Tx, hook_id: str, now: datetime) -> None:
+    # Written once a second at most: every delivery would otherwise wait for the one row.
+    tx.run(
+        "update hooks set last_success_at = :now, consecutive_failures = 0, failing_since = null where id = :id"
+        " and (last_success_at is null or last_success_at < :now or consecutive_failures > 0)",
+        id=hook_id,
+        now=instant(now),
+    )
+
+
+def _note_failure(tx: Tx, hook_id: str, now: datetime, *, gone: bool) -> None:
+    tx.run(
+        "update hooks set last_failure_at = :now, consecutive_failures = consecutive_failures + 1,"
+        " failing_since = coalesce(failing_since, :now) where id = :id",
+        id=hook_id,
+        now=instant(now),
+    )
+    if gone:
+        _disable(tx, hook_id, "The endpoint answered 410 Gone.", failing_until=instant(now))
+    else:
+        days = limits.WEBHOOK_DISABLE_DAYS
+        reason = f"Every attempt has failed for {days} days."
+        _disable(tx, hook_id, reason, failing_until=instant(now - timedelta(days=days)))
+
+
+def _disable(tx: Tx, hook_id: str, reason: str, *, failing_until: str) -> None:
+    tx.run(
+        "update hooks set status = 'disabled', disabled_reason = :reason"
+        " where id = :id and status in ('active', 'paused') and failing_since <= :failing_until",
+        id=hook_id,
+        reason=reason,
+        failing_until=failing_until,
+    )
+
+
+def hand_back(tx: Tx, worker: str, claims: Iterable[Claim], now: datetime) -> None:
+    """Returns deliveries whose attempts were cut short, as if never claimed: the process is stopping."""
+    for claim in claims:
+        tx.run(
+            f"update deliveries set status = 'pending', worker = null, lease_until = null, due_at = :now {_OURS}",
+            id=claim.id,
+            worker=worker,
+            claims=claim.claims,
+            now=now.timestamp(),
+        )
+
+
+def abandon_all(tx: Tx) -> int:
+    """Lapses every lease: only for a database that has one process, which has just started."""
+    return tx.run("update deliveries set lease_until = 0 where status = 'sending'")

@@ -1,0 +1,116 @@
+"""An application that archives, with people who sign, and places to archive to that can be down."""
+
+import asyncio
+import io
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deedbox.archive.spool import Held
+from deedbox.archive.targets import Kept, Target, Write
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.errors import Unavailable
+from tests.api.conftest import opened
+from tests.api.signing.conftest import Office
+from tests.conftest import HandClock
+
+KEY = "archive-key-0f1e2d3c4b5a69788796"
+DAY = 86_400
+
+
+class Faulty:
+    """A target that can be down, and dies after it has taken a package but before it says so."""
+
+    def __init__(self, inner: Target) -> None:
+        self.inner = inner
+        self.down = False
+        self.silent = False
+        self.puts: list[str] = []
+
+    def location(self, name: str) -> str:
+        return self.inner.location(name)
+
+    async def put(self, name: str, content: Held, media_type: str) -> Kept:
+        if self.down:
+            raise Unavailable("The archive is down")
+        self.puts.append(name)
+        kept = await self.inner.put(name, content, media_type)
+        if self.silent:
+            raise Unavailable("The archive said nothing")
+        return kept
+
+    async def fetch(self, name: str, write: Write) -> None:
+        if self.down:
+            raise Unavailable("The archive is down")
+        await self.inner.fetch(name, write)
+
+
+class Archivist(Office):
+    """An office whose documents are archived, with its archive in a folder."""
+
+    def __init__(self, *args: Any, folder: Path) -> None:
+        super().__init__(*args)
+        self.folder = folder
+        self.archiving = self.api.deedbox.archiving
+
+    def with_fault(self) -> Faulty:
+        faulty = Faulty(self.archiving.target)
+        self.archiving._target = faulty
+        return faulty
+
+    async def when(self, document: Any, status: str) -> Any:
+        """The document, once its archiving stands so."""
+        async with asyncio.timeout(60):
+            while (found := await self.document(document["id"]))["archive"]["status"] != status:
+                self.api.deedbox.jobs.wake()
+                await asyncio.sleep(0.05)
+        return found
+
+    async def tried(self, document: Any, attempts: int) -> Any:
+        """The document, once so many attempts were in vain and the next is planned."""
+        async with asyncio.timeout(60):
+            while True:
+                found = await self.document(document["id"])
+                if found["archive"]["attempts"] >= attempts and found["archive"]["status"] == "failed":
+                    return found
+                self.api.deedbox.jobs.wake()
+                await asyncio.sleep(0.05)
+
+    async def archived(self, **more: Any) -> Any:
+        return await self.when(await self.sealed(**more), "archived")
+
+    def package(self, document: Any) -> Path:
+        return self.folder / self.api.workspace / f"{document['id']}.zip"
+
+    def packages(self) -> list[str]:
+        return sorted(path.name for path in self.folder.rglob("*.zip"))
+
+
+def entries(package: bytes) -> dict[str, bytes]:
+    """The files of a package, as any program for zip files reads them."""
+    with zipfile.ZipFile(io.BytesIO(package)) as found:
+        assert found.testzip() is None
+        return {name.partition("/")[2]: found.read(name) for name in found.namelist()}
+
+
+@asynccontextmanager
+async def archiving(database_url: str, data: Path, clock: HandClock, **settings: Any) -> AsyncIterator[Archivist]:
+    """An installation that archives, with its jobs at work."""
+    settings = {"service_ecosystem_key": Secret(KEY), **settings}
+    async with opened(database_url, data, clock, **settings) as made:
+        await made.settle()
+        await made.deedbox.start()
+        try:
+            yield Archivist(made, folder=data / "archive")
+        finally:
+            await made.deedbox.stop()
+
+
+@pytest.fixture
+async def office(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Archivist]:
+    async with archiving(database_url, tmp_path, clock) as made:
+        yield made

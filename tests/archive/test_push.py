@@ -1,0 +1,241 @@
+"""Completed documents are in the archive by themselves: once each, whatever happens on the way."""
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+
+import bagit
+import msgspec
+import pytest
+
+from deedbox.archive import package, push, store
+from deedbox.archive.overview import Catching
+from deedbox.kernel import limits
+from deedbox.kernel.crypto import Secret
+from tests.api.conftest import opened
+from tests.api.signing.conftest import LEASE, Office
+from tests.archive.conftest import DAY, KEY, Archivist, archiving, entries
+from tests.conftest import HandClock
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_completed_document_is_archived_without_any_call(office: Archivist) -> None:
+    document = await office.archived()
+    found = entries(office.package(document).read_bytes())
+    assert list(found) == [
+        "bagit.txt",
+        "bag-info.txt",
+        "manifest-sha256.txt",
+        "tagmanifest-sha256.txt",
+        "authentication.txt",
+        "data/sealed.pdf",
+        "data/certificate.pdf",
+        "data/evidence.json",
+        "data/original/01-lease.pdf",
+        "data/timestamp.tst",
+    ]
+    base = f"/api/v1/documents/{document['id']}"
+    assert found["data/original/01-lease.pdf"] == LEASE
+    assert found["data/sealed.pdf"] == (await office.api.get(f"{base}/signed")).content
+    assert found["data/certificate.pdf"] == (await office.api.get(f"{base}/certificate")).content
+    assert found["data/evidence.json"] == (await office.api.get(f"{base}/evidence")).content
+    assert found["data/timestamp.tst"][:1] == b"\x30"
+
+
+async def test_the_receipt_tells_what_lies_where(office: Archivist) -> None:
+    document = await office.archived()
+    content = office.package(document).read_bytes()
+    manifest = entries(content)["manifest-sha256.txt"]
+    shown = document["archive"]
+    assert (shown["status"], shown["attempts"], shown["error"]) == ("archived", 1, None)
+    assert shown["receipt"] == {
+        "location": f"file:{office.api.workspace}/{document['id']}.zip",
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "size_bytes": len(content),
+        "manifest_sha256": hashlib.sha256(manifest).hexdigest(),
+        "archived_at": shown["archived_at"],
+        "version": None,
+        "etag": None,
+        "answer": None,
+    }
+
+
+async def test_another_program_finds_the_bag_valid(office: Archivist, tmp_path: Path) -> None:
+    document = await office.archived(title="Miete\r\nund Pacht: ein Vertrag")
+    for path, content in entries(office.package(document).read_bytes()).items():
+        place = tmp_path / "bag" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    bag = bagit.Bag(str(tmp_path / "bag"))
+    assert bag.validate()
+    assert bag.info["External-Identifier"] == document["id"]
+    assert bag.info["External-Description"] == "Miete und Pacht: ein Vertrag"
+    (tmp_path / "bag" / "data" / "sealed.pdf").write_bytes(b"another")
+    with pytest.raises(bagit.BagValidationError):
+        bag.validate()
+
+
+async def test_without_the_key_nothing_is_pushed_and_nothing_fails(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(database_url, tmp_path, clock) as made:
+        await made.settle()
+        await made.deedbox.start()
+        plain = Office(made)
+        document = await plain.sealed()
+        await made.deedbox.stop()
+        disabled = {"status": "disabled", "attempts": 0, "archived_at": None, "receipt": None, "error": None}
+        assert document["archive"] == disabled
+        assert await made.rows("select kind from jobs where kind like 'archive%'") == []
+        assert await made.rows("select * from archives") == []
+        assert not (tmp_path / "archive").exists()
+
+
+async def test_a_day_of_outage_delays_packages_and_loses_none(office: Archivist, clock: HandClock) -> None:
+    faulty = office.with_fault()
+    faulty.down = True
+    documents = [await office.sealed() for _ in range(2)]
+    for attempts in range(1, 8):
+        for document in documents:
+            shown = (await office.tried(document, attempts))["archive"]
+            assert (shown["status"], shown["error"]) == ("failed", "The archive is down")
+        clock.forward(limits.WEBHOOK_RETRY_SECONDS[attempts] * (1 + limits.WEBHOOK_JITTER))
+    assert office.packages() == []
+    faulty.down = False
+    clock.forward(DAY)
+    documents += [await office.archived()]
+    for document in documents:
+        assert (await office.when(document, "archived"))["archive"]["error"] is None
+    assert office.packages() == sorted(f"{document['id']}.zip" for document in documents)
+    assert sorted(faulty.puts) == sorted(f"{office.api.workspace}/{document['id']}.zip" for document in documents)
+
+
+async def test_a_package_whose_arrival_was_not_seen_is_recognised(office: Archivist, clock: HandClock) -> None:
+    faulty = office.with_fault()
+    faulty.silent = True
+    document = await office.sealed()
+    await office.tried(document, 1)
+    before = office.package(document).stat()
+    faulty.silent = False
+    clock.forward(60)
+    shown = (await office.when(document, "archived"))["archive"]
+    assert shown["attempts"] == 2
+    assert shown["receipt"]["sha256"] == hashlib.sha256(office.package(document).read_bytes()).hexdigest()
+    after = office.package(document).stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+async def test_the_same_payload_authenticated_with_another_key_counts_as_archived(
+    office: Archivist, clock: HandClock
+) -> None:
+    faulty = office.with_fault()
+    faulty.silent = True
+    document = await office.sealed()
+    await office.tried(document, 1)
+    faulty.silent = False
+    office.archiving.pushing.key = package.ManifestKey(Secret("another"))
+    clock.forward(60)
+    shown = (await office.when(document, "archived"))["archive"]
+    assert shown["receipt"]["sha256"] == hashlib.sha256(office.package(document).read_bytes()).hexdigest()
+
+
+async def test_something_else_under_the_name_is_an_error_that_is_seen_and_stays(
+    office: Archivist, clock: HandClock
+) -> None:
+    faulty = office.with_fault()
+    faulty.down = True
+    document = await office.sealed()
+    await office.tried(document, 1)
+    place = office.package(document)
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"something else")
+    faulty.down = False
+    clock.forward(60)
+    shown = (await office.tried(document, 2))["archive"]
+    assert shown["error"].startswith(f"Something else lies under {office.api.workspace}/{document['id']}.zip")
+    assert place.read_bytes() == b"something else"
+
+
+async def test_a_package_is_the_same_whenever_it_is_made(office: Archivist, clock: HandClock, tmp_path: Path) -> None:
+    document = await office.archived()
+    first = office.package(document).read_bytes()
+    office.package(document).unlink()
+    row = await office.api.deedbox.db.read(lambda tx: store.find(tx, document["id"]))
+    assert row is not None
+    bag = msgspec.json.decode(row.bag, type=package.Bag)
+    clock.forward(DAY * 400)
+    pushing = office.archiving.pushing
+    assert pushing.key is not None
+    receipt = await pushing._pushed(bag, pushing.key)
+    assert office.package(document).read_bytes() == first
+    assert receipt.sha256 == hashlib.sha256(first).hexdigest()
+
+
+async def test_a_file_that_rotted_in_the_store_is_not_archived_as_if_it_were_good(office: Archivist) -> None:
+    faulty = office.with_fault()
+    faulty.down = True
+    document = await office.sealed()
+    await office.tried(document, 1)
+    sha256 = hashlib.sha256(LEASE).hexdigest()
+    (stored,) = (office.folder.parent / "blobs").rglob(f"{sha256}.*")
+    stored.write_bytes(bytes([LEASE[0] ^ 1]) + LEASE[1:])
+    faulty.down = False
+    office.api.clock.forward(60)
+    assert "is not the one that was stored" in (await office.tried(document, 2))["archive"]["error"]
+
+
+async def test_a_lost_original_keeps_no_document_from_being_planned_and_is_named(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
+        await office.sealed()
+    async with archiving(database_url, tmp_path, clock) as office:
+        sha256 = hashlib.sha256(LEASE).hexdigest()
+        deedbox = office.api.deedbox
+        for table in ("blob_refs", "blobs"):
+            await deedbox.db.write(lambda tx, table=table: tx.run(f"delete from {table} where sha256 = '{sha256}'"))  # type: ignore[misc]
+        catching = Catching(deedbox.db, clock, office.archiving.pushing, office.archiving.records)
+        assert await catching.backfill(lambda _: None) == 1
+        async with asyncio.timeout(60):
+            while not (found := await office.api.rows("select error from archives where status = 'failed'")):
+                await asyncio.sleep(0.05)
+        assert found == [("The file for data/original/01-lease.pdf is no longer stored",)]
+
+
+async def test_the_key_is_nowhere_in_the_archive_or_the_database(office: Archivist) -> None:
+    document = await office.archived()
+    for path in office.folder.parent.rglob("*"):
+        if path.is_file():
+            assert KEY.encode() not in path.read_bytes()
+    rows = await office.api.rows(f"select bag, receipt, error from archives where document_id = '{document['id']}'")
+    assert KEY not in json.dumps(rows)
+
+
+async def test_a_key_that_is_taken_away_and_given_back_loses_nothing(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with archiving(database_url, tmp_path, clock) as office:
+        office.with_fault().down = True
+        document = await office.sealed()
+        await office.tried(document, 1)
+    clock.forward(60)
+    async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
+        async with asyncio.timeout(60):
+            waiting = "select id from jobs where kind = 'archive' and state <> 'done'"
+            while await office.api.rows(waiting):
+                await asyncio.sleep(0.05)
+        assert await office.api.rows("select status from archives") == [("failed",)]
+        assert office.packages() == []
+    async with archiving(database_url, tmp_path, clock) as office, asyncio.timeout(60):
+        while await office.api.rows("select status from archives") != [("archived",)]:
+            await asyncio.sleep(0.05)
+        assert office.packages() == [f"{document['id']}.zip"]
+
+
+def test_the_waits_are_those_of_webhooks_and_then_a_day_for_ever() -> None:
+    for attempts in range(1, 40):
+        base = limits.WEBHOOK_RETRY_SECONDS[min(attempts, 9)]
+        assert base * 0.8 <= push.delay(attempts) <= base * 1.2
+    assert limits.WEBHOOK_RETRY_SECONDS[-1] == DAY

@@ -1,0 +1,105 @@
+"""`deedbox archive` as a person types it: what is archived, what is not, and whether it is whole."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import server
+from tests.api.conftest import opened
+from tests.api.signing.conftest import Office
+from tests.archive.conftest import KEY
+from tests.conftest import HandClock
+
+pytestmark = pytest.mark.anyio
+
+ENV = {"SERVICE_ECOSYSTEM_KEY": KEY}
+
+
+def command(data: Path, *words: str, **env: str) -> tuple[int, Any]:
+    """The exit code and what was printed as JSON."""
+    done = server.run("archive", *words, "--json", data=data, env=env)
+    assert KEY not in done.stdout + done.stderr
+    return done.returncode, json.loads(done.stdout or done.stderr.splitlines()[-1])
+
+
+async def completed(data: Path, clock: HandClock, number: int) -> list[Any]:
+    """Documents that were completed before there was a key."""
+    async with opened("sqlite:", data, clock) as made:
+        await made.settle()
+        await made.deedbox.start()
+        found = [await Office(made).sealed() for _ in range(number)]
+        await made.deedbox.stop()
+    return found
+
+
+async def test_documents_completed_before_the_key_was_set_are_pushed_by_backfill(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    documents = await completed(data, clock, 2)
+    code, refused = command(data, "backfill")
+    assert (code, refused["next_step"]) == (1, "Set it to the archive's key, here as for the server.")
+    assert not (data / "archive").exists()
+    code, shown = command(data, "status")
+    assert (code, shown["archived"], shown["pending"], shown["failed"]) == (0, 0, 0, 0)
+    assert command(data, "backfill", **ENV) == (0, {"planned": 2, "archived": 2, "failed": 0, "pending": 0})
+    assert command(data, "backfill", **ENV) == (0, {"planned": 0, "archived": 2, "failed": 0, "pending": 0})
+    packages = sorted((data / "archive").glob("wsp_*/*.zip"))
+    assert [path.stem for path in packages] == sorted(document["id"] for document in documents)
+
+    code, checked = command(data, "verify", **ENV)
+    assert (code, checked["packages"], checked["problems"]) == (0, 2, [])
+    content = bytearray(packages[0].read_bytes())
+    content[len(content) // 2] ^= 1
+    packages[0].write_bytes(content)
+    code, checked = command(data, "verify", **ENV)
+    assert (code, len(checked["problems"])) == (1, 1)
+    assert checked["problems"][0]["name"] == f"{packages[0].parent.name}/{packages[0].name}"
+    code, checked = command(data, "verify", packages[1].stem, **ENV)
+    assert (code, checked["packages"], checked["problems"]) == (0, 1, [])
+    said = server.run("archive", "verify", data=data, env=ENV)
+    assert "1 of 2 packages are whole and authentic" in said.stdout
+
+
+async def test_what_failed_is_shown_with_its_reason_and_pushed_by_retry(tmp_path: Path, clock: HandClock) -> None:
+    data, folder = tmp_path / "data", tmp_path / "mount"
+    data.mkdir()
+    folder.write_text("not mounted")
+    (document,) = await completed(data, clock, 1)
+    env = {**ENV, "DEEDBOX_ARCHIVE_URL": str(folder)}
+    code, pushed = command(data, "backfill", **env)
+    assert (code, pushed["failed"]) == (1, 1)
+    code, shown = command(data, "status", **env)
+    assert code == 0
+    (failure,) = shown["failures"]
+    assert (failure["document_id"], failure["attempts"]) == (document["id"], 1)
+    assert "The archive's folder mount cannot be used" in failure["error"]
+    folder.unlink()
+    code, refused = command(data, "retry", "doc_unknown", **env)
+    assert (code, "does not wait" in refused["error"]) == (1, True)
+    assert command(data, "retry", document["id"], **env) == (
+        0,
+        {"planned": 1, "archived": 1, "failed": 0, "pending": 0},
+    )
+    assert len(list(folder.glob("wsp_*/*.zip"))) == 1
+    shutil.rmtree(folder)
+    code, checked = command(data, "verify", **env)
+    assert (code, checked["problems"][0]["problem"].startswith("There is no")) == (1, True)
+
+
+def test_an_address_that_is_no_archive_is_refused_at_the_start(tmp_path: Path) -> None:
+    for address, reason in (
+        ("http://archive.example.com/", "would travel in clear"),
+        ("https://user:secret@archive.example.com", "more than a host"),
+        ("ftp://archive.example.com", "neither a folder"),
+        ("s3://Bad_Bucket", "its bucket is not a name"),
+        ("file://host/x", "file:///its/path"),
+    ):
+        failed = server.run("serve", "--port", "0", data=tmp_path / "data", env={"DEEDBOX_ARCHIVE_URL": address})
+        assert (failed.returncode, reason in failed.stderr, "secret" in failed.stderr) == (1, True, False), address
+    failed = server.run("serve", "--port", "0", data=tmp_path / "data", env={"SERVICE_ECOSYSTEM_KEY": "two words"})
+    assert (failed.returncode, "two words" in failed.stderr) == (1, False)

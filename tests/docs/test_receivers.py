@@ -1,0 +1,192 @@
+"""The receivers of docs/how-to/webhooks.md: each is run, and must accept ours and refuse every forgery."""
+
+import hashlib
+import hmac
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import httpx
+import pytest
+
+from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Secret
+from deedbox.webhooks import signature
+from deedbox.webhooks.hook import Scheme
+from tests.docs.commands import ROOT
+from tests.docs.test_commands import free_port
+from tests.server import environment
+
+RECEIVERS = ROOT / "docs" / "how-to" / "receivers"
+SECRET = signature.new_secret()
+EVENT = "evt_01JD0000000000000000000000"
+BODY = json.dumps(
+    {"id": EVENT, "type": "document.signed", "data": {"title": "Überlassung 🖋️.pdf", "quote": '"\\'}},
+    ensure_ascii=False,
+).encode()
+
+Headers: TypeAlias = Mapping[str, str]
+Post: TypeAlias = Callable[[bytes, Headers], int]
+"""Sends a body with these headers; the status of the answer."""
+
+
+class Case(NamedTuple):
+    name: str
+    status: int
+    body: bytes
+    headers: Headers
+
+
+def ours(scheme: Scheme, *, ago: float = 0, body: bytes = BODY, secret: Secret = SECRET) -> dict[str, str]:
+    """The headers of the product."""
+    now = datetime.now(UTC) - timedelta(seconds=ago)
+    return signature.headers(signature.Secrets(secret), scheme, EVENT, body, now=now)
+
+
+def handmade(signed: bytes, timestamp: str | None = None) -> dict[str, str]:
+    """The signature of these bytes, with this timestamp beside it."""
+    digest = hmac.new(SECRET.reveal().encode(), signed, hashlib.sha256).hexdigest()
+    headers = {"X-Service-Signature": f"sha256={digest}"}
+    return headers if timestamp is None else headers | {"X-Service-Timestamp": timestamp}
+
+
+def cases() -> list[Case]:
+    """Made anew for each receiver, because they hold the time."""
+    body, stamped = ours("body"), ours("timestamped")
+    now, value = instant(datetime.now(UTC)), body["X-Service-Signature"]
+    whole = f"{stamped['X-Service-Timestamp']}.".encode() + BODY
+    other = signature.new_secret()
+    forged = {
+        "no header": "",
+        "too short": value[:-1],
+        "too long": value + "0",
+        "upper case": "sha256=" + value.removeprefix("sha256=").upper(),
+        "no prefix": value.removeprefix("sha256="),
+        "prefix alone": "sha256=",
+        "another digest": "sha256=" + "0" * 64,
+    }
+    return [
+        Case("ours", 204, BODY, body),
+        Case("ours, timestamped", 204, BODY, stamped),
+        Case("ours, some time on the way", 204, BODY, ours("timestamped", ago=200)),
+        Case("the receiver's clock is behind", 204, BODY, ours("timestamped", ago=-200)),
+        *(Case(name, 401, BODY, {"X-Service-Signature": text} if text else {}) for name, text in forged.items()),
+        Case("another secret", 401, BODY, ours("body", secret=other)),
+        Case("another secret, timestamped", 401, BODY, ours("timestamped", secret=other)),
+        Case("a changed body", 401, BODY.replace(b"signed", b"Signed"), body),
+        Case("a line end more", 401, BODY + b"\n", body),
+        Case("what it parses to", 401, json.dumps(json.loads(BODY)).encode(), stamped),
+        Case("sent again later", 401, BODY, ours("timestamped", ago=400)),
+        Case("from the future", 401, BODY, ours("timestamped", ago=-400)),
+        Case("a new time", 401, BODY, {**ours("timestamped", ago=400), "X-Service-Timestamp": now}),
+        Case("without its time", 401, BODY, {"X-Service-Signature": stamped["X-Service-Signature"]}),
+        Case("with a time", 401, BODY, {**body, "X-Service-Timestamp": now}),
+        Case("a time in another spelling", 401, BODY, handmade(f"{now[:-1]}.5Z.".encode() + BODY, f"{now[:-1]}.5Z")),
+        Case("no time", 401, BODY, handmade(b"never." + BODY, "never")),
+        Case("an impossible time", 401, BODY, handmade(b"2026-13-41T25:61:61Z." + BODY, "2026-13-41T25:61:61Z")),
+        Case("a body that is cut at a dot", 401, *_cut()),
+        Case("the time moved into the body", 400, whole, {"X-Service-Signature": stamped["X-Service-Signature"]}),
+    ]
+
+
+def _cut() -> tuple[bytes, dict[str, str]]:
+    """A delivery of the body alone, whose beginning is given out as the timestamp."""
+    start, _, rest = BODY.decode().partition(".")
+    return rest.encode(), {**ours("body"), "X-Service-Timestamp": start}
+
+
+@contextmanager
+def server(command: list[str], port: int) -> Iterator[Post]:
+    """A receiver that listens; in a process group of its own, because `go run` starts another process."""
+    env = environment(WEBHOOK_SECRET=SECRET.reveal(), HOME=os.environ.get("HOME", "/tmp"))
+    process = subprocess.Popen(command, env=env, cwd=RECEIVERS, start_new_session=True, stderr=subprocess.DEVNULL)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as http:
+
+        def post(body: bytes, headers: Headers) -> int:
+            return http.post("/", content=body, headers={"Content-Type": "application/json", **headers}).status_code
+
+        try:
+            _wait(http, process)
+            yield post
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait(http: httpx.Client, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        try:
+            http.post("/", content=b"{}")
+            return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise AssertionError("the receiver ended")
+
+
+@contextmanager
+def cgi(program: Path) -> Iterator[Post]:
+    def post(body: bytes, headers: Headers) -> int:
+        given = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()}
+        env = environment(WEBHOOK_SECRET=SECRET.reveal(), **given)
+        done = subprocess.run([program], input=body, env=env, capture_output=True, check=True, timeout=60)
+        return int(done.stdout.split()[1])
+
+    yield post
+
+
+COMMANDS = {
+    "receiver.py": [sys.executable, "receiver.py", "{port}"],
+    "receiver.mjs": ["node", "receiver.mjs", "{port}"],
+    "receiver.go": ["go", "run", "receiver.go", "{port}"],
+    "receiver.php": ["php", "-S", "127.0.0.1:{port}", "receiver.php"],
+    "receiver.rb": ["ruby", "receiver.rb", "{port}"],
+    "receiver.sh": [],
+}
+"""How each is run; the one in shell is run by a web server for each request."""
+
+
+@contextmanager
+def running(name: str) -> Iterator[Post]:
+    if name == "receiver.sh":
+        with cgi(RECEIVERS / name) as post:
+            yield post
+        return
+    port = free_port()
+    command = [word.format(port=port) for word in COMMANDS[name]]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    if name == "receiver.rb" and subprocess.run(["ruby", "-rwebrick", "-e", "1"], check=False).returncode:
+        pytest.skip("webrick is not installed")
+    with server(command, port) as post:
+        yield post
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_receiver_accepts_ours_and_refuses_every_forgery(name: str) -> None:
+    with running(name) as post:
+        wrong = {
+            case.name: (case.status, got) for case in cases() if (got := post(case.body, case.headers)) != case.status
+        }
+    assert wrong == {}
+
+
+def test_the_page_shows_every_receiver_and_every_receiver_is_run() -> None:
+    page = (ROOT / "docs" / "how-to" / "webhooks.md").read_text(encoding="utf-8")
+    found = {path.name for path in RECEIVERS.iterdir()}
+    assert found == set(COMMANDS)
+    assert [name for name in found if f"(receivers/{name})" not in page] == []
+
+
+def test_a_receiver_that_forgets_the_time_is_noticed() -> None:
+    """The check itself: an answer of 204 to everything must not pass."""
+    assert {case.status for case in cases()} == {204, 400, 401}
+    assert len({case.name for case in cases()}) == len(cases())

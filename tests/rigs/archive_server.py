@@ -1,0 +1,62 @@
+"""The server with the bug in its archiving that PLANTED_BUG names, if any."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from deedbox.archive.package import Bag, ManifestKey
+from deedbox.archive.push import Pushing
+from deedbox.archive.receipt import Receipt
+from deedbox.cli import main
+from deedbox.kernel.egress import Answer, Egress
+from deedbox.kernel.jobs import Work
+from tests.rigs.faulty_server import VARIABLE
+
+
+def noted_before_it_is_pushed() -> None:
+    """The receipt is written first: what dies on the way is never pushed."""
+    pushed = Pushing._pushed
+    waiting: dict[str, tuple[Bag, ManifestKey]] = {}
+
+    async def promised(self: Pushing, bag: Bag, key: ManifestKey) -> Receipt:
+        waiting[bag.document_id] = bag, key
+        async with self._building.built(bag, await self._token(bag), key) as made:
+            where = self._target().location(made.name)
+            return Receipt(where, made.held.sha256, made.held.size_bytes, made.manifest_sha256, "")
+
+    run = Pushing.run
+
+    async def late(self: Pushing, work: Work) -> None:
+        await run(self, work)
+        for bag, key in [waiting.pop(one) for one in list(waiting)]:
+            await pushed(self, bag, key)
+
+    Pushing._pushed = promised  # type: ignore[method-assign]
+    Pushing.run = late  # type: ignore[method-assign]
+
+
+def put_without_looking() -> None:
+    """Whatever lies under the name is replaced."""
+    request = Egress.request
+
+    async def bold(self: Egress, method: str, url: str, *, headers: Mapping[str, str], **more: Any) -> Answer:
+        return await request(
+            self,
+            method,
+            url,
+            headers={name: value for name, value in headers.items() if name != "If-None-Match"},
+            **more,
+        )
+
+    Egress.request = bold  # type: ignore[method-assign]
+
+
+BUGS: dict[str, Callable[[], None]] = {
+    "noted before it is pushed": noted_before_it_is_pushed,
+    "put without looking": put_without_looking,
+}
+
+if __name__ == "__main__":
+    if VARIABLE in os.environ:
+        BUGS[os.environ[VARIABLE]]()
+    main()

@@ -1,0 +1,129 @@
+"""An office with hooks: a real database, a real sender, a real receiver, and a clock in hand."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deedbox.kernel import outbox
+from deedbox.kernel.addresses import networks
+from deedbox.kernel.crypto import Box, Secret, make_ring
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.egress import Egress
+from deedbox.kernel.outbox import Event
+from deedbox.webhooks import catalogue, deliveries, hooks, planning
+from deedbox.webhooks.hook import Change, Delivery, DeliveryDetail, Hook, Made, ManagedBy, Wish
+from deedbox.webhooks.poster import Poster
+from deedbox.webhooks.sending import Sender
+from tests.conftest import HandClock
+from tests.webhooks.sink import Sink, listening
+
+WORKSPACE = "wsp_1"
+
+
+class Office:
+    """What a workspace does with webhooks."""
+
+    def __init__(self, db: Database, clock: HandClock, box: Box, egress: Egress, sink: Sink) -> None:
+        self.db = db
+        self.clock = clock
+        self.box = box
+        self.egress = egress
+        self.sink = sink
+        self.jitter = 1.0
+        self.sender = self.new_sender("one")
+
+    def new_sender(self, worker: str) -> Sender:
+        poster = Poster(self.box, self.clock, lambda: self.egress, lambda _low, _high: self.jitter)
+        return Sender(self.db, self.clock, poster, worker=worker)
+
+    async def make(
+        self,
+        url: str | None = None,
+        events: list[str] | None = None,
+        managed_by: ManagedBy = "api",
+        workspace: str = WORKSPACE,
+    ) -> tuple[Hook, Secret]:
+        made = await self.create(url, events, managed_by, workspace)
+        assert made.secret is not None
+        return made.hook, made.secret
+
+    async def create(
+        self,
+        url: str | None = None,
+        events: list[str] | None = None,
+        managed_by: ManagedBy = "api",
+        workspace: str = WORKSPACE,
+    ) -> Made:
+        wish = Wish(url or self.sink.url, events or ["document.sent"], managed_by)
+        return await self.db.write(lambda tx: hooks.create(tx, self.box, workspace, wish, now=self.clock.now()))
+
+    async def emit(
+        self, kind: str = "document.sent", subject: str = "doc_1", workspace: str = WORKSPACE, **data: Any
+    ) -> Event:
+        def write(tx: Tx) -> Event:
+            return outbox.emit(tx, workspace, kind, subject, data, now=self.clock.now())
+
+        event = await self.db.write(write)
+        self.clock.forward(0.001)
+        return event
+
+    async def hook(self, hook: Hook) -> Hook:
+        return await self.db.read(lambda tx: hooks.get(tx, WORKSPACE, hook.id))
+
+    async def change(self, hook: Hook, change: Change) -> Hook:
+        return await self.db.write(lambda tx: hooks.change(tx, WORKSPACE, hook.id, change))
+
+    async def pause(self, hook: Hook) -> Hook:
+        return await self.db.write(lambda tx: hooks.pause(tx, WORKSPACE, hook.id))
+
+    async def resume(self, hook: Hook) -> Hook:
+        return await self.db.write(lambda tx: hooks.resume(tx, WORKSPACE, hook.id))
+
+    async def delete(self, hook: Hook) -> None:
+        await self.db.write(lambda tx: hooks.delete(tx, WORKSPACE, hook.id))
+
+    async def deliveries(self, hook: Hook, limit: int = 1000) -> list[Delivery]:
+        """The oldest first."""
+        found = await self.db.read(lambda tx: deliveries.page(tx, WORKSPACE, hook.id, limit=limit, cursor=None))
+        return found[::-1]
+
+    async def detail(self, delivery: Delivery) -> DeliveryDetail:
+        return await self.db.read(lambda tx: deliveries.get(tx, WORKSPACE, delivery.id))
+
+    async def redeliver(self, delivery: Delivery) -> Delivery:
+        now = self.clock.now()
+        return await self.db.write(lambda tx: deliveries.redeliver(tx, WORKSPACE, delivery.id, now=now))
+
+    async def send(self) -> int:
+        return await self.sender.run_due()
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    make_ring(tmp_path / "master.key")
+    return Box(tmp_path / "master.key")
+
+
+@pytest.fixture
+async def sink() -> AsyncIterator[Sink]:
+    async with listening() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def office(db: Database, clock: HandClock, box: Box, sink: Sink) -> AsyncIterator[Office]:
+    for kind in catalogue.KINDS:
+        outbox.react(kind, planning.plan)
+
+    def found(tx: Tx) -> None:
+        for name in (WORKSPACE, "wsp_2"):
+            tx.run("insert into workspaces (id, name, created_at) values (:id, '', '')", id=name)
+
+    await db.write(found)
+    egress = Egress(networks("127.0.0.0/8"))
+    office = Office(db, clock, box, egress, sink)
+    yield office
+    await office.sender.stop(0)
+    await egress.close()

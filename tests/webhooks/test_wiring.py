@@ -1,0 +1,52 @@
+"""A whole installation: events of its documents reach its hooks by themselves, and its housekeeping forgets them."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from deedbox import wiring
+from deedbox.accounts import workspaces
+from deedbox.kernel import outbox
+from deedbox.kernel.addresses import networks
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.settings import Networks, Settings
+from deedbox.webhooks import catalogue, hooks, signature
+from deedbox.webhooks.hook import Wish
+from tests.webhooks.sink import Sink
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_every_kind_of_event_is_delivered_by_a_running_installation(
+    tmp_path: Path, database_url: str, sink: Sink
+) -> None:
+    url = None if database_url.startswith("sqlite:") else Secret(database_url)
+    allowed = Networks(networks("127.0.0.0/8"))
+    settings = Settings(data_dir=tmp_path / "data", database_url=url, egress_allow=allowed)
+    async with wiring.opened(settings) as deedbox:
+        now = deedbox.clock.now()
+        workspace = await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))
+        wish = Wish(sink.url, list(catalogue.KINDS), "api")
+        made = await deedbox.db.write(lambda tx: hooks.create(tx, deedbox.box, workspace.id, wish, now=now))
+        await deedbox.start()
+        for kind, known in catalogue.KINDS.items():
+            await deedbox.db.write(
+                lambda tx, kind=kind, known=known: outbox.emit(  # type: ignore[misc]
+                    tx, workspace.id, kind, "doc_1", known.sample, now=deedbox.clock.now()
+                )
+            )
+        async with asyncio.timeout(60):
+            while len(sink.received) < len(catalogue.KINDS):
+                await asyncio.sleep(0.01)
+        await deedbox.stop()
+    assert made.secret is not None
+    assert [got.json["type"] for got in sink.received] == list(catalogue.KINDS)
+    assert [got.json["sequence"] for got in sink.received] == list(range(1, 12))
+    for got in sink.received:
+        timestamp = got.headers["x-service-timestamp"]
+        assert got.headers["x-service-signature"] == signature.digest(made.secret, got.body, timestamp)
+
+
+def test_webhook_secrets_are_among_what_a_new_master_key_seals_anew() -> None:
+    assert hooks.SEALED in wiring.SEALED

@@ -47,6 +47,7 @@ FIELDS = [
     "void",
     "archive",
     "verification_code",
+    "error",
 ]
 ADD = (
     "insert into documents (id, workspace_id, title, title_folded, status, source, external_id, metadata, packet_id,"

@@ -15,6 +15,7 @@ from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.outbox import Event
 from deedbox.signing import acts, found, states, store
 from deedbox.signing.document import Document, Party, Signer, Status
+from deedbox.signing.people import store as people
 
 T = TypeVar("T")
 GAP_SECONDS = 0.05
@@ -126,7 +127,8 @@ def _trust_turns(here: _Here) -> None:
 
 
 def _change_without_condition(name: str, here: _Here) -> None:
-    change: Callable[..., bool] = getattr(store, f"change_{name}")
+    rows: Any = store if name == "document" else people
+    change: Callable[..., bool] = getattr(rows, f"change_{name}")
     table = {"document": "documents", "party": "parties", "signer": "signers"}[name]
 
     def unconditional(tx: Tx, one: str, was: str, *rest: Any, **more: Any) -> bool:
@@ -134,4 +136,4 @@ def _change_without_condition(name: str, here: _Here) -> None:
         row = tx.one(f"select status from {table} where id = :id", id=one) if here.unchecked else None
         return change(tx, one, row[0] if row else was, *rest, **more)
 
-    setattr(store, f"change_{name}", unconditional)
+    setattr(rows, f"change_{name}", unconditional)

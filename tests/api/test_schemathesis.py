@@ -19,7 +19,7 @@ from schemathesis.engine import events, from_schema
 from tests import server
 
 FULL = os.environ.get("RIGS") == "full"
-EXAMPLES = 2500 if FULL else 12
+EXAMPLES = 2500 if FULL else 8
 """Fuzzed cases for each operation, beside those that cover every bound and those that follow links."""
 CASES = 10_000 if FULL else 300
 GENEROUS = {"DEEDBOX_ANONYMOUS_PER_MINUTE": "100000", "DEEDBOX_ACCESS_LOG": "false"}

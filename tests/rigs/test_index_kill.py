@@ -1,12 +1,10 @@
 """A kill in the midst of an index run leaves no document stuck, nothing twice, and nothing that was deleted."""
 
-import os
 from pathlib import Path
 
-from tests.rigs import indexing
+from tests.rigs import FULL, indexing, only_in_full
 
-FULL = os.environ.get("RIGS") == "full"
-KILLS = 60 if FULL else 6
+KILLS = 60 if FULL else 3
 KILLS_ON_POSTGRESQL = 20 if FULL else 1
 TRIES = 5
 """A kill may miss the gap that a planted bug leaves open; five times it does not."""
@@ -20,6 +18,7 @@ def test_after_every_kill_the_index_becomes_the_database_again(tmp_path: Path) -
     assert min(report.kills_while_indexing, report.uploads, report.replaces, report.runs, report.documents) > 0
 
 
+@only_in_full
 def test_after_every_kill_the_index_becomes_the_database_again_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     report = indexing.indexed(tmp_path / "data", KILLS_ON_POSTGRESQL, database_url=postgres_url)
     print(indexing.summary(report, "PostgreSQL"))

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import secrets
 import socket
 import tarfile
@@ -19,9 +18,9 @@ import pytest
 from tests import server
 from tests.api.search.files import pdf
 from tests.postgres import Cluster
+from tests.rigs import FULL, only_in_full
 from tests.rigs.faulty_server import VARIABLE
 
-FULL = os.environ.get("RIGS") == "full"
 KEYS = 40 if FULL else 4
 ROOT = Path(__file__).parents[2]
 PREFIXES = ("deed_live_", "deed_login_", "deed_session_", "whsec_")
@@ -279,6 +278,7 @@ def test_no_secret_lies_in_the_database_its_log_or_a_backup(tmp_path: Path) -> N
     assert master_key_places(run) == {"data/master.key", "backup/master.key"}
 
 
+@only_in_full
 def test_no_secret_lies_in_postgresql_its_files_its_log_or_a_backup(
     tmp_path: Path, cluster: Cluster, postgres_url: str
 ) -> None:

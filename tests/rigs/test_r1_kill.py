@@ -1,13 +1,11 @@
 """R1: nothing acknowledged is lost when the process dies."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.rigs import kill
+from tests.rigs import FULL, kill, only_in_full
 
-FULL = os.environ.get("RIGS") == "full"
-KILLS = 300 if FULL else 6
+KILLS = 300 if FULL else 4
 KILLS_ON_POSTGRESQL = 60 if FULL else 2
 FIRST_STARTS = 30 if FULL else 1
 TRIES = 5
@@ -25,6 +23,7 @@ def test_what_was_acknowledged_survives_every_kill(tmp_path: Path) -> None:
     assert report.replayed > 0
 
 
+@only_in_full
 def test_what_was_acknowledged_survives_every_kill_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     report = kill.killed(tmp_path / "data", KILLS_ON_POSTGRESQL, database_url=postgres_url)
     print(kill.summary(report, "PostgreSQL"))

@@ -1,11 +1,9 @@
 """R20: a delete is a delete: during indexing, during queries, across a kill. And no kill leaves a document stuck."""
 
-import os
 from pathlib import Path
 
-from tests.rigs import deletion
+from tests.rigs import FULL, deletion, only_in_full
 
-FULL = os.environ.get("RIGS") == "full"
 KILLS = 100 if FULL else 3
 KILLS_ON_POSTGRESQL = 30 if FULL else 1
 TRIES = 5
@@ -20,6 +18,7 @@ def test_nothing_deleted_is_ever_answered_and_the_index_is_the_database(tmp_path
     assert min(report.uploads, report.deletes, report.queries, report.found) > 0
 
 
+@only_in_full
 def test_nothing_deleted_is_ever_answered_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     report = deletion.deleted(tmp_path / "data", KILLS_ON_POSTGRESQL, database_url=postgres_url)
     print(deletion.summary(report, "PostgreSQL"))

@@ -1,11 +1,9 @@
 """R6: a retry is harmless, also five at once, also across a kill: one effect, and the same bytes for all."""
 
-import os
 from pathlib import Path
 
-from tests.rigs import replay
+from tests.rigs import FULL, only_in_full, replay
 
-FULL = os.environ.get("RIGS") == "full"
 ROUNDS = 20 if FULL else 1
 KILLS = 40 if FULL else 1
 TRIES = 5
@@ -19,6 +17,7 @@ def test_every_post_repeated_under_one_key_has_one_effect(tmp_path: Path) -> Non
     assert min(report.figures[name] for name in ("answers", "replayed", "unknown")) > 0
 
 
+@only_in_full
 def test_every_post_repeated_under_one_key_has_one_effect_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     report = replay.replayed(tmp_path / "data", ROUNDS, KILLS, database_url=postgres_url)
     print(f"R6 replay on PostgreSQL: {report}")

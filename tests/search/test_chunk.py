@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
@@ -95,6 +95,7 @@ def test_the_same_holds_for_texts_that_look_like_documents(
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(WORDS, max_size=200), SIZES, st.integers(0, 30))
+@example(["the", "\n# Part two\n", "\x1c", "half-way"], 16, 0)
 def test_no_chunk_ends_on_a_heading_while_text_follows(words: list[str], size: int, overlap: int) -> None:
     text = " ".join(words)
     found = made_of(text, size, overlap)

@@ -242,7 +242,7 @@ class _Cutter:
             heading = self._headings[above]
             line_end = self._text.find("\n", heading, end)
             # What is left may be the line that underlines it.
-            if line_end >= 0 and self._text[line_end:end].strip("=- \t\r\n"):
+            if line_end >= 0 and self._text[line_end:end].strip().strip("=- \t\r\n"):
                 return end
             end = heading
 

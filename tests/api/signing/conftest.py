@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests import warm
 from tests.api.conftest import Api, opened
 from tests.api.search.files import pdf
 from tests.conftest import HandClock
@@ -83,12 +82,6 @@ class Office:
     async def events(self, document: Any) -> list[str]:
         rows = await self.api.rows(f"select kind from events where subject_id = '{document['id']}' order by sequence")
         return [row[0] for row in rows]
-
-
-@pytest.fixture(scope="package", autouse=True)
-def warm_children() -> Iterator[None]:
-    with warm.children():
-        yield
 
 
 @pytest.fixture

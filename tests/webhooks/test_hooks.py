@@ -171,6 +171,19 @@ async def test_recover_plans_what_never_arrived_and_nothing_twice(office: Office
         await recover(office, hook, 24 * 31)
 
 
+async def test_recover_does_not_let_what_waits_for_a_retry_wait_on(office: Office) -> None:
+    hook, _ = await office.make()
+    office.sink.rule = answering(500)
+    await office.emit(of="doc_1")
+    await office.send()
+    office.sink.rule = answering(200)
+    await office.send()
+    assert len(office.sink.received) == 1
+    assert await recover(office, hook, 1) == Recovery(1, more=False)
+    await office.send()
+    assert [got.json["sequence"] for got in office.sink.received] == [1, 1]
+
+
 async def test_recover_goes_in_parts(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "RECOVER_EVENTS", 2)
     for _ in range(5):

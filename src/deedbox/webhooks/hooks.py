@@ -130,7 +130,8 @@ def test(tx: Tx, workspace_id: str, hook_id: str, kind: str | None, *, now: date
 
 
 def recover(tx: Tx, workspace_id: str, hook_id: str, since: datetime, *, now: datetime) -> Recovery:
-    """Plans again what was emitted since then and never reached it, a part at a time, oldest first."""
+    """What was emitted since then and never reached it: what waits for a retry is due now, and what was given up is
+    planned again, a part at a time, oldest first."""
     row = find(tx, workspace_id, hook_id)
     if row.status == "disabled":
         raise Conflict("The webhook is disabled, so nothing is sent to it. Resume it first.")
@@ -140,7 +141,9 @@ def recover(tx: Tx, workspace_id: str, hook_id: str, since: datetime, *, now: da
     missed = store.missed(tx, row, first, limits.RECOVER_EVENTS + 1)
     for event in missed[: limits.RECOVER_EVENTS]:
         planning.add(tx, event, [hook_id], body.encoded(event), now=now)
-    return Recovery(min(len(missed), limits.RECOVER_EVENTS), len(missed) > limits.RECOVER_EVENTS)
+    hurried = store.hurry_all(tx, hook_id, first, now.timestamp())
+    tx.on_commit(lambda: planning.announce([hook_id]))
+    return Recovery(min(len(missed), limits.RECOVER_EVENTS) + hurried, len(missed) > limits.RECOVER_EVENTS)
 
 
 def find(tx: Tx, workspace_id: str, hook_id: str) -> HookRow:

@@ -200,6 +200,15 @@ def hurry(tx: Tx, delivery_id: str, now: float) -> bool:
     return tx.run(sql, id=delivery_id, now=now) > 0
 
 
+def hurry_all(tx: Tx, hook_id: str, first: str, now: float) -> int:
+    """How many deliveries of events from the id `first` on waited for a retry, and are due now."""
+    sql = (
+        "update deliveries set due_at = :now where hook_id = :hook_id and status = 'pending' and due_at > :now"
+        " and event_id >= :first"
+    )
+    return tx.run(sql, hook_id=hook_id, first=first, now=now)
+
+
 def attempts(tx: Tx, delivery_id: str) -> list[AttemptRow]:
     rows = tx.all(f"select {_ATTEMPT} from delivery_attempts where delivery_id = :id order by number", id=delivery_id)
     return [AttemptRow(*row) for row in rows]

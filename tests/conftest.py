@@ -13,6 +13,7 @@ import pytest
 from deedbox.kernel.db import Database, migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
+from tests.hangs import pytest_runtest_protocol
 from tests.models import models_dir
 from tests.postgres import Cluster, binaries, shared_cluster
 from tests.s3 import s3_store
@@ -21,7 +22,7 @@ from tests.s3 import s3_store
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
-__all__ = ["models_dir", "s3_store"]
+__all__ = ["models_dir", "pytest_runtest_protocol", "s3_store"]
 
 _names = itertools.count()
 

@@ -432,6 +432,31 @@ async def test_a_graceful_stop_hands_back_what_runs_without_counting_the_attempt
     assert await bench.runner(leave_effect, "two").run_due() == 1
 
 
+async def test_a_claim_under_way_at_the_stop_leaves_no_job_behind(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = await bench.add()
+    looking, may_look, looked = threading.Event(), threading.Event(), asyncio.Event()
+    claim = store.claim
+
+    def claim_late(tx: Tx, worker: str, most: int, now: datetime) -> list[Job]:
+        tx.on_commit(looked.set)
+        looking.set()
+        may_look.wait(30)
+        return claim(tx, worker, most, now)
+
+    monkeypatch.setattr(store, "claim", claim_late)
+    runner = bench.runner(leave_effect)
+    await runner.start(alone=False)
+    await asyncio.to_thread(looking.wait, 30)
+    stopping = asyncio.create_task(runner.stop(seconds=0))
+    await asyncio.sleep(0.05)
+    may_look.set()
+    await asyncio.gather(stopping, looked.wait())
+    job = await bench.job(job_id)
+    assert (job.state, job.attempts) == ("ready", 0)
+
+
 async def test_a_graceful_stop_lets_a_job_end_that_is_about_to(bench: Bench) -> None:
     job_id = await bench.add()
     begun, may_end = asyncio.Event(), asyncio.Event()
@@ -617,15 +642,15 @@ async def test_a_runner_stops_although_a_job_ends_at_that_very_moment(bench: Ben
     async def note(_: Work) -> None:
         return None
 
-    for _ in range(5):
-        await bench.add()
-        runner = bench.runner(note)
-        await runner.start(alone=True)
-        while runner._running or runner._wake.is_set() or not await bench.db.read(_all_done):
-            await asyncio.sleep(0.01)
-        runner.wake()
-        await asyncio.sleep(0)
-        async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
+        for _ in range(5):
+            await bench.add()
+            runner = bench.runner(note)
+            await runner.start(alone=True)
+            while runner._running or runner._wake.is_set() or not await bench.db.read(_all_done):
+                await asyncio.sleep(0.01)
+            runner.wake()
+            await asyncio.sleep(0)
             await runner.stop()
 
 

@@ -1,8 +1,10 @@
 """Order, concurrency, leases: what the loop does with many deliveries, many endpoints and many processes."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -152,6 +154,32 @@ async def test_a_sender_that_stops_hands_back_what_it_could_not_end(office: Offi
     assert (delivery.status, delivery.attempts) == ("pending", 0)
     office.sink.rule = answering(200)
     assert await office.new_sender("two").run_due() == 1
+
+
+async def test_a_claim_under_way_at_the_stop_leaves_no_delivery_behind(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook, _ = await office.make()
+    await office.emit()
+    looking, may_look, looked = threading.Event(), threading.Event(), asyncio.Event()
+    claim = store.claim
+
+    def claim_late(tx: Tx, *args: Any) -> list[Claim]:
+        tx.on_commit(looked.set)
+        looking.set()
+        may_look.wait(30)
+        return claim(tx, *args)
+
+    monkeypatch.setattr(store, "claim", claim_late)
+    await office.sender.start(alone=False)
+    await asyncio.to_thread(looking.wait, 30)
+    stopping = asyncio.create_task(office.sender.stop(0))
+    await asyncio.sleep(0.05)
+    may_look.set()
+    await asyncio.gather(stopping, looked.wait())
+    [delivery] = await office.deliveries(hook)
+    assert (delivery.status, delivery.attempts) == ("pending", 0)
+    assert office.sink.received == []
 
 
 async def test_a_server_that_starts_alone_takes_over_at_once(office: Office) -> None:

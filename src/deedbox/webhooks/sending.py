@@ -56,6 +56,8 @@ class Sender:
         """Subscriptions that were failing when they were last seen."""
         self._working = _Line(limits.WEBHOOK_PER_ENDPOINT)
         self._ailing = _Line(limits.WEBHOOK_PER_FAILING_ENDPOINT)
+        self._sending = False
+        self._looking: asyncio.Task[None] | None = None
         self._loops: list[asyncio.Task[None]] = []
 
     async def start(self, *, alone: bool) -> None:
@@ -63,8 +65,10 @@ class Sender:
         if alone:
             await self._db.write(store.abandon_all)
         planning.listeners.add(self.wake)
-        loops = self._send_forever(self._working), self._send_forever(self._ailing), self._look_forever()
-        self._loops = [asyncio.create_task(loop) for loop in loops]
+        self._sending = True
+        self._looking = asyncio.create_task(self._look_forever())
+        lines = [asyncio.create_task(self._send_until_stopped(line)) for line in (self._working, self._ailing)]
+        self._loops = [self._looking, *lines]
         for loop in self._loops:
             loop.add_done_callback(_report_death)
 
@@ -77,17 +81,24 @@ class Sender:
     async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
         """Lets attempts under way end, for so long; then hands them back."""
         planning.listeners.discard(self.wake)
-        for loop in self._loops:
-            loop.cancel()
+        # A claim under way is waited for: cancelled, its thread would still lease deliveries, to nobody.
+        self._sending = False
+        for line in (self._working, self._ailing):
+            line.awake.set()
+        if self._looking:
+            self._looking.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
-        self._loops = []
         if self._running:
             await asyncio.wait(list(self._running), timeout=seconds)
-        unfinished = dict(self._running)
+        unfinished = list(self._running)
         for task in unfinished:
             task.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
-        await self._hand_back(list(unfinished.values()))
+        now = self._clock.now()
+        try:
+            await self._db.write(lambda tx: store.hand_back(tx, self._worker, now))
+        except DeedboxError as error:  # their leases lapse instead
+            log.warning("deliveries cannot be handed back", reason=error.message)
         await self._poster.close()
 
     async def run_due(self) -> int:
@@ -116,8 +127,8 @@ class Sender:
         for hook_id in await self._db.read(lambda tx: store.due_hooks(tx, now)):
             (self._ailing if hook_id in self._failing else self._working).join(hook_id)
 
-    async def _send_forever(self, line: _Line) -> None:
-        while True:
+    async def _send_until_stopped(self, line: _Line) -> None:
+        while self._sending:
             # Before the look, not after it: a wake-up during the look must not be forgotten.
             line.awake.clear()
             try:
@@ -128,8 +139,7 @@ class Sender:
             if claims is None:
                 await line.awake.wait()
             else:
-                for claim in claims:
-                    self._begin(claim)
+                self._begin_all(claims)
 
     def _room(self) -> Room:
         return Room(
@@ -158,6 +168,10 @@ class Sender:
         self._failing.update(one.endpoint.hook_id for one in claims if one.endpoint.failing)
         return claims
 
+    def _begin_all(self, claims: list[Claim]) -> None:
+        for claim in claims if self._sending else []:
+            self._begin(claim)
+
     def _begin(self, claim: Claim) -> None:
         task = asyncio.create_task(self._attempt(claim))
         hook_id = claim.endpoint.hook_id
@@ -174,8 +188,7 @@ class Sender:
         if not self._busy[hook_id]:
             del self._busy[hook_id]
         followers = [] if task.cancelled() else task.result()
-        for follower in followers:
-            self._begin(follower)
+        self._begin_all(followers)
         if not followers:
             self.wake([hook_id])
 
@@ -185,7 +198,7 @@ class Sender:
         hook_id, now = claim.endpoint.hook_id, self._clock.now()
         delivered = outcome.status == "delivered"
         (self._failing.discard if delivered else self._failing.add)(hook_id)
-        chains = delivered and bool(self._loops) and self._room().most > limits.WEBHOOK_CHAIN_ROOM
+        chains = delivered and self._sending and self._room().most > limits.WEBHOOK_CHAIN_ROOM
 
         def end(tx: Tx) -> list[Claim]:
             store.end(tx, self._worker, outcome, now)
@@ -196,13 +209,6 @@ class Sender:
         except DeedboxError as error:  # the lease lapses and the attempt is made again
             log.warning("the outcome of a delivery cannot be saved", delivery=claim.id, reason=error.message)
             return []
-
-    async def _hand_back(self, claims: list[Claim]) -> None:
-        now = self._clock.now()
-        try:
-            await self._db.write(lambda tx: store.hand_back(tx, self._worker, claims, now))
-        except DeedboxError as error:  # their leases lapse instead
-            log.warning("deliveries cannot be handed back", reason=error.message)
 
 
 def _report_death(loop: asyncio.Task[None]) -> None:

@@ -55,13 +55,17 @@ class Runner:
         self._worker = worker
         self._running: dict[asyncio.Task[None], Job] = {}
         self._wake = asyncio.Event()
+        self._claiming = False
+        self._renewing: asyncio.Task[None] | None = None
         self._loops: list[asyncio.Task[None]] = []
 
     async def start(self, *, alone: bool) -> None:
         """Begins to work. `alone`: no other process uses this database, so every lease on it is a dead one's."""
         if alone:
             await self._db.write(store.abandon_all)
-        self._loops = [asyncio.create_task(self._claim_forever()), asyncio.create_task(self._renew_forever())]
+        self._claiming = True
+        self._renewing = asyncio.create_task(self._renew_forever())
+        self._loops = [self._renewing, asyncio.create_task(self._claim_until_stopped())]
         for loop in self._loops:
             loop.add_done_callback(_report_death)
 
@@ -71,8 +75,11 @@ class Runner:
 
     async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
         """Lets running jobs end, for so long; then hands them back."""
-        for loop in self._loops:
-            loop.cancel()
+        # A claim under way is waited for: cancelled, its thread would still lease jobs, to nobody.
+        self._claiming = False
+        self._wake.set()
+        if self._renewing:
+            self._renewing.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         if self._running:
             await asyncio.wait(list(self._running), timeout=seconds)
@@ -91,8 +98,8 @@ class Runner:
         await asyncio.gather(*(self._attempt(job) for job in jobs))
         return len(jobs)
 
-    async def _claim_forever(self) -> None:
-        while True:
+    async def _claim_until_stopped(self) -> None:
+        while self._claiming:
             # Before the look, not after it: a wake-up during the look must not be forgotten.
             self._wake.clear()
             free = self._concurrency - len(self._running)
@@ -102,9 +109,8 @@ class Runner:
                 except DeedboxError as error:  # the database is away: the next poll tries again
                     log.warning("jobs cannot be claimed", reason=error.message)
                     jobs = []
-                for job in jobs:
+                for job in jobs if self._claiming else []:
                     self._begin(job)
-            # Not wait_for: before Python 3.12 it forgets a cancellation that comes together with the wake-up.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limits.JOB_POLL_SECONDS):
                     await self._wake.wait()

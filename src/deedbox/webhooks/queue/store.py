@@ -1,7 +1,6 @@
 """The deliveries table as a queue. Whoever ends a delivery names the worker and the claim, so a lapsed lease
 changes nothing. All of it runs under read committed: workers skip each other's rows instead of failing."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from deedbox.kernel import limits
@@ -159,16 +158,14 @@ def _disable(tx: Tx, hook_id: str, reason: str, *, failing_until: str) -> None:
     )
 
 
-def hand_back(tx: Tx, worker: str, claims: Iterable[Claim], now: datetime) -> None:
-    """Returns deliveries whose attempts were cut short, as if never claimed: the process is stopping."""
-    for claim in claims:
-        tx.run(
-            f"update deliveries set status = 'pending', worker = null, lease_until = null, due_at = :now {_OURS}",
-            id=claim.id,
-            worker=worker,
-            claims=claim.claims,
-            now=now.timestamp(),
-        )
+def hand_back(tx: Tx, worker: str, now: datetime) -> None:
+    """Returns this worker's deliveries, as if never claimed: the process is stopping."""
+    tx.run(
+        "update deliveries set status = 'pending', worker = null, lease_until = null, due_at = :now"
+        " where worker = :worker and status = 'sending'",
+        worker=worker,
+        now=now.timestamp(),
+    )
 
 
 def abandon_all(tx: Tx) -> int:

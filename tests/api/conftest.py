@@ -1,6 +1,6 @@
 """The real ASGI application over a real database, with the clock in hand."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -25,10 +25,17 @@ from deedbox.web import permission
 from deedbox.web.guard import Guard
 from deedbox.web.head import App
 from deedbox.web.metrics import Metrics
+from tests import warm
 from tests.conftest import HandClock
 
 _idle: list[Litestar] = []
 """Routes put together before, and in use by nobody: to build them costs more than most tests do."""
+
+
+@pytest.fixture(scope="package", autouse=True)
+def warm_children() -> Iterator[None]:
+    with warm.children():
+        yield
 
 
 class Key:

@@ -14,9 +14,11 @@ from deedbox.archive.spool import Held
 from deedbox.archive.targets import Kept, Target, Write
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Unavailable
-from tests.api.conftest import opened
+from tests.api.conftest import opened, warm_children
 from tests.api.signing.conftest import Office
 from tests.conftest import HandClock
+
+__all__ = ["warm_children"]
 
 KEY = "archive-key-0f1e2d3c4b5a69788796"
 DAY = 86_400

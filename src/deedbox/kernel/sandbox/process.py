@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from typing import IO
 
 from msgspec import Struct
 
@@ -151,8 +152,13 @@ class Child:
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe and hasattr(fcntl, "F_SETPIPE_SZ"):
                     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, SANDBOX_PIPE_BYTES)
-        self._output, self._replies = await loop.connect_read_pipe(_Replies, self._process.stdout)
-        self._input, self._requests = await loop.connect_write_pipe(_Requests, self._process.stdin)
+        output, input_ = self._pipes()
+        self._output, self._replies = await loop.connect_read_pipe(_Replies, output)
+        self._input, self._requests = await loop.connect_write_pipe(_Requests, input_)
+
+    def _pipes(self) -> tuple[IO[bytes] | None, IO[bytes] | None]:
+        """The child's output and input, for the loop to own."""
+        return self._process.stdout, self._process.stdin
 
     async def ask(self, message: Struct, into: Sink | None = None) -> Reply:
         """The child's reply within the kind's deadline, or SandboxFailed with the limit that ended it."""

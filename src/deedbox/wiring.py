@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 from deedbox import mail
 from deedbox.accounts import store as accounts_store
 from deedbox.archiving import Archiving, SigningAuthority
-from deedbox.kernel import idempotency, jobs, limits, log, outbox
+from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
 from deedbox.kernel.blobs.choose import open_blobs
 from deedbox.kernel.clock import Clock, SystemClock, instant
 from deedbox.kernel.crypto import Box, make_ring
@@ -145,13 +145,11 @@ class Deedbox:
         await self.search.recover()
         await self.jobs.start(alone=self.db.dialect == "sqlite")
         await self.sender.start(alone=self.db.dialect == "sqlite")
-        self._noting = asyncio.create_task(self._note_used_keys_forever())
-        self._choosing = asyncio.create_task(self._follow_choice_of_model())
+        self._noting = tasks.begin(self._note_used_keys_forever(), "the use of keys is no longer noted")
+        self._choosing = tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
 
     async def stop(self) -> None:
-        for task in (self._noting, self._choosing):
-            task.cancel()
-        await asyncio.gather(self._noting, self._choosing, return_exceptions=True)
+        await tasks.end(self._noting, self._choosing)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
         await self._note_used_keys()
         await self.limiter.close()

@@ -14,6 +14,7 @@ from deedbox.kernel.errors import Code
 from tests.rigs.aftermath import Report
 from tests.rigs.installation import BREAKS, Installation
 from tests.rigs.signers import PAPER, Doors, at_turn, person, signature, wanted
+from tests.webhooks.sink import Sink, listening
 
 AT_ONCE = 5
 ANSWERS_BEFORE = (0, 5, 20, 35)
@@ -21,7 +22,7 @@ ANSWERS_BEFORE = (0, 5, 20, 35)
 KILL_BETWEEN = (0.0, 0.4)
 """Seconds from then until the kill."""
 IN_PROGRESS = Code.IDEMPOTENCY_IN_PROGRESS.value
-REPEATED = ("/api/v1/documents", "/api/v1/keys", "/api/v1/verify", "/sign/")
+REPEATED = ("/api/v1/", "/sign/")
 """Under these, no POST may be missing here."""
 NONE = "select 1"
 """Counts the effects of what has none: always as many as there should be."""
@@ -46,6 +47,7 @@ class Case(msgspec.Struct):
 class Rig:
     def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
         self.installation = Installation(data, database_url=database_url, bug=bug)
+        self.installation.env["DEEDBOX_EGRESS_ALLOW"] = "127.0.0.0/8"
         self._chance = random.Random(seed)
         self._at_effect = 1.0 if bug else 0.7
         """How often a kill comes at the very moment that a request has had its effect."""
@@ -67,8 +69,8 @@ class Rig:
         self._count["kills" if kill else "rounds"] += 1
         name = f"{'kill' if kill else 'round'}-{self._count.total()}"
         with self.installation.running() as running:
-            async with Doors(running.address, key) as doors:
-                cases = await prepared(doors, name)
+            async with Doors(running.address, key) as doors, listening() as sink:
+                cases = await prepared(doors, name, sink)
                 await self._check_routes(doors, cases)
                 volleys = asyncio.gather(*(self._volley(doors, case) for case in cases))
                 if kill:
@@ -145,13 +147,14 @@ class Rig:
             self._faults.append(f"doubled: {route} was answered anew {len(first)} times")
 
 
-async def prepared(doors: Doors, name: str) -> list[Case]:
-    """Each POST on a document of its own."""
+async def prepared(doors: Doors, name: str, sink: Sink) -> list[Case]:
+    """Each POST on a document or a webhook of its own."""
     made = {act: await _made(doors, f"{name} {act}", send=act != "send") for act in _ACTS}
     cases = [_created(f"{name} draft", send=False), _created(f"{name} sent", send=True), _uploaded(f"{name} form")]
     cases += [_sender_acts(act, made[act], f"{name} {act}") for act in ("send", "void", "remind")]
     cases += [_link(made["link"], f"{name} link"), _key(f"{name} key"), _verified(f"{name} verify")]
-    return [*cases, *[await _signer_acts(doors, act, made[act]) for act in ("complete", "decline")]]
+    cases += [await _signer_acts(doors, act, made[act]) for act in ("complete", "decline")]
+    return [*cases, _hook(f"{name} hook", sink), *await _hook_acts(doors, name, sink)]
 
 
 _ACTS = ("send", "void", "remind", "link", "complete", "decline")
@@ -206,6 +209,53 @@ def _link(document: Any, key: str) -> Case:
 def _key(name: str) -> Case:
     shoot = _posting(name, "/api/v1/keys", json={"name": name})
     return Case("/api/v1/keys", shoot, f"select count(*) from api_keys where name = '{name}'")
+
+
+def _hooked(title: str, sink: Sink) -> dict[str, str]:
+    # A kind that nothing here causes: each delivery is one that was asked for.
+    return {"target_url": f"{sink.url}/{title.replace(' ', '-')}", "event": "bulk_send.completed"}
+
+
+def _hook(title: str, sink: Sink) -> Case:
+    wish = _hooked(title, sink)
+    effects = f"select count(*) from hooks where target_url = '{wish['target_url']}'"
+    return Case("/api/v1/hooks", _posting(title, "/api/v1/hooks", json=wish), effects)
+
+
+async def _hook_acts(doors: Doors, name: str, sink: Sink) -> list[Case]:
+    """What can be done with a webhook and its deliveries, each with one of its own."""
+    ids = {act: (await _asked(doors, "hooks", **_hooked(f"{name} {act}", sink)))["id"] for act in _HOOK_EFFECTS}
+    await _asked(doors, f"hooks/{ids['resume']}/pause")
+    delivery = await _asked(doors, f"hooks/{ids['redeliver']}/test")
+    while (await doors.sender.get(f"/api/v1/deliveries/{delivery['id']}")).json()["status"] != "delivered":
+        await asyncio.sleep(0.01)
+    bodies = {"recover": {"since": delivery["created_at"]}}
+    paths = {act: f"hooks/{hook_id}/{act}" for act, hook_id in ids.items()}
+    paths["redeliver"] = f"deliveries/{delivery['id']}/redeliver"
+    return [
+        Case(
+            f"/api/v1/deliveries/{{delivery_id}}/{act}" if act == "redeliver" else f"/api/v1/hooks/{{hook_id}}/{act}",
+            _posting(f"{name} {act} hook", f"/api/v1/{paths[act]}", json=bodies.get(act)),
+            effects.format(hook_id=ids[act]),
+        )
+        for act, effects in _HOOK_EFFECTS.items()
+    ]
+
+
+_HOOK_EFFECTS = {
+    "test": "select count(*) from deliveries where hook_id = '{hook_id}'",
+    "rotate": NONE,
+    "pause": "select count(*) from hooks where id = '{hook_id}' and status = 'paused'",
+    "resume": "select count(*) from hooks where id = '{hook_id}' and status = 'active'",
+    "recover": NONE,
+    "redeliver": "select count(*) - 1 from deliveries where hook_id = '{hook_id}'",
+}
+
+
+async def _asked(doors: Doors, path: str, **body: str) -> Any:
+    answer = await doors.sender.post(f"/api/v1/{path}", json=body)
+    assert answer.is_success, answer.text
+    return answer.json()
 
 
 def _verified(key: str) -> Case:

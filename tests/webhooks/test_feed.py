@@ -16,6 +16,20 @@ from tests.webhooks.conftest import WORKSPACE, Office
 
 pytestmark = pytest.mark.anyio
 
+MEANINGS = {
+    "document.sent": "Document sent to signers",
+    "document.signed": "A signer completed their signature",
+    "document.completed": "All signers have signed",
+    "document.declined": "A signer declined",
+    "document.voided": "Document voided by the sender",
+    "document.expired": "Document expired before signing",
+    "party.completed": "A signing party (multi-signer group) completed",
+    "packet.sent": "Multi-document packet sent",
+    "packet.completed": "All packet documents signed",
+    "packet.declined": "A packet signer declined",
+    "bulk_send.completed": "Bulk-send batch finished",
+}
+
 
 async def everything(office: Office, page: int) -> list[str]:
     """Every event, as a client sees it that goes on with the last id."""
@@ -94,19 +108,7 @@ def test_every_kind_s_sample_fits_its_schema_and_anything_else_does_not(kind: st
 
 
 def test_the_catalogue_has_the_eleven_kinds_of_the_contract() -> None:
-    assert {name: kind.meaning for name, kind in catalogue.KINDS.items()} == {
-        "document.sent": "Document sent to signers",
-        "document.signed": "A signer completed their signature",
-        "document.completed": "All signers have signed",
-        "document.declined": "A signer declined",
-        "document.voided": "Document voided by the sender",
-        "document.expired": "Document expired before signing",
-        "party.completed": "A signing party (multi-signer group) completed",
-        "packet.sent": "Multi-document packet sent",
-        "packet.completed": "All packet documents signed",
-        "packet.declined": "A packet signer declined",
-        "bulk_send.completed": "Bulk-send batch finished",
-    }
+    assert {name: kind.meaning for name, kind in catalogue.KINDS.items()} == MEANINGS
 
 
 def test_a_body_is_minified_utf8_in_the_order_of_the_contract() -> None:

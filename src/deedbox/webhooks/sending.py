@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import DeedboxError
@@ -11,6 +11,7 @@ from deedbox.webhooks import planning
 from deedbox.webhooks.poster import Poster
 from deedbox.webhooks.queue import Claim, Room, store
 
+_DEATH = "webhooks are no longer sent: restart the server"
 _ENDPOINT_ROOM = Room(limits.WEBHOOK_PER_ENDPOINT, limits.WEBHOOK_PER_ENDPOINT)
 
 
@@ -57,8 +58,8 @@ class Sender:
         self._working = _Line(limits.WEBHOOK_PER_ENDPOINT)
         self._ailing = _Line(limits.WEBHOOK_PER_FAILING_ENDPOINT)
         self._sending = False
-        self._looking: asyncio.Task[None] | None = None
-        self._loops: list[asyncio.Task[None]] = []
+        self._looking: list[asyncio.Task[None]] = []
+        self._serving: list[asyncio.Task[None]] = []
 
     async def start(self, *, alone: bool) -> None:
         """Begins to send. `alone`: no other process uses this database, so every lease on it is a dead one's."""
@@ -66,11 +67,8 @@ class Sender:
             await self._db.write(store.abandon_all)
         planning.listeners.add(self.wake)
         self._sending = True
-        self._looking = asyncio.create_task(self._look_forever())
-        lines = [asyncio.create_task(self._send_until_stopped(line)) for line in (self._working, self._ailing)]
-        self._loops = [self._looking, *lines]
-        for loop in self._loops:
-            loop.add_done_callback(_report_death)
+        self._looking = [tasks.begin(self._look_forever(), _DEATH)]
+        self._serving = [tasks.begin(self._serve(line), _DEATH) for line in (self._working, self._ailing)]
 
     def wake(self, hook_ids: Sequence[str]) -> None:
         """These subscriptions may have something to send. The next look finds those that fail."""
@@ -85,15 +83,9 @@ class Sender:
         self._sending = False
         for line in (self._working, self._ailing):
             line.awake.set()
-        if self._looking:
-            self._looking.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
-        if self._running:
-            await asyncio.wait(list(self._running), timeout=seconds)
-        unfinished = list(self._running)
-        for task in unfinished:
-            task.cancel()
-        await asyncio.gather(*unfinished, return_exceptions=True)
+        await tasks.end(*self._looking)
+        await asyncio.gather(*self._serving, return_exceptions=True)
+        await tasks.drain(self._running, seconds)
         now = self._clock.now()
         try:
             await self._db.write(lambda tx: store.hand_back(tx, self._worker, now))
@@ -127,7 +119,7 @@ class Sender:
         for hook_id in await self._db.read(lambda tx: store.due_hooks(tx, now)):
             (self._ailing if hook_id in self._failing else self._working).join(hook_id)
 
-    async def _send_until_stopped(self, line: _Line) -> None:
+    async def _serve(self, line: _Line) -> None:
         while self._sending:
             # Before the look, not after it: a wake-up during the look must not be forgotten.
             line.awake.clear()
@@ -209,8 +201,3 @@ class Sender:
         except DeedboxError as error:  # the lease lapses and the attempt is made again
             log.warning("the outcome of a delivery cannot be saved", delivery=claim.id, reason=error.message)
             return []
-
-
-def _report_death(loop: asyncio.Task[None]) -> None:
-    if not loop.cancelled() and (reason := loop.exception()):
-        log.error("webhooks are no longer sent: restart the server", exception=reason)

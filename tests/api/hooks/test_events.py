@@ -16,23 +16,11 @@ from tests.api.hooks.conftest import Desk
 from tests.api.signing.conftest import LEASE, signer
 from tests.rigs.signatures import Delivery, accepts
 from tests.webhooks.sink import Received
+from tests.webhooks.test_feed import MEANINGS
 
 pytestmark = pytest.mark.anyio
 
 ALL = list(catalogue.KINDS)
-SEEDS = {
-    "document.sent": "Document sent to signers",
-    "document.signed": "A signer completed their signature",
-    "document.completed": "All signers have signed",
-    "document.declined": "A signer declined",
-    "document.voided": "Document voided by the sender",
-    "document.expired": "Document expired before signing",
-    "party.completed": "A signing party (multi-signer group) completed",
-    "packet.sent": "Multi-document packet sent",
-    "packet.completed": "All packet documents signed",
-    "packet.declined": "A packet signer declined",
-    "bulk_send.completed": "Bulk-send batch finished",
-}
 
 
 def told(received: list[Received], hook: Any, desk: Desk) -> list[dict[str, Any]]:
@@ -154,8 +142,8 @@ async def test_another_workspaces_hook_hears_nothing(desk: Desk) -> None:
 
 async def test_the_catalogue_is_the_seeds_and_each_sample_fits_its_schema(api: Api) -> None:
     found = (await api.get("/api/v1/hooks/events")).json()
-    assert {one["event"]: one["meaning"] for one in found["events"]} == SEEDS
-    assert found["count"] == len(SEEDS)
+    assert {one["event"]: one["meaning"] for one in found["events"]} == MEANINGS
+    assert found["count"] == len(MEANINGS)
     for one in found["events"]:
         validator = jsonschema_rs.validator_for(one["schema"])
         assert validator.is_valid(one["sample"]), one["event"]

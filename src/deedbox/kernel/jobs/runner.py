@@ -6,7 +6,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias, TypeVar
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import DeedboxError
@@ -14,6 +14,8 @@ from deedbox.kernel.jobs import store
 from deedbox.kernel.jobs.job import GiveUp, Job, LeaseLost, Progress
 
 T = TypeVar("T")
+
+_DEATH = "background jobs have stopped: restart the server"
 
 
 class Work:
@@ -55,19 +57,17 @@ class Runner:
         self._worker = worker
         self._running: dict[asyncio.Task[None], Job] = {}
         self._wake = asyncio.Event()
-        self._claiming = False
-        self._renewing: asyncio.Task[None] | None = None
-        self._loops: list[asyncio.Task[None]] = []
+        self._is_claiming = False
+        self._claiming: list[asyncio.Task[None]] = []
+        self._renewing: list[asyncio.Task[None]] = []
 
     async def start(self, *, alone: bool) -> None:
         """Begins to work. `alone`: no other process uses this database, so every lease on it is a dead one's."""
         if alone:
             await self._db.write(store.abandon_all)
-        self._claiming = True
-        self._renewing = asyncio.create_task(self._renew_forever())
-        self._loops = [self._renewing, asyncio.create_task(self._claim_until_stopped())]
-        for loop in self._loops:
-            loop.add_done_callback(_report_death)
+        self._is_claiming = True
+        self._claiming = [tasks.begin(self._claim_until_stopped(), _DEATH)]
+        self._renewing = [tasks.begin(self._renew_forever(), _DEATH)]
 
     def wake(self) -> None:
         """Look for work now instead of at the next poll. For `tx.on_commit` after `enqueue`."""
@@ -76,17 +76,11 @@ class Runner:
     async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
         """Lets running jobs end, for so long; then hands them back."""
         # A claim under way is waited for: cancelled, its thread would still lease jobs, to nobody.
-        self._claiming = False
+        self._is_claiming = False
         self._wake.set()
-        if self._renewing:
-            self._renewing.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
-        if self._running:
-            await asyncio.wait(list(self._running), timeout=seconds)
-        unfinished = list(self._running)
-        for task in unfinished:
-            task.cancel()
-        await asyncio.gather(*unfinished, return_exceptions=True)
+        await asyncio.gather(*self._claiming, return_exceptions=True)
+        await tasks.drain(self._running, seconds)
+        await tasks.end(*self._renewing)
         try:
             await self._db.write(lambda tx: store.hand_back(tx, self._worker))
         except DeedboxError as error:  # their leases lapse instead
@@ -99,7 +93,7 @@ class Runner:
         return len(jobs)
 
     async def _claim_until_stopped(self) -> None:
-        while self._claiming:
+        while self._is_claiming:
             # Before the look, not after it: a wake-up during the look must not be forgotten.
             self._wake.clear()
             free = self._concurrency - len(self._running)
@@ -109,7 +103,7 @@ class Runner:
                 except DeedboxError as error:  # the database is away: the next poll tries again
                     log.warning("jobs cannot be claimed", reason=error.message)
                     jobs = []
-                for job in jobs if self._claiming else []:
+                for job in jobs if self._is_claiming else []:
                     self._begin(job)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limits.JOB_POLL_SECONDS):
@@ -187,11 +181,6 @@ class Runner:
                 await self._db.write(lambda tx: store.postpone(tx, job, self._worker, later, text))
         except (LeaseLost, DeedboxError):  # the lease lapses and the job is claimed again
             return
-
-
-def _report_death(loop: asyncio.Task[None]) -> None:
-    if not loop.cancelled() and (reason := loop.exception()):
-        log.error("background jobs have stopped: restart the server", exception=reason)
 
 
 def retry_delay(attempts: int) -> float:

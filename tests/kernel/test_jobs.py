@@ -17,6 +17,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import BadRequest, Code, Unavailable
 from deedbox.kernel.jobs import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, Runner, Work, store
+from deedbox.kernel.jobs.job import Slots
 from deedbox.kernel.jobs.runner import retry_delay
 from tests.conftest import HandClock
 
@@ -39,7 +40,7 @@ class Bench:
 
     async def claim(self, worker: str = "one", most: int = 100) -> list[Job]:
         now = self.clock.now()
-        return await self.db.write(lambda tx: store.claim(tx, worker, most, now), isolation="read committed")
+        return await self.db.write(lambda tx: store.claim(tx, worker, Slots(most), now), isolation="read committed")
 
     async def job(self, job_id: str) -> Job:
         found = await self.db.read(lambda tx: store.find(tx, job_id))
@@ -176,6 +177,65 @@ async def test_a_lapsed_job_takes_its_turn_among_those_that_wait(bench: Bench) -
     assert {job.id for job in await bench.claim()} == set(waiting)
 
 
+async def test_work_that_stalls_leaves_room_for_what_is_more_urgent(bench: Bench) -> None:
+    begun: list[str] = []
+
+    async def handler(work: Work) -> None:
+        begun.append(work.job.id)
+        await never(work)
+
+    async def begins(*job_ids: str) -> None:
+        runner.wake()
+        async with asyncio.timeout(30):
+            while not set(job_ids) <= set(begun):
+                await asyncio.sleep(0.01)
+
+    runner = bench.runner(handler, concurrency=4)
+    bulk = [await bench.add(priority=BULK) for _ in range(4)]
+    await runner.start(alone=False)
+    await begins(*bulk[:2])
+    normal = [await bench.add() for _ in range(2)]
+    await begins(normal[0])
+    urgent = [await bench.add(priority=URGENT) for _ in range(2)]
+    await begins(urgent[0])
+    await runner.stop(seconds=0)
+    assert begun == [*bulk[:2], normal[0], urgent[0]]
+
+
+async def test_a_bulk_job_that_stalls_leaves_one_of_two_slots_to_others(bench: Bench) -> None:
+    begun: list[int] = []
+
+    async def handler(work: Work) -> None:
+        begun.append(work.job.priority)
+        if work.job.priority == BULK:
+            await never(work)
+
+    runner = bench.runner(handler, concurrency=2)
+    await bench.add(priority=BULK)
+    await runner.start(alone=False)
+    for _ in range(3):
+        await bench.add(priority=BULK)
+        await bench.add()
+    runner.wake()
+    async with asyncio.timeout(30):
+        while begun.count(NORMAL) < 3:
+            await asyncio.sleep(0.01)
+    await runner.stop(seconds=0)
+    assert begun.count(BULK) == 1
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 3])
+async def test_few_slots_are_enough_for_every_priority(bench: Bench, concurrency: int) -> None:
+    ids = [await bench.add(priority=priority) for priority in (BULK, NORMAL, URGENT) for _ in range(2)]
+    runner = bench.runner(leave_effect, concurrency=concurrency)
+    await runner.start(alone=False)
+    async with asyncio.timeout(30):
+        while len(await bench.effects()) < 6:
+            await asyncio.sleep(0.01)
+    await runner.stop()
+    assert sorted(await bench.effects()) == sorted(ids)
+
+
 async def test_a_claim_takes_no_more_than_asked_for(bench: Bench) -> None:
     for _ in range(30):
         await bench.add()
@@ -192,7 +252,7 @@ async def test_workers_that_claim_at_the_same_moment_pass_over_each_other_s_jobs
     claimed, may_commit = threading.Event(), threading.Event()
 
     def slowly(tx: Tx) -> list[Job]:
-        jobs = store.claim(tx, "slow", 3, clock.now())
+        jobs = store.claim(tx, "slow", Slots(3), clock.now())
         claimed.set()
         may_commit.wait(60)
         return jobs
@@ -248,9 +308,9 @@ async def test_a_wake_up_during_the_look_for_work_is_heard(bench: Bench, monkeyp
     looked = False
     claim = store.claim
 
-    def claim_and_add(tx: Tx, worker: str, most: int, now: datetime) -> list[Job]:
+    def claim_and_add(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
         nonlocal looked
-        found = claim(tx, worker, most, now)
+        found = claim(tx, worker, slots, now)
         if not looked:
             looked = True
             store.enqueue(tx, "note", {}, now=now)
@@ -439,11 +499,11 @@ async def test_a_claim_under_way_at_the_stop_leaves_no_job_behind(
     looking, may_look, looked = threading.Event(), threading.Event(), asyncio.Event()
     claim = store.claim
 
-    def claim_late(tx: Tx, worker: str, most: int, now: datetime) -> list[Job]:
+    def claim_late(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
         tx.on_commit(looked.set)
         looking.set()
         may_look.wait(30)
-        return claim(tx, worker, most, now)
+        return claim(tx, worker, slots, now)
 
     monkeypatch.setattr(store, "claim", claim_late)
     runner = bench.runner(leave_effect)

@@ -19,6 +19,7 @@ from deedbox.kernel.crypto import Box, Secret, make_ring
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.jobs import Runner
+from deedbox.kernel.jobs.job import Slots
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.rotation import rotate
 from deedbox.kernel.settings import Settings
@@ -351,7 +352,7 @@ async def test_a_code_overtakes_what_waits(line: Line) -> None:
 async def test_a_process_that_lost_its_lease_changes_nothing(line: Line) -> None:
     post = line.post
     mail_id = await post.queue(invitation())
-    slow = await post.db.write(lambda tx: jobs.store.claim(tx, "slow", 1, post.clock.now()))
+    slow = await post.db.write(lambda tx: jobs.store.claim(tx, "slow", Slots(1), post.clock.now()))
     post.clock.forward(limits.JOB_LEASE_SECONDS + 1)
     await post.work("fast")
     assert (await post.kept(mail_id)).status == "sent"

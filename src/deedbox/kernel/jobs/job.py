@@ -7,6 +7,8 @@ import msgspec
 State: TypeAlias = Literal["ready", "running", "done", "parked"]
 
 PRIORITIES = URGENT, NORMAL, BULK = 0, 5, 9
+_KEPT = {URGENT: 0.0, NORMAL: 0.25, BULK: 0.5}
+"""The part of a worker's slots that a priority leaves to more urgent ones."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -28,6 +30,27 @@ class Job(msgspec.Struct, frozen=True):
     error: str | None
     created_at: str
     finished_at: str | None
+    priority: int
+
+
+class Slots(msgspec.Struct, frozen=True):
+    """How many jobs a worker may have at a time, and the priorities of those that it has."""
+
+    total: int
+    taken: tuple[int, ...] = ()
+    shared: bool = False
+    """Whether some stay free for what is more urgent: work that stalls must not hold up all other."""
+
+    def free(self, priority: int) -> int:
+        """How many more of this priority it may take."""
+        levels = [level for level in PRIORITIES if level <= priority]
+        return min(self._most(level) - sum(one >= level for one in self.taken) for level in levels)
+
+    def _most(self, level: int) -> int:
+        return self.total - int(self.total * _KEPT[level]) if self.shared else self.total
+
+    def with_more(self, jobs: list[Job]) -> "Slots":
+        return Slots(self.total, (*self.taken, *(job.priority for job in jobs)), self.shared)
 
 
 class GiveUp(Exception):

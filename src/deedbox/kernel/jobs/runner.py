@@ -11,7 +11,7 @@ from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import store
-from deedbox.kernel.jobs.job import GiveUp, Job, LeaseLost, Progress
+from deedbox.kernel.jobs.job import URGENT, GiveUp, Job, LeaseLost, Progress, Slots
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class Runner:
 
     async def run_due(self) -> int:
         """Claims what is due and runs it to its end; the number of jobs. For tests and commands."""
-        jobs = await self._claim(limits.JOB_CLAIM)
+        jobs = await self._claim(Slots(limits.JOB_CLAIM))
         await asyncio.gather(*(self._attempt(job) for job in jobs))
         return len(jobs)
 
@@ -96,10 +96,10 @@ class Runner:
         while self._is_claiming:
             # Before the look, not after it: a wake-up during the look must not be forgotten.
             self._wake.clear()
-            free = self._concurrency - len(self._running)
-            if free > 0:
+            slots = self._slots()
+            if slots.free(URGENT) > 0:
                 try:
-                    jobs = await self._claim(free)
+                    jobs = await self._claim(slots)
                 except DeedboxError as error:  # the database is away: the next poll tries again
                     log.warning("jobs cannot be claimed", reason=error.message)
                     jobs = []
@@ -109,10 +109,14 @@ class Runner:
                 async with asyncio.timeout(limits.JOB_POLL_SECONDS):
                     await self._wake.wait()
 
-    async def _claim(self, most: int) -> list[Job]:
+    def _slots(self) -> Slots:
+        running = tuple(job.priority for job in self._running.values())
+        return Slots(self._concurrency, running, shared=True)
+
+    async def _claim(self, slots: Slots) -> list[Job]:
         # Read committed: two processes that claim at once skip each other's rows instead of failing.
         now = self._clock.now()
-        return await self._db.write(lambda tx: store.claim(tx, self._worker, most, now), isolation="read committed")
+        return await self._db.write(lambda tx: store.claim(tx, self._worker, slots, now), isolation="read committed")
 
     def _begin(self, job: Job) -> None:
         task = asyncio.create_task(self._attempt(job))

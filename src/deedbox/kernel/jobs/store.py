@@ -11,36 +11,28 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Row, Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs.job import NORMAL, PRIORITIES, Job, LeaseLost, Progress
+from deedbox.kernel.jobs.job import NORMAL, PRIORITIES, Job, LeaseLost, Progress, Slots
 
 _COLUMNS = (
-    "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at"
+    "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at,"
+    " priority"
 )
-# A query for each priority, each a look at the very place in the index: timers that are not due yet, of which there
-# may be any number, are never passed over, and what is due is never sorted whole to take a few.
+# Of one priority, each query a look at the very place in the index: timers that are not due yet, of which there may be
+# any number, are never passed over, and what is due is never sorted whole to take a few.
 # Materialized: PostgreSQL may otherwise run an inner query once per row, and lock more rows than `most`.
-_READY = """
-ready_{priority} as materialized (
-    select id, priority, run_at from jobs where state = 'ready' and priority = {priority} and run_at <= :now
+_CLAIM = f"""
+with ready as materialized (
+    select id, run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now
     order by run_at limit :most {{lock}}
-)"""
-_CLAIM = (
-    f"with {', '.join(_READY.format(priority=priority) for priority in PRIORITIES)},"
-    + """
-lapsed as materialized (
-    select id, priority, run_at from jobs where state = 'running' and lease_until < :now
-    order by priority, run_at limit :most {lock}
+), lapsed as materialized (
+    select id, run_at from jobs where state = 'running' and priority = :priority and lease_until < :now
+    order by run_at limit :most {{lock}}
 ), due as materialized (
-    select id from (select * from lapsed"""
-    + "".join(f" union all select * from ready_{priority}" for priority in PRIORITIES)
-    + """) as all_kinds
-    order by priority, run_at, id limit :most
+    select id from (select * from ready union all select * from lapsed) as both_kinds order by run_at, id limit :most
 )
 update jobs set state = 'running', worker = :worker, lease_until = :lease_until, attempts = attempts + 1
-where id in (select id from due) returning """
-    + _COLUMNS
-    + ", priority"
-)
+where id in (select id from due) returning {_COLUMNS}
+"""
 _INSERT = (
     "insert into jobs (id, kind, workspace_id, payload, priority, unique_key, state, run_at, attempts,"
     " max_attempts, created_at) values (:id, :kind, :workspace_id, :payload, :priority, :unique_key, 'ready',"
@@ -94,17 +86,20 @@ def cancel(tx: Tx, unique_key: str) -> bool:
     return tx.run("delete from jobs where unique_key = :key and state = 'ready'", key=unique_key) > 0
 
 
-def claim(tx: Tx, worker: str, most: int, now: datetime) -> list[Job]:
-    """Jobs that are due, or whose lease has lapsed, now leased to this worker."""
-    lock = "for update skip locked" if tx.dialect == "postgres" else ""
-    rows = tx.all(
-        _CLAIM.format(lock=lock),
-        worker=worker,
-        lease_until=now.timestamp() + limits.JOB_LEASE_SECONDS,
-        now=now.timestamp(),
-        most=most,
-    )
-    return [_job(row[:-1]) for row in sorted(rows, key=lambda row: (row[-1], row[5], row[0]))]
+def claim(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
+    """Jobs that are due, or whose lease has lapsed, now leased to this worker; the most urgent first."""
+    sql = _CLAIM.format(lock="for update skip locked" if tx.dialect == "postgres" else "")
+    jobs: list[Job] = []
+    for priority in PRIORITIES:
+        most = slots.with_more(jobs).free(priority)
+        if most > 0:
+            jobs += _claim(tx, sql, worker=worker, priority=priority, most=most, now=now.timestamp())
+    return jobs
+
+
+def _claim(tx: Tx, sql: str, *, now: float, **values: Any) -> list[Job]:
+    rows = tx.all(sql, now=now, lease_until=now + limits.JOB_LEASE_SECONDS, **values)
+    return sorted((_job(row) for row in rows), key=lambda job: (job.run_at, job.id))
 
 
 def renew(tx: Tx, jobs: Iterable[Job], worker: str, now: datetime) -> set[tuple[str, int]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.kernel.blobs import local
 from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Code, SetupError, Unavailable
@@ -35,6 +36,33 @@ def test_a_folder_that_cannot_be_made_is_a_setup_error(tmp_path: Path) -> None:
     (tmp_path / "blobs").write_text("a file in the way")
     with pytest.raises(SetupError, match="cannot be used"):
         LocalBlobs(tmp_path / "blobs")
+
+
+async def test_a_new_shelf_is_durable_before_a_file_stands_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts: list[tuple[str, Path]] = []
+    flush_folder, rename = local._flush_folder, os.rename
+
+    def noted_flush(path: Path) -> None:
+        acts.append(("flush", path))
+        flush_folder(path)
+
+    def noted_rename(old: Path, new: Path) -> None:
+        acts.append(("rename", new))
+        rename(old, new)
+
+    monkeypatch.setattr(local, "_flush_folder", noted_flush)
+    monkeypatch.setattr(os, "rename", noted_rename)
+    folder = tmp_path / "blobs"
+    for new in (True, False):  # the second time the shelf is there, and made durable by the opening
+        blobs = LocalBlobs(folder)
+        for again in (False, True):
+            acts.clear()
+            stored = (await receive(blobs, b"the same bytes")).blob
+            shelved = folder / stored.location
+            first = [("flush", folder)] if new and not again else []
+            assert acts == [*first, ("rename", shelved), ("flush", shelved.parent)]
 
 
 @contextlib.contextmanager

@@ -8,13 +8,13 @@ import functools
 import hashlib
 import os
 import threading
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store
-from deedbox.kernel.blobs.names import INCOMING, LOCATION, SHELVES, location_of, too_large
+from deedbox.kernel.blobs.names import INCOMING, LOCATION, SHELF, location_of, too_large
 from deedbox.kernel.blobs.sweeping import swept
 from deedbox.kernel.blobs.uploading import Upload
 from deedbox.kernel.db import Database
@@ -33,7 +33,7 @@ class LocalBlobs:
         self._entropy = entropy
         self._doubtful: set[str] = set()
         try:
-            _prepare(folder)
+            self._durable_shelves = _prepare(folder)
         except OSError as error:
             raise SetupError(
                 f"The folder for files {folder} cannot be used: {error.strerror}.",
@@ -42,7 +42,7 @@ class LocalBlobs:
 
     def receive(self, max_bytes: int) -> Upload:
         return Upload(
-            _Draft(self.folder, self._entropy(8).hex()),
+            _Draft(self.folder, self._entropy(8).hex(), self._shelve),
             max_bytes=min(max_bytes, limits.BLOB_BYTES_MAX),
             piece_bytes=limits.BLOB_CHUNK_BYTES,
             doubt=self._doubtful.add,
@@ -76,7 +76,7 @@ class LocalBlobs:
     async def reclaim(self, db: Database, now: datetime) -> int:
         before = now.timestamp() - limits.BLOB_ORPHAN_SECONDS
         found = await asyncio.to_thread(_clear, self.folder / INCOMING, before)
-        for shelf in SHELVES:
+        for shelf in await asyncio.to_thread(_shelves, self.folder):
             if names := await asyncio.to_thread(self._listed, shelf):
                 names -= await db.read(functools.partial(store.known, folder=shelf))
                 if orphans := await asyncio.to_thread(self._older, names, before):
@@ -95,6 +95,13 @@ class LocalBlobs:
         if not LOCATION.fullmatch(location):
             raise NotFound("The file is not stored here.")
         return self.folder / location
+
+    def _shelve(self, shelf: str) -> None:
+        """Makes the shelf, if it is not there yet, so that no crash can take it away again."""
+        if shelf not in self._durable_shelves:
+            (self.folder / shelf).mkdir(mode=0o700, exist_ok=True)
+            _flush_folder(self.folder)
+            self._durable_shelves.add(shelf)
 
     def _remove(self, locations: Collection[str]) -> bool:
         """False, and nothing done, while a backup holds the folder."""
@@ -117,7 +124,7 @@ class LocalBlobs:
 
     def _size(self) -> int:
         total = 0
-        for shelf in [*SHELVES, INCOMING]:
+        for shelf in [*_shelves(self.folder), INCOMING]:
             with os.scandir(self.folder / shelf) as entries:
                 for entry in entries:
                     with contextlib.suppress(FileNotFoundError):
@@ -128,10 +135,11 @@ class LocalBlobs:
 class _Draft:
     """The file of one upload."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, shelve: Callable[[str], None]) -> None:
         self._folder = folder
         self._name = name
         self._path = folder / INCOMING / name
+        self._shelve = shelve
         self._digest = hashlib.sha256()
         self._file: int | None = None
         self._gone = False
@@ -148,6 +156,7 @@ class _Draft:
             self._close()
             sha256 = self._digest.hexdigest()
             location = location_of(sha256, self._name)
+            self._shelve(location[:2])
             os.rename(self._path, self._folder / location)
             self._path = self._folder / location
             _flush_folder(self._path.parent)
@@ -199,12 +208,18 @@ def _disk() -> Iterator[None]:
         ) from error
 
 
-def _prepare(folder: Path) -> None:
-    # All folders are made at once and flushed, so that an upload has only its own folder to flush.
-    for name in ["", INCOMING, *SHELVES]:
-        (folder / name).mkdir(mode=0o700, exist_ok=True)
+def _prepare(folder: Path) -> set[str]:
+    """The shelves that are there, durably."""
+    for made in (folder, folder / INCOMING):
+        made.mkdir(mode=0o700, exist_ok=True)
     os.close(os.open(folder / HOLD, os.O_RDONLY | os.O_CREAT, 0o600))
+    shelves = set(_shelves(folder))
     _flush_folder(folder)
+    return shelves
+
+
+def _shelves(folder: Path) -> list[str]:
+    return sorted(filter(SHELF.fullmatch, os.listdir(folder)))
 
 
 def _flush(file: int) -> None:

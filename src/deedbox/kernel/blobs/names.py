@@ -7,7 +7,7 @@ from deedbox.kernel.errors import TooLarge
 
 LOCATION = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{62})\.[0-9a-f]{16}")
 INCOMING = "incoming"
-SHELVES = [f"{number:02x}" for number in range(256)]
+SHELF = re.compile("[0-9a-f]{2}")
 
 
 def location_of(sha256: str, name: str) -> str:

@@ -15,7 +15,7 @@ serve: ## set up, install the embedding model, run the server; ARGS="--port 9000
 test: ## set up and run the whole suite
 	@scripts/setup test
 	@scripts/test-deps
-	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: ## ruff, mypy and import-linter
 	@scripts/setup test

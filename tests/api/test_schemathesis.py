@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,8 +16,8 @@ from schemathesis.checks import CHECKS
 from schemathesis.engine import events, from_schema
 
 from tests import server
+from tests.rigs import FULL
 
-FULL = os.environ.get("RIGS") == "full"
 EXAMPLES = 2500 if FULL else 8
 """Fuzzed cases for each operation, beside those that cover every bound and those that follow links."""
 CASES = 10_000 if FULL else 300

@@ -5,4 +5,4 @@ import os
 import pytest
 
 FULL = os.environ.get("RIGS") == "full"
-only_in_full = pytest.mark.skipif(not FULL, reason="only in full size, RIGS=full: the ordinary run has it on SQLite")
+only_in_full = pytest.mark.skipif(not FULL, reason="only in full size, RIGS=full: the ordinary run has its like")

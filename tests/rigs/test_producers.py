@@ -6,7 +6,6 @@ The full run makes more than 300 files with every program and library that is in
 """
 
 import io
-import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -19,12 +18,12 @@ from deedbox.pdf import intake
 from tests.pdf.oracles import need
 from tests.pdf.papers import lines, paper, saved
 from tests.pdf.sealed import updated
+from tests.rigs import FULL
 from tests.rigs.chain import Chain, Outcome
 from tests.rigs.producers import corpus, handmade
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("RIGS") == "full"
 FILES = 300 if FULL else 12
 REFUSED = {"reportlab--encrypted": intake.ENCRYPTED}
 """What a producer makes and we do not take."""

@@ -6,7 +6,6 @@ printed. The full run has 2,000 files.
 
 import asyncio
 import json
-import os
 import statistics
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -18,12 +17,12 @@ from msgspec import Struct, field
 
 from deedbox.kernel.clock import stopwatch
 from tests import server
+from tests.rigs import FULL
 from tests.rigs.faulty_server import VARIABLE
 from tests.rigs.hostile import CRASHER, STALLER, Hostile, files, handmade
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("RIGS") == "full"
 FILES = 2000 if FULL else 100
 SEED = 10
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,6 @@ by the bare client and once by what sends webhooks, with the connections that it
 
 import asyncio
 import ipaddress
-import os
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
@@ -30,10 +29,10 @@ from deedbox.webhooks import hooks, signature
 from deedbox.webhooks.poster import Poster
 from deedbox.webhooks.queue import Claim, Endpoint
 from deedbox.webhooks.signature import Secrets
+from tests.rigs import FULL
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("RIGS") == "full"
 IS_GLOBAL = "is_global"
 AT_CREATION_ONLY = "check at creation only"
 

@@ -1,6 +1,5 @@
 """R12: signatures interoperate. Fixed vectors and random bodies, checked by everyone who may be on the other side."""
 
-import os
 import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,7 +10,7 @@ from standardwebhooks.webhooks import Webhook
 
 from deedbox.kernel.crypto import Secret
 from deedbox.webhooks import signature
-from tests.rigs import signatures
+from tests.rigs import FULL, signatures
 from tests.rigs.signatures import (
     VECTORS,
     Delivery,
@@ -28,7 +27,6 @@ from tests.rigs.signatures import (
     standard_accepts,
 )
 
-FULL = os.environ.get("RIGS") == "full"
 RANDOM = 10_000 if FULL else 300
 SEED = 2026
 

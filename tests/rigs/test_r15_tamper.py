@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from deedbox.evidence import chain, file
 from tests.evidence.samples import DOCUMENT, evidence
+from tests.rigs import FULL
 from tests.rigs.tampering import DETECTED, Judge, Office, Score, attacks, bits, flips, originals, pdfsig_says
 
-FULL = os.environ.get("RIGS") == "full"
 FILES, FLIPS = (20, 2000) if FULL else (3, 150)
 ATTACKED = 8 if FULL else 2
 EVERY = 1 if FULL else 17

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import functools
 import hashlib
-import os
 import shutil
 import sqlite3
 from datetime import UTC, datetime
@@ -25,10 +24,10 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from tests.postgres import Cluster
+from tests.rigs import FULL
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("RIGS") == "full"
 WITHOUT_WAL = "copy the database without its WAL"
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 ACCOUNTS = 20

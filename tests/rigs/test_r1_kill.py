@@ -45,6 +45,7 @@ def test_the_rig_catches_an_answer_before_the_commit(tmp_path: Path) -> None:
     assert any(report.lost_keys + report.lost_revocations for report in with_bug("answer before commit", tmp_path))
 
 
+@only_in_full
 def test_the_rig_catches_an_idempotency_key_saved_after_the_commit(tmp_path: Path) -> None:
     assert any(report.doubled for report in with_bug("key saved after commit", tmp_path))
 

@@ -1,13 +1,11 @@
 """R1 over the whole lifecycle: nothing acknowledged is lost, nothing is half done, no document ends twice."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.rigs import lifecycle
+from tests.rigs import FULL, lifecycle, only_in_full
 from tests.rigs.aftermath import Report
 
-FULL = os.environ.get("RIGS") == "full"
 KILLS = 300 if FULL else 3
 KILLS_ON_POSTGRESQL = 60 if FULL else 1
 TRIES = 5
@@ -29,6 +27,7 @@ def test_documents_survive_every_kill_whole_on_postgresql(tmp_path: Path, postgr
     assert min(report.figures[name] for name in ("done", "unknown", "documents")) > 0
 
 
+@only_in_full
 def test_the_rig_catches_a_signature_that_is_answered_before_its_commit(tmp_path: Path) -> None:
     assert any(report.amiss("lost") for report in with_bug("answer before commit", tmp_path))
 
@@ -37,6 +36,7 @@ def test_the_rig_catches_an_event_that_follows_its_commit(tmp_path: Path) -> Non
     assert any(report.amiss("half-applied") for report in with_bug("event after commit", tmp_path))
 
 
+@only_in_full
 def test_the_rig_catches_a_check_outside_the_transaction(tmp_path: Path) -> None:
     assert any(
         report.amiss("half-applied", "two ends") for report in with_bug("check outside the transaction", tmp_path)

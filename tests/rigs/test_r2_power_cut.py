@@ -1,16 +1,14 @@
 """R2: nothing acknowledged is lost when the power fails."""
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from deedbox.kernel.db import sqlite
-from tests.rigs import power_cut
+from tests.rigs import FULL, power_cut
 from tests.rigs.power_cut import Acknowledged, Report, Synced, Wrote
 
-FULL = os.environ.get("RIGS") == "full"
 CUTS = 1000 if FULL else 60
 ROUNDS = 150 if FULL else 40
 

@@ -4,7 +4,6 @@ A process emits events and sends them to endpoints that work, refuse, reset, sta
 killed at random moments and started again. Then every event that it had acknowledged must have arrived."""
 
 import asyncio
-import os
 import random
 import socket
 import sys
@@ -22,13 +21,13 @@ from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Database, Tx
 from deedbox.webhooks import catalogue, hooks
 from deedbox.webhooks.hook import Wish
+from tests.rigs import FULL
 from tests.rigs.webhook_process import FOLLOWED, LEASED_FOR_EVER, NO_BUG, REBUILT, WORKSPACE, opened
 from tests.server import environment
 from tests.webhooks.sink import RESET, STALL, Received, Reply, Sink
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("RIGS") == "full"
 LIVE = ("/healthy", "/resets", "/stalls", "/fails", "/moves", "/busy", "/refuses")
 SETTLE_SECONDS = 600 if FULL else 120
 

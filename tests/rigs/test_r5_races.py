@@ -1,11 +1,9 @@
 """R5: one winner in a race; the losers are told so, and nobody hears of the database's locks."""
 
-import os
 from pathlib import Path
 
-from tests.rigs import races
+from tests.rigs import FULL, races
 
-FULL = os.environ.get("RIGS") == "full"
 DOCUMENTS = 500 if FULL else 12
 TRIES = 3
 ENDS = ("completed", "declined", "voided", "expired")

@@ -5,7 +5,6 @@ Run as a module, this file is one of those processes.
 
 import asyncio
 import json
-import os
 import random
 import subprocess
 import sys
@@ -28,10 +27,10 @@ from deedbox.kernel.ratelimit import Allowance, Standing
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.ratelimit.postgres import PostgresLimiter
 from tests.conftest import HandClock
+from tests.rigs import FULL
 
 pytestmark = pytest.mark.anyio
 
-FULL = os.environ.get("RIGS") == "full"
 REQUESTS = 400_000 if FULL else 20_000
 SECONDS = 60.0 if FULL else 3.0
 PROCESSES = 4

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import os
 import tempfile
 from collections.abc import Coroutine
 from pathlib import Path
@@ -21,10 +20,10 @@ from deedbox.signing import store as signing_store
 from deedbox.signing.document import Document
 from deedbox.signing.states import MOVES, TERMINAL, Move
 from tests.conftest import HandClock
+from tests.rigs import FULL
 from tests.signing.desk import Desk, party
 
 T = TypeVar("T")
-FULL = os.environ.get("RIGS") == "full"
 EXAMPLES, STEPS = (500, 40) if FULL else (15, 30)
 NAMES = ("ann", "bob", "cem", "dan")
 SHAPES = (

@@ -18,8 +18,8 @@ import pytest
 from deedbox.kernel import limits
 from tests import server
 from tests.api.search.files import BOUNDARY, TEXT, part, pdf, stored
+from tests.rigs import FULL
 
-FULL = os.environ.get("RIGS") == "full"
 KILLS = 50 if FULL else 4
 GROWTH = 30 * limits.MB
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, limits the size of files")

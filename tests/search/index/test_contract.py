@@ -1,6 +1,5 @@
 """What every index promises; each implementation runs all of these."""
 
-import os
 import random
 import tempfile
 import threading
@@ -15,9 +14,9 @@ from hypothesis import strategies as st
 from deedbox.kernel import limits
 from deedbox.search.index import Change, Hit, Index
 from deedbox.search.index.local import LocalIndex
+from tests.rigs import FULL
 from tests.search.index.model import DIMENSIONS, Model, assert_same, change, entry, in_order, places, vector
 
-FULL = os.environ.get("RIGS") == "full"
 Opener = Callable[[Path], Index]
 
 

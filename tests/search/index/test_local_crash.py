@@ -1,6 +1,5 @@
 """Killed at any moment, an index goes on from its watermark and ends as if nothing had happened."""
 
-import os
 import random
 import subprocess
 import sys
@@ -11,10 +10,10 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.search.index.local import LocalIndex
+from tests.rigs import FULL
 from tests.search.index.crasher import REWRITE_ROWS, nth
 from tests.search.index.model import DIMENSIONS, Model, assert_same
 
-FULL = os.environ.get("RIGS") == "full"
 ROOT = Path(__file__).parents[3]
 
 

@@ -22,6 +22,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.search import store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.upload import Chunk, Upload
 
@@ -62,10 +63,10 @@ def _index(
     )  # fmt: skip
     store.add_upload(tx, upload)
     set_id = new_id("set", now)
-    store.add_chunk_set(tx, set_id, upload, recipe, made, instant(now))
+    chunk_store.add_chunk_set(tx, set_id, upload, recipe, made, instant(now))
     if number == 1:
-        store.let_answer(tx, workspace, recipe)
-    store.log_change(tx, workspace, recipe, upload.id, set_id)
+        chunk_store.let_answer(tx, workspace, recipe)
+    chunk_store.log_change(tx, workspace, recipe, upload.id, set_id)
 
 
 async def bare(questions: list[str]) -> list[float]:

@@ -7,7 +7,8 @@ from deedbox import wiring
 from deedbox.cli import main
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
-from deedbox.search import ingest, store
+from deedbox.search import ingest
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
 from deedbox.search.shelf import Shelf
@@ -26,7 +27,7 @@ def use_the_tests_model() -> None:
 def vectors_deleted_after_the_record() -> None:
     """The record goes at once, its entries in the index later, and these answer for themselves meanwhile."""
     known: dict[tuple[str, int], tuple[Upload, Chunk]] = {}
-    look, bring_up = store.unchanged_chunk, Shelf.current
+    look, bring_up = chunk_store.unchanged_chunk, Shelf.current
     brought: dict[Shelf, float] = {}
 
     def unverified(
@@ -44,7 +45,7 @@ def vectors_deleted_after_the_record() -> None:
             return index
         return self._index
 
-    store.unchanged_chunk = unverified
+    chunk_store.unchanged_chunk = unverified
     Shelf.current = late  # type: ignore[method-assign]
 
 

@@ -12,6 +12,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.search import library, packing, query, store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
 from deedbox.search.models import Models
@@ -72,12 +73,12 @@ class Corpus:
         now, recipe = self.clock.now(), self.embedder.recipe
 
         def save(tx: Tx) -> None:
-            kept = store.kept_set(tx, new_id("set", now), upload, recipe, made, instant(now))
+            kept = chunk_store.kept_set(tx, new_id("set", now), upload, recipe, made, instant(now))
             assert kept is not None
-            if store.answering(tx, workspace) is None:
-                store.let_answer(tx, workspace, recipe)
+            if chunk_store.answering(tx, workspace) is None:
+                chunk_store.let_answer(tx, workspace, recipe)
             store.change_upload(tx, upload_id, {}, {"status": "indexed"})
-            store.log_change(tx, workspace, recipe, upload_id, kept[0])
+            chunk_store.log_change(tx, workspace, recipe, upload_id, kept[0])
 
         await self.db.write(save)
 

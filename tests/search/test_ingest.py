@@ -13,6 +13,7 @@ from deedbox.kernel.db import Database, Value
 from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.jobs import Job
 from deedbox.search import ingest, library, store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import INDEX_JOB
 from deedbox.search.ingest import NO_TEXT, Failure, Ingest, Outcome
 from deedbox.search.models import Models
@@ -74,7 +75,7 @@ class Bench:
         assert all(chunks == stored and used > 0 for _, chunks, stored, used in rows), rows
         assert "indexing" not in await self.statuses()
         index = await self.corpus.local_index()
-        assert index.size == await self.db.read(lambda tx: store.indexed_chunks(tx, self.corpus.workspace))
+        assert index.size == await self.db.read(lambda tx: chunk_store.indexed_chunks(tx, self.corpus.workspace))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 from deedbox.accounts import store as accounts
 from deedbox.kernel.db import Tx
 from deedbox.search import library, store
+from deedbox.search.chunks import store as chunk_store
 from tests.conftest import HandClock
 from tests.search.before import Old, old
 
@@ -58,15 +59,15 @@ async def test_what_answered_before_the_upgrade_answers_after_it(old: Old, clock
             ("upl_c", 1, "old"),
             ("upl_d", 0, None),
         ]
-        assert await db.read(lambda tx: store.answering(tx, "wsp_one")) == "new"
-        assert await db.read(lambda tx: store.watermark(tx, "wsp_one", "new")) == 7
+        assert await db.read(lambda tx: chunk_store.answering(tx, "wsp_one")) == "new"
+        assert await db.read(lambda tx: chunk_store.watermark(tx, "wsp_one", "new")) == 7
         chunks = await db.read(lambda tx: library.chunks(tx, "wsp_one", "upl_c"))
         assert [(chunk.text, chunk.page, chunk.heading) for chunk in chunks] == [("text c", 3, "Rent")]
-        vectors = await db.read(lambda tx: store.chunk_vectors(tx, "set_b"))
+        vectors = await db.read(lambda tx: chunk_store.chunk_vectors(tx, "set_b"))
         assert [bytes(vector) for _, _, vector in vectors] == [b"b" * 8]
-        assert await db.read(lambda tx: store.to_renew(tx, "wsp_one", "new")) == ["upl_c"]
-        assert await db.read(lambda tx: store.workspaces_to_renew(tx, "new")) == ["wsp_one"]
-        kept = await db.read(lambda tx: store.chunk_set(tx, described[0].upload, "new"))
+        assert await db.read(lambda tx: chunk_store.to_renew(tx, "wsp_one", "new")) == ["upl_c"]
+        assert await db.read(lambda tx: chunk_store.workspaces_to_renew(tx, "new")) == ["wsp_one"]
+        kept = await db.read(lambda tx: chunk_store.chunk_set(tx, described[0].upload, "new"))
         assert kept == ("set_a", 1)
         for name in ("upl_a", "upl_b", "upl_c"):
             await db.write(lambda tx, name=name: library.remove(tx, "wsp_one", name, now=clock.now()))  # type: ignore[misc]

@@ -11,6 +11,7 @@ from deedbox.kernel import jobs, limits
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.search import ingest, library, query, store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import FORGET_JOB, INDEX_JOB, RENEW_JOB
 from deedbox.search.ingest import Ingest
 from deedbox.search.query import Passage, Question
@@ -108,7 +109,7 @@ class House:
         assert await self.recipes() == {self.corpus.embedder.recipe}
         assert (await engine.answering(workspace)).recipe == self.corpus.embedder.recipe
         index = await self.corpus.local_index()
-        assert index.size == await self.db.read(lambda tx: store.indexed_chunks(tx, workspace))
+        assert index.size == await self.db.read(lambda tx: chunk_store.indexed_chunks(tx, workspace))
         assert self.folders() == 1
 
 

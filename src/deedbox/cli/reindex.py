@@ -10,7 +10,7 @@ from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import jobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.settings import Settings
-from deedbox.search import store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import REBUILD_JOB
 
 
@@ -31,14 +31,14 @@ def command(data_dir: Path | None, as_json: bool) -> None:
 
 async def _rebuild(deedbox: Any, settings: Settings) -> tuple[int, int]:
     deedbox.search.models.need()
-    found: list[str] = await deedbox.db.read(store.indexed_workspaces)
+    found: list[str] = await deedbox.db.read(chunk_store.indexed_workspaces)
     async with beside.alone(settings) as alone, beside.working(deedbox, alone=alone):
         for done, workspace in enumerate(found):
             progress.show(done, len(found))
             await beside.ended(deedbox, await _plan(deedbox, workspace))
     progress.show(len(found), len(found))
     chunks = [
-        await deedbox.db.read(lambda tx, workspace=workspace: store.indexed_chunks(tx, workspace))
+        await deedbox.db.read(lambda tx, workspace=workspace: chunk_store.indexed_chunks(tx, workspace))
         for workspace in found
     ]
     return len(found), sum(chunks)

@@ -14,6 +14,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.settings import Settings
 from deedbox.search import store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, IndexInUse
@@ -70,13 +71,13 @@ class SearchEngine:
     async def answering(self, workspace_id: str) -> Answering:
         """What answers in the workspace: until everything is made anew, what the model before has made."""
         present = self.models.need()
-        recipe = await self.db.read(lambda tx: store.answering(tx, workspace_id)) or present.recipe
+        recipe = await self.db.read(lambda tx: chunk_store.answering(tx, workspace_id)) or present.recipe
         if recipe == present.recipe:
             return Answering(recipe, present)
         if former := self.models.that_made(recipe):
             return Answering(recipe, former)
         # Nothing can be compared with its vectors any more, but its words can still be found.
-        await self.db.write(lambda tx: store.let_answer(tx, workspace_id, present.recipe))
+        await self.db.write(lambda tx: chunk_store.let_answer(tx, workspace_id, present.recipe))
         return Answering(present.recipe, present)
 
     async def index(self, workspace_id: str, answering: Answering) -> Index:
@@ -129,7 +130,7 @@ class SearchEngine:
 
     async def warm(self) -> None:
         """Loads the model, if there is anything to be asked, so that the first query need not wait for it."""
-        anything = await self.db.read(store.indexed_workspaces)
+        anything = await self.db.read(chunk_store.indexed_workspaces)
         if anything and self.models.present:
             await self.models.present.warm()
 
@@ -148,9 +149,11 @@ class SearchEngine:
             if shelf := self._taken((workspace_id, recipe)):
                 await shelf.close()
             await asyncio.to_thread(shutil.rmtree, self._folder_of(workspace_id, recipe), ignore_errors=True)
-            while await self.db.write(lambda tx: store.forget_some(tx, workspace_id, recipe, limits.FORGET_BATCH)):
+            while await self.db.write(
+                lambda tx: chunk_store.forget_some(tx, workspace_id, recipe, limits.FORGET_BATCH)
+            ):
                 await work.progress(0, 0, "")
-        answering = await self.db.read(store.answering_recipes)
+        answering = await self.db.read(chunk_store.answering_recipes)
         if vectors_of(recipe) not in map(vectors_of, answering):
             await self.models.retire(recipe)
 
@@ -168,7 +171,7 @@ class SearchEngine:
         return self._folder / workspace_id / hashlib.sha256(recipe.encode()).hexdigest()[:16]
 
     def _is_wanted(self, tx: Tx, workspace_id: str, recipe: str) -> bool:
-        return recipe in (self.recipe, store.answering(tx, workspace_id))
+        return recipe in (self.recipe, chunk_store.answering(tx, workspace_id))
 
 
 def _unclaim_all(tx: Tx) -> None:
@@ -177,7 +180,7 @@ def _unclaim_all(tx: Tx) -> None:
 
 
 def _plan_renewal(tx: Tx, recipe: str, now: datetime) -> None:
-    for workspace_id in store.workspaces_to_renew(tx, recipe):
+    for workspace_id in chunk_store.workspaces_to_renew(tx, recipe):
         jobs.enqueue(
             tx,
             RENEW_JOB,

@@ -15,6 +15,7 @@ from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
 from deedbox.search import making, store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import INDEX_JOB, Answering, SearchEngine
 from deedbox.search.making import Made, Phase
 from deedbox.search.models import MISSING
@@ -235,7 +236,7 @@ class _Run:
     async def _index(self, upload: Upload, answering: Answering) -> bool:
         recipe = answering.recipe
         found: Made | None = None
-        if await self._db.read(lambda tx: store.chunk_set(tx, upload, recipe)) is None:
+        if await self._db.read(lambda tx: chunk_store.chunk_set(tx, upload, recipe)) is None:
 
             async def report(phase: Phase) -> None:
                 await self._report(Step(upload.id, phase))
@@ -287,19 +288,22 @@ def _claim(tx: Tx, upload: Upload) -> Upload | None:
 
 def _save(tx: Tx, upload: Upload, recipe: str, new_set_id: str, made: Made | None, now: str) -> int | None:
     """The number of chunks that answer for the upload now; None, and nothing done, when something has changed."""
-    present, answering = store.upload(tx, upload.workspace_id, upload.id), store.answering(tx, upload.workspace_id)
+    present, answering = (
+        store.upload(tx, upload.workspace_id, upload.id),
+        chunk_store.answering(tx, upload.workspace_id),
+    )
     if present is None or present.revision != upload.revision or answering not in (None, recipe):
         return None
     # None also when the set that was to be reused went with another document.
-    found = store.kept_set(tx, new_set_id, upload, recipe, made, now)
+    found = chunk_store.kept_set(tx, new_set_id, upload, recipe, made, now)
     if found is None:
         return None
     set_id, chunks = found
     if answering is None:
-        store.let_answer(tx, upload.workspace_id, recipe)
+        chunk_store.let_answer(tx, upload.workspace_id, recipe)
     _settle(tx, present, {"status": "indexed", "error": None, "indexed_at": now})
-    if store.set_of(tx, upload.workspace_id, recipe, upload.id) != set_id:
-        store.log_change(tx, upload.workspace_id, recipe, upload.id, set_id)
+    if chunk_store.set_of(tx, upload.workspace_id, recipe, upload.id) != set_id:
+        chunk_store.log_change(tx, upload.workspace_id, recipe, upload.id, set_id)
     return chunks
 
 
@@ -309,7 +313,7 @@ def _mark_failed(tx: Tx, upload: Upload, reason: str) -> bool:
         return False
     _settle(tx, present, {"status": "failed", "error": reason})
     if reason == NO_TEXT:  # after any other failure, the old chunks go on answering
-        store.log_removal(tx, upload.workspace_id, upload.id)
+        chunk_store.log_removal(tx, upload.workspace_id, upload.id)
     return True
 
 

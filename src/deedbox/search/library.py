@@ -11,6 +11,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.store import Described
 from deedbox.search.upload import Chunk, Upload
 
@@ -103,7 +104,7 @@ def remove(tx: Tx, workspace_id: str, upload_id: str, *, now: datetime) -> None:
     upload = _upload(tx, workspace_id, upload_id)
     store.drop_upload(tx, upload.id)
     _let_go(tx, upload, now)
-    store.log_removal(tx, workspace_id, upload.id)
+    chunk_store.log_removal(tx, workspace_id, upload.id)
 
 
 def listed(tx: Tx, workspace_id: str) -> list[Described]:
@@ -146,16 +147,16 @@ def keep_again(tx: Tx, upload: Upload, text: Received, lost: Blob | None, *, now
 
 def chunks(tx: Tx, workspace_id: str, upload_id: str) -> list[Chunk]:
     """The chunks that answer queries for the document now; none before it is indexed."""
-    recipe, upload = store.answering(tx, workspace_id), _upload(tx, workspace_id, upload_id)
-    set_id = None if recipe is None else store.set_of(tx, workspace_id, recipe, upload.id)
-    return [] if set_id is None else store.chunks(tx, set_id)
+    recipe, upload = chunk_store.answering(tx, workspace_id), _upload(tx, workspace_id, upload_id)
+    set_id = None if recipe is None else chunk_store.set_of(tx, workspace_id, recipe, upload.id)
+    return [] if set_id is None else chunk_store.chunks(tx, set_id)
 
 
 def stats(tx: Tx, workspace_id: str) -> Stats:
     """How much the workspace holds, and how often it was asked."""
     return Stats(
         documents=store.count_uploads(tx, workspace_id),
-        chunks=store.indexed_chunks(tx, workspace_id),
+        chunks=chunk_store.indexed_chunks(tx, workspace_id),
         queries=store.queries(tx, workspace_id),
         stored_bytes=store.stored_bytes(tx, workspace_id),
     )

@@ -10,6 +10,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.search import fusion, store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import NOTHING_INDEXED, Answering, SearchEngine
 from deedbox.search.index import Hit, Index, IndexUnusable
 from deedbox.search.upload import Chunk, Upload
@@ -141,7 +142,7 @@ def _verified(tx: Tx, workspace_id: str, recipe: str, hits: Sequence[Hit], most:
     # so neither deleted nor replaced text can be answered, and no score belongs to another text.
     rows: list[_Row] = []
     for hit in hits:
-        current = store.unchanged_chunk(tx, workspace_id, recipe, hit.upload_id, hit.number, mark)
+        current = chunk_store.unchanged_chunk(tx, workspace_id, recipe, hit.upload_id, hit.number, mark)
         if current is not None:
             rows.append((hit, *current))
         if len(rows) == most:

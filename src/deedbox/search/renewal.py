@@ -10,6 +10,7 @@ from deedbox.kernel.errors import DeedboxError, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, LeaseLost, Work
 from deedbox.search import making, store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
 from deedbox.search.engine import Answering, SearchEngine, plan_forgetting
 from deedbox.search.making import Made, Phase
@@ -85,16 +86,16 @@ class _Round:
         if upload is None:
             return  # deleted meanwhile
         found: Made | None = None
-        if await db.read(lambda tx: store.chunk_set(tx, upload, recipe)) is None:
+        if await db.read(lambda tx: chunk_store.chunk_set(tx, upload, recipe)) is None:
             found = await making.made(self._reading, self._embedder, upload, self._report)
         now = self._engine.clock.now()
         set_id = new_id("set", now)
 
         def save(tx: Tx) -> None:
             if store.upload(tx, self._workspace_id, doc_id) == upload:
-                chosen = store.kept_set(tx, set_id, upload, recipe, found, instant(now))
+                chosen = chunk_store.kept_set(tx, set_id, upload, recipe, found, instant(now))
                 if chosen is not None:
-                    store.log_change(tx, self._workspace_id, recipe, doc_id, chosen[0])
+                    chunk_store.log_change(tx, self._workspace_id, recipe, doc_id, chosen[0])
 
         await db.write(save)
 
@@ -105,13 +106,13 @@ class _Round:
 
 
 def _waiting(tx: Tx, workspace_id: str, recipe: str, left_out: Collection[str]) -> list[str]:
-    return [doc_id for doc_id in store.to_renew(tx, workspace_id, recipe) if doc_id not in left_out]
+    return [doc_id for doc_id in chunk_store.to_renew(tx, workspace_id, recipe) if doc_id not in left_out]
 
 
 def _let_answer(tx: Tx, workspace_id: str, recipe: str, left_out: Collection[str], now: datetime) -> bool:
     if _waiting(tx, workspace_id, recipe, left_out):
         return False
-    store.let_answer(tx, workspace_id, recipe)
-    for former in store.other_recipes(tx, workspace_id, recipe):
+    chunk_store.let_answer(tx, workspace_id, recipe)
+    for former in chunk_store.other_recipes(tx, workspace_id, recipe):
         plan_forgetting(tx, workspace_id, former, now)
     return True

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
-from deedbox.search import store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.index import Change, Entry, Index, IndexUnusable
 from deedbox.search.recipe import vectors_of
 
@@ -33,7 +33,7 @@ class Shelf:
 
     async def current(self) -> Index:
         """The index with every change that the database held when this was asked: one look when nothing changed."""
-        target = await self._db.read(lambda tx: store.watermark(tx, self._workspace_id, self._recipe))
+        target = await self._db.read(lambda tx: chunk_store.watermark(tx, self._workspace_id, self._recipe))
         while self._index is None or self._distrusted or self._index.watermark != target:
             await self._follow()
             if self._index is not None and self._index.watermark > target:
@@ -67,7 +67,7 @@ class Shelf:
         await asyncio.shield(self._following)
 
     async def _catch_up(self) -> None:
-        target = await self._db.read(lambda tx: store.watermark(tx, self._workspace_id, self._recipe))
+        target = await self._db.read(lambda tx: chunk_store.watermark(tx, self._workspace_id, self._recipe))
         distrusted, self._distrusted = self._distrusted, False
         old, self._index = (self._index, None) if distrusted else (None, self._index)
         loop = asyncio.get_running_loop()
@@ -109,7 +109,7 @@ class Shelf:
 
     def _some_changes(self, tx: Tx, *, after: int, target: int) -> list[tuple[int, Change]]:
         # Each with its chunks from one snapshot: what changes again meanwhile has moved behind the target.
-        entries = store.log_after(tx, self._workspace_id, self._recipe, after, limits.INDEX_LOG_BATCH)
+        entries = chunk_store.log_after(tx, self._workspace_id, self._recipe, after, limits.INDEX_LOG_BATCH)
         return [
             (entry.number, Change(entry.upload_id, self._entries(tx, entry.chunk_set_id)))
             for entry in entries
@@ -121,9 +121,11 @@ class Shelf:
             return []
         # What a lost model made is found by its words only, until it is made anew: its vectors mean nothing here.
         foreign = None
-        if vectors_of(store.recipe(tx, set_id) or "") != vectors_of(self._recipe):
+        if vectors_of(chunk_store.recipe(tx, set_id) or "") != vectors_of(self._recipe):
             foreign = bytes(4 * self._dimensions)
-        return [Entry(number, text, foreign or vector) for number, text, vector in store.chunk_vectors(tx, set_id)]
+        return [
+            Entry(number, text, foreign or vector) for number, text, vector in chunk_store.chunk_vectors(tx, set_id)
+        ]
 
 
 def _heard(following: asyncio.Task[None]) -> None:

@@ -7,6 +7,7 @@ import httpx
 
 from deedbox.kernel.db import Tx
 from deedbox.search import store
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.upload import Chunk
 from tests.api.conftest import Api
 
@@ -56,10 +57,10 @@ async def index_as(api: Api, upload_id: str, *texts: str, recipe: str = "recipe"
             made.append((Chunk(number, text, start, start + len(text), None, None), b"\0" * 16))
             start += len(text)
         set_id = f"set_{upload_id}_{found.revision}"
-        store.add_chunk_set(tx, set_id, found, recipe, made, found.created_at)
+        chunk_store.add_chunk_set(tx, set_id, found, recipe, made, found.created_at)
         store.change_upload(tx, upload_id, {}, {"status": "indexed"})
-        store.let_answer(tx, place, recipe)
-        store.log_change(tx, place, recipe, upload_id, set_id)
+        chunk_store.let_answer(tx, place, recipe)
+        chunk_store.log_change(tx, place, recipe, upload_id, set_id)
 
     await api.deedbox.db.write(write)
 

@@ -8,6 +8,7 @@ import pytest
 
 from deedbox.kernel.db import Tx
 from deedbox.search import store
+from deedbox.search.chunks import store as chunk_store
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import TEXT, doc_id, index_as, pdf, replace, rows, stored, upload
@@ -90,7 +91,7 @@ async def test_a_delete_takes_everything_with_it_at_once(api: Api, tmp_path: Pat
 async def test_a_delete_leaves_what_a_twin_needs(api: Api) -> None:
     one, two = await doc_id(api, name="a.txt"), await doc_id(api, name="b.txt")
     await index_as(api, one, "The tenant")
-    await api.deedbox.db.write(lambda tx: store.log_change(tx, api.workspace, "recipe", two, f"set_{one}_1"))
+    await api.deedbox.db.write(lambda tx: chunk_store.log_change(tx, api.workspace, "recipe", two, f"set_{one}_1"))
     assert (await api.call("DELETE", f"/documents/{one}")).status_code == 204
     assert (await api.get(f"/documents/{two}/content")).content == TEXT
     assert (await api.get(f"/documents/{two}/text")).content == TEXT
@@ -104,8 +105,8 @@ async def test_a_delete_takes_chunks_that_another_model_has_made_meanwhile(api: 
     await index_as(api, found, "old", recipe="old")
 
     def renew(tx: Tx) -> None:
-        store.add_chunk_set(tx, "set_new", store.uploads(tx, api.workspace)[0], "new", [], "2026-03-01T12:00:00Z")
-        store.log_change(tx, api.workspace, "new", found, "set_new")
+        chunk_store.add_chunk_set(tx, "set_new", store.uploads(tx, api.workspace)[0], "new", [], "2026-03-01T12:00:00Z")
+        chunk_store.log_change(tx, api.workspace, "new", found, "set_new")
 
     await api.deedbox.db.write(renew)
     await api.call("DELETE", f"/documents/{found}")

@@ -13,7 +13,8 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, DeedboxError, TimedOut
 from deedbox.kernel.jobs import Job
-from deedbox.search import ingest, store
+from deedbox.search import ingest
+from deedbox.search.chunks import store as chunk_store
 from deedbox.search.ingest import Failure
 from deedbox.web import context, openapi
 from deedbox.web.api_search.runs import Run, run
@@ -71,7 +72,7 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
             job_at_end = await here.deedbox.ingest.ended(job_id)
     except TimeoutError as error:
         raise TimedOut("Request took too long", headers={"Location": headers["Location"]}) from error
-    size = await here.deedbox.db.read(lambda tx: store.indexed_chunks(tx, here.caller.workspace_id))
+    size = await here.deedbox.db.read(lambda tx: chunk_store.indexed_chunks(tx, here.caller.workspace_id))
     del headers["Location"]
     return Response(_answer(job_at_end, size, stopwatch() - begun), headers=headers)
 

@@ -1,0 +1,293 @@
+"""The tables of chunk sets, chunks, the index logs, and what answers."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from deedbox.kernel.db import Tx, Value
+from deedbox.search.store import UPLOAD_COLUMNS
+from deedbox.search.upload import Chunk, Upload
+
+_CHUNK = "number, text, char_start, char_end, page, heading"
+
+
+class LogEntry(msgspec.Struct, frozen=True):
+    number: int
+    upload_id: str
+    chunk_set_id: str | None
+    """None: the upload is gone."""
+
+
+# chunks
+
+
+def chunk_set(tx: Tx, upload: Upload, recipe: str) -> tuple[str, int] | None:
+    """The id and size of the set made of the upload's content by this recipe."""
+    row = tx.one(
+        "select id, chunks from chunk_sets where workspace_id = :workspace_id and sha256 = :sha256"
+        " and media_type = :media_type and recipe = :recipe",
+        workspace_id=upload.workspace_id,
+        sha256=upload.sha256,
+        media_type=upload.media_type,
+        recipe=recipe,
+    )
+    return (row[0], row[1]) if row else None
+
+
+def add_chunk_set(
+    tx: Tx, set_id: str, upload: Upload, recipe: str, made: Sequence[tuple[Chunk, bytes]], now: str
+) -> None:
+    """A set of chunks of the upload's content with their vectors (float32, little-endian)."""
+    tx.run(
+        "insert into chunk_sets (id, workspace_id, sha256, media_type, recipe, chunks, created_at)"
+        " values (:id, :workspace_id, :sha256, :media_type, :recipe, :chunks, :now)",
+        id=set_id,
+        workspace_id=upload.workspace_id,
+        sha256=upload.sha256,
+        media_type=upload.media_type,
+        recipe=recipe,
+        chunks=len(made),
+        now=now,
+    )
+    rows: list[Mapping[str, Value]] = [
+        {**msgspec.structs.asdict(chunk), "vector": vector, "chunk_set_id": set_id} for chunk, vector in made
+    ]
+    tx.many(
+        f"insert into chunks (chunk_set_id, {_CHUNK}, vector) values (:chunk_set_id, :number, :text, :char_start,"
+        " :char_end, :page, :heading, :vector)",
+        rows,
+    )
+
+
+def kept_set(
+    tx: Tx, new_set_id: str, upload: Upload, recipe: str, made: Sequence[tuple[Chunk, bytes]] | None, now: str
+) -> tuple[str, int] | None:
+    """The id and size of the set of the upload's content: one that is there, or else what was made; None without."""
+    found = chunk_set(tx, upload, recipe)
+    if found is None and made:
+        add_chunk_set(tx, new_set_id, upload, recipe, made, now)
+        found = (new_set_id, len(made))
+    return found
+
+
+def recipe(tx: Tx, set_id: str) -> str | None:
+    """What a chunk set was made by; None when it is gone."""
+    row = tx.one("select recipe from chunk_sets where id = :id", id=set_id)
+    return row[0] if row else None
+
+
+def drop_unused_set(tx: Tx, set_id: str) -> None:
+    """Removes a chunk set that answers for no upload any more."""
+    if tx.one("select 1 from index_log where chunk_set_id = :id limit 1", id=set_id) is None:
+        tx.run("delete from chunks where chunk_set_id = :id", id=set_id)
+        tx.run("delete from chunk_sets where id = :id", id=set_id)
+
+
+def chunks(tx: Tx, set_id: str) -> list[Chunk]:
+    rows = tx.all(f"select {_CHUNK} from chunks where chunk_set_id = :id order by number", id=set_id)
+    return [Chunk(*row) for row in rows]
+
+
+def chunk_vectors(tx: Tx, set_id: str) -> list[tuple[int, str, bytes]]:
+    """Number, text and vector of every chunk of a set."""
+    return [
+        (row[0], row[1], row[2])
+        for row in tx.all("select number, text, vector from chunks where chunk_set_id = :id order by number", id=set_id)
+    ]
+
+
+def unchanged_chunk(
+    tx: Tx, workspace_id: str, recipe: str, upload_id: str, number: int, mark: int
+) -> tuple[Upload, Chunk] | None:
+    """An upload and one of its chunks; None when either is gone, or has changed since that number of the log."""
+    columns = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
+    row = tx.one(
+        f"select {columns}, c.number, c.text, c.char_start, c.char_end, c.page, c.heading from index_log l"
+        " join uploads u on u.id = l.upload_id"
+        " join chunks c on c.chunk_set_id = l.chunk_set_id and c.number = :number"
+        " where l.workspace_id = :workspace_id and l.recipe = :recipe and l.upload_id = :id and l.number <= :mark",
+        workspace_id=workspace_id,
+        recipe=recipe,
+        id=upload_id,
+        number=number,
+        mark=mark,
+    )
+    return (Upload(*row[:-6]), Chunk(*row[-6:])) if row else None
+
+
+# the logs that indexes follow: one for each recipe, which says what set answers for an upload
+
+
+def log_change(tx: Tx, workspace_id: str, recipe: str, upload_id: str, chunk_set_id: str | None) -> None:
+    """Takes the place of an earlier change of the same upload; the set that thereby falls out of use is removed."""
+    # Two at once must not take the same number: whoever is second here begins again.
+    tx.run("update libraries set recipe = recipe where workspace_id = :id", id=workspace_id)
+    before = set_of(tx, workspace_id, recipe, upload_id)
+    tx.run(
+        "insert into index_log (workspace_id, recipe, number, upload_id, chunk_set_id)"
+        " values (:workspace_id, :recipe, :number, :upload_id, :chunk_set_id)"
+        " on conflict (workspace_id, recipe, upload_id) do update set number = excluded.number,"
+        " chunk_set_id = excluded.chunk_set_id",
+        workspace_id=workspace_id,
+        recipe=recipe,
+        number=watermark(tx, workspace_id, recipe) + 1,
+        upload_id=upload_id,
+        chunk_set_id=chunk_set_id,
+    )
+    if before is not None and before != chunk_set_id:
+        drop_unused_set(tx, before)
+
+
+def log_removal(tx: Tx, workspace_id: str, upload_id: str) -> None:
+    """Nothing answers for the upload any more, in whatever index."""
+    rows = tx.all(
+        "select recipe from index_log where workspace_id = :workspace_id and upload_id = :upload_id"
+        " and chunk_set_id is not null order by recipe",
+        workspace_id=workspace_id,
+        upload_id=upload_id,
+    )
+    for (recipe,) in rows:
+        log_change(tx, workspace_id, recipe, upload_id, None)
+
+
+def set_of(tx: Tx, workspace_id: str, recipe: str, upload_id: str) -> str | None:
+    """The chunk set that stands for the upload in the index of this recipe."""
+    row = tx.one(
+        "select chunk_set_id from index_log where workspace_id = :workspace_id and recipe = :recipe"
+        " and upload_id = :upload_id",
+        workspace_id=workspace_id,
+        recipe=recipe,
+        upload_id=upload_id,
+    )
+    return row[0] if row else None
+
+
+def watermark(tx: Tx, workspace_id: str, recipe: str) -> int:
+    """The number of the log's last change; 0 when nothing was ever indexed."""
+    row = tx.one(
+        "select coalesce(max(number), 0) from index_log where workspace_id = :workspace_id and recipe = :recipe",
+        workspace_id=workspace_id,
+        recipe=recipe,
+    )
+    return int(row[0]) if row else 0
+
+
+def log_after(tx: Tx, workspace_id: str, recipe: str, number: int, limit: int) -> list[LogEntry]:
+    rows = tx.all(
+        "select number, upload_id, chunk_set_id from index_log where workspace_id = :workspace_id"
+        " and recipe = :recipe and number > :number order by number limit :limit",
+        workspace_id=workspace_id,
+        recipe=recipe,
+        number=number,
+        limit=limit,
+    )
+    return [LogEntry(*row) for row in rows]
+
+
+# what answers: one recipe at a time in each workspace
+
+
+def answering(tx: Tx, workspace_id: str) -> str | None:
+    """The recipe whose chunks answer the workspace's queries; None when nothing was ever indexed."""
+    row = tx.one("select recipe from libraries where workspace_id = :id", id=workspace_id)
+    return row[0] if row else None
+
+
+def let_answer(tx: Tx, workspace_id: str, recipe: str) -> None:
+    """Chunks of this recipe answer from now on, and until they are made those of the recipe before, by their words."""
+    before = answering(tx, workspace_id)
+    if before is not None and before != recipe:
+        tx.run(
+            "insert into index_log (workspace_id, recipe, number, upload_id, chunk_set_id)"
+            " select l.workspace_id, :recipe, :mark + row_number() over (order by l.number), l.upload_id,"
+            f" l.chunk_set_id from {_NOT_RENEWED}"
+            " on conflict (workspace_id, recipe, upload_id) do update set number = excluded.number,"
+            " chunk_set_id = excluded.chunk_set_id",
+            workspace_id=workspace_id,
+            before=before,
+            recipe=recipe,
+            mark=watermark(tx, workspace_id, recipe),
+        )
+    tx.run(
+        "insert into libraries (workspace_id, recipe) values (:workspace_id, :recipe)"
+        " on conflict (workspace_id) do update set recipe = excluded.recipe",
+        workspace_id=workspace_id,
+        recipe=recipe,
+    )
+
+
+_NOT_RENEWED = (
+    "index_log l join chunk_sets a on a.id = l.chunk_set_id"
+    " where l.workspace_id = :workspace_id and l.recipe = :before and not exists"
+    " (select 1 from index_log n join chunk_sets s on s.id = n.chunk_set_id where n.workspace_id = l.workspace_id"
+    " and n.recipe = :recipe and n.upload_id = l.upload_id and s.recipe = :recipe and s.sha256 = a.sha256"
+    " and s.media_type = a.media_type)"
+)
+"""What answers by the recipe before, and of whose content the new recipe's log has no set of its own."""
+
+
+def to_renew(tx: Tx, workspace_id: str, recipe: str) -> list[str]:
+    """The indexed uploads whose chunks the recipe has not made yet, oldest first."""
+    rows = tx.all(
+        "select u.id from uploads u where u.workspace_id = :workspace_id and u.status = 'indexed' and u.id in"
+        f" (select l.upload_id from {_NOT_RENEWED}) order by u.id",
+        workspace_id=workspace_id,
+        before=answering(tx, workspace_id) or recipe,
+        recipe=recipe,
+    )
+    return [row[0] for row in rows]
+
+
+def workspaces_to_renew(tx: Tx, recipe: str) -> list[str]:
+    """The workspaces that hold chunks of another recipe."""
+    rows = tx.all(
+        "select distinct l.workspace_id from index_log l left join chunk_sets s on s.id = l.chunk_set_id"
+        " where l.recipe <> :recipe or s.recipe <> :recipe order by l.workspace_id",
+        recipe=recipe,
+    )
+    return [row[0] for row in rows]
+
+
+def other_recipes(tx: Tx, workspace_id: str, recipe: str) -> list[str]:
+    """What else than this recipe the workspace has logs of."""
+    rows = tx.all(
+        "select distinct recipe from index_log where workspace_id = :workspace_id and recipe <> :recipe"
+        " order by recipe",
+        workspace_id=workspace_id,
+        recipe=recipe,
+    )
+    return [row[0] for row in rows]
+
+
+def forget_some(tx: Tx, workspace_id: str, recipe: str, limit: int) -> bool:
+    """Whether there was anything of the recipe's log left to remove; so much of it, with its sets, is gone now."""
+    found = log_after(tx, workspace_id, recipe, 0, limit)
+    for entry in found:
+        tx.run(
+            "delete from index_log where workspace_id = :workspace_id and recipe = :recipe and number = :number",
+            workspace_id=workspace_id,
+            recipe=recipe,
+            number=entry.number,
+        )
+        if entry.chunk_set_id is not None:
+            drop_unused_set(tx, entry.chunk_set_id)
+    return bool(found)
+
+
+def answering_recipes(tx: Tx) -> list[str]:
+    return [row[0] for row in tx.all("select distinct recipe from libraries order by recipe")]
+
+
+def indexed_chunks(tx: Tx, workspace_id: str) -> int:
+    """Vectors that answer queries: the chunks of every upload that has a set."""
+    row = tx.one(
+        "select coalesce(sum(s.chunks), 0) from libraries b join index_log l on l.workspace_id = b.workspace_id"
+        " and l.recipe = b.recipe join chunk_sets s on s.id = l.chunk_set_id where b.workspace_id = :id",
+        id=workspace_id,
+    )
+    return int(row[0]) if row else 0
+
+
+def indexed_workspaces(tx: Tx) -> list[str]:
+    """The workspaces in which anything was ever indexed."""
+    return [row[0] for row in tx.all("select workspace_id from libraries order by workspace_id")]

@@ -40,7 +40,9 @@ class MailPost:
         self._send(tx, document, signer, letter, now, not_after=now + timedelta(seconds=limits.SIGNER_CODE_SECONDS))
 
     def ended(self, tx: Tx, document: Document, signer: Signer, *, now: datetime) -> None:
-        self._send(tx, document, signer, _ending(tx, document), now)
+        workspace_id, to = store.workspace_of(tx, document.id) or "", Mailbox(signer.email, signer.name)
+        if not self._mailer().recall(tx, workspace_id, document.id, to):  # else they have never heard of it
+            self._send(tx, document, signer, _ending(tx, document), now)
 
     def completed(self, tx: Tx, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime) -> None:
         from deedbox.mail import Attachment, Completion

@@ -166,6 +166,32 @@ async def test_a_cause_that_fails_sends_no_mail(line: Line) -> None:
     assert (line.room.taken, line.post.woken) == ([], 0)
 
 
+async def test_what_has_not_left_yet_can_be_taken_back(line: Line) -> None:
+    post = line.post
+
+    async def recalled(about: str, to: Mailbox) -> bool:
+        return await post.db.write(lambda tx: post.mailer.recall(tx, US, about, to))
+
+    other = Mailbox("other@example.com", "Other")
+    await post.queue(invitation(about="doc_1"))
+    await post.queue(Mail(to=READER, letter=LETTERS["reminder"], about="doc_1"))
+    await post.queue(invitation(about="doc_2"))
+    await post.queue(Mail(to=other, letter=LETTERS["invitation"], about="doc_1"))
+    await post.queue(Mail(to=READER, letter=LETTERS["voided"], about="doc_1"))
+    await post.queue(invitation(about="doc_1"), THEM)
+    assert await recalled("doc_1", READER)
+    assert not await recalled("doc_1", READER)
+    await post.work()
+    kept = await post.db.read(lambda tx: post.mailer.page(tx, US))
+    assert sorted((one.kind, one.about, one.to) for one in kept) == [
+        ("invitation", "doc_1", other.address),
+        ("invitation", "doc_2", READER.address),
+        ("voided", "doc_1", READER.address),
+    ]
+    assert len(line.room.taken) == 4
+    assert not await recalled("doc_2", READER)
+
+
 async def test_what_a_mail_says_is_nowhere_in_clear(line: Line) -> None:
     post = line.post
     ids = [await post.queue(invitation()), await post.queue(Mail(to=READER, letter=LETTERS["code"]))]

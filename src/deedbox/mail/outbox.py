@@ -98,6 +98,11 @@ class Mailer:
             self._plan(tx, entry, mail, now)
         return mail_id
 
+    def recall(self, tx: Tx, workspace_id: str, about: str, to: Mailbox) -> bool:
+        """Takes back what still waits to ask them for something; whether that was the invitation itself."""
+        address = mailbox(to.address, to.name).address
+        return "invitation" in store.recall(tx, workspace_id, about, address, ("invitation", "reminder"))
+
     def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
         jobs.enqueue(
             tx,

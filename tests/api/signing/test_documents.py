@@ -2,11 +2,16 @@
 
 import base64
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deedbox.kernel.crypto import Secret
 from tests.api.answers import faults
+from tests.api.conftest import opened
 from tests.api.signing.conftest import LEASE, Office, signer
+from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
 FIELD = {"type": "text", "page": 1, "x": 0, "y": 0, "w": 0.5, "h": 0.1, "signer": "ann@example.com"}
@@ -112,3 +117,19 @@ async def test_a_repeated_request_creates_nothing_twice(office: Office) -> None:
     assert (first.content, again.headers["Idempotency-Replayed"]) == (again.content, "true")
     assert await office.api.rows("select count(*) from documents") == [(1,)]
     assert await office.api.rows("select count(*) from mails") == [(1,)]
+
+
+async def test_an_invitation_that_has_not_left_is_taken_back_when_its_document_is_voided(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    nobody: dict[str, Any] = {
+        "smtp_url": Secret("smtp://127.0.0.1:9"),
+        "smtp_plain": True,
+        "mail_from": "sign@example.com",
+    }
+    async with opened(database_url, tmp_path, clock, **nobody) as api:
+        await api.settle()
+        document = await Office(api).create(send=True)
+        assert await api.rows("select kind from mails") == [("invitation",)]
+        assert (await api.post(f"/api/v1/documents/{document['id']}/void")).status_code == 200
+        assert await api.rows("select kind from mails") == []

@@ -25,12 +25,13 @@ from tests.server import environment
 PREFIX = "deedbox/files/"
 _numbers = itertools.count()
 
-Fault: TypeAlias = Literal["reset", "500", "slow down", "cut", "lose the answer", "full", "denied"]
+Fault: TypeAlias = Literal["reset", "500", "slow down", "cut", "lose the answer", "full", "denied", "no versions"]
 _ANSWERS: dict[str, tuple[int, str]] = {
     "500": (500, "InternalError"),
     "slow down": (503, "SlowDown"),
     "full": (507, "XMinioStorageFull"),
     "denied": (403, "AccessDenied"),
+    "no versions": (501, "NotImplemented"),
 }
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from deedbox.archive import PUSH_JOB, ROUND_JOB, Pushing, Rounds, targets
+from deedbox.archive.overview import Catching
 from deedbox.archive.package import CERTIFICATE, EVIDENCE, SEALED, Bag, Piece, original_path
 from deedbox.archive.receipt import Archived
+from deedbox.archive.records import Anchors
 from deedbox.archive.targets import Target
-from deedbox.kernel import log, outbox
+from deedbox.kernel import outbox
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock
@@ -22,7 +24,7 @@ from deedbox.signing import store
 from deedbox.signing.certificates import Certificates
 from deedbox.signing.document import Archive, ArchiveReceipt
 from deedbox.signing.papers import store as papers
-from deedbox.signing.stamping import RemoteStamper, StampFailed
+from deedbox.signing.stamping import RemoteStamper
 
 if TYPE_CHECKING:
     from deedbox.archive.verifying import Verifying
@@ -62,8 +64,8 @@ class DocumentRecords:
         shown = Archive(standing.status, standing.attempts, standing.archived_at, receipt, standing.error)
         store.note_archive(tx, standing.document_id, msgspec.json.encode(shown).decode())
 
-    def completed(self, tx: Tx, after: str, most: int) -> list[tuple[str, str]]:
-        return store.completed(tx, after, most)
+    def missed(self, tx: Tx, since: str, after: str, most: int) -> list[tuple[str, str]]:
+        return store.never_archived(tx, since, after, most)
 
 
 class SigningAuthority:
@@ -73,20 +75,15 @@ class SigningAuthority:
         self._certificates, self._clock, self._remote = certificates, clock, remote
 
     async def token(self, digest: bytes) -> bytes:
-        """From the configured authority, or else from the installation's own unit: a root does not wait for it."""
-        if self._remote is not None:
-            try:
-                return await self._remote.token(digest)
-            except StampFailed as failed:
-                log.warning(
-                    "a root of the archive has no time-stamp of the configured authority", reason=failed.message
-                )
+        """From the configured authority, StampFailed if that gives none; without one from the installation's own."""
+        return await (self.own_token(digest) if self._remote is None else self._remote.token(digest))
+
+    async def own_token(self, digest: bytes) -> bytes:
         return (await self._certificates.timestamper()).token(digest, self._clock.now())
 
-    async def trusted(self, workspace_id: str | None) -> tuple[list[bytes], list[bytes]]:
+    async def trusted(self, workspace_id: str | None) -> Anchors:
         """Without a workspace, the installation's own roots."""
-        found = await self._certificates.trusted(workspace_id or "")
-        return found.roots, found.crls
+        return Anchors(*await self._certificates.trusted(workspace_id or ""))
 
 
 class Archiving:
@@ -118,7 +115,8 @@ class Archiving:
             settings.data_dir,
             wake=wake,
         )
-        self.rounds = Rounds(db, clock, self.pushing, authority, lambda: self.target)
+        self.catching = Catching(db, clock, self.pushing, self.records)
+        self.rounds = Rounds(db, clock, self.pushing, self.catching, authority, lambda: self.target)
         outbox.react(_COMPLETED, self.pushing.react)
 
     @property

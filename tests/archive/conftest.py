@@ -5,13 +5,17 @@ import io
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deedbox.archive import store
+from deedbox.archive.rounds import ROUND_JOB
 from deedbox.archive.spool import Held
 from deedbox.archive.targets import Kept, Target, Write
+from deedbox.archive.verifying import Verdict
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Unavailable
 from tests.api.conftest import opened, warm_children
@@ -31,6 +35,9 @@ class Faulty:
         self.inner = inner
         self.down = False
         self.silent = False
+        self.begun: asyncio.Event | None = None
+        self.may_end: asyncio.Event | None = None
+        """With these, a put that has begun goes on when it may."""
         self.puts: list[str] = []
 
     def location(self, name: str) -> str:
@@ -40,15 +47,21 @@ class Faulty:
         if self.down:
             raise Unavailable("The archive is down")
         self.puts.append(name)
+        if self.begun is not None and self.may_end is not None:
+            self.begun.set()
+            await self.may_end.wait()
         kept = await self.inner.put(name, content, media_type)
         if self.silent:
             raise Unavailable("The archive said nothing")
         return kept
 
-    async def fetch(self, name: str, write: Write) -> None:
+    async def confirm(self, name: str, content: Held) -> Kept:
+        return await self.inner.confirm(name, content)
+
+    async def fetch(self, name: str, write: Write, version: str | None = None) -> None:
         if self.down:
             raise Unavailable("The archive is down")
-        await self.inner.fetch(name, write)
+        await self.inner.fetch(name, write, version)
 
 
 class Archivist(Office):
@@ -90,6 +103,49 @@ class Archivist(Office):
 
     def packages(self) -> list[str]:
         return sorted(path.name for path in self.folder.rglob("*.zip"))
+
+
+def root_of(office: Archivist) -> Path:
+    (found,) = (office.folder / "roots").iterdir()
+    return found
+
+
+def proof_of(office: Archivist, document: Any) -> Path:
+    (found,) = office.package(document).parent.glob(f"{document['id']}.*.proof.json")
+    return found
+
+
+async def verdicts(office: Archivist, document: Any = None) -> list[Verdict]:
+    """What is found of everything, or of one document."""
+    found: list[Verdict] = []
+    verifying = office.archiving.verifying()
+    if document is None:
+        await verifying.all(found.append)
+        return found
+    row = await office.api.deedbox.db.read(lambda tx: store.find(tx, document["id"]))
+    assert row is not None
+    await verifying.document(row, found.append)
+    return found
+
+
+async def problems(office: Archivist) -> dict[str, str | None]:
+    return {one.name: one.problem for one in await verdicts(office) if one.problem}
+
+
+def midnight(clock: HandClock) -> datetime:
+    return clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+async def next_day(office: Archivist, clock: HandClock) -> None:
+    """The day ends, and the round over it is made."""
+    clock.forward(DAY)
+    await office.archiving.rounds.close_before(midnight(clock))
+    # The day's own job has come due as well: what follows is not to meet it at work.
+    due = f"select 1 from jobs where kind = '{ROUND_JOB}' and state in ('ready', 'running') and run_at <= "
+    async with asyncio.timeout(60):
+        while await office.api.rows(due + str(clock.now().timestamp())):
+            office.api.deedbox.jobs.wake()
+            await asyncio.sleep(0.02)
 
 
 def entries(package: bytes) -> dict[str, bytes]:

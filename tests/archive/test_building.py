@@ -4,7 +4,7 @@ import hashlib
 import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +14,7 @@ from deedbox.archive.package import Bag, ManifestKey, Piece
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import BadRequest, NotFound
 
 pytestmark = pytest.mark.anyio
 
@@ -32,11 +32,11 @@ class Large:
             yield CHUNK
 
 
-def bag(sha256: str) -> Bag:
-    return Bag("doc_1", "wsp_1", "One", "Lease", "2026-03-01T12:00:00Z", [Piece(package.SEALED, sha256, SIZE)])
+def bag(sha256: str, size: int = SIZE) -> Bag:
+    return Bag("doc_1", "wsp_1", "One", "Lease", "2026-03-01T12:00:00Z", [Piece(package.SEALED, sha256, size)])
 
 
-async def build(sha256: str, folder: Path, *, stored: bool = True) -> tuple[int, int]:
+async def build(sha256: str, folder: Path, *, stored: bool = True, frozen: int = SIZE) -> tuple[int, int]:
     """How large the package is, and how much memory making and reading it took at most."""
     blobs: Any = Large()
 
@@ -45,7 +45,7 @@ async def build(sha256: str, folder: Path, *, stored: bool = True) -> tuple[int,
 
     tracemalloc.start()
     try:
-        async with Building(blobs, find, folder).built(bag(sha256), b"token", KEY) as made:
+        async with Building(blobs, find, folder).built(bag(sha256, frozen), b"token", KEY) as made:
             found = checking.contents(made.held.file, made.held.size_bytes, "doc_1", KEY)
             assert (found.authenticated, found.payload[package.SEALED].size_bytes) == (True, SIZE)
             assert found.manifest_sha256 == made.manifest_sha256
@@ -74,3 +74,22 @@ async def test_a_file_that_is_gone_or_another_is_not_packed(tmp_path: Path) -> N
     with pytest.raises(NotFound, match="not the one that was stored"):
         await build("0" * 64, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_file_that_was_lost_when_the_bag_was_settled_is_packed_whole_once_it_is_back(tmp_path: Path) -> None:
+    assert (await build(whole(), tmp_path, frozen=0))[0] == (await build(whole(), tmp_path))[0]
+
+
+async def test_a_package_that_is_not_whole_is_not_given_away(tmp_path: Path) -> None:
+    class Short:
+        async def open_range(self, *_: object) -> AsyncIterator[bytes]:
+            yield b"all there is"
+
+    sha256, blobs = hashlib.sha256(b"all there is").hexdigest(), Short()
+
+    async def find(_: str) -> Blob:
+        return Blob(sha256, SIZE, "there")
+
+    with pytest.raises(BadRequest):
+        async with Building(cast(Any, blobs), find, tmp_path).built(bag(sha256), None, KEY):
+            raise AssertionError

@@ -4,13 +4,13 @@ import asyncio
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import bagit
 import msgspec
 import pytest
 
 from deedbox.archive import package, push, store
-from deedbox.archive.overview import Catching
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from tests.api.conftest import opened
@@ -19,6 +19,14 @@ from tests.archive.conftest import DAY, KEY, Archivist, archiving, entries
 from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
+
+
+async def standing(office: Archivist, document: Any, status: str) -> None:
+    """Waits until its archiving stands so, whichever workspace this life of the office has its key for."""
+    async with asyncio.timeout(60):
+        where = f"select status from archives where document_id = '{document['id']}'"
+        while await office.api.rows(where) != [(status,)]:
+            await asyncio.sleep(0.05)
 
 
 async def test_a_completed_document_is_archived_without_any_call(office: Archivist) -> None:
@@ -196,12 +204,39 @@ async def test_a_lost_original_keeps_no_document_from_being_planned_and_is_named
         deedbox = office.api.deedbox
         for table in ("blob_refs", "blobs"):
             await deedbox.db.write(lambda tx, table=table: tx.run(f"delete from {table} where sha256 = '{sha256}'"))  # type: ignore[misc]
-        catching = Catching(deedbox.db, clock, office.archiving.pushing, office.archiving.records)
-        assert await catching.backfill(lambda _: None) == 1
+        assert await office.archiving.catching.backfill() == 1
         async with asyncio.timeout(60):
             while not (found := await office.api.rows("select error from archives where status = 'failed'")):
                 await asyncio.sleep(0.05)
         assert found == [("The file for data/original/01-lease.pdf is no longer stored",)]
+
+
+async def test_a_lost_original_that_is_back_is_in_a_whole_package(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
+        document = await office.sealed()
+    async with archiving(database_url, tmp_path, clock) as office:
+        db, lost = office.api.deedbox.db, f"from blobs where sha256 = '{hashlib.sha256(LEASE).hexdigest()}'"
+        [blob] = await office.api.rows(f"select sha256, size_bytes, location, created_at {lost}")
+        for table in ("blob_refs", "blobs"):
+            await db.write(lambda tx, table=table: tx.run(f"delete {lost.replace('blobs', table)}"))  # type: ignore[misc]
+        await office.archiving.catching.backfill()
+        await standing(office, document, "failed")
+        names = ("sha256", "size", "location", "at")
+        await db.write(
+            lambda tx: tx.run(
+                "insert into blobs (sha256, size_bytes, location, created_at) values (:sha256, :size, :location, :at)",
+                **dict(zip(names, blob, strict=True)),
+            )
+        )
+        await office.archiving.catching.retry(document["id"])
+        await standing(office, document, "archived")
+        [place] = office.folder.rglob("*.zip")
+        found = entries(place.read_bytes())
+        assert found["data/original/01-lease.pdf"] == LEASE
+        payload = [content for path, content in found.items() if path.startswith("data/")]
+        assert f"Payload-Oxum: {sum(map(len, payload))}.{len(payload)}\n".encode() in found["bag-info.txt"]
 
 
 async def test_the_key_is_nowhere_in_the_archive_or_the_database(office: Archivist) -> None:
@@ -213,7 +248,7 @@ async def test_the_key_is_nowhere_in_the_archive_or_the_database(office: Archivi
     assert KEY not in json.dumps(rows)
 
 
-async def test_a_key_that_is_taken_away_and_given_back_loses_nothing(
+async def test_a_process_without_the_key_puts_a_push_back_for_one_that_has_it(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:
     async with archiving(database_url, tmp_path, clock) as office:
@@ -222,16 +257,39 @@ async def test_a_key_that_is_taken_away_and_given_back_loses_nothing(
         await office.tried(document, 1)
     clock.forward(60)
     async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
+        ended = "select id from jobs where kind = 'archive' and state = 'done'"
+        before = len(await office.api.rows(ended))
         async with asyncio.timeout(60):
-            waiting = "select id from jobs where kind = 'archive' and state <> 'done'"
-            while await office.api.rows(waiting):
+            while len(await office.api.rows(ended)) == before:
                 await asyncio.sleep(0.05)
-        assert await office.api.rows("select status from archives") == [("failed",)]
+        [(due,)] = await office.api.rows("select run_at from jobs where kind = 'archive' and state = 'ready'")
+        assert due == clock.now().timestamp() + limits.ARCHIVE_KEYLESS_SECONDS
+        assert await office.api.rows("select status, attempts from archives") == [("failed", 1)]
         assert office.packages() == []
-    async with archiving(database_url, tmp_path, clock) as office, asyncio.timeout(60):
-        while await office.api.rows("select status from archives") != [("archived",)]:
-            await asyncio.sleep(0.05)
+    clock.forward(limits.ARCHIVE_KEYLESS_SECONDS)
+    async with archiving(database_url, tmp_path, clock) as office:
+        await standing(office, document, "archived")
         assert office.packages() == [f"{document['id']}.zip"]
+
+
+async def test_what_was_completed_while_the_key_was_away_is_archived_by_the_next_round(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
+        before = await office.sealed()
+    clock.forward(DAY)
+    async with archiving(database_url, tmp_path, clock) as office:
+        await office.archived()
+    clock.forward(DAY)
+    async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
+        missed = await office.sealed()
+        assert missed["archive"]["status"] == "disabled"
+    async with archiving(database_url, tmp_path, clock) as office:
+        await standing(office, missed, "archived")
+        # What there was before the archive waits until a person asks for it.
+        assert await office.api.rows(f"select 1 from archives where document_id = '{before['id']}'") == []
+        assert await office.archiving.catching.catch_up() == 0
+        assert await office.archiving.catching.backfill() == 1
 
 
 def test_the_waits_are_those_of_webhooks_and_then_a_day_for_ever() -> None:

@@ -1,8 +1,11 @@
 """The places for packages: durable under their names, never replaced, and what they say is kept."""
 
+import asyncio
 import datetime as dt
 import hashlib
 import os
+import socket
+import threading
 from collections.abc import AsyncIterator, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -10,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from deedbox.archive.package import ManifestKey
 from deedbox.archive.spool import Held, held
 from deedbox.archive.targets import Taken, Target, fetched
 from deedbox.archive.targets.folder import FolderTarget
@@ -20,10 +24,11 @@ from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import DeedboxError, NotFound, TooLarge, Unavailable
+from deedbox.kernel.s3.bucket import Bucket, Lock
 from tests.archive.conftest import KEY, archiving
 from tests.archive.sink import Sink, sink
 from tests.conftest import HandClock
-from tests.s3 import Store, client
+from tests.s3 import Store, client, spoiling
 
 pytestmark = pytest.mark.anyio
 
@@ -100,6 +105,28 @@ async def test_a_folder_forgets_what_a_dead_process_left_half_written(tmp_path: 
     assert [path.name for path in incoming.iterdir()] == ["young"]
 
 
+async def test_a_folder_may_lie_in_one_that_nobody_may_list(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    real = os.open
+
+    def noted(path: Any, *more: Any) -> int:
+        opened.append(os.fspath(path))
+        return real(path, *more)
+
+    monkeypatch.setattr(os, "open", noted)
+    mount = tmp_path / "mount"
+    archive = mount / "new" / "archive"
+    mount.mkdir()
+    await FolderTarget(archive, clock).put(NAME, ONE, TYPE)
+    made = {str(path) for path in (mount, mount / "new", archive, archive / "wsp_1")}
+    assert {path for path in opened if path.startswith(str(tmp_path)) and Path(path).is_dir()} == made
+    opened.clear()
+    await FolderTarget(archive, clock).put("wsp_2/doc_1.zip", ONE, TYPE)
+    assert {path for path in opened if Path(path).is_dir()} == {str(archive), str(archive / "wsp_2")}
+
+
 async def test_a_folder_that_cannot_be_used_says_why_and_not_where(tmp_path: Path, clock: HandClock) -> None:
     (tmp_path / "archive").write_text("a file")
     with pytest.raises(Unavailable) as caught:
@@ -138,6 +165,112 @@ async def test_objects_are_locked_for_as_long_as_is_set(s3_store: Store, mode: A
     assert [one["VersionId"] for one in versions] == [kept.version]
 
 
+def locked_target(s3_store: Store, lock: Any = "governance", days: int = 30) -> tuple[S3Target, Bucket, HandClock]:
+    clock, bucket = HandClock(), s3_store.bucket(locked=True)
+    clock.time = dt.datetime.now(dt.UTC)
+    return S3Target(bucket.place, s3_store.access(), lock, days, clock), bucket, clock
+
+
+@pytest.mark.parametrize(
+    ("before", "days", "mode", "after"),
+    [
+        (None, 0, "governance", "GOVERNANCE"),
+        ("GOVERNANCE", 1, "governance", "GOVERNANCE"),
+        ("GOVERNANCE", 60, "compliance", "COMPLIANCE"),
+        ("COMPLIANCE", 1, "governance", "COMPLIANCE"),
+        ("COMPLIANCE", 60, "governance", "COMPLIANCE"),
+    ],
+)
+async def test_what_is_there_with_a_weaker_lock_is_locked_as_is_set(
+    s3_store: Store, before: Any, days: int, mode: Any, after: str
+) -> None:
+    target, bucket, clock = locked_target(s3_store, mode)
+    until = clock.now().replace(microsecond=0) + dt.timedelta(days=days)
+    bucket.put(NAME, b"one" * 500_000, ONE.sha256, lock=Lock(before, until) if before else None)
+    kept = await target.put(NAME, ONE, TYPE)
+    lock = bucket.head(NAME).lock
+    assert lock is not None
+    longest = clock.now().replace(microsecond=0) + dt.timedelta(days=max(days, 30))
+    assert (lock.mode, lock.until) == (after, longest)
+    assert kept.version == bucket.head(NAME).version
+
+
+async def test_something_else_under_the_name_is_not_locked(s3_store: Store) -> None:
+    target, bucket, _ = locked_target(s3_store)
+    bucket.put(NAME, b"another", OTHER.sha256)
+    with pytest.raises(Taken):
+        await target.put(NAME, ONE, TYPE)
+    assert bucket.head(NAME).lock is None
+
+
+async def test_a_package_under_a_delete_marker_is_still_there(s3_store: Store) -> None:
+    target, bucket, _ = locked_target(s3_store)
+    kept = await target.put(NAME, ONE, TYPE)
+    bucket.delete(NAME)
+    for version in (None, kept.version):
+        found = bytearray()
+
+        async def keep(chunk: bytes, found: bytearray = found) -> None:
+            found.extend(chunk)
+
+        await target.fetch(NAME, keep, version)
+        assert bytes(found) == b"one" * 500_000
+    with pytest.raises(Taken):
+        await target.put(NAME, OTHER, TYPE)
+    assert await target.put(NAME, ONE, TYPE) == kept
+    assert len(client(bucket).list_object_versions(Bucket=bucket.place.bucket)["Versions"]) == 1
+
+
+async def test_a_package_that_another_was_put_over_is_still_there(
+    s3_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "S3_PAGE", 2)
+    target, bucket, _ = locked_target(s3_store)
+    kept = await target.put(NAME, ONE, TYPE)
+    for name in (f"{NAME}.proof", *([NAME] * 4)):
+        bucket.put(name, b"another", OTHER.sha256)
+    assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
+    assert await target.put(NAME, ONE, TYPE) == kept
+    with pytest.raises(Taken):
+        await target.put(NAME, OTHER, TYPE)
+
+
+async def test_a_version_that_is_gone_is_not_found(s3_store: Store) -> None:
+    target, bucket, _ = locked_target(s3_store, "none")
+    kept = await target.put(NAME, ONE, TYPE)
+    await target.put("other", OTHER, TYPE)
+    bucket.ask("delete_object", NAME, VersionId=kept.version)
+
+    async def write(_: bytes) -> None: ...
+
+    for version in (None, kept.version):
+        with pytest.raises(NotFound, match=r"wsp_1/doc_1\.zip"):
+            await target.fetch(NAME, write, version)
+
+
+async def test_a_store_that_knows_no_versions_is_asked_for_what_it_has(s3_store: Store, clock: HandClock) -> None:
+    with spoiling(s3_store) as (proxy, address):
+        proxy.spoil("no versions", 100, path="versions")
+        target = S3Target(s3_store.bucket().place, s3_store.access(address), "none", 30, clock)
+        assert (await target.put(NAME, ONE, TYPE)).version is None
+        assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
+        with pytest.raises(Taken):
+            await target.put(NAME, OTHER, TYPE)
+
+
+async def test_a_slow_bucket_holds_up_no_thread_but_its_own(
+    s3_store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stalled = threading.Event()
+    target = S3Target(s3_store.bucket().place, s3_store.access(), "none", 30, clock)
+    monkeypatch.setattr(target._bucket, "first", lambda *_: stalled.wait(60))
+    waiting = [asyncio.create_task(target.put(NAME, ONE, TYPE)) for _ in range(50)]
+    await asyncio.sleep(0.1)
+    assert await asyncio.wait_for(asyncio.to_thread(lambda: 7), 30) == 7
+    stalled.set()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
 async def test_a_bucket_that_cannot_lock_is_refused_with_what_to_do(s3_store: Store, clock: HandClock) -> None:
     bucket = s3_store.bucket()
     with pytest.raises(DeedboxError, match=r"DEEDBOX_ARCHIVE_LOCK=none|did not lock"):
@@ -145,26 +278,55 @@ async def test_a_bucket_that_cannot_lock_is_refused_with_what_to_do(s3_store: St
     await S3Target(bucket.place, s3_store.access(), "none", 30, clock).put("other", ONE, TYPE)
 
 
-async def test_a_document_is_archived_in_s3(
-    database_url: str, tmp_path: Path, clock: HandClock, s3_store: Store
-) -> None:
-    clock.time = dt.datetime.now(dt.UTC)
-    bucket = s3_store.bucket(locked=True)
+def settings_for(bucket: Bucket, s3_store: Store) -> dict[str, Any]:
     access = s3_store.access()
-    settings = {
+    return {
         "archive_url": str(bucket.place),
         "s3_endpoint": access.endpoint,
         "s3_region": access.region,
         "s3_access_key": access.access_key,
         "s3_secret_key": access.secret_key,
     }
-    async with archiving(database_url, tmp_path, clock, **settings) as office:
+
+
+async def test_a_package_recognised_by_its_manifest_is_locked_as_is_set(
+    tmp_path: Path, clock: HandClock, s3_store: Store
+) -> None:
+    clock.time = dt.datetime.now(dt.UTC)
+    bucket = s3_store.bucket(locked=True)
+    settings = settings_for(bucket, s3_store)
+    async with archiving("sqlite:", tmp_path, clock, archive_lock="none", **settings) as office:
+        faulty = office.with_fault()
+        faulty.silent = True
+        document = await office.sealed()
+        await office.tried(document, 1)
+        name = f"{office.api.workspace}/{document['id']}.zip"
+        assert bucket.head(name).lock is None
+        faulty.silent = False
+        faulty.inner = S3Target(bucket.place, s3_store.access(), "compliance", 30, clock)
+        office.archiving.pushing.key = ManifestKey(Secret("another"))
+        clock.forward(60)
+        receipt = (await office.when(document, "archived"))["archive"]["receipt"]
+        found = bucket.head(name)
+        assert found.lock == Lock("COMPLIANCE", clock.now().replace(microsecond=0) + dt.timedelta(days=30))
+        assert (receipt["version"], receipt["etag"], receipt["sha256"]) == (found.version, found.etag, found.sha256)
+
+
+async def test_a_document_is_archived_in_s3(
+    database_url: str, tmp_path: Path, clock: HandClock, s3_store: Store
+) -> None:
+    clock.time = dt.datetime.now(dt.UTC)
+    bucket = s3_store.bucket(locked=True)
+    async with archiving(database_url, tmp_path, clock, **settings_for(bucket, s3_store)) as office:
         document = await office.archived()
         receipt = document["archive"]["receipt"]
         assert receipt["location"] == f"{bucket.place}/{office.api.workspace}/{document['id']}.zip"
         stored = bucket.head(f"{office.api.workspace}/{document['id']}.zip")
         assert (stored.sha256, stored.size_bytes) == (receipt["sha256"], receipt["size_bytes"])
         assert stored.lock is not None
+        bucket.delete(f"{office.api.workspace}/{document['id']}.zip")  # which only hides it
+        served = await office.api.get(f"/api/v1/documents/{document['id']}/archive/package")
+        assert hashlib.sha256(served.content).hexdigest() == receipt["sha256"]
         found: list[Any] = []
         await office.archiving.verifying().all(found.append)
         assert [one.problem for one in found] == [None]
@@ -201,6 +363,18 @@ async def test_only_2xx_is_success_and_no_redirect_is_followed(archive_sink: Sin
     await egress.close()
 
 
+async def test_an_archive_that_does_not_answer_is_unavailable() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        egress = Egress(networks("127.0.0.0/8"))
+        target = HttpsTarget(f"http://127.0.0.1:{closed.getsockname()[1]}", Secret(KEY), lambda: egress)
+        with pytest.raises(Unavailable):
+            await fetched(target, NAME, 1000)
+        with pytest.raises(Unavailable):
+            await target.put(NAME, ONE, TYPE)
+        await egress.close()
+
+
 async def test_a_lost_answer_does_not_make_a_second_package(
     database_url: str, tmp_path: Path, clock: HandClock, archive_sink: Sink
 ) -> None:
@@ -216,6 +390,8 @@ async def test_a_lost_answer_does_not_make_a_second_package(
         assert archive_sink.puts == {name: 1}
         assert receipt["sha256"] == hashlib.sha256(archive_sink.kept[name]).hexdigest()
         assert receipt["location"] == f"{archive_sink.url}{name}"
+        path = f"/api/v1/documents/{document['id']}/archive/package"
+        assert (await office.api.get(path)).content == archive_sink.kept[name]
 
 
 async def test_an_address_inside_needs_to_be_allowed(

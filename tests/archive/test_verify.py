@@ -1,44 +1,27 @@
-"""`deedbox archive verify` and the daily roots: what is not as it was archived is found, wherever it lies."""
+"""`deedbox archive verify`: what is not as it was archived is found, wherever it lies."""
 
-import asyncio
+import hashlib
 import json
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from deedbox.archive import merkle, proofs, store
+from deedbox.archive import package, proofs, store, stored_zip
+from deedbox.archive.package import ManifestKey
 from deedbox.archive.receipt import Tree
-from deedbox.archive.rounds import ROUND_JOB
-from deedbox.archive.verifying import Verdict
+from deedbox.archive.stored_zip import Entry
 from deedbox.kernel.crypto import Secret
-from tests.archive.conftest import DAY, KEY, Archivist, archiving
+from deedbox.pdf import authority
+from deedbox.pdf.cms import Signer
+from deedbox.pdf.timestamp import Timestamper
+from tests.archive.conftest import KEY, Archivist, archiving, entries, next_day, problems, proof_of, root_of, verdicts
 from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
-
-
-async def verdicts(office: Archivist) -> list[Verdict]:
-    found: list[Verdict] = []
-    await office.archiving.verifying().all(found.append)
-    return found
-
-
-async def problems(office: Archivist) -> dict[str, str | None]:
-    return {one.name: one.problem for one in await verdicts(office) if one.problem}
-
-
-async def next_day(office: Archivist, clock: HandClock) -> None:
-    """The day ends, and the round over it is made."""
-    clock.forward(DAY)
-    midnight = clock.now().replace(hour=0, minute=0, second=0)
-    await office.archiving.rounds.close_before(midnight)
-    # The day's own job has come due as well: what follows is not to meet it at work.
-    due = f"select 1 from jobs where kind = '{ROUND_JOB}' and state in ('ready', 'running') and run_at <= "
-    async with asyncio.timeout(60):
-        while await office.api.rows(due + str(clock.now().timestamp())):
-            office.api.deedbox.jobs.wake()
-            await asyncio.sleep(0.02)
 
 
 def flip(path: Path, at: int) -> None:
@@ -46,28 +29,6 @@ def flip(path: Path, at: int) -> None:
     content[at] ^= 1
     path.chmod(0o600)
     path.write_bytes(content)
-
-
-async def test_a_day_of_packages_gets_a_stamped_root_with_proofs_beside_them(
-    office: Archivist, clock: HandClock
-) -> None:
-    documents = [await office.archived() for _ in range(3)]
-    assert [one.proven for one in await verdicts(office)] == [False] * 3
-    await next_day(office, clock)
-    found = await verdicts(office)
-    assert [(one.problem, one.proven) for one in found] == [(None, True)] * 4
-    (root,) = (office.folder / "roots").iterdir()
-    assert root.name == "000001-2026-03-01.json"
-    told = json.loads(root.read_text())
-    leaves = []
-    for document in documents:
-        package = office.package(document)
-        proof = json.loads(package.with_suffix("").with_suffix(".proof.json").read_text())
-        start = proofs.leaf(proof["package"], proof["sha256"], proof["size_bytes"])
-        path = [bytes.fromhex(one) for one in proof["path"]]
-        assert merkle.includes(bytes.fromhex(told["root"]), told["size"], proof["index"], start, path)
-        leaves.append(proof["index"])
-    assert sorted(leaves) == [0, 1, 2]
 
 
 async def test_the_api_shows_receipt_and_proof_to_who_may_see_them(office: Archivist, clock: HandClock) -> None:
@@ -86,25 +47,6 @@ async def test_the_api_shows_receipt_and_proof_to_who_may_see_them(office: Archi
     assert (await office.api.get(path, key=elsewhere)).status_code == 404
 
 
-async def test_the_round_runs_by_itself_and_every_root_names_the_one_before(
-    office: Archivist, clock: HandClock
-) -> None:
-    for number in (1, 2):
-        await office.archived()
-        clock.forward(DAY)
-        async with asyncio.timeout(60):
-            while len(await office.api.rows("select 1 from archive_trees where published_at is not null")) < number:
-                office.api.deedbox.jobs.wake()
-                await asyncio.sleep(0.05)
-    first, second = await office.api.deedbox.db.read(lambda tx: (store.tree(tx, 1), store.tree(tx, 2)))
-    assert isinstance(first, Tree)
-    assert isinstance(second, Tree)
-    assert (first.previous, second.previous) == (None, proofs.statement_sha256(first))
-    assert await problems(office) == {}
-    planned = await office.api.rows("select run_at from jobs where kind = 'archive_round' and state = 'ready'")
-    assert len(planned) == 1
-
-
 async def test_a_flipped_byte_of_a_package_is_found(office: Archivist) -> None:
     document, other = await office.archived(), await office.archived()
     place = office.package(document)
@@ -121,9 +63,7 @@ async def test_a_flipped_byte_of_a_package_is_found(office: Archivist) -> None:
 async def test_a_flipped_byte_beside_the_packages_is_found(office: Archivist, clock: HandClock) -> None:
     document = await office.archived()
     await next_day(office, clock)
-    proof = office.package(document).with_suffix("").with_suffix(".proof.json")
-    (root,) = (office.folder / "roots").iterdir()
-    for path in (proof, root):
+    for path in (proof_of(office, document), root_of(office)):
         good = path.read_bytes()
         for at in range(0, len(good), 331):
             flip(path, at)
@@ -135,9 +75,9 @@ async def test_a_flipped_byte_beside_the_packages_is_found(office: Archivist, cl
 async def test_what_is_missing_is_found(office: Archivist, clock: HandClock) -> None:
     document = await office.archived()
     await next_day(office, clock)
-    (root,) = (office.folder / "roots").iterdir()
+    root = root_of(office)
     root.unlink()
-    assert await problems(office) == {"roots/000001-2026-03-01.json": "The root is missing in the archive"}
+    assert await problems(office) == {f"roots/{root.name}": "The root is missing in the archive"}
     office.package(document).unlink()
     name = f"{office.api.workspace}/{document['id']}.zip"
     assert (await problems(office))[name] == f"There is no {name} in the archive"
@@ -157,33 +97,157 @@ async def test_who_changed_the_database_too_is_betrayed_by_the_root(office: Arch
     assert len(await problems(office)) == 2, document["id"]
 
 
+async def test_a_package_taken_out_of_archive_and_database_is_missed_by_its_root(
+    office: Archivist, clock: HandClock
+) -> None:
+    gone, _ = await office.archived(), await office.archived()
+    await next_day(office, clock)
+    office.package(gone).unlink()
+    proof_of(office, gone).unlink()
+    await changed(office, "delete from archives where document_id = :id", id=gone["id"])
+    assert list((await problems(office)).values()) == ["The root stands for 2 packages, of which the database knows 1"]
+
+
+async def test_a_root_whose_time_stamp_is_not_of_its_time_is_found(office: Archivist, clock: HandClock) -> None:
+    await office.archived()
+    await next_day(office, clock)
+    tree = await tree_of(office)
+    unit = await office.api.deedbox.certificates.timestamper()
+    # Later than it was published; and before its day was over, when more could have come.
+    for hours in (1, -18):
+        token = unit.token(bytes.fromhex(proofs.statement_sha256(tree)), clock.now() + timedelta(hours=hours))
+        await restamped(office, tree, token)
+        assert "not between its day and its publication" in str(await problems(office)), hours
+
+
+async def test_a_root_that_someone_else_stamped_is_found(office: Archivist, clock: HandClock) -> None:
+    await office.archived()
+    await next_day(office, clock)
+    tree = await tree_of(office)
+    stranger = authority.make_root("Stranger", now=clock.now())
+    unit = authority.make_stamping(stranger, "Stranger", None, now=clock.now())
+    stamper = Timestamper(Signer(unit.key, unit.der, [stranger.der]))
+    token = stamper.token(bytes.fromhex(proofs.statement_sha256(tree)), clock.now())
+    await restamped(office, tree, token)
+    found = await verdicts(office)
+    assert [one.proven for one in found] == [False, False]
+    assert "not trusted here" in str(found[1].problem)
+
+
+async def test_a_forged_package_is_not_excused_by_another_key(office: Archivist) -> None:
+    document = await office.archived()
+    forge(office, document, ManifestKey(Secret("the forger's")), lambda found: found)
+    await receipted(office, document)
+    assert "another key than the one that the receipt names" in str(await problems(office))
+
+
+async def test_a_forgery_is_betrayed_by_the_seal_whatever_the_receipt_says(office: Archivist) -> None:
+    document = await office.archived()
+    key, good = ManifestKey(Secret("the forger's")), office.package(document).read_bytes()
+    for path, problem in (
+        ("data/original/01-lease.pdf", "The original files are not those that the evidence names."),
+        (package.TIMESTAMP, "The time-stamp beside the sealed file is not that of its seal"),
+        (package.EVIDENCE, "This is not an evidence file"),
+    ):
+        office.package(document).write_bytes(good)
+        forge(office, document, key, lambda found, path=path: found | {path: b"another"})  # type: ignore[misc]
+        await receipted(office, document, key_id=key.id)
+        (found,) = (await problems(office)).values()
+        assert str(found).startswith(problem)
+
+
+async def test_one_document_is_proven_only_if_its_root_is_there(office: Archivist, clock: HandClock) -> None:
+    document = await office.archived()
+    await next_day(office, clock)
+    assert [(one.kind, one.proven) for one in await verdicts(office, document)] == [("package", True), ("root", True)]
+    root_of(office).unlink()
+    found = await verdicts(office, document)
+    assert [(one.kind, one.problem, one.proven) for one in found] == [
+        ("package", None, False),
+        ("root", "The root is missing in the archive", False),
+    ]
+
+
+async def test_what_an_earlier_version_archived_is_still_found_whole(office: Archivist, clock: HandClock) -> None:
+    """Names without a hash, no location with the root, no key in the receipt."""
+    document = await office.archived()
+    await next_day(office, clock)
+    proof_of(office, document).rename(office.package(document).with_suffix(".proof.json"))
+    root_of(office).rename(office.folder / "roots" / "000001-2026-03-01.json")
+    await changed(office, "update archive_trees set location = null")
+    await receipted(office, document, key_id=None)
+    await office.archived()
+    await next_day(office, clock)
+    found = await verdicts(office)
+    assert [(one.problem, one.unseen, one.proven) for one in found] == [(None, None, True)] * 4
+    assert found[2].name == "roots/000001-2026-03-01.json"
+    (office.folder / "roots" / "000001-2026-03-01.json").unlink()
+    assert list(await problems(office)) == ["roots/000001-2026-03-01.json"]
+
+
 async def test_another_key_and_another_place_are_told_apart_from_damage(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:
     async with archiving(database_url, tmp_path, clock) as office:
-        document = await office.archived()
+        await office.archived()
+        await next_day(office, clock)
     more: dict[str, Any] = {"service_ecosystem_key": Secret(f"{KEY}x")}
     async with archiving(database_url, tmp_path, clock, **more) as office:
-        (found,) = await verdicts(office)
-        assert (found.problem, found.other_key) == (None, True)
+        package, root = await verdicts(office)
+        assert (package.problem, package.other_key, package.proven, root.problem) == (None, True, True, None)
     async with archiving(database_url, tmp_path, clock, archive_url="s3://another") as office:
-        (found,) = await verdicts(office)
-        assert (found.problem, found.elsewhere) == (None, True), document["id"]
+        for location in ("location", "null"):  # as an earlier version left it
+            await changed(office, f"update archive_trees set location = {location}")
+            found = await verdicts(office)
+            assert [one.problem for one in found] == [None, None]
+            assert all("not in the archive that DEEDBOX_ARCHIVE_URL names" in str(one.unseen) for one in found)
 
 
-async def test_a_tree_that_could_not_be_published_is_published_by_the_next_round(
-    office: Archivist, clock: HandClock
+async def changed(office: Archivist, sql: str, **values: Any) -> None:
+    await office.api.deedbox.db.write(lambda tx: tx.run(sql, **values))
+
+
+async def tree_of(office: Archivist) -> Tree:
+    found = await office.api.deedbox.db.read(lambda tx: store.tree(tx, 1))
+    assert found is not None
+    return found
+
+
+async def restamped(office: Archivist, tree: Tree, token: bytes) -> None:
+    """The root with another time-stamp, in archive and database."""
+    root_of(office).unlink()
+    forged = msgspec.structs.replace(tree, token=token)
+    (office.folder / proofs.root_name(forged)).write_bytes(proofs.root_file(forged))
+    location = f"file:{proofs.root_name(forged)}"
+    await changed(office, "update archive_trees set token = :token, location = :at", token=token, at=location)
+
+
+def forge(
+    office: Archivist, document: Any, key: ManifestKey, change: Callable[[dict[str, bytes]], dict[str, bytes]]
 ) -> None:
-    await office.archived()
-    faulty = office.with_fault()
-    faulty.down = True
-    with pytest.raises(Exception, match="down"):
-        await next_day(office, clock)
-    faulty.down = False
-    faulty.silent = True
-    with pytest.raises(Exception, match="said nothing"):
-        await next_day(office, clock)
-    faulty.silent = False
-    await next_day(office, clock)
-    assert [one.proven for one in await verdicts(office)] == [True, True]
-    assert len(list((office.folder / "roots").iterdir())) == 1
+    """A package in the place of the document's, whole in itself, by someone who has only this key."""
+    found = change(entries(office.package(document).read_bytes()))
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in found.items() if name.startswith("data/")}
+    found[package.MANIFEST] = package.manifest_of(hashes.items())
+    described = ("bagit.txt", "bag-info.txt", package.MANIFEST)
+    tags = package.manifest_of((name, hashlib.sha256(found[name]).hexdigest()) for name in described)
+    found[package.TAG_MANIFEST] = tags
+    found[package.AUTHENTICATION] = package.authentication(key, tags)
+    whole, listed = b"", []
+    for name, content in found.items():
+        listed.append(Entry(f"{document['id']}/{name}", len(content), stored_zip.crc(content)))
+        whole += stored_zip.header(listed[-1]) + content
+    office.package(document).write_bytes(whole + stored_zip.directory(listed))
+
+
+async def receipted(office: Archivist, document: Any, **told: Any) -> None:
+    """The receipt now names what lies there, and these."""
+    row = await office.api.deedbox.db.read(lambda tx: store.find(tx, document["id"]))
+    assert row is not None
+    assert row.got is not None
+    content = office.package(document).read_bytes()
+    receipt = msgspec.structs.replace(
+        row.got, sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content), **told
+    )
+    text = msgspec.json.encode(receipt).decode()
+    await changed(office, "update archives set receipt = :text where document_id = :id", text=text, id=document["id"])

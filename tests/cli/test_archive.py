@@ -1,5 +1,6 @@
 """`deedbox archive` as a person types it: what is archived, what is not, and whether it is whole."""
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -7,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from deedbox.cli import archive, doctor
+from deedbox.kernel import limits
 from tests import server
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
-from tests.archive.conftest import KEY
+from tests.archive.conftest import KEY, archiving
 from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -89,6 +92,37 @@ async def test_what_failed_is_shown_with_its_reason_and_pushed_by_retry(tmp_path
     shutil.rmtree(folder)
     code, checked = command(data, "verify", **env)
     assert (code, checked["problems"][0]["problem"].startswith("There is no")) == (1, True)
+    # Nothing wrong was seen in an archive that was not looked at; that is no success.
+    code, checked = command(data, "verify", **ENV, DEEDBOX_ARCHIVE_URL="https://archive.example.com/a")
+    assert (code, checked["problems"], len(checked["unseen"])) == (3, [], 1)
+    assert checked["unseen"][0]["unseen"].startswith(f"It lies at file:{checked['unseen'][0]['name']}, and not in")
+
+
+async def test_without_a_server_a_long_push_is_waited_for_and_what_waits_is_no_success(
+    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(limits, "ARCHIVE_WAIT_SECONDS", 0)
+    monkeypatch.setattr(limits, "PROGRESS_SECONDS", 0.01)
+    async with archiving("sqlite:", tmp_path, clock) as office:
+        slow = office.with_fault()
+        slow.begun, slow.may_end = asyncio.Event(), asyncio.Event()
+        await office.sealed()
+        async with asyncio.timeout(60):
+            await slow.begun.wait()
+        beside_a_server = await archive._tried(office.api.deedbox, alone=False)
+        assert beside_a_server.pending == 1
+        alone = asyncio.create_task(archive._tried(office.api.deedbox, alone=True))
+        await asyncio.sleep(0.2)
+        assert not alone.done()
+        slow.may_end.set()
+        async with asyncio.timeout(60):
+            assert (await alone).archived == 1
+    archive._tell(archive.Pushed(1, 0, 0, 1), False, as_json=False)
+    assert "the server goes on" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="1"):
+        archive._tell(archive.Pushed(1, 0, 0, 1), True, as_json=False)
+    said = capsys.readouterr()
+    assert ("the server goes on" in said.out, "no server runs" in said.err) == (False, True)
 
 
 def test_an_address_that_is_no_archive_is_refused_at_the_start(tmp_path: Path) -> None:
@@ -103,3 +137,11 @@ def test_an_address_that_is_no_archive_is_refused_at_the_start(tmp_path: Path) -
         assert (failed.returncode, reason in failed.stderr, "secret" in failed.stderr) == (1, True, False), address
     failed = server.run("serve", "--port", "0", data=tmp_path / "data", env={"SERVICE_ECOSYSTEM_KEY": "two words"})
     assert (failed.returncode, "two words" in failed.stderr) == (1, False)
+
+
+def test_the_doctor_tells_of_a_key_that_could_be_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.prepare(tmp_path / "data")
+    for key, found in (("short", ["note"]), (KEY, [])):
+        monkeypatch.setenv("SERVICE_ECOSYSTEM_KEY", key)
+        findings = doctor.examine(tmp_path / "data")
+        assert [one.verdict for one in findings if one.subject == "archive"] == found

@@ -237,7 +237,7 @@ def test_the_receiver_is_bounded_and_takes_nothing_but_post(data: Path) -> None:
 
 
 def test_a_person_sees_each_delivery_without_what_could_move_the_cursor(data: Path) -> None:
-    command = [sys.executable, "-m", "deedbox", "hooks", "listen", "--port", "0", "--count", "2", "--data", str(data)]
+    command = [sys.executable, "-m", "deedbox", "hooks", "listen", "--port", "0", "--count", "3", "--data", str(data)]
     with subprocess.Popen(command, env=server.environment(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         patience = threading.Timer(120, process.kill)
@@ -245,12 +245,14 @@ def test_a_person_sees_each_delivery_without_what_could_move_the_cursor(data: Pa
         address = process.stdout.readline().split()[3].rstrip(".")
         httpx.post(address, content=BODY, headers={"X-Service-Event": "document.sent"}, trust_env=False)
         httpx.post(address, content=b"no JSON \x1b[2J\x07", trust_env=False)
+        httpx.post(address, content=b"[" * 50_000, trust_env=False)
         text = process.stdout.read()
         patience.cancel()
     assert "not checked" in text
     assert "document.sent" in text
     assert '"title": "Überlassung"' in text
     assert "no JSON" in text
+    assert "[" * 50_000 in text
     assert not {"\x1b", "\x07"} & set(text)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, get_args
 
 import httpx
 import pytest
@@ -52,6 +52,13 @@ def ours(scheme: Scheme, *, ago: float = 0, body: bytes = BODY, secret: Secret =
     return signature.headers(signature.Secrets(secret), scheme, EVENT, body, now=now)
 
 
+def rotating(before: Secret, after: Secret, scheme: Scheme, *, at_once: bool) -> dict[str, str]:
+    """The headers of the product while one secret takes the place of another."""
+    now = datetime.now(UTC)
+    secrets = signature.Secrets(before).rotated(after, now, at_once=at_once)
+    return signature.headers(secrets, scheme, EVENT, BODY, now=now)
+
+
 def handmade(signed: bytes, timestamp: str | None = None) -> dict[str, str]:
     """The signature of these bytes, with this timestamp beside it."""
     digest = hmac.new(SECRET.reveal().encode(), signed, hashlib.sha256).hexdigest()
@@ -80,6 +87,17 @@ def cases() -> list[Case]:
         Case("ours, some time on the way", 204, BODY, ours("timestamped", ago=200)),
         Case("the receiver's clock is behind", 204, BODY, ours("timestamped", ago=-200)),
         *(Case(name, 401, BODY, {"X-Service-Signature": text} if text else {}) for name, text in forged.items()),
+        *(
+            Case(f"a rotation, {scheme}, {name}", status, BODY, rotating(before, after, scheme, at_once=at_once))
+            for scheme in get_args(Scheme)
+            for name, status, before, after, at_once in (
+                ("ours comes", 204, other, SECRET, False),
+                ("ours goes", 204, SECRET, other, True),
+                ("of others", 401, other, signature.new_secret(), True),
+            )
+        ),
+        Case("a digest that is to come", 401, BODY, {"X-Service-Signature-Next": forged["another digest"]}),
+        Case("a digest of before", 401, BODY, {"X-Service-Signature-Previous": forged["too short"]}),
         Case("another secret", 401, BODY, ours("body", secret=other)),
         Case("another secret, timestamped", 401, BODY, ours("timestamped", secret=other)),
         Case("a changed body", 401, BODY.replace(b"signed", b"Signed"), body),

@@ -3,11 +3,14 @@
 import asyncio
 import datetime as dt
 import logging
+import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -75,7 +78,7 @@ async def receiver(answer: bytes = OK, pause: float = 0, tls: ssl.SSLContext | N
 @asynccontextmanager
 async def egress(*addresses: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[Egress]:
     """A client that may dial loopback, for which every name has the given addresses."""
-    client = Egress(LOOPBACK, answering(*addresses) if addresses else system_resolve, tls=tls)
+    client = Egress(LOOPBACK, answering(*addresses) if addresses else None, tls=tls)
     try:
         yield client
     finally:
@@ -170,7 +173,27 @@ async def test_a_receiver_that_trickles_its_body_is_given_up() -> None:
         url = f"http://a.example:{server.sockets[0].getsockname()[1]}/"
         with pytest.raises(TookTooLong):
             await client.request("GET", url, headers={}, seconds=0.3)
+        answer = await client.request("GET", url, headers={}, seconds=0.3, head_is_enough=True)
+    assert (answer.status, answer.truncated, set(answer.body)) == (200, True, {ord("x")})
     server.close()
+
+
+async def test_an_answer_whose_body_breaks_off_is_one_where_the_head_is_enough() -> None:
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 410 Gone\r\nContent-Length: 100\r\nX-Why: moved\r\n\r\nelse")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(break_off, "127.0.0.1", 0)
+    async with egress("127.0.0.1") as client:
+        url = f"http://a.example:{server.sockets[0].getsockname()[1]}/"
+        answer = await client.request("GET", url, headers={}, head_is_enough=True)
+        with pytest.raises(BadAnswer):
+            await client.request("GET", url, headers={})
+    server.close()
+    assert (answer.status, answer.headers["x-why"], answer.body) == (410, "moved", b"else")
+    assert (answer.truncated, answer.address) == (True, "127.0.0.1")
 
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"])
@@ -318,6 +341,43 @@ async def test_an_unknown_certificate_is_refused(tmp_path: Path) -> None:
         with pytest.raises(CannotConnect, match="TLS handshake"):
             await client.request("POST", f"https://hooks.example:{seen.port}/", headers={}, body=b"secret")
     assert seen.requests == []
+
+
+@contextmanager
+def stalling(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The system looks up stalls.example without end and finds every other name at loopback; what it was asked for."""
+    go_on, asked, look_up = threading.Event(), list[str](), socket.getaddrinfo
+
+    def stall(host: str, *about: Any, **more: Any) -> Any:
+        asked.append(host)
+        if host == "stalls.example":
+            go_on.wait(60)
+            raise OSError("no such name")
+        return look_up("127.0.0.1", *about, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", stall)
+    try:
+        yield asked
+    finally:
+        go_on.set()
+
+
+async def test_names_whose_look_up_stalls_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with receiver() as seen, egress() as client:
+        with stalling(monkeypatch) as asked:
+            doubted = client.apart(100, doubtful=True)
+            bad = "http://stalls.example/"
+            waiting = [asyncio.create_task(doubted.request("GET", bad, headers={})) for _ in range(9)]
+            judging = [asyncio.create_task(client.judge(bad)) for _ in range(9)]
+            async with asyncio.timeout(60):
+                while len(asked) < 18:
+                    await asyncio.sleep(0.01)
+            answer = await client.request("GET", f"http://works.example:{seen.port}/", headers={})
+            for task in (*waiting, *judging):
+                task.cancel()
+            await asyncio.gather(*waiting, *judging, return_exceptions=True)
+            await doubted.close()
+    assert answer.status == 200
 
 
 async def test_the_system_resolver_finds_loopback_and_nothing_for_nonsense() -> None:

@@ -362,3 +362,29 @@ async def test_a_statement_that_waits_too_long_gives_up_and_frees_its_thread(
         assert refused.value.code == Code.BUSY
     assert await names(stuck) == []
     await stuck.close()
+
+
+async def test_a_server_that_takes_no_changes_is_unavailable_and_later_asked_over_other_connections(
+    database: PostgresDatabase, postgres_url: str
+) -> None:
+    name = postgres_url.partition("?")[0].rpartition("/")[2]
+    by_hand(postgres_url, f"alter database {name} set default_transaction_read_only = on")
+    cut_all_connections(postgres_url)
+    with pytest.raises(Unavailable) as refused:
+        await database.write(lambda tx: add(tx, "a"))
+    assert refused.value.code == Code.DATABASE_UNAVAILABLE
+    assert await names(database) == []
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("begin read write")
+        connection.execute(f"alter database {name} reset default_transaction_read_only".encode())
+        connection.execute("commit")
+    for _ in range(limits.POSTGRES_CONNECTIONS):  # each refusal costs one of the old connections
+        with contextlib.suppress(Unavailable):
+            await database.write(lambda tx: add(tx, "b"))
+            break
+    assert await names(database) == ["b"]
+
+
+async def test_a_change_in_what_should_only_read_is_a_fault_of_ours(database: PostgresDatabase) -> None:
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        await database.read(lambda tx: add(tx, "a"))

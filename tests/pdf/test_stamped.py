@@ -28,6 +28,11 @@ def test_a_token_of_someone_else_tells_the_time_without_being_trusted() -> None:
     assert stamped(token(), CONTENT, [another.der], []).trusted is False
 
 
+def test_a_root_that_is_trusted_for_time_stamps_only_is_enough() -> None:
+    another, here = authority.make_root("Another", now=NOW), installation()
+    assert stamped(token(), CONTENT, [another.der], [], [here.root.der]).trusted is True
+
+
 def test_a_token_about_something_else_is_refused() -> None:
     with pytest.raises(BadRequest, match="about something else"):
         stamped(token(), CONTENT + b".", [installation().root.der], [])

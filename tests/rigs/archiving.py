@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 import psycopg
 
-from deedbox.archive.overview import Catching
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from tests import server
@@ -194,8 +193,7 @@ class Rig:
         async with opened(self.database_url or "sqlite:", self.data, clock, service_ecosystem_key=Secret(KEY)) as api:
             deedbox = api.deedbox
             await deedbox.db.write(lambda tx: _copy(tx, document["id"], packages - 1))
-            catching = Catching(deedbox.db, clock, deedbox.archiving.pushing, deedbox.archiving.records)
-            assert await catching.backfill(lambda _: None) == packages
+            assert await deedbox.archiving.catching.backfill() == packages
 
     def _burst(self) -> None:
         """One life of the server: it ends when a few more packages have come, or are just coming."""

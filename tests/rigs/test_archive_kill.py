@@ -1,16 +1,14 @@
 """Archiving under kills: nothing that was completed is lost on the way to the archive, and nothing arrives twice."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.archive.sink import sink
-from tests.rigs import archiving
+from tests.rigs import FULL, archiving
 from tests.rigs.archiving import InBucket, InFolder, InSink
 from tests.s3 import Store
 
-FULL = os.environ.get("RIGS") == "full"
 KILLS, PACKAGES = (60, 250) if FULL else (2, 12)
 TRIES = 4
 only_in_full = pytest.mark.skipif(not FULL, reason="RIGS=full")

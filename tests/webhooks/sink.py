@@ -9,6 +9,7 @@ from typing import Any
 
 STALL = "stall"
 RESET = "reset"
+BREAK_OFF = "break off"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     instead: str | None = None
-    """What to do instead of answering: stall, or reset the connection."""
+    """What to do instead of answering: stall, reset the connection, or break off within the body."""
 
 
 Rule = Callable[[Received], Reply]
@@ -90,11 +91,12 @@ class Sink:
             await self.gate.wait()
         finally:
             self._at_a_time -= 1
-        lines = [f"HTTP/1.1 {reply.status} Answer", f"Content-Length: {len(reply.body)}"]
+        more = 100 if reply.instead == BREAK_OFF else 0
+        lines = [f"HTTP/1.1 {reply.status} Answer", f"Content-Length: {len(reply.body) + more}"]
         lines += [f"{name}: {value}" for name, value in reply.headers.items()]
         writer.write("\r\n".join([*lines, "", ""]).encode() + reply.body)
         await writer.drain()
-        return True
+        return not more
 
     def hang_up(self) -> None:
         for stream in list(self._streams):

@@ -1,5 +1,6 @@
 """Subscriptions: made once, changed, paused, rotated, tested, recovered, and each in its own workspace."""
 
+import asyncio
 import re
 from datetime import timedelta
 from functools import partial
@@ -18,6 +19,8 @@ from tests.webhooks.conftest import WORKSPACE, Office
 from tests.webhooks.sink import answering
 
 pytestmark = pytest.mark.anyio
+
+DAY = 24 * 3600.0
 
 
 def _count(table: str, tx: Tx) -> int:
@@ -51,7 +54,7 @@ async def test_a_dashboard_s_hook_signs_the_body_alone(office: Office) -> None:
 async def test_the_same_target_and_events_again_give_the_one_there_is(office: Office) -> None:
     first = await office.create(events=["document.sent", "document.signed"])
     again = await office.create(events=["document.signed", "document.sent"])
-    assert (again.hook, again.secret, again.existed) == (first.hook, None, True)
+    assert (again.hook, again.secret) == (first.hook, None)
     other = await office.create(events=["document.sent"])
     elsewhere = await office.create(events=["document.sent", "document.signed"], workspace="wsp_2")
     from_dashboard = await office.create(events=["document.sent", "document.signed"], managed_by="dashboard")
@@ -126,6 +129,32 @@ async def test_target_events_and_description_can_be_changed(office: Office) -> N
     assert [(got.path, got.headers["x-service-event"]) for got in office.sink.received] == [
         ("/hook/new", "document.voided")
     ]
+
+
+async def test_another_target_begins_without_the_failures_of_the_one_before(office: Office) -> None:
+    hook, _ = await office.make()
+    office.sink.rule = answering(500)
+    await office.emit()
+    await office.send()
+    assert (await office.change(hook, Change(description="for the books"))).consecutive_failures == 1
+    changed = await office.change(hook, Change(target_url=f"{office.sink.url}/new"))
+    assert (changed.consecutive_failures, changed.last_failure_at, changed.last_success_at) == (0, None, None)
+    office.clock.forward(6 * DAY)
+    await office.send()
+    assert (await office.hook(hook)).status == "active"
+
+
+async def test_many_who_subscribe_the_same_at_once_get_one_hook(office: Office) -> None:
+    made = await asyncio.gather(*(office.create() for _ in range(8)))
+    assert len({one.hook.id for one in made}) == 1
+    assert sum(one.secret is not None for one in made) == 1
+
+
+async def test_many_who_change_a_hook_at_once_all_succeed(office: Office) -> None:
+    hook, _ = await office.make()
+    for _ in range(3):
+        await asyncio.gather(office.pause(hook), office.resume(hook), office.change(hook, Change(description="x")))
+    assert (await office.hook(hook)).description == "x"
 
 
 async def test_a_hook_cannot_become_the_same_as_another(office: Office) -> None:
@@ -274,7 +303,8 @@ async def test_attempts_and_ended_deliveries_are_forgotten_after_thirty_days(off
     assert await pruning.prune(office.db, office.clock.now()) > 0
     [kept] = await office.deliveries(hook)
     assert len((await office.detail(kept)).attempts_made) == 1
-    assert [one.status for one in await office.deliveries(paused)] == ["pending", "pending"]
+    [waiting] = await office.deliveries(paused)
+    assert (waiting.status, waiting.event_id) == ("pending", kept.event_id)
 
 
 async def test_a_deleted_hook_s_deliveries_go_with_the_next_housekeeping(office: Office) -> None:

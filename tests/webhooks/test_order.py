@@ -11,6 +11,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.webhooks.queue import Claim, Room, store
+from tests.kernel.test_egress import stalling
 from tests.webhooks.conftest import Office
 from tests.webhooks.sink import STALL, Received, Reply, answering
 
@@ -90,6 +91,20 @@ async def test_one_at_a_time_goes_to_an_endpoint_that_fails(office: Office) -> N
     assert office.sink.most_at_a_time == limits.WEBHOOK_PER_FAILING_ENDPOINT
 
 
+async def test_a_sender_remembers_only_so_many_failing_endpoints(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "WEBHOOK_FAILING_KNOWN", 2)
+    office.sink.rule = answering(500)
+    for number in range(4):
+        await office.make(f"{office.sink.url}/{number}")
+    await office.emit()
+    assert await office.send() == 4
+    assert len(office.sender._failing) == 2
+    office.clock.forward(5)
+    assert await office.send() == 4
+
+
 async def test_the_bound_of_an_endpoint_holds_over_all_processes(office: Office) -> None:
     hook, _ = await office.make()
     await office.emit(subject="doc_first")
@@ -114,6 +129,26 @@ async def test_stalled_endpoints_starve_nobody(office: Office) -> None:
         await office.emit("document.signed", "doc_2", of="doc_2")
     await until(lambda: len(office.sink.to("/hook")) == 50)
     assert sequences(office.sink.to("/hook"), "doc_2") == list(range(1, 51))
+
+
+async def test_names_whose_look_up_stalls_cost_other_endpoints_nothing(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office.sink.rule = lambda _: Reply(headers={"Connection": "close"})
+    with stalling(monkeypatch) as asked:
+        good, _ = await office.make(f"http://works.example:{office.sink.port}/hook", ["document.sent", "packet.sent"])
+        await office.emit("packet.sent", "pkt_1")
+        assert await office.send() == 1
+        for number in range(limits.EGRESS_RESOLVERS + 1):
+            await office.make(f"http://stalls.example/{number}")
+        for _ in range(3):
+            await office.emit()
+        await office.sender.start(alone=True)
+        await until(lambda: asked.count("stalls.example") > limits.EGRESS_RESOLVERS)
+        await office.emit("packet.sent", "pkt_2")
+        await until(lambda: len(office.sink.received) == 5)
+        assert (await office.hook(good)).consecutive_failures == 0
+        await office.sender.stop(0)
 
 
 async def test_a_delivery_whose_sender_died_is_sent_by_another_after_its_lease(office: Office) -> None:
@@ -229,3 +264,26 @@ async def test_no_event_is_planned_without_its_change_and_none_is_missed_with_it
     assert planned.status == "pending"
     assert await office.db.read(lambda tx: store.due_hooks(tx, office.clock.now() - timedelta(hours=1))) == []
     assert await office.db.read(lambda tx: store.due_hooks(tx, office.clock.now())) == [hook.id]
+
+
+@pytest.mark.parametrize(
+    ("broken", "mended", "told"),
+    [
+        ("table deliveries rename to away", "table away rename to deliveries", "cannot be looked for"),
+        ("table hooks rename secrets to away", "table hooks rename away to secrets", "cannot be claimed"),
+        ("table delivery_attempts rename to away", "table away rename to delivery_attempts", "cannot be saved"),
+    ],
+)
+async def test_an_error_of_the_database_that_nobody_foresaw_does_not_end_the_sending(
+    office: Office, broken: str, mended: str, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    hook, _ = await office.make()
+    await office.emit()
+    await office.db.write(lambda tx: tx.run(f"alter {broken}"))
+    await office.sender.start(alone=False)
+    await until(lambda: told in caplog.text)
+    await office.db.write(lambda tx: tx.run(f"alter {mended}"))
+    office.clock.forward(limits.WEBHOOK_LEASE_SECONDS + 1)
+    async with asyncio.timeout(60):
+        while [one.status for one in await office.deliveries(hook)] != ["delivered"]:
+            await asyncio.sleep(0.02)

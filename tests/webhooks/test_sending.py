@@ -1,12 +1,15 @@
 """What is sent, when, how often, and what each answer leads to."""
 
+from datetime import timedelta
+
 import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.webhooks import signature
+from deedbox.webhooks.hook import Change
 from tests.webhooks.conftest import Office
-from tests.webhooks.sink import RESET, Reply, answering
+from tests.webhooks.sink import BREAK_OFF, RESET, Reply, answering
 
 pytestmark = pytest.mark.anyio
 
@@ -93,8 +96,9 @@ async def test_one_that_waits_for_its_retry_is_sent_now_when_asked(office: Offic
 
 
 @pytest.mark.parametrize(
-    ("asked", "wait"), [("1", 5.0), ("7", 7.0), ("60", 10.0), ("nonsense", 5.0), ("-3", 5.0), ("9" * 400, 10.0)]
-)
+    ("asked", "wait"), [("1", 5.0), ("7", 7.0), ("60", 10.0), ("nonsense", 5.0), ("-3", 5.0), ("9" * 400, 10.0),
+                        ("Sun, 01 Mar 2026 12:00:08 +99999999999999", 5.0)]
+)  # fmt: skip
 async def test_retry_after_is_honoured_between_the_base_and_twice_the_base(
     office: Office, asked: str, wait: float
 ) -> None:
@@ -165,6 +169,12 @@ async def test_410_disables_the_hook_at_once(office: Office) -> None:
     assert (gone.status, gone.disabled_reason) == ("disabled", "The endpoint answered 410 Gone.")
     office.clock.forward(200 * HOUR)
     assert await office.send() == 0
+    await office.resume(hook)
+    # Another process, whose clock was ahead, has noted a failure before.
+    ahead = instant(office.clock.now() + timedelta(seconds=5))
+    await office.db.write(lambda tx: tx.run("update hooks set failing_since = :at, last_failure_at = :at", at=ahead))
+    assert await office.send() == 1
+    assert (await office.hook(hook)).status == "disabled"
     await office.emit(subject="doc_3")
     assert len(await office.deliveries(hook)) == 2
 
@@ -179,6 +189,35 @@ async def test_five_days_of_nothing_but_failures_disable_the_hook(office: Office
         assert status == ("active" if day < 5 else "disabled")
         office.clock.forward(24 * HOUR)
     assert (await office.hook(hook)).disabled_reason == "Every attempt has failed for 5 days."
+
+
+async def test_days_without_an_attempt_are_no_days_of_failures(office: Office) -> None:
+    hook, _ = await office.make()
+    office.sink.rule = answering(500)
+    await office.emit(subject="doc_1")
+    for wait in limits.WEBHOOK_RETRY_SECONDS:
+        office.clock.forward(wait)
+        await office.send()
+    office.clock.forward(60 * HOUR)
+    await office.emit(subject="doc_2")
+    await office.send()
+    idle = await office.hook(hook)
+    assert (idle.status, idle.consecutive_failures) == ("active", 11)
+
+
+@pytest.mark.parametrize("paused", [True, False])
+async def test_a_resumed_hook_has_five_days_again(office: Office, paused: bool) -> None:
+    hook, _ = await office.make()
+    office.sink.rule = answering(500)
+    for day in range(5):
+        await office.emit(subject=f"doc_{day}")
+        await office.send()
+        office.clock.forward(24 * HOUR)
+    if paused:
+        await office.pause(hook)
+    assert (await office.resume(hook)).consecutive_failures == 0
+    await office.send()
+    assert (await office.hook(hook)).status == "active"
 
 
 async def test_one_success_in_five_days_keeps_the_hook_active(office: Office) -> None:
@@ -222,6 +261,7 @@ async def test_the_attempts_are_kept_with_request_response_and_timing(office: Of
     office.sink.rule = lambda _: Reply(500, {"X-Trace": "abc"}, big)
     await office.emit()
     await office.send()
+    await office.change(hook, Change(target_url=f"{office.sink.url}/moved"))
     office.sink.rule = answering(200)
     office.clock.forward(5)
     await office.send()
@@ -237,6 +277,7 @@ async def test_the_attempts_are_kept_with_request_response_and_timing(office: Of
     assert first.response_truncated
     assert first.duration_ms >= 0
     assert first.request_headers["X-Service-Attempt"] == "1"
+    assert (first.target_url, second.target_url) == (office.sink.url, f"{office.sink.url}/moved")
     assert secret.reveal() not in str(detail)
     assert detail.request_body.encode() == office.sink.received[0].body
 
@@ -265,7 +306,8 @@ async def test_an_endpoint_is_sent_to_over_connections_that_are_used_again(offic
     for number in range(40):
         await office.emit(subject=f"doc_{number}")
     assert await office.send() == 40
-    assert office.sink.connections <= limits.WEBHOOK_PER_ENDPOINT
+    # And the one from before the first success, when the endpoint was doubtful.
+    assert office.sink.connections <= limits.WEBHOOK_PER_ENDPOINT + 1
 
 
 async def test_a_secret_that_cannot_be_opened_is_a_failure_and_not_a_loss(office: Office) -> None:
@@ -275,3 +317,18 @@ async def test_a_secret_that_cannot_be_opened_is_a_failure_and_not_a_loss(office
     assert await office.send() == 1
     [delivery] = await office.deliveries(hook)
     assert (delivery.status, delivery.error) == ("pending", "Deedbox could not make the request; its log says why.")
+
+
+async def test_a_2xx_whose_body_never_ends_is_a_success_and_a_410_a_farewell(office: Office) -> None:
+    hook, _ = await office.make()
+    office.sink.rule = lambda _: Reply(200, body=b"thanks", instead=BREAK_OFF)
+    await office.emit(subject="doc_1")
+    await office.send()
+    office.sink.rule = lambda _: Reply(410, instead=BREAK_OFF)
+    await office.emit(subject="doc_2")
+    await office.send()
+    good, gone = await office.deliveries(hook)
+    assert (good.status, good.response_status, good.error) == ("delivered", 200, None)
+    [attempt] = (await office.detail(good)).attempts_made
+    assert (attempt.response_body, attempt.response_truncated) == ("thanks", True)
+    assert (gone.status, (await office.hook(hook)).status) == ("failed", "disabled")

@@ -16,6 +16,9 @@ import (
 
 const tolerance = 5 * time.Minute
 
+// The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+var names = []string{"X-Service-Signature", "X-Service-Signature-Next", "X-Service-Signature-Previous"}
+
 var secret = []byte(os.Getenv("WEBHOOK_SECRET"))
 
 func isValid(header http.Header, body []byte) bool {
@@ -29,8 +32,13 @@ func isValid(header http.Header, body []byte) bool {
 	}
 	mac.Write(body)
 	expected := "sha256=" + hex.EncodeToString(mac.Sum(nil))
-	// Equal takes the same time wherever they differ, and says no to another length.
-	return hmac.Equal([]byte(header.Get("X-Service-Signature")), []byte(expected))
+	for _, name := range names {
+		// Equal takes the same time wherever they differ, and says no to another length.
+		if hmac.Equal([]byte(header.Get(name)), []byte(expected)) {
+			return true
+		}
+	}
+	return false
 }
 
 func receive(response http.ResponseWriter, request *http.Request) {

@@ -4,8 +4,11 @@ import { createServer } from "node:http";
 
 const secret = process.env.WEBHOOK_SECRET;
 const tolerance = 300; // seconds
+// The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+const names = ["x-service-signature", "x-service-signature-next", "x-service-signature-previous"];
 
-function isValid(signature, timestamp, body) {
+function isValid(headers, body) {
+  const timestamp = headers["x-service-timestamp"];
   const mac = createHmac("sha256", secret);
   if (timestamp !== undefined) {
     const age = Math.abs(Date.now() - Date.parse(timestamp)) / 1000;
@@ -13,17 +16,18 @@ function isValid(signature, timestamp, body) {
     mac.update(`${timestamp}.`);
   }
   const expected = Buffer.from(`sha256=${mac.update(body).digest("hex")}`);
-  const given = Buffer.from(signature ?? "");
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  return names.some((name) => {
+    const given = Buffer.from(headers[name] ?? "");
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
 }
 
 createServer(async (request, response) => {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
   const body = Buffer.concat(chunks); // these bytes are signed, not what they parse to
-  const headers = request.headers;
   try {
-    if (!isValid(headers["x-service-signature"], headers["x-service-timestamp"], body)) {
+    if (!isValid(request.headers, body)) {
       response.writeHead(401).end();
       return;
     }

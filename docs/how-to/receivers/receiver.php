@@ -2,10 +2,13 @@
 // A webhook receiver: WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:9000 receiver.php
 
 const TOLERANCE = 300; // seconds
+// The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+const SIGNATURES = ['X_SERVICE_SIGNATURE', 'X_SERVICE_SIGNATURE_NEXT', 'X_SERVICE_SIGNATURE_PREVIOUS'];
 
-function is_valid(string $signature, ?string $timestamp, string $body): bool
+function is_valid(array $headers, string $body): bool
 {
     $signed = $body;
+    $timestamp = $headers['HTTP_X_SERVICE_TIMESTAMP'] ?? null;
     if ($timestamp !== null) {
         $shape = preg_match('/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\z/', $timestamp);
         if (!$shape || abs(time() - (int) strtotime($timestamp)) > TOLERANCE) {
@@ -13,12 +16,18 @@ function is_valid(string $signature, ?string $timestamp, string $body): bool
         }
         $signed = "$timestamp.$body";
     }
-    // hash_equals takes the same time wherever they differ, and says no to another length.
-    return hash_equals('sha256=' . hash_hmac('sha256', $signed, getenv('WEBHOOK_SECRET')), $signature);
+    $expected = 'sha256=' . hash_hmac('sha256', $signed, getenv('WEBHOOK_SECRET'));
+    foreach (SIGNATURES as $name) {
+        // hash_equals takes the same time wherever they differ, and says no to another length.
+        if (hash_equals($expected, $headers["HTTP_$name"] ?? '')) {
+            return true;
+        }
+    }
+    return false;
 }
 
 $body = file_get_contents('php://input'); // these bytes are signed, not what they parse to
-if (!is_valid($_SERVER['HTTP_X_SERVICE_SIGNATURE'] ?? '', $_SERVER['HTTP_X_SERVICE_TIMESTAMP'] ?? null, $body)) {
+if (!is_valid($_SERVER, $body)) {
     http_response_code(401);
     exit;
 }

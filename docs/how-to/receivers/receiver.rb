@@ -5,8 +5,10 @@ require "openssl"
 require "time"
 
 TOLERANCE = 300 # seconds
+# The last two come while the secret is being rotated: one of the three is made with the secret that you have.
+SIGNATURES = %w[X-Service-Signature X-Service-Signature-Next X-Service-Signature-Previous].freeze
 
-def valid?(signature, timestamp, body)
+def valid?(signatures, timestamp, body)
   signed = body
   if timestamp
     return false unless timestamp.match?(/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\z/)
@@ -14,14 +16,18 @@ def valid?(signature, timestamp, body)
     signed = "#{timestamp}.".b + body
   end
   expected = "sha256=#{OpenSSL::HMAC.hexdigest("SHA256", ENV.fetch("WEBHOOK_SECRET"), signed)}"
-  signature.bytesize == expected.bytesize && OpenSSL.fixed_length_secure_compare(signature, expected)
+  signatures.compact.any? do |signature|
+    signature.bytesize == expected.bytesize && OpenSSL.fixed_length_secure_compare(signature, expected)
+  end
 rescue ArgumentError # a timestamp such as 2026-13-01T00:00:00Z
   false
 end
 
-def receive(signature, timestamp, body)
+# The block gives a header by its name.
+def receive(body)
   body = body.b # these bytes are signed, not what they parse to
-  return 401 unless valid?(signature.to_s, timestamp, body)
+  signatures = SIGNATURES.map { |name| yield name }
+  return 401 unless valid?(signatures, yield("X-Service-Timestamp"), body)
   event = JSON.parse(body.force_encoding("UTF-8"))
   warn "#{event["type"]} #{event["id"]}" # an id seen before is the same event once more
   204
@@ -31,14 +37,14 @@ end
 
 # In a config.ru: run APPLICATION
 APPLICATION = lambda do |env|
-  [receive(env["HTTP_X_SERVICE_SIGNATURE"], env["HTTP_X_SERVICE_TIMESTAMP"], env["rack.input"].read), {}, []]
+  [receive(env["rack.input"].read) { |name| env["HTTP_#{name.upcase.tr("-", "_")}"] }, {}, []]
 end
 
 if $PROGRAM_NAME == __FILE__
   require "webrick"
   server = WEBrick::HTTPServer.new(BindAddress: "127.0.0.1", Port: ARGV[0].to_i, AccessLog: [])
   server.mount_proc("/") do |request, response|
-    response.status = receive(request["X-Service-Signature"], request["X-Service-Timestamp"], request.body.to_s)
+    response.status = receive(request.body.to_s) { |name| request[name] }
   end
   server.start
 end

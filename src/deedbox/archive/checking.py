@@ -17,11 +17,14 @@ class Place(msgspec.Struct, frozen=True):
 
     start: int
     size_bytes: int
+    sha256: str
 
 
 class Contents(msgspec.Struct, frozen=True):
     manifest_sha256: str
     payload: dict[str, Place]
+    key_id: str
+    """Of the key that authenticated it, as the package says."""
     authenticated: bool | None
     """None when another key than this one authenticated it: that key would have to be asked."""
 
@@ -37,7 +40,8 @@ def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey
     payload = {name: one for name, one in found.items() if name.startswith("data/")}
     if len(found) != len(entries) or list(tags) != _TAGS:
         raise BadRequest("The package does not have the files that a package has")
-    _demand(tags[package.MANIFEST], {name: _hash(file, one) for name, one in payload.items()}, package.MANIFEST)
+    hashes = {name: _hash(file, one) for name, one in payload.items()}
+    _demand(tags[package.MANIFEST], hashes, package.MANIFEST)
     described = [name for name in tags if name not in (package.TAG_MANIFEST, package.AUTHENTICATION)]
     _demand(
         tags[package.TAG_MANIFEST],
@@ -46,23 +50,23 @@ def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey
     )
     return Contents(
         hashlib.sha256(tags[package.MANIFEST]).hexdigest(),
-        {name: Place(one.start, one.entry.size_bytes) for name, one in payload.items()},
-        _authenticated(tags, key),
+        {name: Place(one.start, one.entry.size_bytes, hashes[name]) for name, one in payload.items()},
+        *_authenticated(tags, key),
     )
 
 
 _TAGS = ["bagit.txt", "bag-info.txt", package.MANIFEST, package.TAG_MANIFEST, package.AUTHENTICATION]
 
 
-def _authenticated(tags: dict[str, bytes], key: ManifestKey) -> bool | None:
+def _authenticated(tags: dict[str, bytes], key: ManifestKey) -> tuple[str, bool | None]:
     told = package.key_and_value(tags[package.AUTHENTICATION])
     if told is None:
         raise BadRequest("The package's authentication is not as it was written")
     if told[0] != key.id:
-        return None
+        return told[0], None
     if not key.vouches(tags[package.TAG_MANIFEST], told[1]):
         raise BadRequest("The archive's key does not vouch for the package")
-    return True
+    return told[0], True
 
 
 def _demand(manifest: bytes, hashes: dict[str, str], name: str) -> None:

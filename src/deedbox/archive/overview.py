@@ -1,7 +1,5 @@
 """How far the archiving of everything has come, for the person who runs the server; and what to push now."""
 
-from collections.abc import Callable
-
 import msgspec
 
 from deedbox.archive import proofs, store
@@ -21,6 +19,12 @@ class Failure(msgspec.Struct, frozen=True):
     error: str | None
 
 
+class Unpublished(msgspec.Struct, frozen=True):
+    number: int
+    day: str
+    error: str | None
+
+
 class Overview(msgspec.Struct, frozen=True):
     pending: int
     archived: int
@@ -28,13 +32,17 @@ class Overview(msgspec.Struct, frozen=True):
     failures: list[Failure]
     """Some of them, the oldest documents first."""
     trees: int
+    unpublished: list[Unpublished]
+    """Some of the roots that are not in the archive yet, the oldest first."""
+    degraded: int
+    """Roots with a time-stamp of our own, because the configured authority was away for too long."""
     last_root: str | None
     """The name of the newest root in the archive."""
     last_root_published_at: str | None
 
 
 def overview(tx: Tx) -> Overview:
-    counts, last = store.counts(tx), store.last_tree(tx)
+    counts, last = store.counts(tx), store.last_published(tx)
     return Overview(
         pending=counts.get("pending", 0),
         archived=counts.get("archived", 0),
@@ -44,6 +52,11 @@ def overview(tx: Tx) -> Overview:
             for row in store.failed(tx, limits.ARCHIVE_FAILURES_SHOWN)
         ],
         trees=store.trees(tx),
+        unpublished=[
+            Unpublished(tree.number, tree.day, tree.error)
+            for tree in store.unfinished_trees(tx)[: limits.ARCHIVE_FAILURES_SHOWN]
+        ],
+        degraded=store.degraded_trees(tx),
         last_root=proofs.root_name(last) if last else None,
         last_root_published_at=last.published_at if last else None,
     )
@@ -55,15 +68,19 @@ class Catching:
     def __init__(self, db: Database, clock: Clock, pushing: Pushing, records: Records) -> None:
         self._db, self._clock, self._pushing, self._records = db, clock, pushing, records
 
-    async def backfill(self, tell: Callable[[int], None]) -> int:
-        """How many documents, completed before there was a key, are to be archived from now on."""
+    async def backfill(self, since: str = "") -> int:
+        """How many documents that were completed since, where there was no key, are to be archived from now on."""
         after, planned = "", 0
         while True:
-            after, more = await self._db.write(lambda tx, after=after: self._plan_some(tx, after))  # type: ignore[misc]
+            after, more = await self._db.write(lambda tx, after=after: self._plan_some(tx, since, after))  # type: ignore[misc]
             planned += more
-            tell(planned)
             if not after:
                 return planned
+
+    async def catch_up(self) -> int:
+        """As `backfill` of what was completed since the archive began; those before wait for a person to ask for it."""
+        since = await self._db.read(store.began)
+        return 0 if since is None else await self.backfill(since)
 
     async def retry(self, document_id: str | None) -> int:
         """How many documents are pushed at once instead of in their time; NotFound if the one is not waiting."""
@@ -77,8 +94,8 @@ class Catching:
                 return planned
             after = rows[-1].document_id
 
-    def _plan_some(self, tx: Tx, after: str) -> tuple[str, int]:
-        found = self._records.completed(tx, after, limits.ARCHIVE_BATCH)
+    def _plan_some(self, tx: Tx, since: str, after: str) -> tuple[str, int]:
+        found = self._records.missed(tx, since, after, limits.ARCHIVE_BATCH)
         now = self._clock.now()
         planned = sum(self._pushing.plan(tx, workspace_id, one, now=now) for workspace_id, one in found)
         return (found[-1][1] if found else ""), planned

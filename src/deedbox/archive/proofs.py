@@ -1,12 +1,14 @@
 """What proves that a package was in the archive on a day: a root that is time-stamped, and the way from it to the root.
 
 Both are canonical JSON. The time-stamp is about the SHA-256 of the root's statement, which is its file without
-`timestamp`; each statement names the hash of the one before, so that no root can be taken out unseen.
+`timestamp` and `degraded`; each statement names the hash of the one before, so that no root can be taken out unseen.
+Their names tell their content: after a restored backup other roots are made, and must find no name taken.
 """
 
 import base64
 import binascii
 import hashlib
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -14,9 +16,11 @@ import msgspec
 from deedbox.archive import merkle
 from deedbox.archive.receipt import Archived, Receipt, Tree
 from deedbox.evidence.canonical import canonical
+from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import BadRequest
 
 ROOT_FORMAT, PROOF_FORMAT = "deedbox-archive-root/1", "deedbox-archive-proof/1"
+_NAME_CHARS = 16
 
 
 class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,11 +38,19 @@ class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def root_name(tree: Tree) -> str:
-    return f"roots/{tree.number:06}-{tree.day}.json"
+    """Of a root that has its time-stamp."""
+    plain = f"roots/{tree.number:06}-{tree.day}"
+    return f"{plain}.json" if tree.is_of_old else f"{plain}-{_short(root_file(tree))}.json"
 
 
-def proof_name(package: str) -> str:
-    return f"{package.removesuffix('.zip')}.proof.json"
+def proof_name(package: str, tree: Tree) -> str:
+    plain = package.removesuffix(".zip")
+    return f"{plain}.proof.json" if tree.is_of_old else f"{plain}.{_short(statement(tree))}.proof.json"
+
+
+def day_end(tree: Tree) -> datetime:
+    """The midnight after the tree's day, before which all in it was archived."""
+    return moment(f"{tree.day}T00:00:00Z") + timedelta(days=1)
 
 
 def leaf(package: str, sha256: str, size_bytes: int) -> bytes:
@@ -58,7 +70,8 @@ def statement_sha256(tree: Tree) -> str:
 def root_file(tree: Tree) -> bytes:
     if tree.token is None:
         raise ValueError("a root without time-stamp is not published")
-    return canonical({**_stated(tree), "timestamp": base64.b64encode(tree.token).decode()})
+    mark = {"degraded": True} if tree.degraded else {}
+    return canonical({**_stated(tree), **mark, "timestamp": base64.b64encode(tree.token).decode()})
 
 
 def proof(row: Archived, package: str, receipt: Receipt, tree: Tree) -> Proof:
@@ -100,6 +113,10 @@ def holds(proof: Proof, package: str, sha256: str, size_bytes: int, tree: Tree) 
     told = (proof.tree, proof.tree_size, proof.root) == (tree.number, tree.size, tree.root)
     start = leaf(package, sha256, size_bytes)
     return same and told and merkle.includes(bytes.fromhex(tree.root), tree.size, proof.index, start, path)
+
+
+def _short(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_NAME_CHARS]
 
 
 def _stated(tree: Tree) -> dict[str, Any]:

@@ -86,7 +86,8 @@ class Pushing:
         if not isinstance(document_id, str):
             raise GiveUp("The job does not say which document to archive.")
         if self.key is None:
-            return  # once there is a key again, the daily round takes it up
+            await work.finish(self._later(document_id, work.job.workspace_id))
+            return
         began = instant(self._clock.now())
         row = await self._db.write(lambda tx: store.begin(tx, document_id, began))
         if row is None:
@@ -103,13 +104,14 @@ class Pushing:
         async with self._building.built(bag, await self._token(bag), key) as made:
             target = self._target()
             try:
-                kept, sha256, size_bytes = (
+                kept, sha256, size_bytes, key_id = (
                     await target.put(made.name, made.held, package.MEDIA_TYPE),
                     made.held.sha256,
                     made.held.size_bytes,
+                    key.id,
                 )
             except Taken as taken:
-                kept, sha256, size_bytes = await self._same(target, bag, made, key, taken)
+                kept, sha256, size_bytes, key_id = await self._same(target, bag, made, key, taken)
         return Receipt(
             location=target.location(made.name),
             sha256=sha256,
@@ -119,11 +121,12 @@ class Pushing:
             version=kept.version,
             etag=kept.etag,
             answer=kept.answer,
+            key_id=key_id,
         )
 
     async def _same(
         self, target: Target, bag: Bag, made: Package, key: ManifestKey, taken: Taken
-    ) -> tuple[Kept, str, int]:
+    ) -> tuple[Kept, str, int, str]:
         """What lies under the name, if it is this package, of an attempt whose end was not seen; Taken if not."""
         async with spool(self._folder) as out:
             await target.fetch(made.name, out.write)
@@ -134,7 +137,7 @@ class Pushing:
                 raise Taken(f"{taken.message}: {error.message}") from error
             if inside.manifest_sha256 != made.manifest_sha256:
                 raise Taken(f"{taken.message}: it has another manifest, {inside.manifest_sha256}")
-            return Kept(), found.sha256, found.size_bytes
+            return await target.confirm(made.name, found), found.sha256, found.size_bytes, inside.key_id
 
     async def _token(self, bag: Bag) -> bytes | None:
         """The time-stamp of the seal, as it stands in the sealed file."""
@@ -175,12 +178,19 @@ class Pushing:
 
         return note
 
+    def _later(self, document_id: str, workspace_id: str | None) -> Callable[[Tx], None]:
+        """For a process that has the key: another one, or this one once it is given back."""
+        log.warning("a document waits for the archive: this process has not got its key", document=document_id)
+        now = self._clock.now()
+        due = now + timedelta(seconds=limits.ARCHIVE_KEYLESS_SECONDS)
+        return lambda tx: self._enqueue(tx, workspace_id, document_id, now, due)
+
     def _show(self, tx: Tx, document_id: str) -> None:
         row = store.find(tx, document_id)
         if row is not None:
             self._records.show(tx, row)
 
-    def _enqueue(self, tx: Tx, workspace_id: str, document_id: str, now: datetime, due: datetime) -> None:
+    def _enqueue(self, tx: Tx, workspace_id: str | None, document_id: str, now: datetime, due: datetime) -> None:
         jobs.enqueue(
             tx,
             PUSH_JOB,

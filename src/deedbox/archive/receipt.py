@@ -18,6 +18,8 @@ class Receipt(msgspec.Struct, frozen=True):
     version: str | None = None
     etag: str | None = None
     answer: str | None = None
+    key_id: str | None = None
+    """Of the key that authenticated the package; receipts of earlier versions do not tell."""
 
 
 class Archived(msgspec.Struct, frozen=True):
@@ -52,3 +54,13 @@ class Tree(msgspec.Struct, frozen=True):
     previous: str | None
     token: bytes | None = None
     published_at: str | None = None
+    location: str | None = None
+    """Where the root was published; earlier versions did not note it, and gave it a name without a hash."""
+    degraded: bool = False
+    """The installation's own unit stamped it, since the configured authority was away for too long."""
+    error: str | None = None
+    """Why the last attempt to stamp and publish it was in vain."""
+
+    @property
+    def is_of_old(self) -> bool:
+        return self.published_at is not None and self.location is None

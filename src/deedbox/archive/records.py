@@ -1,6 +1,6 @@
 """What the archive needs from its surroundings, which it does not know."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from deedbox.archive.package import Bag
 from deedbox.archive.receipt import Archived
@@ -19,15 +19,27 @@ class Records(Protocol):
     def show(self, tx: Tx, standing: Archived) -> None:
         """Writes where the archiving stands onto the document."""
 
-    def completed(self, tx: Tx, after: str, most: int) -> list[tuple[str, str]]:
-        """Workspace and id of completed documents, by id, after this one."""
+    def missed(self, tx: Tx, since: str, after: str, most: int) -> list[tuple[str, str]]:
+        """Workspace and id of documents completed since that the archive was never told of, by id, after this one."""
+
+
+class Anchors(NamedTuple):
+    """What seals and time-stamps are judged by, all in DER."""
+
+    roots: list[bytes]
+    crls: list[bytes]
+    stamp_roots: list[bytes]
+    """Trusted for time-stamps only."""
 
 
 class Authority(Protocol):
     """Who stamps times, and by whom a seal is believed."""
 
     async def token(self, digest: bytes) -> bytes:
-        """An RFC 3161 token for a SHA-256 digest."""
+        """An RFC 3161 token for a SHA-256 digest; Unavailable if a configured authority gives none."""
 
-    async def trusted(self, workspace_id: str | None) -> tuple[list[bytes], list[bytes]]:
-        """Roots and revocation lists, in DER, that seals of the workspace and time-stamps are judged by."""
+    async def own_token(self, digest: bytes) -> bytes:
+        """One of the installation's own unit."""
+
+    async def trusted(self, workspace_id: str | None) -> Anchors:
+        """What seals of the workspace and time-stamps are judged by."""

@@ -6,15 +6,17 @@ from datetime import datetime, timedelta
 import msgspec
 
 from deedbox.archive import merkle, proofs, store
+from deedbox.archive.overview import Catching
 from deedbox.archive.package import Bag
 from deedbox.archive.push import Pushing
 from deedbox.archive.receipt import Archived, Tree
 from deedbox.archive.records import Authority
 from deedbox.archive.spool import held
 from deedbox.archive.targets import Taken, Target, fetched
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs, limits, log
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx, Value
+from deedbox.kernel.errors import BadRequest, DeedboxError, Unavailable
 from deedbox.kernel.jobs import Work
 
 ROUND_JOB = "archive_round"
@@ -23,9 +25,15 @@ _JSON = "application/json"
 
 class Rounds:
     def __init__(
-        self, db: Database, clock: Clock, pushing: Pushing, authority: Authority, target: Callable[[], Target]
+        self,
+        db: Database,
+        clock: Clock,
+        pushing: Pushing,
+        catching: Catching,
+        authority: Authority,
+        target: Callable[[], Target],
     ) -> None:
-        self._db, self._clock, self._pushing = db, clock, pushing
+        self._db, self._clock, self._pushing, self._catching = db, clock, pushing, catching
         self._authority, self._target = authority, target
 
     def plan(self, tx: Tx, at: datetime) -> None:
@@ -40,24 +48,40 @@ class Rounds:
 
     async def run(self, work: Work) -> None:
         """The handler of round jobs. The next round is planned first: one that fails must not be the last."""
-        del work
-        if self._pushing.key is None:
-            return
         now = self._clock.now()
+        if self._pushing.key is None:
+            # Another process may have it, or this one after its next start: the rounds must not end here.
+            log.warning("a round of the archive waits for a process that has the archive's key")
+            await work.finish(lambda tx: self.plan(tx, now + timedelta(seconds=limits.ARCHIVE_KEYLESS_SECONDS)))
+            return
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         following = midnight + timedelta(days=1, seconds=limits.ARCHIVE_ROUND_SECONDS)
         await self._db.write(lambda tx: self.plan(tx, following))
         await self._resume(now)
-        await self.close_before(midnight)
+        await self._catching.catch_up()
+        if await self.close_before(midnight):
+            later = self._clock.now() + timedelta(seconds=limits.ARCHIVE_ROOT_RETRY_SECONDS)
+            await work.finish(lambda tx: self.plan(tx, later))
 
     async def close_before(self, end: datetime) -> int:
-        """Makes, stamps and publishes the trees over all that was archived before; how many trees there were to do."""
+        """Makes, stamps and publishes the trees over all that was archived before; how many are left to do."""
         while await self._db.write(lambda tx: _grow(tx, end)):
             continue
         unfinished = await self._db.read(store.unfinished_trees)
-        for tree in unfinished:
+        return sum([not await self._finished(tree) for tree in unfinished])
+
+    async def _finished(self, tree: Tree) -> bool:
+        """Whether the root is published now; if not, that is noted, and keeps no other root from it."""
+        try:
             await self._publish(await self._stamped(tree))
-        return len(unfinished)
+        except DeedboxError as error:
+            reason = log.redacted(error.message)[: limits.ARCHIVE_ERROR_CHARS]
+            log.warning(
+                "a root of the archive is not published and will be tried again", root=tree.number, reason=reason
+            )
+            await self._db.write(lambda tx: store.note_unpublished(tx, tree.number, reason))
+            return False
+        return True
 
     async def _resume(self, now: datetime) -> None:
         after = ""
@@ -74,11 +98,21 @@ class Rounds:
 
     async def _stamped(self, tree: Tree) -> Tree:
         if tree.token is None:
-            token = await self._authority.token(bytes.fromhex(proofs.statement_sha256(tree)))
-            await self._db.write(lambda tx: store.stamp_tree(tx, tree.number, token))
+            token, degraded = await self._token(tree)
+            await self._db.write(lambda tx: store.stamp_tree(tx, tree.number, token, degraded=degraded))
         # Read again: another process may have been first.
         found = await self._db.read(lambda tx: store.tree(tx, tree.number))
         return found or tree
+
+    async def _token(self, tree: Tree) -> tuple[bytes, bool]:
+        """The time-stamp, and whether it is one of our own because the configured authority was away for too long."""
+        digest = bytes.fromhex(proofs.statement_sha256(tree))
+        try:
+            return await self._authority.token(digest), False
+        except Unavailable:
+            if self._clock.now() < proofs.day_end(tree) + timedelta(days=limits.ARCHIVE_STAMP_DAYS):
+                raise
+        return await self._authority.own_token(digest), True
 
     async def _publish(self, tree: Tree) -> None:
         """The proofs, then the root: whoever sees the root finds every proof."""
@@ -88,10 +122,10 @@ class Rounds:
             if receipt is None:
                 continue
             content = proofs.proof_file(proofs.proof(row, package, receipt, tree))
-            await _put(target, proofs.proof_name(package), content)
-        await _put(target, proofs.root_name(tree), proofs.root_file(tree))
-        now = instant(self._clock.now())
-        await self._db.write(lambda tx: store.note_published(tx, tree.number, now))
+            await _put(target, proofs.proof_name(package, tree), content)
+        name, now = proofs.root_name(tree), instant(self._clock.now())
+        await _put(target, name, proofs.root_file(tree))
+        await self._db.write(lambda tx: store.note_published(tx, tree.number, target.location(name), now))
 
 
 async def _put(target: Target, name: str, content: bytes) -> None:
@@ -112,7 +146,7 @@ def _grow(tx: Tx, end: datetime) -> bool:
     rows = store.outside(tx, instant(end), limits.ARCHIVE_TREE_LEAVES)
     if not rows:
         return False
-    leaves = [_leaf(row) for row in rows]
+    leaves = [leaf(row) for row in rows]
     last = store.last_tree(tx)
     tree = Tree(
         number=last.number + 1 if last else 1,
@@ -133,7 +167,9 @@ def _grow(tx: Tx, end: datetime) -> bool:
     return True
 
 
-def _leaf(row: Archived) -> bytes:
+def leaf(row: Archived) -> bytes:
+    """What stands for the package in its tree; BadRequest if there is no receipt of it."""
     receipt = row.got
-    assert receipt is not None  # noqa: S101 (whatever is archived has one)
+    if receipt is None:
+        raise BadRequest(f"There is no receipt of {package_name(row)}")
     return proofs.leaf(package_name(row), receipt.sha256, receipt.size_bytes)

@@ -1,15 +1,16 @@
 """The tables of the archive."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from deedbox.archive.receipt import Archived, Tree
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Row, Tx, Value
 
 _COLUMNS = (
     "document_id, workspace_id, status, bag, attempts, error, created_at, tried_at, archived_at, receipt, tree, leaf,"
     " proof"
 )
-_TREE = "number, day, size, root, previous, token, published_at"
+_TREE = "number, day, size, root, previous, token, published_at, location, degraded, error"
 
 
 def add(tx: Tx, document_id: str, workspace_id: str, bag: str, now: str) -> bool:
@@ -24,6 +25,12 @@ def add(tx: Tx, document_id: str, workspace_id: str, bag: str, now: str) -> bool
 def find(tx: Tx, document_id: str) -> Archived | None:
     row = tx.one(f"select {_COLUMNS} from archives where document_id = :id", id=document_id)
     return Archived(*row) if row else None
+
+
+def began(tx: Tx) -> str | None:
+    """When the first document was planned; None if none was yet."""
+    row = tx.one("select min(created_at) from archives")
+    return row[0] if row else None
 
 
 def begin(tx: Tx, document_id: str, now: str) -> Archived | None:
@@ -100,12 +107,18 @@ def outside(tx: Tx, before: str, most: int) -> list[Archived]:
 
 def last_tree(tx: Tx) -> Tree | None:
     row = tx.one(f"select {_TREE} from archive_trees order by number desc limit 1")
-    return Tree(*row) if row else None
+    return _tree(row) if row else None
+
+
+def last_published(tx: Tx) -> Tree | None:
+    sql = f"select {_TREE} from archive_trees where published_at is not null order by number desc limit 1"
+    row = tx.one(sql)
+    return _tree(row) if row else None
 
 
 def tree(tx: Tx, number: int) -> Tree | None:
     row = tx.one(f"select {_TREE} from archive_trees where number = :number", number=number)
-    return Tree(*row) if row else None
+    return _tree(row) if row else None
 
 
 def trees(tx: Tx) -> int:
@@ -132,17 +145,39 @@ def add_tree(tx: Tx, tree: Tree, leaves: Sequence[Mapping[str, Value]]) -> None:
 def unfinished_trees(tx: Tx) -> list[Tree]:
     """Trees that have no time-stamp, or were not published whole."""
     sql = f"select {_TREE} from archive_trees where token is null or published_at is null order by number"
-    return [Tree(*row) for row in tx.all(sql)]
+    return [_tree(row) for row in tx.all(sql)]
 
 
-def stamp_tree(tx: Tx, number: int, token: bytes) -> None:
-    tx.run("update archive_trees set token = :token where number = :n and token is null", n=number, token=token)
+def degraded_trees(tx: Tx) -> int:
+    row = tx.one("select count(*) from archive_trees where degraded = 1")
+    return int(row[0]) if row else 0
 
 
-def note_published(tx: Tx, number: int, now: str) -> None:
-    tx.run("update archive_trees set published_at = :now where number = :number", number=number, now=now)
+def stamp_tree(tx: Tx, number: int, token: bytes, *, degraded: bool) -> None:
+    sql = "update archive_trees set token = :token, degraded = :degraded where number = :number and token is null"
+    tx.run(sql, number=number, token=token, degraded=int(degraded))
+
+
+def note_published(tx: Tx, number: int, location: str, now: str) -> None:
+    tx.run(
+        "update archive_trees set published_at = :now, location = :location, error = null"
+        " where number = :number and published_at is null",
+        number=number,
+        location=location,
+        now=now,
+    )
+
+
+def note_unpublished(tx: Tx, number: int, error: str) -> None:
+    sql = "update archive_trees set error = :error where number = :number and published_at is null"
+    tx.run(sql, number=number, error=error)
 
 
 def leaves(tx: Tx, number: int) -> list[Archived]:
     sql = f"select {_COLUMNS} from archives where tree = :number order by leaf"
     return [Archived(*row) for row in tx.all(sql, number=number)]
+
+
+def _tree(row: Row) -> Tree:
+    values: tuple[Any, ...] = (*row[:8], bool(row[8]), row[9])
+    return Tree(*values)

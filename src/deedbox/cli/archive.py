@@ -1,6 +1,7 @@
 """`deedbox archive`: what the long-term archive has, what it does not have yet, and whether it is whole."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from deedbox.archive.overview import Catching, Overview, overview
 from deedbox.archive.verifying import Verdict
 from deedbox.cli import beside, progress
 from deedbox.cli.options import data_option, json_option, load, print_json, run
-from deedbox.kernel import limits
+from deedbox.kernel import jobs, limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.errors import NotFound, SetupError
 from deedbox.kernel.settings import ECOSYSTEM_KEY, Settings
+
+UNSEEN = 3
+"""The exit code when nothing is wrong, but not everything could be looked at."""
 
 
 class Pushed(msgspec.Struct, frozen=True):
@@ -31,7 +35,8 @@ class Checked(msgspec.Struct):
     proven: int = 0
     """Packages that a time-stamped root vouches for."""
     other_key: int = 0
-    elsewhere: int = 0
+    unseen: list[Verdict] = []
+    """What was not looked at, and why."""
     problems: list[Verdict] = []
 
 
@@ -64,7 +69,11 @@ def status(data_dir: Path | None, as_json: bool) -> None:
         )
     if found.last_root:
         click.echo(f"{found.trees} roots, the last {found.last_root}, in the archive since"
-                   f" {found.last_root_published_at or 'never'}.")  # fmt: skip
+                   f" {found.last_root_published_at}.")  # fmt: skip
+    for root in found.unpublished:
+        click.echo(f"  root {root.number} of {root.day} is not published: {root.error or 'it waits for its round'}")
+    if found.degraded:
+        click.echo(f"{found.degraded} roots have a time-stamp of this installation: the authority was away.")
 
 
 @command.command()
@@ -74,11 +83,7 @@ def status(data_dir: Path | None, as_json: bool) -> None:
 def retry(data_dir: Path | None, as_json: bool, document_id: str | None) -> None:
     """Push what waits at once: DOCUMENT_ID, or all of it."""
     settings = load(data_dir=data_dir)
-
-    async def plan(deedbox: Any) -> int:
-        return await _catching(deedbox).retry(document_id)
-
-    _tell(run(settings, lambda deedbox: _push(deedbox, settings, plan)), as_json)
+    _tell(*run(settings, lambda deedbox: _push(deedbox, settings, lambda it: it.retry(document_id))), as_json=as_json)
 
 
 @command.command()
@@ -89,11 +94,7 @@ def backfill(data_dir: Path | None, as_json: bool) -> None:
 
     What is archived or waits already is left alone: run it again after an interruption."""
     settings = load(data_dir=data_dir)
-
-    async def plan(deedbox: Any) -> int:
-        return await _catching(deedbox).backfill(lambda _: None)
-
-    _tell(run(settings, lambda deedbox: _push(deedbox, settings, plan)), as_json)
+    _tell(*run(settings, lambda deedbox: _push(deedbox, settings, lambda it: it.backfill())), as_json=as_json)
 
 
 @command.command()
@@ -103,7 +104,7 @@ def backfill(data_dir: Path | None, as_json: bool) -> None:
 def verify(data_dir: Path | None, as_json: bool, document_id: str | None) -> None:
     """Check the package of DOCUMENT_ID, or every package and every root: each byte of it.
 
-    Exit code: 0 if all is as it was archived, 1 if not."""
+    Exit code: 0 if all is as it was archived, 1 if not, 3 if nothing is wrong but something was not looked at."""
     settings = load(data_dir=data_dir)
     _need_key(settings)
     report = run(settings, lambda deedbox: _verify(deedbox, document_id))
@@ -111,30 +112,33 @@ def verify(data_dir: Path | None, as_json: bool, document_id: str | None) -> Non
         print_json(report)
     else:
         _tell_checked(report)
-    if report.problems:
-        raise SystemExit(1)
+    if report.problems or report.unseen:
+        raise SystemExit(1 if report.problems else UNSEEN)
 
 
-async def _push(deedbox: Any, settings: Settings, plan: Any) -> Pushed:
-    """Plans, and waits until everything that waits was tried: by the server that runs, or else by this command."""
+async def _push(deedbox: Any, settings: Settings, plan: Callable[[Catching], Awaitable[int]]) -> tuple[Pushed, bool]:
+    """Plans, and waits until everything that waits was tried: by the server that runs, or else by this command, which
+    is the other thing that is told."""
     _need_key(settings)
     async with beside.alone(settings) as alone:
-        planned: int = await plan(deedbox)
+        planned = await plan(deedbox.archiving.catching)
         async with beside.working(deedbox, alone=alone):
-            found = await _tried(deedbox)
-    return Pushed(planned, found.archived, found.failed, found.pending)
+            found = await _tried(deedbox, alone=alone)
+    return Pushed(planned, found.archived, found.failed, found.pending), alone
 
 
-async def _tried(deedbox: Any) -> Overview:
-    """How it stands once nothing is pending, or nothing has moved for a while."""
+async def _tried(deedbox: Any, *, alone: bool) -> Overview:
+    """How it stands once nothing is pending, or nothing has moved for a while. A push of our own may take its time."""
     most, last, since = 0, -1, stopwatch()
     while True:
         found: Overview = await deedbox.db.read(overview)
         most = max(most, found.pending)
         progress.show(most - found.pending, most)
-        if found.pending != last:
+        if not found.pending:
+            return found
+        if found.pending != last or (alone and (await deedbox.db.read(jobs.counts)).get("running")):
             last, since = found.pending, stopwatch()
-        if not found.pending or stopwatch() - since > limits.ARCHIVE_WAIT_SECONDS:
+        elif stopwatch() - since > limits.ARCHIVE_WAIT_SECONDS:
             return found
         await asyncio.sleep(limits.PROGRESS_SECONDS)
 
@@ -145,7 +149,7 @@ async def _verify(deedbox: Any, document_id: str | None) -> Checked:
         row = await deedbox.db.read(lambda tx: store.find(tx, document_id))
         if row is None or row.status != "archived":
             raise NotFound(f"The document {document_id} is not archived. `deedbox archive status` shows what is.")
-        _count(report, await verifying.one(row))
+        await verifying.document(row, lambda verdict: _count(report, verdict))
         return report
     found: Overview = await deedbox.db.read(overview)
     total = found.archived + found.trees
@@ -159,19 +163,16 @@ async def _verify(deedbox: Any, document_id: str | None) -> Checked:
 
 
 def _count(report: Checked, verdict: Verdict) -> None:
-    if verdict.name.startswith("root"):
+    if verdict.kind == "root":
         report.roots += 1
     else:
         report.packages += 1
         report.proven += verdict.proven
     report.other_key += verdict.other_key
-    report.elsewhere += verdict.elsewhere
+    if verdict.unseen:
+        report.unseen.append(verdict)
     if verdict.problem:
         report.problems.append(verdict)
-
-
-def _catching(deedbox: Any) -> Catching:
-    return Catching(deedbox.db, deedbox.clock, deedbox.archiving.pushing, deedbox.archiving.records)
 
 
 def _need_key(settings: Settings) -> None:
@@ -181,27 +182,35 @@ def _need_key(settings: Settings) -> None:
         )
 
 
-def _tell(pushed: Pushed, as_json: bool) -> None:
+def _tell(pushed: Pushed, alone: bool, *, as_json: bool) -> None:
     if as_json:
         print_json(pushed)
     else:
         click.echo(
             f"{pushed.planned} documents planned. {pushed.archived} are archived, {pushed.failed} failed so far."
         )
-        if pushed.pending:
+        if pushed.pending and not alone:
             click.echo(f"{pushed.pending} wait; the server goes on with them.")
     if pushed.failed:
         click.echo("`deedbox archive status` says why; they are tried again by themselves.", err=True)
+    if pushed.pending and alone:
+        click.echo(
+            f"{pushed.pending} wait, and no server runs: start it, or run `deedbox archive retry` again.", err=True
+        )
+    if pushed.failed or (pushed.pending and alone):
         raise SystemExit(1)
 
 
 def _tell_checked(report: Checked) -> None:
-    whole = report.packages - report.elsewhere - sum(not one.name.startswith("root") for one in report.problems)
+    whole = report.packages - sum(one.kind == "package" for one in (*report.problems, *report.unseen))
+    roots = report.roots - sum(one.kind == "root" for one in report.unseen)
     click.echo(f"{whole} of {report.packages} packages are whole and authentic; a time-stamped root vouches for"
-               f" {report.proven}. {report.roots} roots were checked.")  # fmt: skip
+               f" {report.proven}. {roots} roots were checked.")  # fmt: skip
     if report.other_key:
         click.echo(f"{report.other_key} packages were authenticated with another key than {ECOSYSTEM_KEY} has now.")
-    if report.elsewhere:
-        click.echo(f"{report.elsewhere} packages lie in another archive than DEEDBOX_ARCHIVE_URL names now.")
     for one in report.problems:
-        click.echo(f"  {one.name}: {one.problem}.")
+        click.echo(f"  {one.name}: {(one.problem or '').rstrip('.')}.")
+    if report.unseen:
+        click.echo(f"{len(report.unseen)} were not looked at:")
+    for one in report.unseen:
+        click.echo(f"  {one.name}: {one.unseen}.")

@@ -57,7 +57,7 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
     yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
-    checks: tuple[Check, ...] = (_disk, _files, _master_key, _model, _mail, _database)
+    checks: tuple[Check, ...] = (_disk, _files, _master_key, _archive, _model, _mail, _database)
     try:
         need_installation(loaded)
     except SetupError as error:
@@ -112,6 +112,13 @@ def _files(loaded: Settings) -> Iterator[Finding]:
     if bucket is not None:
         bucket.check(os.urandom)
         yield Finding("files", "good", f"{bucket.place} at {loaded.s3_endpoint or 'AWS'} can be written and read")
+
+
+def _archive(loaded: Settings) -> Iterator[Finding]:
+    key = loaded.service_ecosystem_key
+    if key is not None and len(key.reveal()) < limits.ARCHIVE_KEY_CHARS:
+        short = f"its key has fewer than {limits.ARCHIVE_KEY_CHARS} characters: who guesses it can forge packages"
+        yield Finding("archive", "note", short, f"Set {settings.ECOSYSTEM_KEY} to what `openssl rand -hex 32` gives.")
 
 
 def _master_key(loaded: Settings) -> Iterator[Finding]:

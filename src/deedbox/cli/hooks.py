@@ -250,7 +250,7 @@ def _show(received: Received) -> None:
         click.echo(f"    {received.verdict.scheme}: {received.verdict.reason}")
     try:
         body = json.dumps(json.loads(received.body), indent=2, ensure_ascii=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = received.body
     for line in _CONTROL.sub("\N{REPLACEMENT CHARACTER}", body).splitlines():
         click.echo(f"    {line}")

@@ -20,6 +20,7 @@ from typing import ClassVar, TypeAlias
 import httpcore
 import httpx
 from msgspec import Struct
+from msgspec.structs import replace
 
 from deedbox.kernel.addresses import Network, is_permitted, literal
 from deedbox.kernel.clock import stopwatch
@@ -28,6 +29,7 @@ from deedbox.kernel.limits import (
     EGRESS_ADDRESSES,
     EGRESS_CONNECT_SECONDS,
     EGRESS_CONNECTIONS,
+    EGRESS_DOUBTFUL_RESOLVERS,
     EGRESS_HOST_CHARS,
     EGRESS_IDLE_SECONDS,
     EGRESS_PIECE_BYTES,
@@ -48,10 +50,14 @@ Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 # At DEBUG httpcore writes request headers, and with them credentials, to the log.
 logging.getLogger("httpcore").setLevel(logging.WARNING)
 
+# No encoding: a compressed answer could unpack to any size.
+_OWN_HEADERS = {"User-Agent": "Deedbox", "Accept-Encoding": "identity"}
 _USER_INFO = re.compile(r"[^/?#]*//[^/?#]*@")
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?")
-# Own threads: a name server that stalls must not hold up the rest of the process.
+# Own threads: a name server that stalls must not hold up the rest of the process. A look-up that was given up keeps its
+# thread until the system ends it, so names that are not known to work have threads of their own.
 _RESOLVERS = ThreadPoolExecutor(EGRESS_RESOLVERS, thread_name_prefix="resolve")
+_DOUBTFUL = ThreadPoolExecutor(EGRESS_DOUBTFUL_RESOLVERS, thread_name_prefix="resolve-doubtful")
 
 
 class EgressFailed(DeedboxError):
@@ -112,14 +118,19 @@ class Target(Struct, frozen=True):
         )
 
 
-async def system_resolve(host: str, port: int) -> list[str]:
+async def system_resolve(host: str, port: int, threads: ThreadPoolExecutor = _RESOLVERS) -> list[str]:
     """Every address that the system's resolver knows for the name; empty when it knows none."""
     look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     try:
-        found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, look_up)
+        found = await asyncio.get_running_loop().run_in_executor(threads, look_up)
     except (OSError, UnicodeError):
         return []
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+async def doubtful_resolve(host: str, port: int) -> list[str]:
+    """As `system_resolve`, for a name whose look-up may stall: no other name waits for it."""
+    return await system_resolve(host, port, _DOUBTFUL)
 
 
 @lru_cache(EGRESS_TARGETS)
@@ -256,27 +267,31 @@ class Egress:
     def __init__(
         self,
         allow: Sequence[Network] = (),
-        resolve: Resolve = system_resolve,
+        resolve: Resolve | None = None,
         *,
         tls: ssl.SSLContext | None = None,
         network: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
-        self._network = _JudgedNetwork(allow, resolve, network or httpcore.AnyIOBackend())
+        inner = network or httpcore.AnyIOBackend()
+        self._network = _JudgedNetwork(allow, resolve or system_resolve, inner)
+        self._doubtful = _JudgedNetwork(allow, resolve or doubtful_resolve, inner)
         self._tls = tls or httpx.create_ssl_context(trust_env=False)
-        self._pool = self._new_pool(EGRESS_CONNECTIONS)
+        self._pool = self._new_pool(EGRESS_CONNECTIONS, self._network)
 
-    def _new_pool(self, connections: int) -> httpcore.AsyncConnectionPool:
+    def _new_pool(self, connections: int, network: _JudgedNetwork) -> httpcore.AsyncConnectionPool:
         return httpcore.AsyncConnectionPool(
             ssl_context=self._tls,
             max_connections=connections,
             keepalive_expiry=EGRESS_IDLE_SECONDS,
-            network_backend=self._network,
+            network_backend=network,
         )
 
-    def apart(self, connections: int) -> "Egress":
-        """One that judges and trusts as this does, with so many connections of its own: no other waits for them."""
+    def apart(self, connections: int, *, doubtful: bool = False) -> "Egress":
+        """One that judges and trusts as this does, with so many connections of its own: no other waits for them.
+
+        `doubtful`: its hosts may not even have a name server that answers."""
         other = copy.copy(self)
-        other._pool = self._new_pool(connections)
+        other._pool = self._new_pool(connections, self._doubtful if doubtful else self._network)
         return other
 
     async def judge(self, url: str) -> None:
@@ -284,7 +299,7 @@ class Egress:
         target = parse_target(url)
         try:
             async with asyncio.timeout(EGRESS_CONNECT_SECONDS):
-                await self._network.judged(target.host, target.port)
+                await self._doubtful.judged(target.host, target.port)
         except AddressRefused as refused:
             raise BadRequest(f"{refused.message}, so it cannot be called") from refused
         except (CannotResolve, TimeoutError):
@@ -301,20 +316,24 @@ class Egress:
         limit: int = EGRESS_RESPONSE_BYTES,
         stall: float | None = None,
         into: Write | None = None,
+        head_is_enough: bool = False,
     ) -> Answer:
         """The answer within so many seconds, with at most `limit` bytes of body; or EgressFailed.
 
         A body in pieces goes out as they come; its size is told in `headers`, or it is sent in chunks. The body of an
         answer of 2xx goes to `into`, if that is given, and the answer itself has none then. A peer may be silent for
-        `stall` seconds, or as long as all may take."""
+        `stall` seconds, or as long as all may take. With `head_is_enough`, a body that breaks off or takes too long
+        does not undo the answer: it is kept as far as it came."""
+        target, come = _callable(url), _Receipt()
         try:
-            target = parse_target(url)
-        except BadRequest as refused:
-            raise AddressRefused(refused.message) from refused
-        with _named_failures(target.host, seconds):
-            async with asyncio.timeout(seconds):
-                asked = self._asked(method, target, headers, body, min(seconds, stall or seconds))
-                return await _answer(asked, limit, into)
+            with _named_failures(target.host, seconds):
+                async with asyncio.timeout(seconds):
+                    asked = self._asked(method, target, headers, body, min(seconds, stall or seconds))
+                    return await come.whole(asked, limit, into)
+        except EgressFailed:
+            if head_is_enough and come.head is not None:
+                return come.so_far(come.head, truncated=True)
+            raise
 
     def _asked(
         self,
@@ -326,47 +345,60 @@ class Egress:
     ) -> contextlib.AbstractAsyncContextManager[httpcore.Response]:
         waits = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
         waits["connect"] = min(seconds, EGRESS_CONNECT_SECONDS)
-        # No encoding: a compressed answer could unpack to any size.
-        sent = {"host": target.authority, "user-agent": "Deedbox", "accept-encoding": "identity"}
-        sent.update({name.lower(): value for name, value in headers.items()})
+        sent = {name.lower(): value for name, value in (_OWN_HEADERS | {"Host": target.authority, **headers}).items()}
         fields = [(name.encode(), value.encode()) for name, value in sent.items()]
         return self._pool.stream(method, target.core_url, headers=fields, content=body, extensions={"timeout": waits})
+
+    def all_headers(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """What a request with these headers and this body says in truth, for the record."""
+        return {"Host": _callable(url).authority, **_OWN_HEADERS, "Content-Length": str(len(body)), **headers}
 
     async def close(self) -> None:
         await self._pool.aclose()
 
 
-async def _answer(
-    asked: contextlib.AbstractAsyncContextManager[httpcore.Response], limit: int, into: Write | None
-) -> Answer:
-    started = stopwatch()
-    async with asked as response:
-        write = into if response.status // 100 == 2 else None
-        received, truncated = await _read(response.aiter_stream(), limit, write)
-        peer = response.extensions["network_stream"].get_extra_info("server_addr")
-        return Answer(
-            status=response.status,
-            headers=_readable(response.headers),
-            body=received,
-            truncated=truncated,
-            elapsed_ms=round((stopwatch() - started) * 1000),
-            address=str(peer[0]) if peer else "",
-        )
+def _callable(url: str) -> Target:
+    try:
+        return parse_target(url)
+    except BadRequest as refused:
+        raise AddressRefused(refused.message) from refused
 
 
-async def _read(chunks: AsyncIterator[bytes], limit: int, write: Write | None) -> tuple[bytes, bool]:
-    """The body up to the limit, unless it was written on, and whether there was more."""
-    received, size = bytearray(), 0
-    async for chunk in chunks:
-        left = limit - size
-        size += len(chunk)
-        if write is None:
-            received += chunk[:left]
-        elif left > 0:
-            await write(chunk[:left])
-        if size > limit:
-            return bytes(received), True
-    return bytes(received), False
+class _Receipt:
+    """An answer as far as it has come."""
+
+    def __init__(self) -> None:
+        self.head: Answer | None = None
+        self._body = bytearray()
+        self._started = stopwatch()
+
+    async def whole(
+        self, asked: contextlib.AbstractAsyncContextManager[httpcore.Response], limit: int, into: Write | None
+    ) -> Answer:
+        async with asked as response:
+            peer = response.extensions["network_stream"].get_extra_info("server_addr")
+            address = str(peer[0]) if peer else ""
+            self.head = Answer(response.status, _readable(response.headers), b"", False, 0, address)
+            write = into if response.status // 100 == 2 else None
+            return self.so_far(self.head, truncated=await self._read(response.aiter_stream(), limit, write))
+
+    def so_far(self, head: Answer, *, truncated: bool) -> Answer:
+        elapsed = round((stopwatch() - self._started) * 1000)
+        return replace(head, body=bytes(self._body), truncated=truncated, elapsed_ms=elapsed)
+
+    async def _read(self, chunks: AsyncIterator[bytes], limit: int, write: Write | None) -> bool:
+        """Keeps the body up to the limit, unless it is written on; whether there was more."""
+        size = 0
+        async for chunk in chunks:
+            left = limit - size
+            size += len(chunk)
+            if write is None:
+                self._body += chunk[:left]
+            elif left > 0:
+                await write(chunk[:left])
+            if size > limit:
+                return True
+        return False
 
 
 def _readable(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -68,7 +68,8 @@ JOB_RETRY_MAX_SECONDS = 3600
 JOB_ERROR_CHARS = 2000
 JOB_PAYLOAD_BYTES = 256 * KB
 JOB_KEEP_DAYS = 30
-EVENT_BYTES = 20_000
+EVENT_BYTES = 19_500
+"""With what stands around it, a delivery has at most WEBHOOK_BODY_BYTES."""
 
 # key rotation
 ROTATION_BATCH = 50
@@ -123,6 +124,7 @@ EGRESS_ADDRESSES = 4
 EGRESS_CONNECTIONS = 100
 EGRESS_IDLE_SECONDS = 20
 EGRESS_RESOLVERS = 8
+EGRESS_DOUBTFUL_RESOLVERS = 32
 EGRESS_PIECE_BYTES = 64 * KB
 
 # mail
@@ -381,6 +383,9 @@ WEBHOOK_CLAIM_HOOKS = 64
 WEBHOOK_LEASE_SECONDS = 60
 WEBHOOK_POLL_SECONDS = 1
 WEBHOOK_DISABLE_DAYS = 5
+WEBHOOK_IDLE_SECONDS = 2 * WEBHOOK_RETRY_SECONDS[-1] + 3600
+"""Longer than any wait for a retry: an endpoint without an attempt for so long was not failing all the time."""
+WEBHOOK_FAILING_KNOWN = 10_000
 WEBHOOK_RESPONSE_BYTES = 16 * KB
 WEBHOOK_RESPONSE_HEADERS_CHARS = 8 * KB
 WEBHOOK_ERROR_CHARS = 500
@@ -390,6 +395,7 @@ RECOVER_EVENTS = 500
 FEED_PLACED = 1000
 
 # archive
+ARCHIVE_KEY_CHARS = 32
 ARCHIVE_ENTRIES = 64
 ARCHIVE_NAME_CHARS = 255
 ARCHIVE_PACKAGE_BYTES = 4096 * MB
@@ -406,7 +412,12 @@ ARCHIVE_BATCH = 200
 ARCHIVE_TREE_LEAVES = 1000
 ARCHIVE_ROUND_SECONDS = 600
 """After midnight, when the root over the day before is made."""
+ARCHIVE_ROOT_RETRY_SECONDS = 6 * 3600
+ARCHIVE_STAMP_DAYS = 7
+"""So long after its day a root waits for the configured time-stamp authority; then the installation stamps it."""
 ARCHIVE_LOCK_DAYS = 3650
 ARCHIVE_WAIT_SECONDS = 60
 """A command that waits for a server to push gives up when nothing has come for so long."""
 ARCHIVE_FAILURES_SHOWN = 20
+ARCHIVE_KEYLESS_SECONDS = 600
+"""A push or round that a process without the archive's key comes upon is put back for so long."""

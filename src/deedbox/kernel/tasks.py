@@ -1,10 +1,12 @@
 """Tasks in the background: their deaths are told, and their ends waited for."""
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from deedbox.kernel import log
+from deedbox.kernel.errors import DeedboxError
 
 
 def begin(loop: Coroutine[Any, Any, None], if_it_dies: str) -> asyncio.Task[None]:
@@ -17,6 +19,17 @@ def begin(loop: Coroutine[Any, Any, None], if_it_dies: str) -> asyncio.Task[None
     task = asyncio.create_task(loop)
     task.add_done_callback(report)
     return task
+
+
+@contextmanager
+def going_on(if_it_fails: str, **about: str) -> Iterator[None]:
+    """One round of a loop: whatever goes wrong in it is logged, and the next round tries again."""
+    try:
+        yield
+    except DeedboxError as error:
+        log.warning(if_it_fails, reason=error.message, **about)
+    except Exception as error:  # an error that nobody foresaw must not stop the work until someone restarts the server
+        log.error(if_it_fails, exception=error, **about)
 
 
 async def end(*tasks: asyncio.Task[Any]) -> None:

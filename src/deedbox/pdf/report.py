@@ -62,6 +62,8 @@ class Report(Struct, kw_only=True):
     """The head of the audit chain that is inside the seal."""
     seal_sha256: str | None = None
     """The fingerprint of the seal's certificate."""
+    seal_timestamp_sha256: str | None = None
+    """Of the time-stamp token in the seal."""
 
 
 class Parts(Struct, frozen=True):

@@ -19,15 +19,17 @@ class Told(Struct, frozen=True):
     trusted: bool
 
 
-def stamped(token: bytes, content: bytes, roots: Sequence[bytes], crls: Sequence[bytes]) -> Told:
+def stamped(
+    token: bytes, content: bytes, roots: Sequence[bytes], crls: Sequence[bytes], stamp_roots: Sequence[bytes] = ()
+) -> Told:
     """What the token says of the content; BadRequest, with the reason, if it is not about it or was altered."""
     stamp = envelope.as_stamp(envelope.opened(bytes(token)))
     if not envelope.stamp_is_true(stamp, lambda name: hashlib.new(name, content).digest()):
         raise BadRequest("The time-stamp is about something else, or was altered.")
-    trust = Trust(roots, [], crls)
+    trust = Trust(roots, [], crls, stamp_roots)
     if trust.changed(stamp.envelope.certificates):
         raise BadRequest("A certificate in the time-stamp was changed.")
-    path = trust.path(stamp.envelope.signer, stamp.envelope.certificates, stamp.at)
+    path = trust.path(stamp.envelope.signer, stamp.envelope.certificates, stamp.at, stamps=True)
     trusted = bool(path) and may_stamp(stamp.envelope.signer) and not trust.revoked(path, stamp.at)
     # Our own tokens are written in one way; another authority may write them in others.
     if stamp.policy == POLICY and not envelope.is_exact(stamp.envelope):

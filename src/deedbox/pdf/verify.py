@@ -65,6 +65,8 @@ def _report(pdf: bytes, sha256: str, built: Structure, trust: Trust, now: dateti
     if report.verdict == "authentic":
         report.document_id, report.chain_head = seals[0].found.document_id, seals[0].found.audit_head
         report.seal_sha256 = _fingerprint(seals[0])
+        stamp = seals[0].stamp
+        report.seal_timestamp_sha256 = hashlib.sha256(stamp.envelope.whole).hexdigest() if stamp else None
     return report
 
 

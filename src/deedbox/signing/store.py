@@ -120,10 +120,13 @@ def note_archive(tx: Tx, document_id: str, archive: str) -> None:
     tx.run("update documents set archive = :archive where id = :id", id=document_id, archive=archive)
 
 
-def completed(tx: Tx, after: str, most: int) -> list[tuple[str, str]]:
-    """Workspace and id of completed documents, by id, after this one."""
+def never_archived(tx: Tx, since: str, after: str, most: int) -> list[tuple[str, str]]:
+    """Workspace and id of documents completed since whose archiving was never begun, by id, after this one."""
     rows = tx.all(
-        "select workspace_id, id from documents where status = 'completed' and id > :after order by id limit :most",
+        "select workspace_id, id from documents where status = 'completed' and completed_at >= :since"
+        " and archive like :never and id > :after order by id limit :most",
+        since=since,
+        never='{"status":"disabled"%',
         after=after,
         most=most,
     )

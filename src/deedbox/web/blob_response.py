@@ -37,7 +37,7 @@ async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_typ
     # Asked for here, so that a file deleted at this moment is a 404 and not half an answer.
     first = await anext(pieces, b"")
     return StreamedResponse(
-        _joined(first, pieces),
+        joined(first, pieces),
         status_code=206 if part else 200,
         # Named here, because the framework would say of any text that it is UTF-8.
         headers={**headers, "Content-Type": media_type, "Content-Length": str(length)},
@@ -54,7 +54,7 @@ def page_number(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-async def _joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
     async for piece in pieces:
         yield piece

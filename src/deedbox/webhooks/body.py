@@ -1,10 +1,7 @@
 """The body of a delivery, made once when the delivery is planned and kept: every attempt sends the same bytes."""
 
-from typing import Any
-
 import msgspec
 
-from deedbox.kernel import limits
 from deedbox.kernel.outbox import Event
 
 API_VERSION = "v1"
@@ -33,15 +30,5 @@ def envelope(event: Event) -> Envelope:
 
 
 def encoded(event: Event) -> str:
-    """The event as minified JSON of at most 20 kB; metadata that does not fit is left out."""
-    whole = envelope(event)
-    text = msgspec.json.encode(whole)
-    if len(text) > limits.WEBHOOK_BODY_BYTES:
-        text = msgspec.json.encode(msgspec.structs.replace(whole, data=_lightened(event.data)))
-    return text.decode()
-
-
-def _lightened(data: str) -> msgspec.Raw:
-    """Without the metadata, the one part of an event that may be long; `truncated` says so."""
-    told: dict[str, Any] = msgspec.json.decode(data)
-    return msgspec.Raw(msgspec.json.encode({**told, "metadata": {}, "truncated": True}))
+    """The event as minified JSON of at most 20 kB, since no event's data has more than `limits.EVENT_BYTES`."""
+    return msgspec.json.encode(envelope(event)).decode()

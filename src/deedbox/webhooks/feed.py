@@ -10,11 +10,18 @@ from deedbox.webhooks.body import Envelope
 async def page(db: Database, workspace_id: str, *, after: str | None, limit: int) -> list[Envelope]:
     """The workspace's events after the given one, or from the first. Whoever goes on with the last id misses none."""
 
-    def read(tx: Tx) -> list[Envelope]:
+    def read(tx: Tx) -> list[Envelope] | None:
+        """None if the given event has no place yet: some of those before it have one now."""
         outbox_store.place(tx, workspace_id)
-        if after is not None and not outbox_store.is_placed(tx, workspace_id, after):
-            raise BadRequest(f"There is no event {after}; leave `after` out to begin with the first")
+        if after is not None:
+            placed = outbox_store.is_placed(tx, workspace_id, after)
+            if placed is None:
+                raise BadRequest(f"There is no event {after}; leave `after` out to begin with the first")
+            if not placed:
+                return None
         return [body.envelope(event) for event in outbox_store.after(tx, workspace_id, after, limit)]
 
     # Read committed: placing must see what others have just committed, and must never make an emitter try again.
-    return await db.write(read, isolation="read committed")
+    while (found := await db.write(read, isolation="read committed")) is None:
+        pass
+    return found

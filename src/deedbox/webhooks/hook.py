@@ -56,10 +56,6 @@ class Made(msgspec.Struct, frozen=True):
     hook: Hook
     secret: Secret | None
 
-    @property
-    def existed(self) -> bool:
-        return self.secret is None
-
 
 class Rotated(msgspec.Struct, frozen=True):
     hook: Hook
@@ -103,9 +99,10 @@ class Attempt(msgspec.Struct, frozen=True):
     response_body: Annotated[str | None, Meta(description="The first 16 KiB, as text.")]
     response_truncated: bool
     error: str | None
+    target_url: Annotated[str | None, Meta(description="Where it was made; null if that was not kept yet.")]
 
 
 class DeliveryDetail(Delivery, frozen=True, kw_only=True):
-    target_url: str
+    target_url: Annotated[str, Meta(description="Where the next attempt would be made: the webhook's present target.")]
     request_body: Annotated[str, Meta(description="The bytes that every attempt sends.")]
     attempts_made: list[Attempt]

@@ -22,7 +22,6 @@ from deedbox.webhooks.signature import Secrets
 from deedbox.webhooks.store import HookRow
 
 SEALED = SealedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
-_CHANGED_MEANWHILE = "The webhook was changed at this very moment. Look at it and try again."
 
 
 def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) -> Made:
@@ -55,8 +54,7 @@ def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) ->
         likeness=likeness,
         secrets=_sealed(box, hook_id, Secrets(secret)),
     )
-    if not store.add_hook(tx, row):
-        raise Conflict(_CHANGED_MEANWHILE)
+    store.add_hook(tx, row)
     return Made(shown_hook(row), secret)
 
 
@@ -70,9 +68,12 @@ def page(tx: Tx, workspace_id: str, *, limit: int, cursor: str | None) -> list[H
 
 
 def change(tx: Tx, workspace_id: str, hook_id: str, wanted: Change) -> Hook:
-    """The subscription with another target, other events or another description. A new URL was judged before."""
+    """The subscription with another target, other events or another description. A new URL was judged before.
+
+    What the target before did is not held against another."""
+    known = None if wanted.events is msgspec.UNSET else " ".join(_known(wanted.events))
     row = find(tx, workspace_id, hook_id)
-    events = row.events if wanted.events is msgspec.UNSET else " ".join(_known(wanted.events))
+    events = known or row.events
     target = row.target_url if wanted.target_url is msgspec.UNSET else wanted.target_url
     likeness = _likeness(workspace_id, row.managed_by, target, events.split())
     other = store.hook_like(tx, likeness)
@@ -80,6 +81,10 @@ def change(tx: Tx, workspace_id: str, hook_id: str, wanted: Change) -> Hook:
         raise Conflict(f"The webhook {other.id} has the same target and events already.")
     description = row.description if wanted.description is msgspec.UNSET else wanted.description
     changed = replace(row, target_url=target, events=events, description=description, likeness=likeness)
+    if target != row.target_url:
+        changed = replace(
+            changed, last_success_at=None, last_failure_at=None, failing_since=None, consecutive_failures=0
+        )
     return _changed(tx, row, changed)
 
 
@@ -99,9 +104,7 @@ def pause(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
 def resume(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
     """Active again after a pause or after it was disabled; what waited is sent."""
     row = find(tx, workspace_id, hook_id)
-    fresh = replace(row, status="active", disabled_reason=None)
-    if row.status == "disabled":
-        fresh = replace(fresh, failing_since=None, consecutive_failures=0)
+    fresh = replace(row, status="active", disabled_reason=None, failing_since=None, consecutive_failures=0)
     tx.on_commit(lambda: planning.announce([hook_id]))
     return _changed(tx, row, fresh)
 
@@ -117,10 +120,11 @@ def rotate(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, at_once: bool, 
 
 def test(tx: Tx, workspace_id: str, hook_id: str, kind: str | None, *, now: datetime) -> Delivery:
     """A delivery of the kind's sample, or of its first kind's, to this subscription alone."""
+    wanted = _known([kind])[0] if kind is not None else None
     row = find(tx, workspace_id, hook_id)
     if row.status == "disabled":
         raise Conflict("The webhook is disabled, so nothing is sent to it. Resume it first.")
-    chosen = _known([kind or row.events.split()[0]])[0]
+    chosen = wanted or row.events.split()[0]
     event_id = new_id("evt", now)
     told = {**catalogue.KINDS[chosen].sample, "test": True}
     # Its own subject: it waits for no document's events, and none of them wait for it.
@@ -132,11 +136,11 @@ def test(tx: Tx, workspace_id: str, hook_id: str, kind: str | None, *, now: date
 def recover(tx: Tx, workspace_id: str, hook_id: str, since: datetime, *, now: datetime) -> Recovery:
     """What was emitted since then and never reached it: what waits for a retry is due now, and what was given up is
     planned again, a part at a time, oldest first."""
+    if since < now - timedelta(days=limits.WEBHOOK_KEEP_DAYS):
+        raise BadRequest(f"since must lie within the last {limits.WEBHOOK_KEEP_DAYS} days")
     row = find(tx, workspace_id, hook_id)
     if row.status == "disabled":
         raise Conflict("The webhook is disabled, so nothing is sent to it. Resume it first.")
-    if since < now - timedelta(days=limits.WEBHOOK_KEEP_DAYS):
-        raise BadRequest(f"since must lie within the last {limits.WEBHOOK_KEEP_DAYS} days")
     first = new_id("evt", since, bytes)
     missed = store.missed(tx, row, first, limits.RECOVER_EVENTS + 1)
     for event in missed[: limits.RECOVER_EVENTS]:
@@ -170,8 +174,7 @@ def _sealed(box: Box, hook_id: str, secrets: Secrets) -> bytes:
 
 
 def _changed(tx: Tx, before: HookRow, after: HookRow) -> Hook:
-    if not store.change_hook(tx, before, after):
-        raise Conflict(_CHANGED_MEANWHILE)
+    store.change_hook(tx, before, after)
     return shown_hook(after)
 
 

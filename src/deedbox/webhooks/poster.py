@@ -40,7 +40,8 @@ class Poster:
         self._clock = clock
         self._egress = egress
         self._jitter = jitter
-        self._open: dict[str, _Wires] = {}
+        self._open: dict[tuple[str, bool], _Wires] = {}
+        """By subscription, and whether it was failing: then its host may not even be found."""
 
     async def post(self, claim: Claim) -> Outcome:
         """How the attempt ended. It never raises: whatever happens is an outcome."""
@@ -49,16 +50,16 @@ class Poster:
         try:
             headers = self._headers(claim, now)
             answer = await self._ask(claim, headers)
+            attempt = _attempt(claim, headers, now, started, answer=answer)
+            if answer.status // 100 == 2:
+                return Outcome(claim, attempt, "delivered", now.timestamp())
+            return self._failed(claim, attempt, answer)
         except DeedboxError as error:
-            return self._failed(claim, _attempt(claim, headers, now, started, error=error.message), None)
+            told = error.message
         except Exception as error:  # an attempt may fail in any way; a later one may not, and the loop goes on
             log.error("a delivery failed in an unforeseen way", exception=error, delivery=claim.id)
             told = "Deedbox could not make the request; its log says why."
-            return self._failed(claim, _attempt(claim, headers, now, started, error=told), None)
-        attempt = _attempt(claim, headers, now, started, answer=answer)
-        if answer.status // 100 == 2:
-            return Outcome(claim, attempt, "delivered", now.timestamp())
-        return self._failed(claim, attempt, answer)
+        return self._failed(claim, _attempt(claim, headers, now, started, error=told), None)
 
     def _failed(self, claim: Claim, attempt: AttemptRow, answer: "Answer | None") -> Outcome:
         now = self._clock.now()
@@ -70,21 +71,24 @@ class Poster:
         return Outcome(claim, attempt, "pending", now.timestamp() + wait)
 
     def _headers(self, claim: Claim, now: datetime) -> dict[str, str]:
-        endpoint = claim.endpoint
+        endpoint, body = claim.endpoint, claim.body.encode()
         secrets = signature.unpacked(self._box.open(endpoint.secrets, SEALED.place.format(id=endpoint.hook_id)))
-        return {
+        own = {
             "Content-Type": "application/json",
             "X-Service-Event": claim.kind,
             "X-Service-Event-Id": claim.event_id,
             "X-Service-Delivery": claim.id,
             "X-Service-Attempt": str(claim.attempts + 1),
-            **signature.headers(secrets, endpoint.scheme, claim.event_id, claim.body.encode(), now=now),
+            **signature.headers(secrets, endpoint.scheme, claim.event_id, body, now=now),
         }
+        return self._egress().all_headers(endpoint.target_url, own, body)
 
     async def _ask(self, claim: Claim, headers: dict[str, str]) -> "Answer":
-        wires = self._open.get(claim.endpoint.hook_id)
+        doubtful = claim.endpoint.failing
+        wires = self._open.get((claim.endpoint.hook_id, doubtful))
         if wires is None:
-            wires = self._open[claim.endpoint.hook_id] = _Wires(self._egress().apart(limits.WEBHOOK_PER_ENDPOINT))
+            wires = _Wires(self._egress().apart(limits.WEBHOOK_PER_ENDPOINT, doubtful=doubtful))
+            self._open[claim.endpoint.hook_id, doubtful] = wires
         wires.users += 1
         try:
             return await wires.egress.request(
@@ -94,6 +98,7 @@ class Poster:
                 body=claim.body.encode(),
                 seconds=limits.WEBHOOK_SECONDS,
                 limit=limits.WEBHOOK_RESPONSE_BYTES,
+                head_is_enough=True,
             )
         finally:
             wires.users -= 1
@@ -102,9 +107,9 @@ class Poster:
     async def tidy(self) -> None:
         """Closes the connections to endpoints that nothing was sent to for a while."""
         idle = stopwatch() - limits.EGRESS_IDLE_SECONDS
-        for hook_id, wires in list(self._open.items()):
+        for whose, wires in list(self._open.items()):
             if not wires.users and wires.used_at < idle:
-                del self._open[hook_id]
+                del self._open[whose]
                 await wires.egress.close()
 
     async def close(self) -> None:
@@ -134,6 +139,7 @@ def _attempt(
         response_body=answer.body if answer else None,
         response_truncated=int(answer.truncated) if answer else 0,
         error=error[: limits.WEBHOOK_ERROR_CHARS] if error else _complaint(answer) if wrong and answer else None,
+        target_url=claim.endpoint.target_url,
     )
 
 

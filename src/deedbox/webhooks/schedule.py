@@ -28,6 +28,6 @@ def asked_wait(retry_after: str | None, now: datetime) -> float | None:
         return float(text[:10])
     try:
         date = email.utils.parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     return ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds()

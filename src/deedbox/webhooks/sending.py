@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from deedbox.kernel import limits, log, tasks
+from deedbox.kernel import limits, tasks
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import DeedboxError
 from deedbox.webhooks import planning
 from deedbox.webhooks.poster import Poster
 from deedbox.webhooks.queue import Claim, Room, store
@@ -53,8 +52,8 @@ class Sender:
         self._busy: dict[str, int] = {}
         """How many attempts are under way, by subscription."""
         self._busy_failing = 0
-        self._failing: set[str] = set()
-        """Subscriptions that were failing when they were last seen."""
+        self._failing: dict[str, None] = {}
+        """Subscriptions that were failing when they were last seen; who is forgotten is only seen anew."""
         self._working = _Line(limits.WEBHOOK_PER_ENDPOINT)
         self._ailing = _Line(limits.WEBHOOK_PER_FAILING_ENDPOINT)
         self._sending = False
@@ -87,10 +86,8 @@ class Sender:
         await asyncio.gather(*self._serving, return_exceptions=True)
         await tasks.drain(self._running, seconds)
         now = self._clock.now()
-        try:
+        with tasks.going_on("deliveries cannot be handed back"):  # their leases lapse instead
             await self._db.write(lambda tx: store.hand_back(tx, self._worker, now))
-        except DeedboxError as error:  # their leases lapse instead
-            log.warning("deliveries cannot be handed back", reason=error.message)
         await self._poster.close()
 
     async def run_due(self) -> int:
@@ -107,11 +104,10 @@ class Sender:
     async def _look_forever(self) -> None:
         """Finds what nobody told of: retries, other processes' events, lapsed leases."""
         while True:
-            try:
+            with tasks.going_on("deliveries cannot be looked for"):
                 await self._look()
-            except DeedboxError as error:  # the database is away: the next look tries again
-                log.warning("deliveries cannot be looked for", reason=error.message)
-            await self._poster.tidy()
+            with tasks.going_on("idle connections to webhooks cannot be closed"):
+                await self._poster.tidy()
             await asyncio.sleep(limits.WEBHOOK_POLL_SECONDS)
 
     async def _look(self) -> None:
@@ -123,11 +119,9 @@ class Sender:
         while self._sending:
             # Before the look, not after it: a wake-up during the look must not be forgotten.
             line.awake.clear()
-            try:
+            claims: list[Claim] | None = None
+            with tasks.going_on("deliveries cannot be claimed"):  # the next look brings back who had left the line
                 claims = await self._claim(line)
-            except DeedboxError as error:
-                log.warning("deliveries cannot be claimed", reason=error.message)
-                claims = None
             if claims is None:
                 await line.awake.wait()
             else:
@@ -156,9 +150,17 @@ class Sender:
             return claims
 
         claims = await self._db.write(claim, isolation="read committed")
-        self._failing.difference_update(chosen)
-        self._failing.update(one.endpoint.hook_id for one in claims if one.endpoint.failing)
+        failing = {one.endpoint.hook_id for one in claims if one.endpoint.failing}
+        for hook_id in chosen:
+            self._note(hook_id, failing=hook_id in failing)
         return claims
+
+    def _note(self, hook_id: str, *, failing: bool) -> None:
+        self._failing.pop(hook_id, None)
+        if failing:
+            self._failing[hook_id] = None
+        if len(self._failing) > limits.WEBHOOK_FAILING_KNOWN:
+            del self._failing[next(iter(self._failing))]
 
     def _begin_all(self, claims: list[Claim]) -> None:
         for claim in claims if self._sending else []:
@@ -189,15 +191,13 @@ class Sender:
         outcome = await self._poster.post(claim)
         hook_id, now = claim.endpoint.hook_id, self._clock.now()
         delivered = outcome.status == "delivered"
-        (self._failing.discard if delivered else self._failing.add)(hook_id)
+        self._note(hook_id, failing=not delivered)
         chains = delivered and self._sending and self._room().most > limits.WEBHOOK_CHAIN_ROOM
 
         def end(tx: Tx) -> list[Claim]:
             store.end(tx, self._worker, outcome, now)
             return store.claim(tx, self._worker, hook_id, _ENDPOINT_ROOM, now) if chains else []
 
-        try:
+        with tasks.going_on("the outcome of a delivery cannot be saved", delivery=claim.id):
             return await self._db.write(end, isolation="read committed")
-        except DeedboxError as error:  # the lease lapses and the attempt is made again
-            log.warning("the outcome of a delivery cannot be saved", delivery=claim.id, reason=error.message)
-            return []
+        return []  # the lease lapses and the attempt is made again

@@ -56,4 +56,5 @@ def shown_attempt(row: AttemptRow) -> Attempt:
         response_body=bytes(row.response_body).decode("utf-8", "replace") if row.response_body is not None else None,
         response_truncated=bool(row.response_truncated),
         error=row.error,
+        target_url=row.target_url,
     )

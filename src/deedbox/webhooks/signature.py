@@ -45,35 +45,13 @@ class Secrets(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(here, following=new, effective_at=later)
 
 
-class _Kept(msgspec.Struct):
-    current: str
-    following: str | None
-    effective_at: Instant | None
-    previous: str | None
-    previous_until: Instant | None
-
-
 def packed(secrets: Secrets) -> bytes:
     """The bytes that the box seals."""
-    kept = _Kept(
-        secrets.current.reveal(),
-        secrets.following.reveal() if secrets.following else None,
-        secrets.effective_at,
-        secrets.previous.reveal() if secrets.previous else None,
-        secrets.previous_until,
-    )
-    return msgspec.json.encode(kept)
+    return msgspec.json.encode(secrets, enc_hook=Secret.reveal)
 
 
 def unpacked(plain: bytes) -> Secrets:
-    kept = msgspec.json.decode(plain, type=_Kept)
-    return Secrets(
-        Secret(kept.current),
-        Secret(kept.following) if kept.following else None,
-        kept.effective_at,
-        Secret(kept.previous) if kept.previous else None,
-        kept.previous_until,
-    )
+    return msgspec.json.decode(plain, type=Secrets, dec_hook=lambda _, text: Secret(text))
 
 
 def new_secret(entropy: Entropy = os.urandom) -> Secret:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from deedbox.kernel.db import Row, Tx, Value
+from deedbox.kernel.db.rows import insert
 from deedbox.kernel.outbox import Event
 from deedbox.webhooks.hook import DeliveryStatus, ManagedBy, Scheme, Status
 
@@ -61,6 +62,8 @@ class AttemptRow(msgspec.Struct, frozen=True):
     response_body: bytes | None
     response_truncated: int
     error: str | None
+    target_url: str | None
+    """None if the attempt was made before this was kept."""
 
 
 _HOOK = ", ".join(HookRow.__struct_fields__)
@@ -69,16 +72,9 @@ _ATTEMPT = ", ".join(AttemptRow.__struct_fields__)
 _LIVE = "status <> 'deleted'"
 
 
-def add_hook(tx: Tx, row: HookRow) -> bool:
-    """Whether it was added: not if a live subscription is the same."""
-    values = ", ".join(f":{name}" for name in HookRow.__struct_fields__)
-    added = tx.run(
-        f"insert into hooks ({_HOOK}) values ({values}) on conflict (likeness) where {_LIVE} do nothing",
-        **msgspec.structs.asdict(row),
-    )
-    if added:
-        _subscribe(tx, row.workspace_id, row.id, row.events)
-    return added > 0
+def add_hook(tx: Tx, row: HookRow) -> None:
+    insert(tx, "hooks", msgspec.structs.asdict(row))
+    _subscribe(tx, row.workspace_id, row.id, row.events)
 
 
 def hook(tx: Tx, workspace_id: str, hook_id: str) -> HookRow | None:
@@ -112,14 +108,14 @@ def count_hooks(tx: Tx, workspace_id: str) -> int:
     return int(row[0]) if row else 0
 
 
-def change_hook(tx: Tx, before: HookRow, after: HookRow) -> bool:
-    """Whether the subscription was as `before` and now has what a person may change as in `after`."""
-    changed = tx.run(
+def change_hook(tx: Tx, before: HookRow, after: HookRow) -> None:
+    """Gives the subscription what a person may change, as in `after`. `before` was read in this transaction."""
+    tx.run(
         "update hooks set target_url = :target_url, events = :events, description = :description, likeness = :likeness,"
         " status = :status, disabled_reason = :disabled_reason, failing_since = :failing_since,"
-        " consecutive_failures = :consecutive_failures, secrets = :secrets where id = :id and status = :was",
+        " consecutive_failures = :consecutive_failures, last_success_at = :last_success_at,"
+        " last_failure_at = :last_failure_at, secrets = :secrets where id = :id",
         id=before.id,
-        was=before.status,
         target_url=after.target_url,
         events=after.events,
         description=after.description,
@@ -128,12 +124,13 @@ def change_hook(tx: Tx, before: HookRow, after: HookRow) -> bool:
         disabled_reason=after.disabled_reason,
         failing_since=after.failing_since,
         consecutive_failures=after.consecutive_failures,
+        last_success_at=after.last_success_at,
+        last_failure_at=after.last_failure_at,
         secrets=after.secrets,
     )
-    if changed and before.events != after.events:
+    if before.events != after.events:
         tx.run("delete from hook_events where hook_id = :id", id=before.id)
         _subscribe(tx, before.workspace_id, before.id, after.events)
-    return changed > 0
 
 
 def delete_hook(tx: Tx, hook_id: str) -> None:
@@ -215,8 +212,7 @@ def attempts(tx: Tx, delivery_id: str) -> list[AttemptRow]:
 
 
 def add_attempt(tx: Tx, row: AttemptRow) -> None:
-    values = ", ".join(f":{name}" for name in AttemptRow.__struct_fields__)
-    tx.run(f"insert into delivery_attempts ({_ATTEMPT}) values ({values})", **msgspec.structs.asdict(row))
+    insert(tx, "delivery_attempts", msgspec.structs.asdict(row))
 
 
 def missed(tx: Tx, row: HookRow, first: str, most: int) -> list[Event]:
@@ -254,7 +250,7 @@ def prune(tx: Tx, before: str, most: int) -> int:
 
 _OUTDATED = (
     "where ended_at < :before",
-    "join hooks on hooks.id = deliveries.hook_id where hooks.status = 'disabled'"
+    "join hooks on hooks.id = deliveries.hook_id where hooks.status in ('disabled', 'paused')"
     " and deliveries.status = 'pending' and deliveries.created_at < :before",
     "join hooks on hooks.id = deliveries.hook_id where hooks.status = 'deleted'"
     " and (deliveries.status <> 'sending' or deliveries.created_at < :before)",

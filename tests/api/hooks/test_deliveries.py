@@ -14,6 +14,7 @@ from tests.webhooks.sink import Received, Reply, answering
 pytestmark = pytest.mark.anyio
 
 HEADERS = {
+    "Host", "User-Agent", "Accept-Encoding", "Content-Length",
     "Content-Type", "X-Service-Event", "X-Service-Event-Id", "X-Service-Delivery", "X-Service-Attempt",
     "X-Service-Signature", "X-Service-Timestamp", "webhook-id", "webhook-timestamp", "webhook-signature",
 }  # fmt: skip
@@ -38,7 +39,7 @@ async def test_a_delivery_shows_its_request_its_response_and_the_time_it_took(de
     [attempt] = shown["attempts_made"]
     assert set(attempt["request_headers"]) == HEADERS
     sent = {name.lower(): value for name, value in attempt["request_headers"].items()}
-    assert sent == {name: received.headers[name] for name in sent}
+    assert sent == received.headers
     assert (sent["x-service-delivery"], sent["x-service-attempt"]) == (shown["id"], "1")
     assert (attempt["number"], attempt["response_status"], attempt["error"]) == (1, 201, None)
     assert (attempt["response_headers"]["x-trace"], attempt["response_body"]) == ("abc", "gut – 好")

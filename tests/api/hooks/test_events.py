@@ -143,7 +143,7 @@ async def test_another_workspaces_hook_hears_nothing(desk: Desk) -> None:
 async def test_the_catalogue_is_the_seeds_and_each_sample_fits_its_schema(api: Api) -> None:
     found = (await api.get("/api/v1/hooks/events")).json()
     assert {one["event"]: one["meaning"] for one in found["events"]} == MEANINGS
-    assert found["count"] == len(MEANINGS)
+    assert (found["count"], found["has_more"], found["next_cursor"]) == (len(MEANINGS), False, None)
     for one in found["events"]:
         validator = jsonschema_rs.validator_for(one["schema"])
         assert validator.is_valid(one["sample"]), one["event"]
@@ -176,6 +176,7 @@ async def test_the_feed_gives_each_event_once_in_order_as_it_was_delivered(desk:
     assert found == [delivered[one["id"]] for one in found]
     empty = (await desk.api.get(f"/api/v1/events?after={found[-1]['id']}")).json()
     assert (empty["events"], empty["has_more"], empty["next_cursor"]) == ([], False, found[-1]["id"])
+    assert (await desk.api.get(f"/api/v1/events?cursor={found[0]['id']}")).json()["events"] == found[1:]
     await desk.create(send=True)
     [fresh] = (await desk.api.get(f"/api/v1/events?after={empty['next_cursor']}")).json()["events"]
     assert fresh["type"] == "document.sent"
@@ -190,7 +191,8 @@ async def test_the_feed_needs_no_hook_and_refuses_an_event_that_it_has_not_given
         await desk.api.get("/api/v1/events", key=await desk.api.make_key(workspace=desk.api.other_workspace))
     ).json()
     assert (nothing["events"], nothing["next_cursor"]) == ([], None)
-    for query in ("after=x", "after=doc_01JD0000000000000000000000", "after=evt_01JD0000000000000000000000", "limit=0"):
+    for query in ("after=x", "after=doc_01JD0000000000000000000000", "after=evt_01JD0000000000000000000000", "limit=0",
+                  "cursor=x", f"cursor={event['id']}&after={event['id']}"):  # fmt: skip
         assert (await desk.api.get(f"/api/v1/events?{query}")).status_code == 400, query
     theirs = await desk.api.make_key(workspace=desk.api.other_workspace)
     assert (await desk.api.get(f"/api/v1/events?after={event['id']}", key=theirs)).status_code == 400

@@ -156,6 +156,15 @@ async def test_another_workspaces_hook_is_not_there_at_all(api: Api) -> None:
     assert (await api.get(path)).status_code == 200
 
 
+async def test_a_bad_body_is_told_before_a_hook_that_is_not_there(api: Api) -> None:
+    path = "/api/v1/hooks/hook_01JD0000000000000000000000"
+    for method, where, body in (
+        ("PATCH", path, {"events": ["document.opened"]}), ("POST", f"{path}/test", {"event": "document.opened"}),
+        ("POST", f"{path}/recover", {"since": "2020-01-01T00:00:00Z"}),
+    ):  # fmt: skip
+        assert (await api.call(method, where, json=body)).status_code == 400, where
+
+
 async def test_reading_and_writing_are_scopes_of_their_own(api: Api) -> None:
     reader, writer = await api.make_key("hooks:read"), await api.make_key("hooks:write")
     hook = await made(api)
@@ -215,7 +224,7 @@ async def test_a_retried_request_is_answered_also_when_the_address_is_no_longer_
     async def inside(_host: str, _port: int) -> list[str]:
         return ["10.0.0.1"]
 
-    monkeypatch.setattr(api.deedbox.egress._network, "_resolve", inside)
+    monkeypatch.setattr(api.deedbox.egress._doubtful, "_resolve", inside)
     again = await api.post("/api/v1/hooks", body, headers=dict(headers))
     assert (again.status_code, again.content) == (201, first.content)
     anew = await api.post("/api/v1/hooks", body)

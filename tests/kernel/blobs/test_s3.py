@@ -171,6 +171,27 @@ async def test_parts_of_the_size_that_stores_demand_become_one_file(s3_store: St
     await blobs.close()
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_a_store_that_computes_no_hash_is_not_believed(
+    line: Line, monkeypatch: pytest.MonkeyPatch, is_whole: bool
+) -> None:
+    copy = line.bucket.copy
+
+    def silent(source: str, target: str) -> None:
+        copy(source, target)
+        if not is_whole:
+            line.bucket.put(target, b"cut short", hashlib.sha256(b"cut short").hexdigest())
+
+    monkeypatch.setattr(line.bucket, "copy", silent)
+    data = os.urandom(2 * PART)
+    if is_whole:
+        assert (await receive(line.blobs, data)).blob.size_bytes == len(data)
+    else:
+        with pytest.raises(Unavailable, match="has changed the file"):
+            await receive(line.blobs, data)
+        assert names(line.bucket) == set()
+
+
 async def test_only_a_small_file_goes_to_its_place_at_once(line: Line) -> None:
     await receive(line.blobs, bytes(PART - 1))
     assert [seen.split()[0] for seen in line.proxy.seen] == ["PUT"]

@@ -98,6 +98,24 @@ def test_a_locked_object_cannot_be_destroyed(s3_store: Store, mode: str) -> None
     assert bucket.hashed("kept") == sha256(b"for ten years")
 
 
+def test_a_lock_can_be_made_longer_and_the_first_version_is_found(s3_store: Store) -> None:
+    bucket = s3_store.bucket(locked=True)
+    for data in (b"first", b"second"):
+        bucket.put("kept", data, sha256(data))
+    first = bucket.first("kept")
+    assert (first.sha256, bucket.head("kept").sha256) == (sha256(b"first"), sha256(b"second"))
+    assert (bucket.head("kept", first.version), first.etag) == (first, bucket.first("kept").etag)
+    assert bucket.hashed("kept", first.version) == sha256(b"first")
+    lock = Lock("GOVERNANCE", datetime.now(UTC).replace(microsecond=0) + timedelta(days=9))
+    bucket.lock("kept", first.version, lock)
+    assert (bucket.first("kept").lock, bucket.head("kept").lock) == (lock, None)
+    with pytest.raises(NotFound):
+        bucket.first("kep")
+    plain = s3_store.bucket()
+    plain.put("kept", b"first", sha256(b"first"))
+    assert plain.first("kept").version is None
+
+
 def test_a_lock_on_a_bucket_without_locks_is_refused(s3_store: Store) -> None:
     bucket = s3_store.bucket()
     with pytest.raises(Unavailable):

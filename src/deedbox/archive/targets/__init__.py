@@ -37,8 +37,11 @@ class Target(Protocol):
     async def put(self, name: str, content: Held, media_type: str) -> Kept:
         """Durable under its name, also if the very same was there before; Taken if something else is."""
 
-    async def fetch(self, name: str, write: Write) -> None:
-        """Writes what lies under the name; NotFound if nothing does."""
+    async def confirm(self, name: str, content: Held) -> Kept:
+        """As `put` of what was fetched from under the name: it is kept from now on as something new would be."""
+
+    async def fetch(self, name: str, write: Write, version: str | None = None) -> None:
+        """Writes what lies under the name, in the version that `Kept` told; NotFound if nothing does."""
 
 
 async def fetched(target: Target, name: str, most: int) -> bytes:

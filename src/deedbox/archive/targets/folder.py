@@ -33,7 +33,10 @@ class FolderTarget:
             raise _unusable(self._folder, error) from error
         return Kept()
 
-    async def fetch(self, name: str, write: Write) -> None:
+    async def confirm(self, name: str, content: Held) -> Kept:  # noqa: ARG002 (a file is kept in one way only)
+        return Kept()
+
+    async def fetch(self, name: str, write: Write, version: str | None = None) -> None:  # noqa: ARG002 (a file has one)
         try:
             with open(self._folder / name, "rb") as file:
                 async for chunk in pieces(file, 0, os.fstat(file.fileno()).st_size):
@@ -45,6 +48,7 @@ class FolderTarget:
 
     def _put(self, name: str, content: Held) -> None:
         place, incoming = self._folder / name, self._folder / _INCOMING
+        missing = [folder for folder in (self._folder, *self._folder.parents) if not folder.exists()]
         for folder in (incoming, place.parent):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._clear(incoming)
@@ -59,7 +63,8 @@ class FolderTarget:
                 os.link(draft, place)
         finally:
             draft.unlink(missing_ok=True)
-        for folder in (place.parent, self._folder, self._folder.parent):
+        # What stands above the archive is another's, who may let nobody look: only if this made an entry there.
+        for folder in (place.parent, self._folder, *(one.parent for one in missing)):
             _sync(folder)
         _demand_same(place, content, name)
 

@@ -2,22 +2,20 @@
 
 import base64
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from deedbox.archive.spool import Held, pieces
 from deedbox.archive.targets import Kept, Taken, Write
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
+from deedbox.kernel.egress import Answer, Egress, EgressFailed
 from deedbox.kernel.errors import NotFound, Unavailable
-
-if TYPE_CHECKING:
-    from deedbox.kernel.egress import Answer, Egress
 
 _EXISTS = (409, 412)
 
 
 class HttpsTarget:
-    def __init__(self, url: str, key: Secret, egress: "Callable[[], Egress]") -> None:
+    def __init__(self, url: str, key: Secret, egress: Callable[[], Egress]) -> None:
         self._url, self._key, self._egress = url, key, egress
 
     def location(self, name: str) -> str:
@@ -25,9 +23,9 @@ class HttpsTarget:
 
     async def put(self, name: str, content: Held, media_type: str) -> Kept:
         digest = f"sha-256=:{base64.b64encode(bytes.fromhex(content.sha256)).decode()}:"
-        answer = await self._egress().request(
+        answer = await self._asked(
             "PUT",
-            self.location(name),
+            name,
             headers={
                 **self._credential(),
                 "Content-Type": media_type,
@@ -37,8 +35,6 @@ class HttpsTarget:
                 "If-None-Match": "*",
             },
             body=pieces(content.file, 0, content.size_bytes),
-            seconds=limits.ARCHIVE_SECONDS,
-            stall=limits.ARCHIVE_STALL_SECONDS,
             limit=limits.ARCHIVE_ANSWER_BYTES,
         )
         if answer.status in _EXISTS:
@@ -47,25 +43,34 @@ class HttpsTarget:
             raise Unavailable(f"The archive answered with status {answer.status}")
         return self._kept(answer)
 
-    async def fetch(self, name: str, write: Write) -> None:
-        answer = await self._egress().request(
-            "GET",
-            self.location(name),
-            headers=self._credential(),
-            seconds=limits.ARCHIVE_SECONDS,
-            stall=limits.ARCHIVE_STALL_SECONDS,
-            limit=limits.ARCHIVE_PACKAGE_BYTES,
-            into=write,
+    async def confirm(self, name: str, content: Held) -> Kept:  # noqa: ARG002 (what it keeps, and how, is its affair)
+        return Kept()
+
+    async def fetch(self, name: str, write: Write, version: str | None = None) -> None:  # noqa: ARG002 (a URL has one)
+        answer = await self._asked(
+            "GET", name, headers=self._credential(), limit=limits.ARCHIVE_PACKAGE_BYTES, into=write
         )
         if answer.status in (404, 410):
             raise NotFound(f"There is no {name} in the archive")
         if answer.status != 200 or answer.truncated:
             raise Unavailable(f"The archive answered with status {answer.status}")
 
+    async def _asked(self, method: str, name: str, **more: Any) -> Answer:
+        try:
+            return await self._egress().request(
+                method,
+                self.location(name),
+                seconds=limits.ARCHIVE_SECONDS,
+                stall=limits.ARCHIVE_STALL_SECONDS,
+                **more,
+            )
+        except EgressFailed as error:  # whoever asked may ask again
+            raise Unavailable(error.message) from error
+
     def _credential(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._key.reveal()}"}
 
-    def _kept(self, answer: "Answer") -> Kept:
+    def _kept(self, answer: Answer) -> Kept:
         # An archive may answer with what it was sent: the key is not to be stored with it.
         secret = self._key.reveal()
         text = answer.body.decode("utf-8", "replace").replace("\0", "").replace(secret, "…").strip()

@@ -1,17 +1,25 @@
-"""Packages as objects that the store itself keeps anyone from replacing or deleting, until their lock ends."""
+"""Packages as objects that the store itself keeps anyone from replacing or deleting, until their lock ends.
+
+Where the bucket keeps versions, the first of a name is the one that counts: what is put over it, or deletes it, hides
+it from others and not from here."""
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 from deedbox.archive.spool import Held
 from deedbox.archive.targets import Kept, Taken, Write
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.errors import Code, Conflict, NotFound, Unavailable
-from deedbox.kernel.s3.bucket import Bucket, Lock
+from deedbox.kernel.s3.bucket import Bucket, Lock, Stored
 from deedbox.kernel.s3.failures import Rejected
 from deedbox.kernel.s3.place import Access, Place
+from deedbox.kernel.s3.reading import Reading
+
+T = TypeVar("T")
 
 _NO_LOCK = ("InvalidRequest", "NotImplemented", "MethodNotAllowed", "ObjectLockConfigurationNotFoundError")
 
@@ -31,33 +39,48 @@ class S3Target:
             self._mode = "COMPLIANCE" if lock == "compliance" else "GOVERNANCE"
         self._days = lock_days
         self._clock = clock
+        # Threads of its own: a store that is slow must not take those that everything else needs.
+        self._threads = ThreadPoolExecutor(limits.S3_THREADS, thread_name_prefix="archive")
 
     def location(self, name: str) -> str:
         return f"{self._bucket.place}/{name}"
 
     async def put(self, name: str, content: Held, media_type: str) -> Kept:  # noqa: ARG002 (the bucket sets none)
-        return await asyncio.to_thread(self._put, name, content)
+        return await self._in_thread(self._put, name, content)
 
-    async def fetch(self, name: str, write: Write) -> None:
+    async def confirm(self, name: str, content: Held) -> Kept:
+        return await self._in_thread(self._put, name, content)
+
+    async def fetch(self, name: str, write: Write, version: str | None = None) -> None:
         try:
-            reading = await asyncio.to_thread(self._bucket.open, name)
+            reading = await self._in_thread(self._open, name, version)
         except NotFound as error:
             raise NotFound(f"There is no {name} in the archive") from error
         try:
-            while chunk := await asyncio.to_thread(reading.read, limits.BLOB_CHUNK_BYTES):
+            while chunk := await self._in_thread(reading.read, limits.BLOB_CHUNK_BYTES):
                 await write(chunk)
         finally:
-            await asyncio.to_thread(reading.close)
+            # Not waited for: the thread of someone who was cancelled may still be reading.
+            self._threads.submit(reading.close)
+
+    async def _in_thread(self, work: Callable[..., T], *words: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *words)
+
+    def _open(self, name: str, version: str | None) -> Reading:
+        return self._bucket.open(name, version=version or self._bucket.first(name).version)
 
     def _put(self, name: str, content: Held) -> Kept:
         try:
-            # Asked first: a store that does not know put-if-absent would make a second version.
-            found = self._stored(name)
+            # Asked first: a store that does not know put-if-absent, or takes a deleted name for a new one, would make
+            # a second version.
+            found, lock = self._found(name), self._lock()
             if found is None:
-                self._bucket.put(name, content.file, content.sha256, new=True, lock=self._lock())
-                found = self._bucket.ask("head_object", name, ChecksumMode="ENABLED")
-            elif self._bucket.head(name).sha256 != content.sha256:
-                raise Conflict("another")
+                self._bucket.put(name, content.file, content.sha256, new=True, lock=lock)
+                found = self._bucket.first(name)
+            self._demand_same(found, content)
+            if lock is not None and not _is_enough(found.lock, lock):
+                self._lock_longer(found, lock)
+            return Kept(version=found.version, etag=found.etag)
         except Rejected as error:
             if self._mode is not None and error.answer in _NO_LOCK:
                 raise Unavailable(
@@ -68,26 +91,41 @@ class S3Target:
             raise
         except Conflict as error:
             raise Taken(f"Something else lies under {name} in the archive, and it must not be replaced") from error
-        return self._kept(name, found, content)
 
-    def _stored(self, name: str) -> Any:
+    def _found(self, name: str) -> Stored | None:
         try:
-            return self._bucket.ask("head_object", name, ChecksumMode="ENABLED")
+            return self._bucket.first(name)
         except NotFound:
             return None
 
-    def _kept(self, name: str, found: Any, content: Held) -> Kept:
-        """What the store tells of the object, once it is seen that it has it all, and locked."""
-        if found["ContentLength"] != content.size_bytes:
-            raise Unavailable(f"The store has another size for {name} than was sent", code=Code.STORAGE_UNAVAILABLE)
-        if self._mode is not None and "ObjectLockMode" not in found:
+    def _demand_same(self, found: Stored, content: Held) -> None:
+        if (found.sha256 or self._bucket.hashed(found.name, found.version)) != content.sha256:
+            raise Conflict("another")
+        if found.size_bytes != content.size_bytes:
             raise Unavailable(
-                f"The store took {name} and did not lock it: check the bucket's object lock",
+                f"The store has another size for {found.name} than was sent", code=Code.STORAGE_UNAVAILABLE
+            )
+
+    def _lock_longer(self, found: Stored, wanted: Lock) -> None:
+        """For what was there already, put by whomever and locked as was set then; and to see that a lock is kept."""
+        mode, until = wanted.mode, wanted.until
+        if found.lock is not None:
+            mode = "COMPLIANCE" if "COMPLIANCE" in (mode, found.lock.mode) else mode
+            until = max(until, found.lock.until)
+        self._bucket.lock(found.name, found.version, Lock(mode, until))
+        if not _is_enough(self._bucket.head(found.name, found.version).lock, wanted):
+            raise Unavailable(
+                f"The store took {found.name} and did not lock it as is set: check the bucket's object lock, and that"
+                " this server may see it",
                 code=Code.STORAGE_UNAVAILABLE,
             )
-        return Kept(version=found.get("VersionId"), etag=found.get("ETag", "").strip('"') or None)
 
     def _lock(self) -> Lock | None:
         if self._mode is None:
             return None
-        return Lock(self._mode, self._clock.now() + timedelta(days=self._days))
+        # To the second: a store that keeps no more would seem to have locked it for less.
+        return Lock(self._mode, self._clock.now().replace(microsecond=0) + timedelta(days=self._days))
+
+
+def _is_enough(lock: Lock | None, wanted: Lock) -> bool:
+    return lock is not None and lock.mode in (wanted.mode, "COMPLIANCE") and lock.until >= wanted.until

@@ -152,6 +152,14 @@ class PostgresDatabase:
                     "The database server's disk is full. Nothing was changed; free some space and try again.",
                     code=Code.STORAGE_FULL,
                 ) from error
+            except pg.ReadOnlySqlTransaction as error:
+                if task.begin == _READ:
+                    raise
+                raise Unavailable(
+                    "The database takes no changes: it is read-only, or another server has taken its place. "
+                    "Nothing was changed; try again in a moment.",
+                    code=Code.DATABASE_UNAVAILABLE,
+                ) from error
             except pg.QueryCanceled as error:
                 raise Unavailable("The database takes too long. Nothing was changed; try again in a moment.") from error
             except _LOST_CONNECTION as error:
@@ -176,9 +184,11 @@ class PostgresDatabase:
                 if connection.info.transaction_status == TransactionStatus.INERROR:
                     # PostgreSQL answers a commit now with a silent rollback: nothing would be saved.
                     raise RuntimeError("a statement failed and its error was swallowed")
-            except BaseException:
+            except BaseException as error:
                 if not connection.broken:
                     connection.execute("rollback")
+                if isinstance(error, pg.ReadOnlySqlTransaction):
+                    connection.close()  # where the address led to a standby, a new connection may find the primary
                 raise
             _commit(connection, changes=task.begin != _READ)
         for callback in tx.callbacks:

@@ -98,11 +98,9 @@ class Runner:
             self._wake.clear()
             slots = self._slots()
             if slots.free(URGENT) > 0:
-                try:
+                jobs: list[Job] = []
+                with tasks.going_on("jobs cannot be claimed"):
                     jobs = await self._claim(slots)
-                except DeedboxError as error:  # the database is away: the next poll tries again
-                    log.warning("jobs cannot be claimed", reason=error.message)
-                    jobs = []
                 for job in jobs if self._is_claiming else []:
                     self._begin(job)
             with contextlib.suppress(TimeoutError):
@@ -138,14 +136,11 @@ class Runner:
         """Extends the leases of the running jobs, and stops those that another process has taken over."""
         # Only what runs now: a job whose end could not be saved must lapse, and one begun meanwhile is not lost.
         running = dict(self._running)
-        try:
+        with tasks.going_on("leases cannot be renewed"):
             held = await self._db.write(lambda tx: store.renew(tx, running.values(), self._worker, self._clock.now()))
-        except DeedboxError as error:
-            log.warning("leases cannot be renewed", reason=error.message)
-            return
-        for task, job in running.items():
-            if (job.id, job.attempts) not in held:
-                task.cancel()
+            for task, job in running.items():
+                if (job.id, job.attempts) not in held:
+                    task.cancel()
 
     async def _attempt(self, job: Job) -> None:
         work = Work(job, self._db, self._clock, self._worker)

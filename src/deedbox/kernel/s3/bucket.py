@@ -20,6 +20,7 @@ from deedbox.kernel.s3.reading import Reading
 
 _TAKEN = ("PreconditionFailed", "412")
 _AT_THE_SAME_TIME = ("ConditionalRequestConflict", "OperationAborted", "409")
+_NO_VERSIONS = ("NotImplemented", "MethodNotAllowed", "501", "405")
 
 
 class Lock(msgspec.Struct, frozen=True):
@@ -30,13 +31,15 @@ class Lock(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What the store says of an object. It tells hash and lock only to `head`, and only where it has them."""
+    """What the store says of an object. What has a default it tells only to `head`, and only where it has it."""
 
     name: str
     size_bytes: int
     modified: datetime
     sha256: str | None = None
     lock: Lock | None = None
+    version: str | None = None
+    etag: str | None = None
 
 
 class Bucket:
@@ -72,22 +75,41 @@ class Bucket:
             return True
         raise Unavailable("Others write the same object at this moment. Try again shortly.")
 
-    def head(self, name: str) -> Stored:
-        """What is known of the object; NotFound if there is none."""
-        answer = self.ask("head_object", name, ChecksumMode="ENABLED")
+    def head(self, name: str, version: str | None = None) -> Stored:
+        """What is known of the object, or of one version of it; NotFound if there is none."""
+        answer = self.ask("head_object", name, ChecksumMode="ENABLED", **_of(version))
         lock = None
         if "ObjectLockMode" in answer:
             lock = Lock(answer["ObjectLockMode"], answer["ObjectLockRetainUntilDate"].astimezone(UTC))
-        return Stored(name, answer["ContentLength"], answer["LastModified"], _hex(answer.get("ChecksumSHA256")), lock)
+        return Stored(
+            name,
+            answer["ContentLength"],
+            answer["LastModified"],
+            _hex(answer.get("ChecksumSHA256")),
+            lock,
+            answer.get("VersionId"),
+            answer.get("ETag", "").strip('"') or None,
+        )
 
-    def open(self, name: str, start: int = 0, length: int | None = None) -> Reading:
-        """The bytes as a stream; NotFound if there is no such object."""
-        return Reading(self._client(), str(self.place), self._object(name), start, length)
+    def first(self, name: str) -> Stored:
+        """What is known of the object as it was first put, also if it was deleted or replaced since, where the bucket
+        keeps versions; NotFound if there is none."""
+        return self.head(name, self._first_version(name))
 
-    def hashed(self, name: str) -> str:
+    def lock(self, name: str, version: str | None, lock: Lock) -> None:
+        """Locks what is there: for longer than it was, never for less."""
+        until = {"Mode": lock.mode, "RetainUntilDate": lock.until}
+        self.ask("put_object_retention", name, Retention=until, ChecksumAlgorithm="SHA256", **_of(version))
+
+    def open(self, name: str, start: int = 0, length: int | None = None, version: str | None = None) -> Reading:
+        """The bytes as a stream; NotFound if there is no such object, or no such version of it."""
+        request = self._object(name) | _of(version)
+        return Reading(self._client(), str(self.place), request, start, length)
+
+    def hashed(self, name: str, version: str | None = None) -> str:
         """The hash of the bytes that the store gives out, all of them read."""
         digest = hashlib.sha256()
-        with contextlib.closing(self.open(name)) as reading:
+        with contextlib.closing(self.open(name, version=version)) as reading:
             while chunk := reading.read(limits.BLOB_CHUNK_BYTES):
                 digest.update(chunk)
         return digest.hexdigest()
@@ -151,6 +173,28 @@ class Bucket:
                 Bucket=self.place.bucket, Prefix=f"{self.place.prefix}{prefix}", **parameters
             )
 
+    def _first_version(self, name: str) -> str | None:
+        """The oldest version that the bucket has of the object; None if that is the object itself."""
+        key, oldest = self._object(name)["Key"], None
+        more: dict[str, Any] = {}
+        while True:
+            try:
+                found = self._list("list_object_versions", name, MaxKeys=limits.S3_PAGE, **more)
+            except Rejected as error:
+                if error.answer in _NO_VERSIONS:
+                    return None
+                raise
+            # Of each name the newest come first; names that only begin so come after it.
+            oldest = next((one for one in reversed(found.get("Versions", [])) if one["Key"] == key), oldest)
+            if not found.get("IsTruncated") or found["NextKeyMarker"] != key:
+                break
+            more = {"KeyMarker": key, "VersionIdMarker": found["NextVersionIdMarker"]}
+        if oldest is None:
+            raise NotFound("The file is no longer stored.")
+        # Without versions an object has this one, or none, and not every store lets itself be asked by it.
+        version = oldest.get("VersionId", "null")
+        return None if version == "null" and oldest.get("IsLatest", True) else str(version)
+
     def _abort_if_still(self, name: str, upload_id: str, before: datetime) -> bool:
         try:
             parts = self.ask("list_parts", name, UploadId=upload_id).get("Parts", [])
@@ -208,6 +252,10 @@ def _client(access: Access) -> Any:
     # A store of one's own has no regions, but a signature names one.
     region = session.region_name or "us-east-1"
     return session.client("s3", region_name=region, endpoint_url=access.endpoint, config=config)
+
+
+def _of(version: str | None) -> dict[str, str]:
+    return {} if version is None else {"VersionId": version}
 
 
 def _base64(sha256: str) -> str:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from deedbox.kernel.errors import Code, DeedboxError, NotFound, SetupError, Unavailable
 
-_MISSING = {"NoSuchKey", "NotFound", "404"}
+_MISSING = {"NoSuchKey", "NoSuchVersion", "NotFound", "404"}
 _FULL = {
     "InsufficientCapacity",
     "InsufficientStorage",
@@ -88,7 +88,7 @@ def _judged(where: str, answer: str, status: int) -> DeedboxError:
         )
     if answer in _REFUSALS:
         return Refused(where, *_REFUSALS[answer])
-    if status >= 500 or answer in ("SlowDown", "RequestTimeout", "Throttling", "TooManyRequests"):
+    if (status >= 500 and status != 501) or answer in ("SlowDown", "RequestTimeout", "Throttling", "TooManyRequests"):
         return _away(answer or str(status))
     return Rejected(answer or str(status))
 

@@ -1,20 +1,25 @@
-"""Where a document stands in the long-term archive, and what proves that it is there."""
+"""Where a document stands in the long-term archive, what proves that it is there, and what lies there."""
 
 import base64
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
-from litestar import get
+from litestar import Response, get
 from litestar.params import FromPath
+from litestar.response import Stream as StreamedResponse
 from msgspec import Meta
 
-from deedbox.archive import proofs, store
-from deedbox.archive.receipt import Archived
+from deedbox.archive import package, proofs, store
+from deedbox.archive.fetching import fetched_package
+from deedbox.archive.receipt import Archived, Receipt
 from deedbox.archive.rounds import package_name
 from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Conflict, Unavailable
+from deedbox.kernel.settings import ECOSYSTEM_KEY
 from deedbox.signing import found
 from deedbox.signing.document import Archive, ArchiveReceipt, decoded
-from deedbox.web import context
+from deedbox.web import context, openapi, ranges
+from deedbox.web.blob_response import GUARDED, joined, not_modified
 from deedbox.web.context import AnyRequest
 from deedbox.web.permission import scope
 
@@ -71,6 +76,56 @@ async def document_archive(request: AnyRequest, document_id: FromPath[str]) -> D
     return await here.deedbox.db.read(look)
 
 
+@get(
+    "/api/v1/documents/{document_id:str}/archive/package",
+    opt={
+        **scope("archive:read"),
+        openapi.ANSWERS: {
+            "200": {
+                "description": "The package: a BagIt bag as a zip file",
+                "content": {package.MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+            },
+            "304": {"description": "The caller has this content: If-None-Match names its ETag"},
+        },
+        openapi.ALSO: (409,),
+    },
+    summary="The package, fetched from the archive",
+    tags=["documents"],
+)
+async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    """Compared with the receipt on the way: of one that is not the same the end does not come."""
+    here = context.of(request)
+
+    def look(tx: Tx) -> tuple[str, Receipt]:
+        document = found.find(tx, here.caller.workspace_id, document_id)
+        row = store.find(tx, document.id)
+        receipt = row.got if row else None
+        if row is None or receipt is None:
+            raise Conflict("The document is not archived: its `archive` tells where it stands")
+        return package_name(row), receipt
+
+    name, receipt = await here.deedbox.db.read(look)
+    etag = f'"{receipt.sha256}"'
+    if ranges.is_current(request.headers.get("if-none-match"), etag):
+        return not_modified(etag)
+    if here.deedbox.archiving.pushing.key is None:
+        raise Unavailable(f"This server cannot ask the archive: {ECOSYSTEM_KEY} is not set")
+    target = here.deedbox.archiving.target
+    if receipt.location != target.location(name):
+        raise Conflict(f"The package lies in another archive than the one that is set now: at {receipt.location}")
+    pieces = fetched_package(target, name, receipt)
+    # Asked for here, so that what is missing is a 404 and not half an answer.
+    first = await anext(pieces)
+    headers = {
+        "Content-Type": package.MEDIA_TYPE,
+        "Content-Length": str(receipt.size_bytes),
+        "Content-Disposition": f'attachment; filename="{document_id}.zip"',
+        "ETag": etag,
+        **GUARDED,
+    }
+    return StreamedResponse(joined(first, pieces), headers=headers)
+
+
 def _inclusion(tx: Tx, row: Archived) -> Inclusion | None:
     tree = store.tree(tx, row.tree) if row.tree is not None else None
     receipt = row.got
@@ -89,4 +144,4 @@ def _inclusion(tx: Tx, row: Archived) -> Inclusion | None:
     )
 
 
-ROUTES = [document_archive]
+ROUTES = [document_archive, archived_package]

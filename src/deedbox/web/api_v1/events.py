@@ -8,6 +8,7 @@ from litestar.params import QueryParameter
 from msgspec import Meta
 
 from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
 from deedbox.web import context
 from deedbox.web import cursor as cursors
 from deedbox.web.context import AnyRequest
@@ -29,6 +30,8 @@ class EventKind(msgspec.Struct, frozen=True):
 class Catalogue(msgspec.Struct, frozen=True):
     events: list[EventKind]
     count: int
+    has_more: bool = False
+    next_cursor: str | None = None
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -58,12 +61,16 @@ async def list_events(
     request: AnyRequest,
     after: Annotated[str | None, cursors.parameter("evt")] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    cursor: Annotated[str | None, cursors.parameter("evt")] = None,
 ) -> EventPage:
     here = context.of(request)
-    cursors.check(after, "evt")
-    found = await feed.page(here.deedbox.db, here.caller.workspace_id, after=after, limit=limit + 1)
+    if after is not None and cursor is not None:
+        raise BadRequest("Give either after or cursor; they mean the same")
+    start = after or cursor
+    cursors.check(start, "evt")
+    found = await feed.page(here.deedbox.db, here.caller.workspace_id, after=start, limit=limit + 1)
     shown = found[:limit]
-    return EventPage(shown, len(shown), len(found) > limit, shown[-1].id if shown else after)
+    return EventPage(shown, len(shown), len(found) > limit, shown[-1].id if shown else start)
 
 
 ROUTES = [event_catalogue, list_events]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
-from deedbox.kernel.db import Row, Tx
+from deedbox.kernel.db import Tx
 from deedbox.webhooks.queue.claim import Claim, Endpoint, Outcome, Room
 from deedbox.webhooks.store import add_attempt
 
@@ -79,11 +79,7 @@ def claim(tx: Tx, worker: str, hook_id: str, room: Room, now: datetime) -> list[
         now=now.timestamp(),
         most=free,
     )
-    return [_claim((*row, endpoint)) for row in rows]
-
-
-def _claim(row: Row) -> Claim:
-    return Claim(*row)
+    return [Claim(*(*row, endpoint)) for row in rows]
 
 
 def _endpoint(tx: Tx, hook_id: str) -> Endpoint | None:
@@ -134,24 +130,27 @@ def _note_success(tx: Tx, hook_id: str, now: datetime) -> None:
 
 
 def _note_failure(tx: Tx, hook_id: str, now: datetime, *, gone: bool) -> None:
+    # Days without any attempt are not days of failures: what failed before them is not counted.
     tx.run(
-        "update hooks set last_failure_at = :now, consecutive_failures = consecutive_failures + 1,"
-        " failing_since = coalesce(failing_since, :now) where id = :id",
+        "update hooks set last_failure_at = :now, consecutive_failures = consecutive_failures + 1, failing_since ="
+        " case when failing_since is null or last_failure_at < :recent then :now else failing_since end where id = :id",
         id=hook_id,
         now=instant(now),
+        recent=instant(now - timedelta(seconds=limits.WEBHOOK_IDLE_SECONDS)),
     )
     if gone:
-        _disable(tx, hook_id, "The endpoint answered 410 Gone.", failing_until=instant(now))
+        _disable(tx, hook_id, "The endpoint answered 410 Gone.")
     else:
         days = limits.WEBHOOK_DISABLE_DAYS
         reason = f"Every attempt has failed for {days} days."
         _disable(tx, hook_id, reason, failing_until=instant(now - timedelta(days=days)))
 
 
-def _disable(tx: Tx, hook_id: str, reason: str, *, failing_until: str) -> None:
+def _disable(tx: Tx, hook_id: str, reason: str, *, failing_until: str | None = None) -> None:
+    """Unless a time is given and it has not failed since then."""
     tx.run(
-        "update hooks set status = 'disabled', disabled_reason = :reason"
-        " where id = :id and status in ('active', 'paused') and failing_since <= :failing_until",
+        "update hooks set status = 'disabled', disabled_reason = :reason where id = :id"
+        " and status in ('active', 'paused') and failing_since <= coalesce(:failing_until, failing_since)",
         id=hook_id,
         reason=reason,
         failing_until=failing_until,

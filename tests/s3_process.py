@@ -12,9 +12,16 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from moto.s3.models import s3_backends
+from moto.s3.models import FakeKey, s3_backends
 from moto.server import MotoRequestHandler  # type: ignore[attr-defined]
 from werkzeug.serving import make_server
+
+
+class Forgetful(list[FakeKey]):
+    """moto notes every object, and copies all of a bucket's to list their versions: each would keep a file open."""
+
+    def append(self, _: FakeKey) -> None:
+        return
 
 
 class KeepsConnections(MotoRequestHandler):
@@ -48,6 +55,7 @@ def refused(environ: dict[str, Any]) -> str | None:
 
 
 def main() -> None:
+    setattr(FakeKey, "instances_tracked", Forgetful())  # noqa: B010 (its type does not tell of it)
     moto = DomainDispatcherApplication(create_backend_app)
 
     def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

@@ -66,7 +66,7 @@ async def list_events(
     here = context.of(request)
     if after is not None and cursor is not None:
         raise BadRequest("Give either after or cursor; they mean the same")
-    start = after or cursor
+    start = cursor if after is None else after
     cursors.check(start, "evt")
     found = await feed.page(here.deedbox.db, here.caller.workspace_id, after=start, limit=limit + 1)
     shown = found[:limit]

@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine: `make serve` and `make test`.
 .PHONY: serve test check bench rigs reference lock clean
 PY := .venv/bin/python
-WORKERS ?= 3
+WORKERS ?= 4
 
 # The data folder that ARGS names, if it does: the model goes into the same one.
 DATA := $(shell printf '%s' '$(ARGS)' | sed -n 's/.*\(--data[ =][^ ]*\).*/\1/p')

@@ -17,11 +17,12 @@ import httpx
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import migrate
 
-STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY")
+STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY", "MAKE", "MFLAGS", "ARGS", "WORKERS")
+"""Settings of Deedbox, and what `make test` was told: another `make` would take it for its own."""
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """This process's environment without settings of Deedbox, plus the given ones."""
+    """This process's environment without what would change the program's ways, plus what is given."""
     return {name: value for name, value in os.environ.items() if not name.startswith(STRAY)} | extra
 
 

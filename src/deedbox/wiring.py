@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import functools
 import os
 import socket
 import sqlite3
@@ -23,6 +24,7 @@ from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.jobs import store as jobs_store
+from deedbox.kernel.pruning import pruned
 from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import SealedColumn
@@ -49,7 +51,7 @@ from deedbox.signing.sealing import Sealing
 from deedbox.signing.stamping import UPGRADE_JOB, RemoteStamper
 from deedbox.signing.timers import Timers
 from deedbox.signing.upgrading import Upgrading
-from deedbox.webhooks import catalogue, hooks, planning, pruning
+from deedbox.webhooks import catalogue, deliveries, hooks, planning
 from deedbox.webhooks.poster import Poster
 from deedbox.webhooks.sending import Sender
 
@@ -222,22 +224,18 @@ class Deedbox:
             self.used_keys = {**used, **self.used_keys}
             raise
 
-    async def _keep_house(self, work: Work) -> None:
+    async def _keep_house(self, _: Work) -> None:
         """Forgets what is past its time. The next round is planned first: one that fails must not be the last."""
         now = self.clock.now()
         following = now + timedelta(seconds=limits.HOUSEKEEPING_SECONDS)
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, following))
-
-        def prune(tx: Tx) -> None:
-            idempotency.store.prune(tx, instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS)))
-            accounts_store.prune(tx, instant(now))
-            jobs_store.prune(tx, now)
-            mail.prune(tx, now)
-
-        await pruning.prune(self.db, now)
+        await pruned(self.db, lambda tx: accounts_store.prune(tx, instant(now)))
+        answered = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
+        await pruned(self.db, lambda tx: idempotency.store.prune(tx, answered))
+        for prune in (jobs_store.prune, mail.prune, deliveries.prune):
+            await pruned(self.db, functools.partial(prune, now=now))
         await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)
-        await work.finish(prune)
 
     def _schedule_housekeeping(self, tx: Tx, at: datetime) -> None:
         round_key = f"{HOUSEKEEPING}:{int(at.timestamp()) // limits.HOUSEKEEPING_SECONDS}"

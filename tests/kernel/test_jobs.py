@@ -658,6 +658,16 @@ async def test_old_done_jobs_are_forgotten_and_parked_ones_stay(bench: Bench) ->
     assert [row[0] for row in rows] == sorted([parked, waiting])
 
 
+async def test_jobs_are_forgotten_a_part_at_a_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PRUNE_ROWS", 3)
+    for _ in range(7):
+        await bench.add()
+    await bench.runner(do_nothing).run_due()
+    bench.clock.forward((limits.JOB_KEEP_DAYS + 1) * 86_400)
+    parts = [await bench.db.write(lambda tx: store.prune(tx, bench.clock.now())) for _ in range(4)]
+    assert parts == [3, 3, 1, 0]
+
+
 async def test_a_payload_has_a_bound_in_bytes(bench: Bench) -> None:
     room = limits.JOB_PAYLOAD_BYTES - len('{"t":""}')
     assert await bench.add(payload={"t": "x" * room})

@@ -12,8 +12,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
+from deedbox.kernel.pruning import pruned
 from deedbox.kernel.rotation import rotate
-from deedbox.webhooks import catalogue, deliveries, hooks, pruning, signature
+from deedbox.webhooks import catalogue, deliveries, hooks, signature
 from deedbox.webhooks.hook import Change, Hook, Recovery
 from tests.webhooks.conftest import WORKSPACE, Office
 from tests.webhooks.sink import answering
@@ -296,11 +297,11 @@ async def test_attempts_and_ended_deliveries_are_forgotten_after_thirty_days(off
     await office.emit()
     await office.send()
     office.clock.forward(29 * 24 * 3600)
-    assert await pruning.prune(office.db, office.clock.now()) == 0
+    assert await pruned(office.db, partial(deliveries.prune, now=office.clock.now())) == 0
     await office.emit()
     await office.send()
     office.clock.forward(2 * 24 * 3600)
-    assert await pruning.prune(office.db, office.clock.now()) > 0
+    assert await pruned(office.db, partial(deliveries.prune, now=office.clock.now())) > 0
     [kept] = await office.deliveries(hook)
     assert len((await office.detail(kept)).attempts_made) == 1
     [waiting] = await office.deliveries(paused)
@@ -313,6 +314,6 @@ async def test_a_deleted_hook_s_deliveries_go_with_the_next_housekeeping(office:
     await office.send()
     await office.emit()
     await office.delete(hook)
-    await pruning.prune(office.db, office.clock.now())
+    await pruned(office.db, partial(deliveries.prune, now=office.clock.now()))
     for table in ("hooks", "deliveries", "delivery_attempts", "hook_events"):
         assert await office.db.read(partial(_count, table)) == 0

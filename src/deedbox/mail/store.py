@@ -111,7 +111,7 @@ def outdated(tx: Tx, status: Status, before: datetime) -> list[Entry]:
         f"select {_COLUMNS} from mails where status = :status and created_at < :before order by created_at limit :most",
         status=status,
         before=instant(before),
-        most=limits.MAIL_PRUNE_ROWS,
+        most=limits.PRUNE_ROWS,
     )
     return [_entry(row) for row in rows]
 

@@ -1,9 +1,11 @@
 """What people see of deliveries, and sending one again."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.outbox import Event
@@ -47,6 +49,11 @@ def redeliver(tx: Tx, workspace_id: str, delivery_id: str, *, now: datetime) -> 
     event = Event(row.event_id, workspace_id, row.kind, row.subject_id, row.sequence, "", row.created_at)
     [planned] = planning.add(tx, event, [hook.id], row.body, now=now)
     return shown_delivery(planned)
+
+
+def prune(tx: Tx, now: datetime) -> int:
+    """Forgets some of the attempts and deliveries that are past their time; how many."""
+    return store.prune(tx, instant(now - timedelta(days=limits.WEBHOOK_KEEP_DAYS)), limits.PRUNE_ROWS)
 
 
 def _find(tx: Tx, workspace_id: str, delivery_id: str) -> DeliveryRow:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
 
@@ -37,4 +38,9 @@ def keep(tx: Tx, kept: Kept, caller: str, key: str) -> None:
 
 
 def prune(tx: Tx, older_than: str) -> int:
-    return tx.run("delete from idempotency where created_at < :older_than", older_than=older_than)
+    """Forgets some of the answers from before then."""
+    old = (
+        "select caller, idempotency_key from idempotency where created_at < :older_than order by created_at limit :most"
+    )
+    sql = f"delete from idempotency where (caller, idempotency_key) in ({old})"
+    return tx.run(sql, older_than=older_than, most=limits.PRUNE_ROWS)

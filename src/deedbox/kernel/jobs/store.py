@@ -186,9 +186,10 @@ def counts(tx: Tx) -> dict[str, int]:
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Forgets jobs done long ago. Parked ones stay until a person decides."""
+    """Forgets some of the jobs done long ago. Parked ones stay until a person decides."""
     old = instant(now - timedelta(days=limits.JOB_KEEP_DAYS))
-    return tx.run("delete from jobs where state = 'done' and finished_at < :old", old=old)
+    sql = "select id from jobs where state = 'done' and finished_at < :old order by finished_at limit :most"
+    return tx.run(f"delete from jobs where id in ({sql})", old=old, most=limits.PRUNE_ROWS)
 
 
 def _demand(changed: int) -> None:

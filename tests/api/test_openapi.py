@@ -1,5 +1,6 @@
 """The OpenAPI document: valid, complete, and of the envelopes that the server really gives."""
 
+import logging
 import re
 from typing import Any
 
@@ -41,6 +42,13 @@ def resolved(document: dict[str, Any], thing: dict[str, Any]) -> dict[str, Any]:
 def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
     assert re.fullmatch(r"3\.1\.\d", document["openapi"])
     schemathesis_openapi.from_dict(document).validate()
+
+
+def test_describing_the_api_leaves_the_log_as_it_is() -> None:
+    root, ours = logging.getLogger(), logging.getLogger("litestar")
+    before = [*root.handlers], root.level, [*ours.handlers]
+    openapi.document(ROUTES)
+    assert ([*root.handlers], root.level, [*ours.handlers]) == before
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:

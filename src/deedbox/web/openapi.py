@@ -63,12 +63,13 @@ def encoded(routes: Sequence[HTTPRouteHandler]) -> bytes:
 def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
     """The description of every public route."""
     config = OpenAPIConfig(title="Deedbox", version=VERSION, render_plugins=[JsonRenderPlugin()])
-    app = Litestar(route_handlers=list(routes), openapi_config=config)
+    # Without logging_config=None it would set up the whole process's log anew, in its own format and unredacted.
+    app = Litestar(route_handlers=list(routes), openapi_config=config, logging_config=None)
     schema: dict[str, Any] = app.openapi_schema.to_schema()
     schema.pop("servers", None)
     handlers = {
         (path, method.lower()): handler
-        for path, handler in declared(Litestar(route_handlers=list(routes), openapi_config=None))
+        for path, handler in declared(Litestar(route_handlers=list(routes), openapi_config=None, logging_config=None))
         for method in handler.http_methods
     }
     schema["components"]["schemas"].update(_exact(list(handlers.values())))

@@ -192,6 +192,15 @@ async def test_what_has_not_left_yet_can_be_taken_back(line: Line) -> None:
     assert not await recalled("doc_2", READER)
 
 
+async def test_an_invitation_that_was_tried_may_have_arrived(line: Line) -> None:
+    post = line.post
+    line.room.answers["DATA"] = ["451 try again later"]
+    await post.queue(invitation(about="doc_1"))
+    await post.work()
+    assert not await post.db.write(lambda tx: post.mailer.recall(tx, US, "doc_1", READER))
+    assert await post.db.read(lambda tx: post.mailer.page(tx, US)) == []
+
+
 async def test_what_a_mail_says_is_nowhere_in_clear(line: Line) -> None:
     post = line.post
     ids = [await post.queue(invitation()), await post.queue(Mail(to=READER, letter=LETTERS["code"]))]

@@ -10,6 +10,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.webhooks.hook import Change
 from deedbox.webhooks.queue import Claim, Room, store
 from tests.kernel.test_egress import stalling
 from tests.webhooks.conftest import Office
@@ -176,6 +177,20 @@ async def test_a_sender_whose_lease_has_lapsed_changes_nothing(office: Office) -
     [delivery] = await office.deliveries(hook)
     assert (delivery.status, delivery.attempts) == ("delivered", 1)
     assert len((await office.detail(delivery)).attempts_made) == 1
+
+
+@pytest.mark.parametrize("status", [410, 500, 200])
+async def test_an_attempt_at_the_former_target_says_nothing_of_the_new_one(office: Office, status: int) -> None:
+    hook, _ = await office.make()
+    office.sink.rule = answering(status)
+    await office.emit()
+    [under_way] = await claim(office, "one", hook.id)
+    outcome = await office.sender._poster.post(under_way)
+    await office.change(hook, Change(target_url=f"{office.sink.url}/new"))
+    now = office.clock.now()
+    assert await office.db.write(lambda tx: store.end(tx, "one", outcome, now))
+    found = await office.hook(hook)
+    assert (found.status, found.consecutive_failures, found.last_success_at) == ("active", 0, None)
 
 
 async def test_a_sender_that_stops_hands_back_what_it_could_not_end(office: Office) -> None:

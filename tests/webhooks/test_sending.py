@@ -203,6 +203,10 @@ async def test_days_without_an_attempt_are_no_days_of_failures(office: Office) -
     await office.send()
     idle = await office.hook(hook)
     assert (idle.status, idle.consecutive_failures) == ("active", 11)
+    for wait in limits.WEBHOOK_RETRY_SECONDS:  # but those before and after count together
+        office.clock.forward(wait)
+        await office.send()
+    assert (await office.hook(hook)).status == "disabled"
 
 
 @pytest.mark.parametrize("paused", [True, False])

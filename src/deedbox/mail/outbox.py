@@ -99,9 +99,12 @@ class Mailer:
         return mail_id
 
     def recall(self, tx: Tx, workspace_id: str, about: str, to: Mailbox) -> bool:
-        """Takes back what still waits to ask them for something; whether that was the invitation itself."""
+        """Takes back what still waits to ask them for something; whether they were never invited by mail at all."""
         address = mailbox(to.address, to.name).address
-        return "invitation" in store.recall(tx, workspace_id, about, address, ("invitation", "reminder"))
+        store.recall(tx, workspace_id, about, address, "reminder")
+        tried = store.recall(tx, workspace_id, about, address, "invitation")
+        # One that was tried may have arrived: it may be on the wire at this moment, or its answer was lost.
+        return bool(tried) and not any(tried)
 
     def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
         jobs.enqueue(

@@ -1,6 +1,5 @@
 """The mails table. Whoever changes a mail that is being sent names the attempt, so a lapsed lease changes nothing."""
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -70,14 +69,17 @@ def begin(tx: Tx, mail_id: str, now: datetime) -> Entry | None:
     return _entry(row) if row else None
 
 
-def recall(tx: Tx, workspace_id: str, about: str, to_address: str, kinds: Collection[str]) -> set[str]:
-    """Removes mails of these kinds that have not left yet; the kinds of those that there were."""
-    sql = (
+def recall(tx: Tx, workspace_id: str, about: str, to_address: str, kind: str) -> list[int]:
+    """Removes mails of this kind that have not left yet; how often each of them was tried."""
+    rows = tx.all(
         "delete from mails where workspace_id = :workspace_id and about = :about and to_address = :to_address"
-        " and kind = :kind and status = 'queued'"
+        " and kind = :kind and status = 'queued' returning attempts",
+        workspace_id=workspace_id,
+        about=about,
+        to_address=to_address,
+        kind=kind,
     )
-    given = {"workspace_id": workspace_id, "about": about, "to_address": to_address}
-    return {kind for kind in kinds if tx.run(sql, kind=kind, **given)}
+    return [row[0] for row in rows]
 
 
 def note_failure(tx: Tx, entry: Entry, error: str, *, final: bool) -> None:

@@ -4,7 +4,7 @@ changes nothing. All of it runs under read committed: workers skip each other's 
 from datetime import datetime, timedelta
 
 from deedbox.kernel import limits
-from deedbox.kernel.clock import instant
+from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
 from deedbox.webhooks.queue.claim import Claim, Endpoint, Outcome, Room
 from deedbox.webhooks.store import add_attempt
@@ -113,48 +113,53 @@ def end(tx: Tx, worker: str, outcome: Outcome, now: datetime) -> bool:
         return False
     add_attempt(tx, attempt)
     if outcome.status == "delivered":
-        _note_success(tx, claim.endpoint.hook_id, now)
+        _note_success(tx, claim.endpoint, now)
     else:
-        _note_failure(tx, claim.endpoint.hook_id, now, gone=outcome.gone)
+        _note_failure(tx, claim.endpoint, now, gone=outcome.gone)
     return True
 
 
-def _note_success(tx: Tx, hook_id: str, now: datetime) -> None:
+# What an attempt has shown is said of the target that it was made at: a hook may have got another one meanwhile.
+_SAME_TARGET = "where id = :id and target_url = :target_url"
+
+
+def _note_success(tx: Tx, endpoint: Endpoint, now: datetime) -> None:
     # Written once a second at most: every delivery would otherwise wait for the one row.
     tx.run(
-        "update hooks set last_success_at = :now, consecutive_failures = 0, failing_since = null where id = :id"
+        f"update hooks set last_success_at = :now, consecutive_failures = 0, failing_since = null {_SAME_TARGET}"
         " and (last_success_at is null or last_success_at < :now or consecutive_failures > 0)",
-        id=hook_id,
+        id=endpoint.hook_id,
+        target_url=endpoint.target_url,
         now=instant(now),
     )
 
 
-def _note_failure(tx: Tx, hook_id: str, now: datetime, *, gone: bool) -> None:
-    # Days without any attempt are not days of failures: what failed before them is not counted.
+def _note_failure(tx: Tx, endpoint: Endpoint, now: datetime, *, gone: bool) -> None:
+    known = {"id": endpoint.hook_id, "target_url": endpoint.target_url}
+    row = tx.one(f"select failing_since, last_failure_at from hooks {_SAME_TARGET}", **known)
+    if row is None:
+        return
+    since = _failing_since(row[0], row[1], now)
     tx.run(
-        "update hooks set last_failure_at = :now, consecutive_failures = consecutive_failures + 1, failing_since ="
-        " case when failing_since is null or last_failure_at < :recent then :now else failing_since end where id = :id",
-        id=hook_id,
+        "update hooks set last_failure_at = :now, consecutive_failures = consecutive_failures + 1,"
+        f" failing_since = :since {_SAME_TARGET}",
         now=instant(now),
-        recent=instant(now - timedelta(seconds=limits.WEBHOOK_IDLE_SECONDS)),
+        since=instant(since),
+        **known,
     )
-    if gone:
-        _disable(tx, hook_id, "The endpoint answered 410 Gone.")
-    else:
-        days = limits.WEBHOOK_DISABLE_DAYS
-        reason = f"Every attempt has failed for {days} days."
-        _disable(tx, hook_id, reason, failing_until=instant(now - timedelta(days=days)))
+    if gone or since <= now - timedelta(days=limits.WEBHOOK_DISABLE_DAYS):
+        always = f"Every attempt has failed for {limits.WEBHOOK_DISABLE_DAYS} days."
+        reason = "The endpoint answered 410 Gone." if gone else always
+        disable = f"update hooks set status = 'disabled', disabled_reason = :reason {_SAME_TARGET}"
+        tx.run(f"{disable} and status in ('active', 'paused')", reason=reason, **known)
 
 
-def _disable(tx: Tx, hook_id: str, reason: str, *, failing_until: str | None = None) -> None:
-    """Unless a time is given and it has not failed since then."""
-    tx.run(
-        "update hooks set status = 'disabled', disabled_reason = :reason where id = :id"
-        " and status in ('active', 'paused') and failing_since <= coalesce(:failing_until, failing_since)",
-        id=hook_id,
-        reason=reason,
-        failing_until=failing_until,
-    )
+def _failing_since(since: str | None, last_failure: str | None, now: datetime) -> datetime:
+    """Since when nothing but failures was seen, without the time in which nothing was tried at all."""
+    if since is None:
+        return now
+    idle = now - moment(last_failure or since)
+    return moment(since) + (idle if idle.total_seconds() > limits.WEBHOOK_IDLE_SECONDS else timedelta())
 
 
 def hand_back(tx: Tx, worker: str, now: datetime) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from deedbox.archive import PUSH_JOB, ROUND_JOB, Pushing, Rounds, targets
+from deedbox.archive.fetching import Fetching
 from deedbox.archive.overview import Catching
 from deedbox.archive.package import CERTIFICATE, EVIDENCE, SEALED, Bag, Piece, original_path
 from deedbox.archive.receipt import Archived
@@ -64,8 +65,8 @@ class DocumentRecords:
         shown = Archive(standing.status, standing.attempts, standing.archived_at, receipt, standing.error)
         store.note_archive(tx, standing.document_id, msgspec.json.encode(shown).decode())
 
-    def missed(self, tx: Tx, since: str, after: str, most: int) -> list[tuple[str, str]]:
-        return store.never_archived(tx, since, after, most)
+    def missed(self, tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
+        return store.never_archived(tx, after, most)
 
 
 class SigningAuthority:
@@ -117,6 +118,7 @@ class Archiving:
         )
         self.catching = Catching(db, clock, self.pushing, self.records)
         self.rounds = Rounds(db, clock, self.pushing, self.catching, authority, lambda: self.target)
+        self.fetching = Fetching()
         outbox.react(_COMPLETED, self.pushing.react)
 
     @property
@@ -147,8 +149,10 @@ class Archiving:
         if self.pushing.key is not None:
             await self._db.write(self.rounds.plan_first)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         outbox.forget(_COMPLETED, self.pushing.react)
+        if self._target is not None:
+            await self._target.close()
 
 
 def _kept(tx: Tx, sha256: str, document_id: str) -> int:

@@ -158,7 +158,7 @@ class Deedbox:
 
     async def close(self) -> None:
         """Ends what a command or a server has opened; the database is closed after it."""
-        self.archiving.close()
+        await self.archiving.close()
         await self.search.close()
         await self.workshop.close()
         await self._seals.close()

@@ -63,6 +63,9 @@ class Faulty:
             raise Unavailable("The archive is down")
         await self.inner.fetch(name, write, version)
 
+    async def close(self) -> None:
+        await self.inner.close()
+
 
 class Archivist(Office):
     """An office whose documents are archived, with its archive in a folder."""

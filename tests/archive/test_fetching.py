@@ -2,15 +2,19 @@
 
 import asyncio
 import hashlib
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, cast
 
 import pytest
 
-from deedbox.archive.fetching import fetched_package
+from deedbox.archive.fetching import Fetching
 from deedbox.archive.receipt import Receipt
 from deedbox.archive.targets import Write
-from deedbox.kernel.errors import Unavailable
+from deedbox.kernel import limits
+from deedbox.kernel.errors import Code, Unavailable
+from deedbox.web.blob_response import patiently
+from deedbox.web.context import Context
 from tests.archive.conftest import Archivist, entries
 
 pytestmark = pytest.mark.anyio
@@ -89,6 +93,7 @@ class Pieces:
     def __init__(self, pieces: list[bytes]) -> None:
         self.pieces = pieces
         self.given: list[bytes] = []
+        self.before: Callable[[bytes], None] = lambda _: None
         self.ended = asyncio.Event()
 
     def location(self, name: str) -> str:
@@ -98,18 +103,21 @@ class Pieces:
         assert (name, version) == ("a.zip", "v1")
         try:
             for piece in self.pieces:
+                self.before(piece)
                 self.given.append(piece)
                 await write(piece)
         finally:
             self.ended.set()
+
+    async def close(self) -> None: ...
 
 
 def receipt(content: bytes) -> Receipt:
     return Receipt("pieces:a.zip", hashlib.sha256(content).hexdigest(), len(content), "0" * 64, "now", version="v1")
 
 
-def taking(target: Pieces, content: bytes) -> Any:
-    return aclosing(cast(Any, fetched_package(cast(Any, target), "a.zip", receipt(content))))
+def taking(target: Pieces, content: bytes, fetching: Fetching | None = None) -> Any:
+    return aclosing(cast(Any, (fetching or Fetching()).package(cast(Any, target), "a.zip", receipt(content))))
 
 
 async def test_a_package_is_fetched_no_faster_than_it_is_taken() -> None:
@@ -124,6 +132,61 @@ async def test_a_package_is_fetched_no_faster_than_it_is_taken() -> None:
     async with asyncio.timeout(60):
         await left.ended.wait()
     assert left.given == [b"a", b"b"]
+
+
+async def test_only_so_many_packages_are_fetched_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ARCHIVE_FETCHES", 1)
+    fetching, target = Fetching(), Pieces([b"a", b"b", b"c"])
+    async with taking(target, b"abc", fetching) as first:
+        await anext(first)
+        with pytest.raises(Unavailable, match="Too many packages") as full:
+            await anext(fetching.package(cast(Any, target), "a.zip", receipt(b"abc")))
+        assert (full.value.status, full.value.code) == (503, Code.BUSY)
+        assert [piece async for piece in first] == [b"b", b"c"]
+    async with taking(target, b"abc", fetching) as next_one:
+        assert [piece async for piece in next_one] == [b"a", b"b", b"c"]
+
+
+async def test_a_reader_that_takes_nothing_is_given_up_and_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ARCHIVE_FETCHES", 1)
+    fetching, target = Fetching(), Pieces([b"a", b"b", b"c"])
+    # The first is taken, as fast as this machine is; the time for the second is over at once.
+    target.before = lambda piece: monkeypatch.setattr(limits, "ARCHIVE_READER_SECONDS", 60 if piece == b"a" else 0)
+    async with taking(target, b"abc", fetching) as idle:
+        await anext(idle)
+        async with asyncio.timeout(60):
+            await target.ended.wait()
+        await asyncio.sleep(0)
+        monkeypatch.setattr(limits, "ARCHIVE_READER_SECONDS", 60)
+        async with taking(Pieces([b"a", b"b"]), b"ab", fetching) as other:
+            assert [piece async for piece in other] == [b"a", b"b"]
+        with pytest.raises(Unavailable, match="not taken in time"):
+            await anext(idle)
+    assert target.given == [b"a", b"b"]
+
+
+async def test_every_piece_that_is_taken_gives_the_request_more_time() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"a"
+        yield b"b"
+
+    now = asyncio.get_running_loop().time
+    here = Context(cast(Any, None), "req_1")
+    for each, in_all in ((60, 1800), (60, 5)):
+        async with asyncio.timeout(3) as here.deadline:
+            until, latest = now() + min(each, in_all) - 1, now() + min(each, in_all) + 30
+            async for _ in patiently(here, pieces(), each=each, in_all=in_all):
+                end = here.deadline.when()
+                assert end is not None
+                assert until < end < latest
+            here.deadline.reschedule(None)
+
+
+async def test_a_server_that_fetches_enough_already_says_so(office: Archivist, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await office.archived()
+    monkeypatch.setattr(limits, "ARCHIVE_FETCHES", 0)
+    full = await office.api.get(path(document))
+    assert (full.status_code, full.headers["x-service-error-code"], full.headers["retry-after"]) == (503, "busy", "1")
 
 
 @pytest.mark.parametrize("there", [b"abce", b"abcde", b"abc"])

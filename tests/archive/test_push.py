@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import bagit
 import msgspec
@@ -248,8 +249,8 @@ async def test_the_key_is_nowhere_in_the_archive_or_the_database(office: Archivi
     assert KEY not in json.dumps(rows)
 
 
-async def test_a_process_without_the_key_puts_a_push_back_for_one_that_has_it(
-    database_url: str, tmp_path: Path, clock: HandClock
+async def test_a_process_without_the_key_puts_a_push_off_for_one_that_has_it(
+    database_url: str, tmp_path: Path, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with archiving(database_url, tmp_path, clock) as office:
         office.with_fault().down = True
@@ -257,13 +258,22 @@ async def test_a_process_without_the_key_puts_a_push_back_for_one_that_has_it(
         await office.tried(document, 1)
     clock.forward(60)
     async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
-        ended = "select id from jobs where kind = 'archive' and state = 'done'"
-        before = len(await office.api.rows(ended))
-        async with asyncio.timeout(60):
-            while len(await office.api.rows(ended)) == before:
-                await asyncio.sleep(0.05)
-        [(due,)] = await office.api.rows("select run_at from jobs where kind = 'archive' and state = 'ready'")
-        assert due == clock.now().timestamp() + limits.ARCHIVE_KEYLESS_SECONDS
+        everything = "select id from jobs where kind = 'archive' order by id"
+        before = await office.api.rows(everything)
+        waiting: list[Any] = []
+        for _ in range(3):
+            due = clock.now().timestamp() + limits.ARCHIVE_KEYLESS_SECONDS
+            async with asyncio.timeout(60):
+                while waiting != [(due, 0, None)]:
+                    office.api.deedbox.jobs.wake()
+                    await asyncio.sleep(0.02)
+                    waiting = await office.api.rows(
+                        "select run_at, attempts, error from jobs where kind = 'archive' and state = 'ready'"
+                    )
+            clock.forward(limits.ARCHIVE_KEYLESS_SECONDS)
+        # It is the same job each time: however long this goes on, there is no more of it in the database or the log.
+        assert await office.api.rows(everything) == before
+        assert caplog.text.count("the archive waits: this process has not got its key") == 1
         assert await office.api.rows("select status, attempts from archives") == [("failed", 1)]
         assert office.packages() == []
     clock.forward(limits.ARCHIVE_KEYLESS_SECONDS)
@@ -288,7 +298,10 @@ async def test_what_was_completed_while_the_key_was_away_is_archived_by_the_next
         await standing(office, missed, "archived")
         # What there was before the archive waits until a person asks for it.
         assert await office.api.rows(f"select 1 from archives where document_id = '{before['id']}'") == []
-        assert await office.archiving.catching.catch_up() == 0
+        catching = office.archiving.catching
+        catching._db, db = cast(Any, SimpleNamespace(read=catching._db.read)), catching._db
+        assert await catching.catch_up() == 0  # without a look at what it could write
+        catching._db = db
         assert await office.archiving.catching.backfill() == 1
 
 

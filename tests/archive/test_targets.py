@@ -19,11 +19,12 @@ from deedbox.archive.targets import Taken, Target, fetched
 from deedbox.archive.targets.folder import FolderTarget
 from deedbox.archive.targets.https import HttpsTarget
 from deedbox.archive.targets.s3 import S3Target
+from deedbox.kernel import egress as egress_module
 from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
-from deedbox.kernel.errors import DeedboxError, NotFound, TooLarge, Unavailable
+from deedbox.kernel.errors import Code, DeedboxError, NotFound, TooLarge, Unavailable
 from deedbox.kernel.s3.bucket import Bucket, Lock
 from tests.archive.conftest import KEY, archiving
 from tests.archive.sink import Sink, sink
@@ -54,7 +55,7 @@ async def target(
         yield S3Target(bucket.place, s3_store.access(), "governance", 30, clock)
     else:
         egress = Egress(networks("127.0.0.0/8"))
-        yield HttpsTarget(archive_sink.url, Secret(KEY), lambda: egress)
+        yield HttpsTarget(archive_sink.url, Secret(KEY), egress)
         await egress.close()
 
 
@@ -132,6 +133,25 @@ async def test_a_folder_that_cannot_be_used_says_why_and_not_where(tmp_path: Pat
     with pytest.raises(Unavailable) as caught:
         await FolderTarget(tmp_path / "archive", clock).put(NAME, ONE, TYPE)
     assert str(tmp_path) not in caught.value.message
+
+
+async def test_a_disk_that_hangs_holds_up_nobody_but_who_reads_from_it(tmp_path: Path, clock: HandClock) -> None:
+    os.mkfifo(tmp_path / "pipe")  # nobody opens it before there is someone at its other end
+    others_went_on, waited = threading.Event(), []
+
+    def let_go() -> None:
+        waited.append(others_went_on.wait(10))
+        with open(tmp_path / "pipe", "wb"):
+            pass
+
+    other_end = threading.Thread(target=let_go)
+    other_end.start()
+    reading = asyncio.create_task(fetched(FolderTarget(tmp_path, clock), "pipe", 10))
+    await asyncio.sleep(0.01)
+    others_went_on.set()
+    assert await reading == b""
+    other_end.join()
+    assert waited == [True]
 
 
 async def test_a_full_disk_leaves_no_half_package(tmp_path: Path, clock: HandClock) -> None:
@@ -258,6 +278,46 @@ async def test_a_store_that_knows_no_versions_is_asked_for_what_it_has(s3_store:
             await target.put(NAME, OTHER, TYPE)
 
 
+@pytest.mark.parametrize("locked", [False, True])
+async def test_without_locks_a_key_without_rights_to_versions_is_enough(
+    s3_store: Store, clock: HandClock, locked: bool
+) -> None:
+    with spoiling(s3_store) as (proxy, address):
+        bucket = s3_store.bucket(locked=locked)
+        owner = S3Target(bucket.place, s3_store.access(), "none", 30, clock)
+        version = (await owner.put("earlier.zip", ONE, TYPE)).version
+        for right in ("versions", "versionId"):
+            proxy.spoil("denied", 100, path=right)
+        target = S3Target(bucket.place, s3_store.access(address), "none", 30, clock)
+        for _ in range(2):
+            assert (await target.put(NAME, ONE, TYPE)).version is None
+        assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
+        with pytest.raises(Taken):
+            await target.put(NAME, OTHER, TYPE)
+        with pytest.raises(NotFound):
+            await fetched(target, "missing", 10)
+        seen: list[int] = []
+
+        async def note(chunk: bytes) -> None:
+            seen.append(len(chunk))
+
+        await target.fetch("earlier.zip", note, version)
+        assert sum(seen) == ONE.size_bytes
+
+
+async def test_a_key_without_rights_to_versions_is_told_which_it_needs(s3_store: Store, clock: HandClock) -> None:
+    with spoiling(s3_store) as (proxy, address):
+        proxy.spoil("denied", 100, path="versions")
+        target = S3Target(s3_store.bucket(locked=True).place, s3_store.access(address), "governance", 30, clock)
+        for attempt in (target.put(NAME, ONE, TYPE), fetched(target, NAME, 10)):
+            with pytest.raises(Unavailable, match="s3:ListBucketVersions and s3:GetObjectVersion") as denied:
+                await attempt
+            assert (denied.value.code, len(denied.value.message) < limits.ARCHIVE_ERROR_CHARS) == (
+                Code.STORAGE_UNAVAILABLE,
+                True,
+            )
+
+
 async def test_a_slow_bucket_holds_up_no_thread_but_its_own(
     s3_store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,7 +397,7 @@ async def test_a_document_is_archived_in_s3(
 
 async def web(archive_sink: Sink) -> tuple[HttpsTarget, Egress]:
     egress = Egress(networks("127.0.0.0/8"))
-    return HttpsTarget(archive_sink.url, Secret(KEY), lambda: egress), egress
+    return HttpsTarget(archive_sink.url, Secret(KEY), egress), egress
 
 
 async def test_the_key_is_the_credential_and_the_answer_is_kept_without_it(archive_sink: Sink) -> None:
@@ -363,11 +423,36 @@ async def test_only_2xx_is_success_and_no_redirect_is_followed(archive_sink: Sin
     await egress.close()
 
 
+async def test_a_package_that_is_read_slowly_holds_up_nothing_else_that_goes_out(
+    archive_sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("EGRESS_CONNECTIONS", "EGRESS_SECONDS"):
+        monkeypatch.setattr(egress_module, name, 1)
+    monkeypatch.setattr(limits, "ARCHIVE_STALL_SECONDS", 5)
+    target, egress = await web(archive_sink)
+    await target.put(NAME, ONE, TYPE)
+    begun, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def take(_: bytes) -> None:
+        begun.set()
+        await may_go_on.wait()
+
+    reading = asyncio.create_task(target.fetch(NAME, take))
+    await begun.wait()
+    assert (await egress.request("GET", target.location(NAME), headers={}, limit=10)).status == 200
+    await target.put("other.zip", OTHER, TYPE)
+    assert not reading.done()
+    may_go_on.set()
+    await reading
+    await target.close()
+    await egress.close()
+
+
 async def test_an_archive_that_does_not_answer_is_unavailable() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         egress = Egress(networks("127.0.0.0/8"))
-        target = HttpsTarget(f"http://127.0.0.1:{closed.getsockname()[1]}", Secret(KEY), lambda: egress)
+        target = HttpsTarget(f"http://127.0.0.1:{closed.getsockname()[1]}", Secret(KEY), egress)
         with pytest.raises(Unavailable):
             await fetched(target, NAME, 1000)
         with pytest.raises(Unavailable):

@@ -426,6 +426,33 @@ async def test_a_job_that_kills_its_process_each_time_is_parked_without_running_
     assert job.error == "The process died each time it ran this job."
 
 
+async def test_a_job_that_is_put_off_waits_as_if_it_had_never_begun(bench: Bench) -> None:
+    job_id = await bench.add(unique_key="one", max_attempts=1)
+    later = bench.clock.now() + timedelta(seconds=600)
+
+    async def put_off(work: Work) -> None:
+        await work.put_off(later)
+
+    assert await bench.runner(put_off).run_due() == 1
+    job = await bench.job(job_id)
+    assert (job.state, job.run_at, job.attempts, job.error) == ("ready", later.timestamp(), 0, None)
+    assert await bench.add(unique_key="one") == job_id
+    assert await bench.runner(leave_effect).run_due() == 0
+    bench.clock.forward(600)
+    assert await bench.runner(leave_effect).run_due() == 1
+    assert await bench.effects() == [job_id]
+
+
+async def test_a_job_that_another_has_taken_over_cannot_be_put_off(bench: Bench) -> None:
+    job_id = await bench.add()
+    [job] = await bench.claim()
+    bench.clock.forward(limits.JOB_LEASE_SECONDS + 1)
+    await bench.claim("two")
+    with pytest.raises(LeaseLost):
+        await Work(job, bench.db, bench.clock, "one").put_off(bench.clock.now())
+    assert (await bench.job(job_id)).state == "running"
+
+
 async def test_giving_up_parks_at_once_with_the_reason(bench: Bench) -> None:
     job_id = await bench.add()
 

@@ -7,41 +7,62 @@ from contextlib import aclosing
 
 from deedbox.archive.receipt import Receipt
 from deedbox.archive.targets import Target
+from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
 
 
-async def fetched_package(target: Target, name: str, receipt: Receipt) -> AsyncIterator[bytes]:
-    """The bytes of the package; NotFound if it is gone. Of one that the receipt does not name the end is kept back."""
-    found, size, last = hashlib.sha256(), 0, b""
-    async with aclosing(_pieces(target, name, receipt.version)) as pieces:
-        async for piece in pieces:
-            found.update(piece)
-            size += len(piece)
-            if size > receipt.size_bytes:
-                break
-            if last:
-                yield last
-            last = piece
-    if (found.hexdigest(), size) != (receipt.sha256, receipt.size_bytes):
-        raise Unavailable(
-            f"The archive has something else under {name} than it was given. `deedbox archive verify` tells more."
-        )
-    yield last
+class Fetching:
+    """Packages for callers, so many at a time: each holds a connection or a thread of the archive's."""
 
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
 
-async def _pieces(target: Target, name: str, version: str | None) -> AsyncGenerator[bytes, None]:
-    line: asyncio.Queue[bytes | None] = asyncio.Queue()
+    async def package(self, target: Target, name: str, receipt: Receipt) -> AsyncIterator[bytes]:
+        """The bytes of the package; NotFound if it is gone, Unavailable if too many are under way.
 
-    async def hand_over(piece: bytes) -> None:
-        line.put_nowait(piece)
-        await line.join()
+        Of one that the receipt does not name the end is kept back."""
+        found, size, last = hashlib.sha256(), 0, b""
+        async with aclosing(self._pieces(target, name, receipt.version)) as pieces:
+            async for piece in pieces:
+                found.update(piece)
+                size += len(piece)
+                if size > receipt.size_bytes:
+                    break
+                if last:
+                    yield last
+                last = piece
+        if (found.hexdigest(), size) != (receipt.sha256, receipt.size_bytes):
+            raise Unavailable(
+                f"The archive has something else under {name} than it was given. `deedbox archive verify` tells more."
+            )
+        yield last
 
-    fetching = asyncio.create_task(target.fetch(name, hand_over, version))
-    fetching.add_done_callback(lambda _: line.put_nowait(None))
-    try:
-        while (piece := await line.get()) is not None:
-            yield piece
-            line.task_done()
-        await fetching
-    finally:
-        fetching.cancel()
+    async def _pieces(self, target: Target, name: str, version: str | None) -> AsyncGenerator[bytes, None]:
+        line: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+        async def hand_over(piece: bytes) -> None:
+            line.put_nowait(piece)
+            try:
+                async with asyncio.timeout(limits.ARCHIVE_READER_SECONDS):
+                    await line.join()
+            except TimeoutError as error:
+                raise Unavailable("The package was not taken in time: ask for it again") from error
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._running.discard(task)
+            line.put_nowait(None)
+            if not task.cancelled():
+                task.exception()  # heard here, because a reader that went away does not ask for it
+
+        if len(self._running) >= limits.ARCHIVE_FETCHES:
+            raise Unavailable("Too many packages are being fetched from the archive. Try again in a moment.")
+        fetching = asyncio.create_task(target.fetch(name, hand_over, version))
+        self._running.add(fetching)
+        fetching.add_done_callback(ended)
+        try:
+            while (piece := await line.get()) is not None:
+                yield piece
+                line.task_done()
+            await fetching
+        finally:
+            fetching.cancel()

@@ -70,12 +70,12 @@ class Catching:
 
     async def backfill(self, since: str = "") -> int:
         """How many documents that were completed since, where there was no key, are to be archived from now on."""
-        after, planned = "", 0
-        while True:
-            after, more = await self._db.write(lambda tx, after=after: self._plan_some(tx, since, after))  # type: ignore[misc]
-            planned += more
-            if not after:
-                return planned
+        after, planned = (since, ""), 0
+        while found := await self._missed(after):
+            planned += await self._plan(found)
+            _, document_id, completed_at = found[-1]
+            after = (completed_at, document_id)
+        return planned
 
     async def catch_up(self) -> int:
         """As `backfill` of what was completed since the archive began; those before wait for a person to ask for it."""
@@ -94,11 +94,13 @@ class Catching:
                 return planned
             after = rows[-1].document_id
 
-    def _plan_some(self, tx: Tx, since: str, after: str) -> tuple[str, int]:
-        found = self._records.missed(tx, since, after, limits.ARCHIVE_BATCH)
+    async def _missed(self, after: tuple[str, str]) -> list[tuple[str, str, str]]:
+        # In a transaction of its own: looking for what may not be there must not hold up who writes.
+        return await self._db.read(lambda tx: self._records.missed(tx, after, limits.ARCHIVE_BATCH))
+
+    async def _plan(self, found: list[tuple[str, str, str]]) -> int:
         now = self._clock.now()
-        planned = sum(self._pushing.plan(tx, workspace_id, one, now=now) for workspace_id, one in found)
-        return (found[-1][1] if found else ""), planned
+        return await self._db.write(lambda tx: sum(self._pushing.plan(tx, *where, now=now) for *where, _ in found))
 
     def _retry_some(self, tx: Tx, after: str) -> list[Archived]:
         rows = store.waiting(tx, after, limits.ARCHIVE_BATCH)

@@ -50,6 +50,8 @@ class Pushing:
         self._db, self._blobs, self._clock, self._workshop = db, blobs, clock, workshop
         self._records, self._target, self._folder, self._wake = records, target, folder, wake
         self.key = ManifestKey(key) if key is not None else None
+        self._told = False
+        """Whether the log has that the key is missing: there may be any number of jobs to put off."""
         self._building = Building(blobs, self._blob, folder)
 
     def react(self, tx: Tx, event: Event) -> None:
@@ -86,7 +88,7 @@ class Pushing:
         if not isinstance(document_id, str):
             raise GiveUp("The job does not say which document to archive.")
         if self.key is None:
-            await work.finish(self._later(document_id, work.job.workspace_id))
+            await self.put_off(work)
             return
         began = instant(self._clock.now())
         row = await self._db.write(lambda tx: store.begin(tx, document_id, began))
@@ -99,6 +101,13 @@ class Pushing:
             await work.finish(self._failure(row, error))
             return
         await work.finish(lambda tx: self._settle(tx, bag, receipt))
+
+    async def put_off(self, work: Work) -> None:
+        """For a process that has the key: another one, or this one once it is given back."""
+        if not self._told:
+            log.warning("the archive waits: this process has not got its key", job=work.job.id, kind=work.job.kind)
+            self._told = True
+        await work.put_off(self._clock.now() + timedelta(seconds=limits.ARCHIVE_KEYLESS_SECONDS))
 
     async def _pushed(self, bag: Bag, key: ManifestKey) -> Receipt:
         async with self._building.built(bag, await self._token(bag), key) as made:
@@ -178,19 +187,12 @@ class Pushing:
 
         return note
 
-    def _later(self, document_id: str, workspace_id: str | None) -> Callable[[Tx], None]:
-        """For a process that has the key: another one, or this one once it is given back."""
-        log.warning("a document waits for the archive: this process has not got its key", document=document_id)
-        now = self._clock.now()
-        due = now + timedelta(seconds=limits.ARCHIVE_KEYLESS_SECONDS)
-        return lambda tx: self._enqueue(tx, workspace_id, document_id, now, due)
-
     def _show(self, tx: Tx, document_id: str) -> None:
         row = store.find(tx, document_id)
         if row is not None:
             self._records.show(tx, row)
 
-    def _enqueue(self, tx: Tx, workspace_id: str | None, document_id: str, now: datetime, due: datetime) -> None:
+    def _enqueue(self, tx: Tx, workspace_id: str, document_id: str, now: datetime, due: datetime) -> None:
         jobs.enqueue(
             tx,
             PUSH_JOB,

@@ -19,8 +19,8 @@ class Records(Protocol):
     def show(self, tx: Tx, standing: Archived) -> None:
         """Writes where the archiving stands onto the document."""
 
-    def missed(self, tx: Tx, since: str, after: str, most: int) -> list[tuple[str, str]]:
-        """Workspace and id of documents completed since that the archive was never told of, by id, after this one."""
+    def missed(self, tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
+        """Workspace, id and time of documents that the archive was never told of, completed after this time and id."""
 
 
 class Anchors(NamedTuple):

@@ -51,8 +51,7 @@ class Rounds:
         now = self._clock.now()
         if self._pushing.key is None:
             # Another process may have it, or this one after its next start: the rounds must not end here.
-            log.warning("a round of the archive waits for a process that has the archive's key")
-            await work.finish(lambda tx: self.plan(tx, now + timedelta(seconds=limits.ARCHIVE_KEYLESS_SECONDS)))
+            await self._pushing.put_off(work)
             return
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         following = midnight + timedelta(days=1, seconds=limits.ARCHIVE_ROUND_SECONDS)

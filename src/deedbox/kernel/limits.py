@@ -7,6 +7,8 @@ MB = 1024 * KB
 JSON_BODY_BYTES = 1 * MB
 REQUEST_SECONDS = 30
 UPLOAD_STALL_SECONDS = 60
+DOWNLOAD_STALL_SECONDS = 60
+DOWNLOAD_SECONDS = 3600
 DRAIN_SECONDS = 20
 IN_FLIGHT_REQUESTS = 512
 REQUEST_ID_CHARS = 64
@@ -405,6 +407,12 @@ ARCHIVE_CRASHES = 10_000
 """Processes that may die while they push one package before a person has to look."""
 ARCHIVE_SECONDS = 1800
 ARCHIVE_STALL_SECONDS = 60
+ARCHIVE_CONNECTIONS = 16
+"""To an archive over HTTPS, for pushes, and as many for what is read from it."""
+ARCHIVE_FETCHES = 8
+"""Packages that callers fetch from the archive at a time; it is also read by who checks or pushes."""
+ARCHIVE_READER_SECONDS = 30
+"""A caller that takes nothing of a package for so long does not get the rest."""
 ARCHIVE_ANSWER_BYTES = 64 * KB
 ARCHIVE_ANSWER_CHARS = 2000
 ARCHIVE_ERROR_CHARS = 500

@@ -1,5 +1,6 @@
 """A stored file as a response: whole, in part, or not at all when the caller has it; and how its pages are named."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,8 +11,8 @@ from litestar.response import Stream as StreamedResponse
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
-from deedbox.web import ranges
-from deedbox.web.context import AnyRequest
+from deedbox.web import context, ranges
+from deedbox.web.context import AnyRequest, Context
 
 _PAGE = re.compile(rf"([1-9][0-9]{{0,{limits.PAGE_NUMBER_DIGITS - 1}}})\.webp")
 GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
@@ -36,8 +37,9 @@ async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_typ
     pieces = blobs.open_range(blob.location, start, length)
     # Asked for here, so that a file deleted at this moment is a 404 and not half an answer.
     first = await anext(pieces, b"")
+    here, each, in_all = context.of(request), limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
     return StreamedResponse(
-        joined(first, pieces),
+        patiently(here, joined(first, pieces), each=each, in_all=in_all),
         status_code=206 if part else 200,
         # Named here, because the framework would say of any text that it is UTF-8.
         headers={**headers, "Content-Type": media_type, "Content-Length": str(length)},
@@ -52,6 +54,16 @@ def page_number(name: str) -> int | None:
     """The page that `7.webp` names; None for any other name."""
     found = _PAGE.fullmatch(name)
     return int(found[1]) if found else None
+
+
+async def patiently(here: Context, pieces: AsyncIterator[bytes], *, each: float, in_all: float) -> AsyncIterator[bytes]:
+    """The pieces as they are taken: each gives the request so many seconds more, up to so many in all."""
+    deadline, now = here.deadline, asyncio.get_running_loop().time
+    end = now() + in_all
+    async for piece in pieces:
+        if deadline is not None:
+            deadline.reschedule(min(end, now() + each))
+        yield piece
 
 
 async def joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

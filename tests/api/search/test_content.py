@@ -1,7 +1,9 @@
 """What a document holds: bytes with ranges and tags, text, chunks and pictures of pages."""
 
+import asyncio
 import hashlib
 import io
+from collections.abc import AsyncIterator
 
 import pytest
 from PIL import Image
@@ -38,6 +40,25 @@ async def test_a_large_file_comes_back_whole(api: Api) -> None:
     assert (await api.get(f"/documents/{found}/content")).content == data
     middle = await api.get(f"/documents/{found}/content", headers={"Range": "bytes=300000-900000"})
     assert (middle.status_code, middle.content) == (206, data[300000:900001])
+
+
+async def test_a_download_may_take_longer_than_a_request_while_it_goes_on(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = pdf("Hello") + b"%" + bytes(range(256)) * 4096
+    found = await doc_id(api, data, "a.pdf")
+    blobs = api.deedbox.blobs
+    open_range = blobs.open_range
+
+    async def slowly(location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+        async for piece in open_range(location, start, length):
+            yield piece
+            await asyncio.sleep(0.3)
+
+    monkeypatch.setattr(blobs, "open_range", slowly)
+    monkeypatch.setattr(limits, "BLOB_CHUNK_BYTES", len(data) // 6)
+    monkeypatch.setattr(limits, "REQUEST_SECONDS", 1)
+    assert (await api.get(f"/documents/{found}/content")).content == data
 
 
 @pytest.mark.parametrize("tag", [ETAG, f"W/{ETAG}", f'"other", {ETAG}', "*"])

@@ -10,6 +10,7 @@ from bench import filling
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.db.postgres import PostgresTx
 from deedbox.kernel.db.sqlite import SqliteDatabase
+from deedbox.signing.store import never_archived
 from tests.api.conftest import Api, opened
 from tests.api.signing.conftest import Office, signer
 from tests.conftest import HandClock
@@ -90,6 +91,8 @@ async def the_other_acts(office: Office, note: Note) -> None:
     assert (await api.get("/api/v1/documents?limit=2")).status_code == 200
     note("list those of a signer")
     assert (await api.get("/api/v1/documents?signer_email=nobody@example.com")).status_code == 200
+    note("look for what the archive was never told of")
+    assert await api.deedbox.db.read(lambda tx: never_archived(tx, ("9999", ""), 10)) == []
     note("look for jobs")
     assert await api.deedbox.jobs.run_due() == 0
 

@@ -43,6 +43,9 @@ class Target(Protocol):
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:
         """Writes what lies under the name, in the version that `Kept` told; NotFound if nothing does."""
 
+    async def close(self) -> None:
+        """Ends its connections."""
+
 
 async def fetched(target: Target, name: str, most: int) -> bytes:
     """What lies under the name, if it is small; NotFound if nothing does, TooLarge if it has more bytes."""
@@ -67,7 +70,7 @@ def chosen(settings: Settings, key: Secret, egress: "Callable[[], Egress]", cloc
     if isinstance(place, Web):
         from deedbox.archive.targets.https import HttpsTarget
 
-        return HttpsTarget(place.url, key, egress)
+        return HttpsTarget(place.url, key, egress())
     from deedbox.archive.targets.s3 import S3Target
 
     return S3Target(place, settings.s3, settings.archive_lock, settings.archive_lock_days, clock)

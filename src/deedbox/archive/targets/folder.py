@@ -6,15 +6,17 @@ import hashlib
 import os
 import secrets
 import shutil
+from io import FileIO
 from pathlib import Path
 
-from deedbox.archive.spool import Held, pieces
+from deedbox.archive.spool import Held
 from deedbox.archive.targets import Kept, Taken, Write
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.errors import Code, NotFound, Unavailable
 
 _INCOMING = ".incoming"
+_CHUNK = limits.BLOB_CHUNK_BYTES
 
 
 class FolderTarget:
@@ -38,13 +40,22 @@ class FolderTarget:
 
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:  # noqa: ARG002 (a file has one)
         try:
-            with open(self._folder / name, "rb") as file:
-                async for chunk in pieces(file, 0, os.fstat(file.fileno()).st_size):
+            file, size = await asyncio.to_thread(_opened, self._folder / name)
+            try:
+                at = 0
+                while at < size and (chunk := await asyncio.to_thread(os.pread, file.fileno(), _CHUNK, at)):
+                    at += len(chunk)
                     await write(chunk)
+            finally:
+                # Not waited for, nor done here: a disk that hangs is to hold up this one reader only. A thread of one
+                # who was cancelled may still be in pread: it moves no offset, and nobody hears it.
+                asyncio.get_running_loop().run_in_executor(None, file.close)
         except FileNotFoundError as error:
             raise NotFound(f"There is no {name} in the archive") from error
         except OSError as error:
             raise _unusable(self._folder, error) from error
+
+    async def close(self) -> None: ...
 
     def _put(self, name: str, content: Held) -> None:
         place, incoming = self._folder / name, self._folder / _INCOMING
@@ -82,6 +93,12 @@ def _demand_same(place: Path, content: Held, name: str) -> None:
     with open(place, "rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != content.sha256:
             raise Taken(f"Something else lies under {name} in the archive, and it must not be replaced")
+
+
+def _opened(path: Path) -> tuple[FileIO, int]:
+    """The file, closed by itself if whoever asked has gone, and its size."""
+    file = FileIO(path)
+    return file, os.fstat(file.fileno()).st_size
 
 
 def _sync(folder: Path) -> None:

@@ -1,7 +1,6 @@
 """Packages sent to an archive that speaks HTTP: one PUT for each, with the key as bearer credential."""
 
 import base64
-from collections.abc import Callable
 from typing import Any
 
 from deedbox.archive.spool import Held, pieces
@@ -15,8 +14,10 @@ _EXISTS = (409, 412)
 
 
 class HttpsTarget:
-    def __init__(self, url: str, key: Secret, egress: Callable[[], Egress]) -> None:
-        self._url, self._key, self._egress = url, key, egress
+    def __init__(self, url: str, key: Secret, egress: Egress) -> None:
+        self._url, self._key = url, key
+        # A package takes long: nothing else that goes out is to wait for one, nor a push for those who read.
+        self._out, self._back = (egress.apart(limits.ARCHIVE_CONNECTIONS) for _ in range(2))
 
     def location(self, name: str) -> str:
         return f"{self._url}/{name}"
@@ -24,6 +25,7 @@ class HttpsTarget:
     async def put(self, name: str, content: Held, media_type: str) -> Kept:
         digest = f"sha-256=:{base64.b64encode(bytes.fromhex(content.sha256)).decode()}:"
         answer = await self._asked(
+            self._out,
             "PUT",
             name,
             headers={
@@ -48,16 +50,20 @@ class HttpsTarget:
 
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:  # noqa: ARG002 (a URL has one)
         answer = await self._asked(
-            "GET", name, headers=self._credential(), limit=limits.ARCHIVE_PACKAGE_BYTES, into=write
+            self._back, "GET", name, headers=self._credential(), limit=limits.ARCHIVE_PACKAGE_BYTES, into=write
         )
         if answer.status in (404, 410):
             raise NotFound(f"There is no {name} in the archive")
         if answer.status != 200 or answer.truncated:
             raise Unavailable(f"The archive answered with status {answer.status}")
 
-    async def _asked(self, method: str, name: str, **more: Any) -> Answer:
+    async def close(self) -> None:
+        await self._out.close()
+        await self._back.close()
+
+    async def _asked(self, egress: Egress, method: str, name: str, **more: Any) -> Answer:
         try:
-            return await self._egress().request(
+            return await egress.request(
                 method,
                 self.location(name),
                 seconds=limits.ARCHIVE_SECONDS,

@@ -9,19 +9,25 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Literal, TypeVar
 
+import msgspec
+
 from deedbox.archive.spool import Held
 from deedbox.archive.targets import Kept, Taken, Write
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.errors import Code, Conflict, NotFound, Unavailable
 from deedbox.kernel.s3.bucket import Bucket, Lock, Stored
-from deedbox.kernel.s3.failures import Rejected
+from deedbox.kernel.s3.failures import Denied, Rejected
 from deedbox.kernel.s3.place import Access, Place
 from deedbox.kernel.s3.reading import Reading
 
 T = TypeVar("T")
 
 _NO_LOCK = ("InvalidRequest", "NotImplemented", "MethodNotAllowed", "ObjectLockConfigurationNotFoundError")
+_RIGHTS = (
+    "s3:ListBucket, s3:GetObject, s3:PutObject, s3:ListBucketVersions and s3:GetObjectVersion, and for locks"
+    " s3:PutObjectRetention and s3:GetObjectRetention"
+)
 
 
 class S3Target:
@@ -63,11 +69,18 @@ class S3Target:
             # Not waited for: the thread of someone who was cancelled may still be reading.
             self._threads.submit(reading.close)
 
+    async def close(self) -> None: ...
+
     async def _in_thread(self, work: Callable[..., T], *words: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *words)
 
     def _open(self, name: str, version: str | None) -> Reading:
-        return self._bucket.open(name, version=version or self._bucket.first(name).version)
+        try:
+            return self._bucket.open(name, version=version or self._first(name).version)
+        except Denied as error:
+            if version is None or self._mode is not None:
+                raise _no_right(self._bucket, error) from error
+            return self._bucket.open(name)
 
     def _put(self, name: str, content: Held) -> Kept:
         try:
@@ -76,11 +89,13 @@ class S3Target:
             found, lock = self._found(name), self._lock()
             if found is None:
                 self._bucket.put(name, content.file, content.sha256, new=True, lock=lock)
-                found = self._bucket.first(name)
+                found = self._first(name)
             self._demand_same(found, content)
             if lock is not None and not _is_enough(found.lock, lock):
                 self._lock_longer(found, lock)
             return Kept(version=found.version, etag=found.etag)
+        except Denied as error:
+            raise _no_right(self._bucket, error) from error
         except Rejected as error:
             if self._mode is not None and error.answer in _NO_LOCK:
                 raise Unavailable(
@@ -94,9 +109,18 @@ class S3Target:
 
     def _found(self, name: str) -> Stored | None:
         try:
-            return self._bucket.first(name)
+            return self._first(name)
         except NotFound:
             return None
+
+    def _first(self, name: str) -> Stored:
+        """The first version; where nothing is locked and the key has no right to versions, what there is."""
+        try:
+            return self._bucket.first(name)
+        except Denied:
+            if self._mode is not None:
+                raise
+            return msgspec.structs.replace(self._bucket.head(name), version=None)
 
     def _demand_same(self, found: Stored, content: Held) -> None:
         if (found.sha256 or self._bucket.hashed(found.name, found.version)) != content.sha256:
@@ -125,6 +149,13 @@ class S3Target:
             return None
         # To the second: a store that keeps no more would seem to have locked it for less.
         return Lock(self._mode, self._clock.now().replace(microsecond=0) + timedelta(days=self._days))
+
+
+def _no_right(bucket: Bucket, error: Denied) -> Unavailable:
+    return Unavailable(
+        f"The bucket {bucket.place.bucket} of the archive denies something: give the key the rights {_RIGHTS}",
+        code=error.code,
+    )
 
 
 def _is_enough(lock: Lock | None, wanted: Lock) -> bool:

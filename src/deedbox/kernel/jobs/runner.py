@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import TypeAlias, TypeVar
 
 from deedbox.kernel import limits, log, tasks
@@ -41,6 +42,11 @@ class Work:
         result = await self._db.write(both)
         self.finished = True
         return result
+
+    async def put_off(self, until: datetime) -> None:
+        """Has the same job wait for that time: this process cannot do it now, which is no attempt and no error."""
+        await self._db.write(lambda tx: store.put_off(tx, self.job, self._worker, until))
+        self.finished = True
 
 
 Handler: TypeAlias = Callable[[Work], Awaitable[None]]

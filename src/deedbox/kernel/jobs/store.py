@@ -126,6 +126,12 @@ def postpone(tx: Tx, job: Job, worker: str, run_at: float, error: str) -> None:
     _demand(tx.run(f"update jobs set {back} {_OURS}", run_at=run_at, error=_cut(error), **_lease(job, worker)))
 
 
+def put_off(tx: Tx, job: Job, worker: str, run_at: datetime) -> None:
+    """Back to waiting, as if never begun."""
+    back = "state = 'ready', run_at = :run_at, lease_until = null, worker = null, attempts = attempts - 1"
+    _demand(tx.run(f"update jobs set {back} {_OURS}", run_at=run_at.timestamp(), **_lease(job, worker)))
+
+
 def park(tx: Tx, job: Job, worker: str, now: datetime, error: str) -> None:
     """Set aside with its error, for a person to see and retry."""
     aside = "state = 'parked', unique_key = null, error = :error, lease_until = null, finished_at = :at"

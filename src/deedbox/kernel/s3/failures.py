@@ -49,6 +49,10 @@ class Refused(Unavailable):
         self.setup = SetupError(f"Files cannot be stored at {where}: {reason}.", next_step)
 
 
+class Denied(Refused):
+    """The key has no right to what was asked for."""
+
+
 class Rejected(Unavailable):
     """The store said no to this one request, for the reason in `answer`."""
 
@@ -87,7 +91,8 @@ def _judged(where: str, answer: str, status: int) -> DeedboxError:
             code=Code.STORAGE_FULL,
         )
     if answer in _REFUSALS:
-        return Refused(where, *_REFUSALS[answer])
+        reason, next_step = _REFUSALS[answer]
+        return (Denied if next_step is _RIGHTS else Refused)(where, reason, next_step)
     if (status >= 500 and status != 501) or answer in ("SlowDown", "RequestTimeout", "Throttling", "TooManyRequests"):
         return _away(answer or str(status))
     return Rejected(answer or str(status))

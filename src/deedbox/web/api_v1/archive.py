@@ -10,16 +10,16 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import Meta
 
 from deedbox.archive import package, proofs, store
-from deedbox.archive.fetching import fetched_package
 from deedbox.archive.receipt import Archived, Receipt
 from deedbox.archive.rounds import package_name
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Unavailable
 from deedbox.kernel.settings import ECOSYSTEM_KEY
 from deedbox.signing import found
 from deedbox.signing.document import Archive, ArchiveReceipt, decoded
 from deedbox.web import context, openapi, ranges
-from deedbox.web.blob_response import GUARDED, joined, not_modified
+from deedbox.web.blob_response import GUARDED, joined, not_modified, patiently
 from deedbox.web.context import AnyRequest
 from deedbox.web.permission import scope
 
@@ -113,7 +113,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     target = here.deedbox.archiving.target
     if receipt.location != target.location(name):
         raise Conflict(f"The package lies in another archive than the one that is set now: at {receipt.location}")
-    pieces = fetched_package(target, name, receipt)
+    pieces = here.deedbox.archiving.fetching.package(target, name, receipt)
     # Asked for here, so that what is missing is a 404 and not half an answer.
     first = await anext(pieces)
     headers = {
@@ -123,7 +123,9 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
         "ETag": etag,
         **GUARDED,
     }
-    return StreamedResponse(joined(first, pieces), headers=headers)
+    each = limits.ARCHIVE_READER_SECONDS + limits.ARCHIVE_STALL_SECONDS
+    taken = patiently(here, joined(first, pieces), each=each, in_all=limits.ARCHIVE_SECONDS)
+    return StreamedResponse(taken, headers=headers)
 
 
 def _inclusion(tx: Tx, row: Archived) -> Inclusion | None:

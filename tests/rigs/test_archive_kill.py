@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.archive.sink import sink
-from tests.rigs import FULL, archiving
+from tests.rigs import FULL, archiving, only_in_full
 from tests.rigs.archiving import InBucket, InFolder, InSink
 from tests.s3 import Store
 
 KILLS, PACKAGES = (60, 250) if FULL else (2, 12)
 TRIES = 4
-only_in_full = pytest.mark.skipif(not FULL, reason="RIGS=full")
 
 
 def test_an_archive_over_http_gets_each_package_once_whatever_dies(tmp_path: Path) -> None:

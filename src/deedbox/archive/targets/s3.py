@@ -4,6 +4,7 @@ Where the bucket keeps versions, the first of a name is the one that counts: wha
 it from others and not from here."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -67,9 +68,11 @@ class S3Target:
                 await write(chunk)
         finally:
             # Not waited for: the thread of someone who was cancelled may still be reading.
-            self._threads.submit(reading.close)
+            with contextlib.suppress(RuntimeError):  # at the very end there are no threads any more
+                self._threads.submit(reading.close)
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False)
 
     async def _in_thread(self, work: Callable[..., T], *words: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *words)

@@ -8,7 +8,7 @@ import msgspec
 
 from bench.seal import NOW, make_papers, ours
 from deedbox.kernel.clock import instant
-from deedbox.pdf import block, certificate, intake, stamp, verify
+from deedbox.pdf import block, certificate, intake, mark, verify
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
 from deedbox.pdf.marks import Mark, Marks, Place
 
@@ -49,17 +49,17 @@ class BareWork:
     def __init__(self, pdf: bytes, signers: int) -> None:
         papers = make_papers()
         intake.prepare()
-        stamp.prepare()
+        mark.prepare()
         certificate.prepare()
         prepared = _whole(intake.take_in(pdf))
         marks, completion = _plain(_marks(signers)), _plain(_completion(signers))
-        stamped = _whole(stamp.stamp(prepared, marks))
+        stamped = _whole(mark.stamp(prepared, marks))
         seal = ours(stamped, papers)
         sealed = seal()
         self._steps: dict[str, Callable[[], object]] = {
             "take in": lambda: _whole(intake.take_in(pdf)),
             "place": lambda: _whole(block.block(prepared, signers)),
-            "stamp": lambda: _whole(stamp.stamp(prepared, marks)),
+            "stamp": lambda: _whole(mark.stamp(prepared, marks)),
             "seal": seal,
             "verify": lambda: verify.verify(sealed, [papers.root.der], [], _AT),
             "certify": lambda: _whole(certificate.certify(sealed, completion)),

@@ -28,6 +28,7 @@ from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 from bench.measure import cpu_seconds, median, temporary_folder
 from deedbox.accounts import workspaces
+from deedbox.authority import Certificates
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
@@ -41,7 +42,6 @@ from deedbox.pdf import authority, seal
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.seal import Order, SealIdentity
 from deedbox.pdf.timestamp import Timestamper
-from deedbox.signing.certificates import Certificates
 from deedbox.signing.sealing import Sealing, Wish, sandbox_kind
 
 AIM_TIMES, AIM_RATE = 8, 150

@@ -130,7 +130,12 @@ def offences(linter: Linter, exempt: Callable[[str], bool]) -> list[str]:
 
 
 def may_hold_sql(name: str) -> bool:
-    return name.endswith("/store.py") or name.startswith(("kernel/db/", "kernel/backup/")) or name == "kernel/backup.py"
+    return (
+        name.endswith("/store.py")
+        or "/store/" in name
+        or name.startswith(("kernel/db/", "kernel/backup/"))
+        or name == "kernel/backup.py"
+    )
 
 
 def test_only_stores_and_the_database_s_own_modules_hold_sql() -> None:

@@ -13,7 +13,8 @@ from typing import IO, TYPE_CHECKING
 
 from deedbox import mail
 from deedbox.accounts import store as accounts_store
-from deedbox.archiving import Archiving, SigningAuthority
+from deedbox.authority import PRIVATE_KEYS, Certificates, pkcs11, remote_timestamp
+from deedbox.authority.remote_timestamp import UPGRADE_JOB, RemoteTimestamper
 from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
 from deedbox.kernel.blobs.choose import open_blobs
 from deedbox.kernel.clock import Clock, SystemClock, instant
@@ -24,43 +25,42 @@ from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.jobs import store as jobs_store
-from deedbox.kernel.pruning import pruned
+from deedbox.kernel.prune import pruned
 from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
-from deedbox.kernel.rotation import SealedColumn
+from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.settings import Settings
 from deedbox.mail import MAIL_JOB, Mailer
 from deedbox.pdf.workshop import Workshop
-from deedbox.posting import MailPost
 from deedbox.search.embed import Embedder
 from deedbox.search.engine import FORGET_JOB, INDEX_JOB, REBUILD_JOB, RENEW_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
 from deedbox.search.models import Models
-from deedbox.search.reading import Reading
 from deedbox.search.renewal import Renewal
-from deedbox.signing import sealing, stamping
+from deedbox.search.text_cache import Reading
+from deedbox.signing import sealing
 from deedbox.signing.acts import FINALIZE_JOB
-from deedbox.signing.certificates import PRIVATE_KEYS, Certificates, pkcs11
 from deedbox.signing.documents import EXPIRE_JOB, REMIND_JOB
 from deedbox.signing.finalizing import Finalizing
 from deedbox.signing.intake import Intake
 from deedbox.signing.preparing import PREPARE_JOB, Preparing
 from deedbox.signing.rehearsing import Rehearsal
 from deedbox.signing.sealing import Sealing
-from deedbox.signing.stamping import UPGRADE_JOB, RemoteStamper
 from deedbox.signing.timers import Timers
 from deedbox.signing.upgrading import Upgrading
-from deedbox.webhooks import catalogue, deliveries, hooks, planning
-from deedbox.webhooks.poster import Poster
-from deedbox.webhooks.sending import Sender
+from deedbox.signing_archive import Archiving, SigningAuthority
+from deedbox.signing_mail import MailPost
+from deedbox.webhooks import catalogue, deliveries, hooks, plan
+from deedbox.webhooks.attempt import Poster
+from deedbox.webhooks.sender import Sender
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
 
 HOUSEKEEPING = "housekeeping"
 SEALED = [
-    SealedColumn(
+    EncryptedColumn(
         table="idempotency",
         key_columns=("caller", "idempotency_key"),
         column="response",
@@ -90,10 +90,10 @@ class Deedbox:
         self.post = MailPost(lambda: self.mailer, lambda: self.address)
         self.workshop = Workshop(settings.sandbox_processes)
         self._token = pkcs11.chosen(settings)
-        stamp_roots = stamping.roots(settings.tsa_ca_file)
+        stamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, stamp_roots)
         self._seals = Sandbox(sealing.sandbox_kind(settings.sandbox_processes))
-        remote = RemoteStamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
+        remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
         seals = Sealing(self.blobs, self._seals, self.certificates, clock, remote)
         rehearsal = Rehearsal(db, self.blobs, clock, self.workshop, self._seals)
         self.intake = Intake(self.blobs, self.workshop, rehearsal)
@@ -103,7 +103,7 @@ class Deedbox:
         upgrading = Upgrading(db, self.blobs, clock, self.workshop, self.certificates, finalizing, remote)
         self.timers = Timers(db, clock, self.post)
         authority = SigningAuthority(self.certificates, clock, remote)
-        self.archiving = Archiving(
+        self.archive = Archiving(
             db, self.blobs, clock, settings, self.workshop, authority, lambda: self.egress, self._wake
         )
         self.search = SearchEngine(db, clock, settings, Models(self._open_chosen, self._open_former))
@@ -126,14 +126,14 @@ class Deedbox:
                 EXPIRE_JOB: self.timers.expire,
                 REMIND_JOB: self.timers.remind,
                 MAIL_JOB: self.mailer.deliver,
-                **self.archiving.handlers,
+                **self.archive.handlers,
             },
             concurrency=settings.job_concurrency,
             worker=worker,
         )
         self.sender = Sender(db, clock, Poster(self.box, clock, lambda: self.egress), worker=worker)
         for kind in catalogue.KINDS:
-            outbox.react(kind, planning.plan)
+            outbox.react(kind, plan.plan)
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
@@ -143,7 +143,7 @@ class Deedbox:
         """Begins the background work of a server."""
         await self.limiter.start()
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, self.clock.now()))
-        await self.archiving.start()
+        await self.archive.start()
         await self.search.recover()
         await self.jobs.start(alone=self.db.dialect == "sqlite")
         await self.sender.start(alone=self.db.dialect == "sqlite")
@@ -158,7 +158,7 @@ class Deedbox:
 
     async def close(self) -> None:
         """Ends what a command or a server has opened; the database is closed after it."""
-        await self.archiving.close()
+        await self.archive.close()
         await self.search.close()
         await self.workshop.close()
         await self._seals.close()

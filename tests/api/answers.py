@@ -8,8 +8,8 @@ import httpx
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 
-from deedbox.web import permission
-from deedbox.web.guard import Guard
+from deedbox.web.frame import permission
+from deedbox.web.frame.guard import Guard
 
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 SPECIAL = (permission.PUBLIC, permission.PROBE)

@@ -21,10 +21,10 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.web import app as web_app
-from deedbox.web import permission
-from deedbox.web.guard import Guard
-from deedbox.web.head import App
-from deedbox.web.metrics import Metrics
+from deedbox.web.frame import permission
+from deedbox.web.frame.guard import Guard
+from deedbox.web.frame.head import App
+from deedbox.web.frame.metrics import Metrics
 from tests import warm
 from tests.conftest import HandClock
 

@@ -12,8 +12,8 @@ from deedbox.accounts.scopes import SCOPES
 from deedbox.kernel import limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
 from deedbox.kernel.errors import NotFound
-from deedbox.web import head, permission
 from deedbox.web.app import ROUTES
+from deedbox.web.frame import head, permission
 from tests.api.answers import SPECIAL, keyed, routes
 from tests.api.conftest import Api
 

@@ -14,9 +14,9 @@ from litestar.params import JSONBody
 
 from deedbox.kernel import limits
 from deedbox.search.models import Models
-from deedbox.web import openapi
 from deedbox.web.app import ROUTES
-from deedbox.web.permission import scope
+from deedbox.web.frame import openapi
+from deedbox.web.frame.permission import scope
 from tests.api.answers import Route, faults, keyed, routes
 from tests.api.conftest import Api
 from tests.api.search.files import pdf

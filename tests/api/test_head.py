@@ -10,7 +10,7 @@ from litestar import get
 from litestar.response import Stream
 
 from deedbox.kernel import limits
-from deedbox.web.permission import scope
+from deedbox.web.frame.permission import scope
 from tests import server
 from tests.api.answers import faults, routes
 from tests.api.conftest import Api

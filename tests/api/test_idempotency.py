@@ -14,10 +14,10 @@ from litestar import Response, post
 from deedbox.accounts import keys
 from deedbox.kernel import idempotency, limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
-from deedbox.web import context
-from deedbox.web.context import AnyRequest
-from deedbox.web.once import once
-from deedbox.web.permission import scope
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.once import once
+from deedbox.web.frame.permission import scope
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
 

@@ -10,9 +10,9 @@ from litestar import get, post
 from litestar.response import Stream
 
 from deedbox.kernel import limits
-from deedbox.web import context
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from schemathesis import openapi as schemathesis_openapi
 
-from deedbox.web import openapi, permission
 from deedbox.web.app import ROUTES
+from deedbox.web.frame import openapi, permission
 from tests.api.answers import SPECIAL, routes
 from tests.api.conftest import Api
 

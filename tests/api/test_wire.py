@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.web.server import Server
+from deedbox.web.frame.server import Server
 from tests import server
 from tests.api.answers import faults
 from tests.api.conftest import Api

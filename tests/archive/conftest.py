@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from deedbox.archive import store
-from deedbox.archive.rounds import ROUND_JOB
+from deedbox.archive.daily_roots import ROUND_JOB
 from deedbox.archive.spool import Held
 from deedbox.archive.targets import Kept, Target, Write
-from deedbox.archive.verifying import Verdict
+from deedbox.archive.verify import Verdict
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Unavailable
 from tests.api.conftest import opened, warm_children
@@ -73,11 +73,11 @@ class Archivist(Office):
     def __init__(self, *args: Any, folder: Path) -> None:
         super().__init__(*args)
         self.folder = folder
-        self.archiving = self.api.deedbox.archiving
+        self.archive = self.api.deedbox.archive
 
     def with_fault(self) -> Faulty:
-        faulty = Faulty(self.archiving.target)
-        self.archiving._target = faulty
+        faulty = Faulty(self.archive.target)
+        self.archive._target = faulty
         return faulty
 
     async def when(self, document: Any, status: str) -> Any:
@@ -121,7 +121,7 @@ def proof_of(office: Archivist, document: Any) -> Path:
 async def verdicts(office: Archivist, document: Any = None) -> list[Verdict]:
     """What is found of everything, or of one document."""
     found: list[Verdict] = []
-    verifying = office.archiving.verifying()
+    verifying = office.archive.verifying()
     if document is None:
         await verifying.all(found.append)
         return found
@@ -142,7 +142,7 @@ def midnight(clock: HandClock) -> datetime:
 async def next_day(office: Archivist, clock: HandClock) -> None:
     """The day ends, and the round over it is made."""
     clock.forward(DAY)
-    await office.archiving.rounds.close_before(midnight(clock))
+    await office.archive.rounds.close_before(midnight(clock))
     # The day's own job has come due as well: what follows is not to meet it at work.
     due = f"select 1 from jobs where kind = '{ROUND_JOB}' and state in ('ready', 'running') and run_at <= "
     async with asyncio.timeout(60):

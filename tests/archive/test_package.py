@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deedbox.archive import checking, package, stored_zip
-from deedbox.archive.building import stamped
+from deedbox.archive import check, package, stored_zip
+from deedbox.archive.build import stamped
 from deedbox.archive.package import Bag, ManifestKey, Piece
 from deedbox.archive.stored_zip import Entry
 from deedbox.kernel.crypto import Secret
@@ -35,8 +35,8 @@ def packed(bag: Bag, key: ManifestKey = KEY) -> bytes:
     return body + stored_zip.directory(entries)
 
 
-def read(content: bytes, key: ManifestKey = KEY) -> checking.Contents:
-    return checking.contents(io.BytesIO(content), len(content), "doc_1", key)
+def read(content: bytes, key: ManifestKey = KEY) -> check.Contents:
+    return check.contents(io.BytesIO(content), len(content), "doc_1", key)
 
 
 def test_a_package_is_read_back_and_vouched_for() -> None:

@@ -364,7 +364,7 @@ async def test_a_package_recognised_by_its_manifest_is_locked_as_is_set(
         assert bucket.head(name).lock is None
         faulty.silent = False
         faulty.inner = S3Target(bucket.place, s3_store.access(), "compliance", 30, clock)
-        office.archiving.pushing.key = ManifestKey(Secret("another"))
+        office.archive.pushing.key = ManifestKey(Secret("another"))
         clock.forward(60)
         receipt = (await office.when(document, "archived"))["archive"]["receipt"]
         found = bucket.head(name)
@@ -388,7 +388,7 @@ async def test_a_document_is_archived_in_s3(
         served = await office.api.get(f"/api/v1/documents/{document['id']}/archive/package")
         assert hashlib.sha256(served.content).hexdigest() == receipt["sha256"]
         found: list[Any] = []
-        await office.archiving.verifying().all(found.append)
+        await office.archive.verifying().all(found.append)
         assert [one.problem for one in found] == [None]
 
 

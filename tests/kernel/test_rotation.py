@@ -9,11 +9,11 @@ from deedbox.kernel import crypto, limits
 from deedbox.kernel.crypto import Box, key_ids, key_of, make_ring
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import SetupError
-from deedbox.kernel.rotation import SealedColumn, rotate
+from deedbox.kernel.rotation import EncryptedColumn, rotate
 
 pytestmark = pytest.mark.anyio
 
-RESPONSES = SealedColumn(
+RESPONSES = EncryptedColumn(
     table="idempotency",
     key_columns=("caller", "idempotency_key"),
     column="response",

@@ -5,7 +5,7 @@ import pytest
 from deedbox.pdf import letters
 from deedbox.pdf.marks import Kind, Mark, Place
 from tests.pdf.papers import paper
-from tests.pdf.test_stamp import NAMES, ink, stamped
+from tests.pdf.test_mark import NAMES, ink, stamped
 
 MORE_NAMES = {
     "Hebrew": "דוד כהן",

@@ -12,13 +12,13 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.sandbox import SandboxFailed, Stream
-from deedbox.pdf import intake, stamp
+from deedbox.pdf import intake, mark
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.workshop import Workshop
 from tests.pdf.facts import completion
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, scribble, shown, text_of
 from tests.pdf.test_convert import Collected, image
-from tests.pdf.test_stamp import NAMES
+from tests.pdf.test_mark import NAMES
 
 pytestmark = pytest.mark.anyio
 
@@ -86,7 +86,7 @@ async def test_every_script_is_stamped_though_no_font_file_can_be_opened(worksho
     here, there = Collected(), Collected()
     assert await workshop.stamp(paper(b""), Marks((*marks, drawn), images={"a": scribble()}), there.write) == 1
     wanted = msgspec.to_builtins(Marks((*marks, drawn), images={"a": scribble()}), builtin_types=(bytes,))
-    await here.write(drained(stamp.stamp(paper(b""), wanted))[0])
+    await here.write(drained(mark.stamp(paper(b""), wanted))[0])
     assert shown(bytes(there.data)).tobytes() == shown(bytes(here.data)).tobytes()
 
 

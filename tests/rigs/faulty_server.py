@@ -21,8 +21,8 @@ from deedbox.kernel.ratelimit import Standing
 from deedbox.kernel.sandbox import Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search import extract
-from deedbox.web import context, guard, once
-from deedbox.web.head import Scope
+from deedbox.web.frame import context, guard, once
+from deedbox.web.frame.head import Scope
 from tests.rigs.signing_faults import (
     GAP_SECONDS,
     LONG_GAP_SECONDS,

@@ -11,8 +11,8 @@ from deedbox.search import ingest
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
-from deedbox.search.shelf import Shelf
 from deedbox.search.upload import Chunk, Upload
+from deedbox.search.workspace_index import Shelf
 from tests.rigs.faulty_server import VARIABLE
 from tests.search.hashing import HashingEmbedder
 

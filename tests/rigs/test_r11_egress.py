@@ -26,7 +26,7 @@ from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.egress import Egress, EgressFailed, Resolve
 from deedbox.kernel.errors import BadRequest
 from deedbox.webhooks import hooks, signature
-from deedbox.webhooks.poster import Poster
+from deedbox.webhooks.attempt import Poster
 from deedbox.webhooks.queue import Claim, Endpoint
 from deedbox.webhooks.signature import Secrets
 from tests.rigs import FULL

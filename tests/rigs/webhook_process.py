@@ -19,11 +19,11 @@ from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.egress import Answer, Egress
-from deedbox.webhooks import catalogue, planning
-from deedbox.webhooks.poster import Poster
+from deedbox.webhooks import catalogue, plan
+from deedbox.webhooks.attempt import Poster
 from deedbox.webhooks.queue import Claim, Outcome
 from deedbox.webhooks.queue import store as queue_store
-from deedbox.webhooks.sending import Sender
+from deedbox.webhooks.sender import Sender
 
 WORKSPACE = "wsp_1"
 REBUILT = "rebuild the payload on retry"
@@ -79,7 +79,7 @@ async def emit(db: Database, clock: SystemClock) -> None:
 async def main(folder: str, url: str, events: str, bug: str) -> None:
     hurry(bug)
     for kind in catalogue.KINDS:
-        outbox.react(kind, planning.plan)
+        outbox.react(kind, plan.plan)
     db, clock, box = opened(url), SystemClock(), Box(Path(folder) / "master.key")
     egress = (FollowingEgress if bug == FOLLOWED else Egress)(networks("127.0.0.0/8"))
     poster = (RebuildingPoster if bug == REBUILT else Poster)(box, clock, lambda: egress)

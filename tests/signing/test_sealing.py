@@ -18,6 +18,8 @@ from asn1crypto import cms as asn1_cms
 from pyhanko.pdf_utils.reader import PdfFileReader
 
 from deedbox.accounts import workspaces
+from deedbox.authority import Certificates, remote_timestamp
+from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
@@ -34,15 +36,12 @@ from deedbox.pdf.authority import pem
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
-from deedbox.signing import stamping
-from deedbox.signing.certificates import Certificates
 from deedbox.signing.sealing import Sealing, Wish, sandbox_kind
-from deedbox.signing.stamping import RemoteStamper, StampFailed
+from tests.authority.test_pkcs12 import above, brought, packed
 from tests.conftest import HandClock
 from tests.pdf import issued as foreign
 from tests.pdf import shapes
 from tests.pdf.oracles import GOOD, cms_of, cms_verified, pdfsig, qpdf, signed_bytes
-from tests.signing.test_pkcs12 import above, brought, packed
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +60,7 @@ class Desk:
         self.certificates = Certificates(db, Box(folder / "master.key"), clock, "https://sign.example.com")
         self.sandbox = Sandbox(sandbox_kind(1))
 
-    def sealing(self, remote: RemoteStamper | None = None) -> Sealing:
+    def sealing(self, remote: RemoteTimestamper | None = None) -> Sealing:
         return Sealing(self.blobs, self.sandbox, self.certificates, self.clock, remote)
 
     async def store(self, data: bytes) -> Blob:
@@ -70,7 +69,9 @@ class Desk:
             received = await incoming.finish()
             return await self.db.write(lambda tx: blobs_store.adopt(tx, received, "test", self.clock.now()))
 
-    async def sealed(self, data: bytes, remote: RemoteStamper | None = None, wish: Wish = WISH) -> tuple[bytes, Any]:
+    async def sealed(
+        self, data: bytes, remote: RemoteTimestamper | None = None, wish: Wish = WISH
+    ) -> tuple[bytes, Any]:
         """The sealed file as it is stored, and the record of its seal."""
         file = await self.store(data)
         async with self.sealing(remote).sealed(file, self.workspace, wish) as done:
@@ -289,17 +290,17 @@ def token_issuer(pdf: bytes) -> bytes:
 
 
 async def test_a_configured_authority_stamps_in_our_place(desk: Desk, authority: Authority, egress: Egress) -> None:
-    made, seal = await desk.sealed(shapes.plain(), RemoteStamper(authority.url, lambda: egress, desk.clock))
+    made, seal = await desk.sealed(shapes.plain(), RemoteTimestamper(authority.url, lambda: egress, desk.clock))
     assert (seal.level, seal.timestamped, seal.degraded) == ("B-T", True, False)
     assert token_issuer(made) == foreign.installation().stamping.der
     assert [kind for kind, _ in authority.queries] == [timestamp.QUERY_TYPE]
 
 
-async def _failing(desk: Desk, remote: RemoteStamper, reason: str) -> None:
+async def _failing(desk: Desk, remote: RemoteTimestamper, reason: str) -> None:
     made, seal = await desk.sealed(shapes.plain(), remote)
     assert (seal.level, seal.timestamped, seal.degraded) == ("B-LT", True, True)
     assert token_issuer(made) == (await desk.certificates.timestamper()).certificate_ders[0]
-    with pytest.raises(StampFailed, match=reason):
+    with pytest.raises(TimestampFailed, match=reason):
         await desk.sealed(shapes.plain(), remote, Wish(document_id="d", audit_head="", demand_timestamp=True))
 
 
@@ -323,27 +324,27 @@ async def test_when_the_configured_authority_fails_the_seal_says_so(
     desk: Desk, authority: Authority, egress: Egress, case: str
 ) -> None:
     authority.answer, reason = _FAILURES[case]
-    await _failing(desk, RemoteStamper(authority.url, lambda: egress, desk.clock), reason)
+    await _failing(desk, RemoteTimestamper(authority.url, lambda: egress, desk.clock), reason)
 
 
 async def test_an_authority_that_cannot_be_reached_or_may_not_be_is_a_failure_too(desk: Desk, egress: Egress) -> None:
     with serving() as gone:
         pass
-    await _failing(desk, RemoteStamper(gone.url, lambda: egress, desk.clock), "no answer")
+    await _failing(desk, RemoteTimestamper(gone.url, lambda: egress, desk.clock), "no answer")
     closed = Egress()
-    await _failing(desk, RemoteStamper("http://127.0.0.1:9/tsr", lambda: closed, desk.clock), "not public")
+    await _failing(desk, RemoteTimestamper("http://127.0.0.1:9/tsr", lambda: closed, desk.clock), "not public")
     await closed.close()
 
 
 async def test_a_seal_stamped_elsewhere_outlives_its_certificate_where_that_authority_is_trusted(
     desk: Desk, authority: Authority, egress: Egress, tmp_path: Path
 ) -> None:
-    made, _ = await desk.sealed(shapes.plain(), RemoteStamper(authority.url, lambda: egress, desk.clock))
+    made, _ = await desk.sealed(shapes.plain(), RemoteTimestamper(authority.url, lambda: egress, desk.clock))
     file = tmp_path / "tsa.pem"
     file.write_bytes(pem([foreign.installation().root.der]))
     desk.clock.forward(3 * 365 * 86_400)
     box = desk.certificates._ledger._box
-    for roots, verdict in (([], "unrecognised"), (stamping.roots(file), "authentic")):
+    for roots, verdict in (([], "unrecognised"), (remote_timestamp.roots(file), "authentic")):
         trusted = await Certificates(desk.db, box, desk.clock, None, stamp_roots=roots).trusted(desk.workspace)
         report = verify(made, trusted.roots, trusted.crls, instant(desk.clock.now()), trusted.stamp_roots)
         assert report.verdict == verdict
@@ -353,10 +354,10 @@ def test_a_file_without_roots_is_refused_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "empty.pem").write_bytes(b"")
     for name in ("empty.pem", "none.pem"):
         with pytest.raises(SetupError, match="DEEDBOX_TSA_CA_FILE"):
-            stamping.roots(tmp_path / name)
-    assert stamping.roots(None) == []
+            remote_timestamp.roots(tmp_path / name)
+    assert remote_timestamp.roots(None) == []
 
 
 def test_a_failed_stamp_is_a_failure_that_passes() -> None:
-    assert issubclass(StampFailed, DeedboxError)
-    assert (StampFailed("x").status, StampFailed("x").retry_after) == (503, 1)
+    assert issubclass(TimestampFailed, DeedboxError)
+    assert (TimestampFailed("x").status, TimestampFailed("x").retry_after) == (503, 1)

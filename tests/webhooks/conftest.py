@@ -12,10 +12,10 @@ from deedbox.kernel.crypto import Box, Secret, make_ring
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.outbox import Event
-from deedbox.webhooks import catalogue, deliveries, hooks, planning
+from deedbox.webhooks import catalogue, deliveries, hooks, plan
+from deedbox.webhooks.attempt import Poster
 from deedbox.webhooks.hook import Change, Delivery, DeliveryDetail, Hook, Made, ManagedBy, Wish
-from deedbox.webhooks.poster import Poster
-from deedbox.webhooks.sending import Sender
+from deedbox.webhooks.sender import Sender
 from tests.conftest import HandClock
 from tests.webhooks.sink import Sink, listening
 
@@ -115,7 +115,7 @@ async def sink() -> AsyncIterator[Sink]:
 @pytest.fixture
 async def office(db: Database, clock: HandClock, box: Box, sink: Sink) -> AsyncIterator[Office]:
     for kind in catalogue.KINDS:
-        outbox.react(kind, planning.plan)
+        outbox.react(kind, plan.plan)
 
     def found(tx: Tx) -> None:
         for name in (WORKSPACE, "wsp_2"):

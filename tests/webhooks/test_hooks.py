@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
-from deedbox.kernel.pruning import pruned
+from deedbox.kernel.prune import pruned
 from deedbox.kernel.rotation import rotate
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
 from deedbox.webhooks.hook import Change, Hook, Recovery

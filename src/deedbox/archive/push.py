@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from deedbox.archive import checking, package, store
-from deedbox.archive.building import Building, Package
+from deedbox.archive import check, package, store
+from deedbox.archive.build import Building, Package
 from deedbox.archive.package import Bag, ManifestKey
 from deedbox.archive.receipt import Archived, Receipt
 from deedbox.archive.records import Records
@@ -18,7 +18,7 @@ from deedbox.archive.targets import Kept, Taken, Target
 from deedbox.kernel import jobs, limits, log
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Database, Tx
@@ -141,7 +141,7 @@ class Pushing:
             await target.fetch(made.name, out.write)
             found = await out.finish()
             try:
-                inside = await asyncio.to_thread(checking.contents, found.file, found.size_bytes, bag.document_id, key)
+                inside = await asyncio.to_thread(check.contents, found.file, found.size_bytes, bag.document_id, key)
             except BadRequest as error:
                 raise Taken(f"{taken.message}: {error.message}") from error
             if inside.manifest_sha256 != made.manifest_sha256:

@@ -10,7 +10,7 @@ import msgspec
 
 from deedbox.archive import store
 from deedbox.archive.overview import Catching, Overview, overview
-from deedbox.archive.verifying import Verdict
+from deedbox.archive.verify import Verdict
 from deedbox.cli import beside, progress
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import jobs, limits
@@ -121,7 +121,7 @@ async def _push(deedbox: Any, settings: Settings, plan: Callable[[Catching], Awa
     is the other thing that is told."""
     _need_key(settings)
     async with beside.alone(settings) as alone:
-        planned = await plan(deedbox.archiving.catching)
+        planned = await plan(deedbox.archive.catching)
         async with beside.working(deedbox, alone=alone):
             found = await _tried(deedbox, alone=alone)
     return Pushed(planned, found.archived, found.failed, found.pending), alone
@@ -144,7 +144,7 @@ async def _tried(deedbox: Any, *, alone: bool) -> Overview:
 
 
 async def _verify(deedbox: Any, document_id: str | None) -> Checked:
-    report, verifying = Checked(), deedbox.archiving.verifying()
+    report, verifying = Checked(), deedbox.archive.verifying()
     if document_id is not None:
         row = await deedbox.db.read(lambda tx: store.find(tx, document_id))
         if row is None or row.status != "archived":

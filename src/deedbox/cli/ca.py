@@ -6,10 +6,10 @@ from typing import Any, get_args
 import click
 
 from deedbox.accounts import workspaces
+from deedbox.authority import ISSUING, ROOT, STAMPING, Certificate, Reason
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.signing.certificates import ISSUING, ROOT, STAMPING, Certificate, Reason
 
 SEAL = "seal"
 

@@ -12,7 +12,7 @@ import uvicorn
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.crypto import Secret
-from deedbox.webhooks.receiving import Verdict, check
+from deedbox.webhooks.receiver import Verdict, check
 
 _HARMLESS = re.compile(r"[ -~]{1,200}")
 

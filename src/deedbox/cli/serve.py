@@ -38,7 +38,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
     from deedbox import wiring
     from deedbox.kernel.sandbox import confine
     from deedbox.web.app import build
-    from deedbox.web.server import Server
+    from deedbox.web.frame.server import Server
 
     confine.hide_memory()
     async with wiring.sole_user(settings):

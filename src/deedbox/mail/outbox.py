@@ -19,7 +19,7 @@ from deedbox.kernel.errors import DeedboxError, NotFound, SetupError
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.kernel.mailbox import Mailbox, mailbox, named_mailbox
-from deedbox.kernel.rotation import SealedColumn
+from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.settings import Settings
 from deedbox.kernel.smtp_url import MailServer, mail_server
 from deedbox.mail import store, wording
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from deedbox.mail.templates import Rendered
 
 MAIL_JOB = "mail"
-SEALED = SealedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
+SEALED = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
 _NOBODY = Mailbox("deedbox@localhost", "Deedbox")
 
 

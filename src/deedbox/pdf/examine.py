@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import envelope as cms
 from deedbox.pdf import hole, report
-from deedbox.pdf.envelope import Envelope, Stamp
-from deedbox.pdf.found import Found
+from deedbox.pdf import signed_data as cms
 from deedbox.pdf.hole import Hole
+from deedbox.pdf.signatures import Found
+from deedbox.pdf.signed_data import Envelope, Stamp
 from deedbox.pdf.timestamp import POLICY
 from deedbox.pdf.trust import Path, Trust, may_seal, may_stamp
 

@@ -1,18 +1,18 @@
 """Runs in a sandbox: a sealed file taken apart, for programs that know signatures and time-stamps but not PDF."""
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import envelope, found, hole
+from deedbox.pdf import hole, signatures, signed_data
 from deedbox.pdf.report import Parts
 
 
 def parts(data: bytes) -> Parts:
     """The parts of the last seal; BadRequest if there is none, or it cannot be read."""
-    seals = [one for one in found.structure(data).signatures if one.kind == "seal"]
+    seals = [one for one in signatures.structure(data).signatures if one.kind == "seal"]
     if not seals:
         raise BadRequest("This PDF has no signature")
     place = hole.hole(data, seals[-1].byte_range)
-    opened = envelope.opened(hole.contents(data, place))
-    stamp = envelope.stamp(opened)
+    opened = signed_data.opened(hole.contents(data, place))
+    stamp = signed_data.stamp(opened)
     return Parts(
         start=place.start,
         end=place.end,

@@ -9,7 +9,7 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.diff_analysis import DiffResult, ModificationLevel
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.envelope import reading
+from deedbox.pdf.signed_data import reading
 
 _CATALOG_MAY_CHANGE = {"/DSS", "/Extensions", "/Version", "/AcroForm", "/Metadata"}
 _FORM_MAY_CHANGE = {"/Fields", "/SigFlags"}

@@ -16,7 +16,7 @@ from pyhanko_certvalidator.errors import PathBuildingError, PathError, Validatio
 from pyhanko_certvalidator.path import ValidationPath
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.envelope import reading
+from deedbox.pdf.signed_data import reading
 
 _COMPROMISED = {x509.ReasonFlags.key_compromise, x509.ReasonFlags.ca_compromise, x509.ReasonFlags.aa_compromise}
 

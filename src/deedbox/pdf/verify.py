@@ -13,10 +13,10 @@ from datetime import datetime
 
 from deedbox.kernel.clock import SystemClock, moment
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import envelope, hole, revisions
+from deedbox.pdf import hole, revisions, signed_data
 from deedbox.pdf.examine import Examined, described, examined
-from deedbox.pdf.found import Structure, structure
 from deedbox.pdf.report import Checks, Report, judged
+from deedbox.pdf.signatures import Structure, structure
 from deedbox.pdf.trust import Trust
 
 
@@ -152,11 +152,11 @@ def _damage(pdf: bytes, byte_range: list[int]) -> str:
     ends_here = byte_range[2] + byte_range[3] >= len(pdf)
     try:
         place = hole.hole(pdf, byte_range)
-        signed = envelope.opened(hole.contents(pdf, place))
+        signed = signed_data.opened(hole.contents(pdf, place))
     except BadRequest as error:
         return error.message if ends_here else ""
-    if signed.content_type != "data" or signed.algorithm not in envelope.HASHES:
+    if signed.content_type != "data" or signed.algorithm not in signed_data.HASHES:
         return "The signature in it is of a kind that is not used for documents." if ends_here else ""
-    if not envelope.is_true(signed, hole.digest(pdf, place, signed.algorithm), "data"):
+    if not signed_data.is_true(signed, hole.digest(pdf, place, signed.algorithm), "data"):
         return "The signature in it does not fit the file: what was signed is not what is here."
     return "" if ends_here else "Something was added to the file after it was signed."

@@ -21,7 +21,7 @@ from deedbox.search.index import Index, IndexInUse
 from deedbox.search.models import Models
 from deedbox.search.pages import PageImages
 from deedbox.search.recipe import vectors_of
-from deedbox.search.shelf import OpenIndex, Shelf
+from deedbox.search.workspace_index import OpenIndex, Shelf
 
 INDEX_JOB = "index"
 REBUILD_JOB = "rebuild"

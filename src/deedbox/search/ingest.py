@@ -14,12 +14,12 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
-from deedbox.search import making, store
+from deedbox.search import embed_document, store
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.embed_document import Made, Phase
 from deedbox.search.engine import INDEX_JOB, Answering, SearchEngine
-from deedbox.search.making import Made, Phase
 from deedbox.search.models import MISSING
-from deedbox.search.reading import Reading
+from deedbox.search.text_cache import Reading
 from deedbox.search.upload import Upload
 
 NO_TEXT = "No extractable text"
@@ -186,7 +186,7 @@ class _Run:
         """Indexes them, several at a time, and leaves what became of them with the job."""
         self._total = len(doc_ids)
         await self._report(Step(), always=True)
-        await making.several(doc_ids, self._in_turn)
+        await embed_document.several(doc_ids, self._in_turn)
         self._outcome.failed.sort(key=lambda failure: failure.doc_id)
         await self._report(Step(outcome=self._outcome), always=True)
 
@@ -241,7 +241,7 @@ class _Run:
             async def report(phase: Phase) -> None:
                 await self._report(Step(upload.id, phase))
 
-            found = await making.made(self._ingest.reading, answering.embedder, upload, report)
+            found = await embed_document.made(self._ingest.reading, answering.embedder, upload, report)
             if not found:
                 return await self._fail(upload, NO_TEXT)
         await self._report(Step(upload.id, "writing"))

@@ -9,12 +9,12 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, LeaseLost, Work
-from deedbox.search import making, store
+from deedbox.search import embed_document, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
+from deedbox.search.embed_document import Made, Phase
 from deedbox.search.engine import Answering, SearchEngine, plan_forgetting
-from deedbox.search.making import Made, Phase
-from deedbox.search.reading import Reading
+from deedbox.search.text_cache import Reading
 
 
 class Renewal:
@@ -64,7 +64,7 @@ class _Round:
     async def documents(self, doc_ids: list[str]) -> set[str]:
         """Makes them anew; those that cannot be."""
         self._total = len(doc_ids)
-        await making.several(doc_ids, self._document)
+        await embed_document.several(doc_ids, self._document)
         return self._failed
 
     async def _document(self, doc_id: str) -> None:
@@ -87,7 +87,7 @@ class _Round:
             return  # deleted meanwhile
         found: Made | None = None
         if await db.read(lambda tx: chunk_store.chunk_set(tx, upload, recipe)) is None:
-            found = await making.made(self._reading, self._embedder, upload, self._report)
+            found = await embed_document.made(self._reading, self._embedder, upload, self._report)
         now = self._engine.clock.now()
         set_id = new_id("set", now)
 

@@ -6,12 +6,14 @@ from datetime import datetime
 
 import msgspec
 
+from deedbox.authority import Certificates
+from deedbox.authority.remote_timestamp import plan_upgrade
 from deedbox.evidence import file as evidence
 from deedbox.evidence.chain import Entry
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, Received
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import DeedboxError, NotFound
@@ -20,7 +22,6 @@ from deedbox.pdf.completion import Completion
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing import audit, documents, proving, showing, states, store
 from deedbox.signing.acts import Signature
-from deedbox.signing.certificates import Certificates
 from deedbox.signing.document import Seal
 from deedbox.signing.found import find
 from deedbox.signing.papers import store as papers
@@ -28,7 +29,6 @@ from deedbox.signing.people import store as people
 from deedbox.signing.post import Post
 from deedbox.signing.sealing import Sealing, Wish
 from deedbox.signing.showing import Facts
-from deedbox.signing.stamping import plan_upgrade
 
 _SEALING = "document.sealing"
 

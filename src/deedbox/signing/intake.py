@@ -8,7 +8,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, Received
-from deedbox.kernel.blobs.streaming import head_of, streamed
+from deedbox.kernel.blobs.stream import head_of, streamed
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Stream
 from deedbox.pdf import convert

@@ -5,14 +5,14 @@ from datetime import datetime
 
 import msgspec
 
+from deedbox.authority import Trusted
 from deedbox.evidence.chain import Entry
 from deedbox.kernel.blobs import Blob, Blobs
-from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import DeedboxError
 from deedbox.pdf.report import Report
 from deedbox.pdf.workshop import Workshop
-from deedbox.signing.certificates import Trusted
 
 COMPLETED, RESTAMPED = "document.completed", "document.restamped"
 """The acts whose audit rows tell, under SEALED in their detail, the hash of the sealed file."""

@@ -6,7 +6,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blobs, Received
-from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest

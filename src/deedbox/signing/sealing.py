@@ -8,18 +8,18 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from deedbox.authority.pkcs11 import TokenKey
+from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
-from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import seal
 from deedbox.pdf.seal import Order, Prepared, SealIdentity, Signature
 from deedbox.pdf.timestamp import Timestamper
-from deedbox.signing.certificates.pkcs11 import TokenKey
 from deedbox.signing.document import Seal
-from deedbox.signing.stamping import RemoteStamper, StampFailed
 
 MODULE = "deedbox.pdf.seal"
 """To be preloaded, with `deedbox.pdf.seal:load` as its setup, by the sandbox that prepares."""
@@ -68,7 +68,7 @@ class Sealing:
         sandbox: Sandbox,
         certificates: Identities,
         clock: Clock,
-        remote: RemoteStamper | None = None,
+        remote: RemoteTimestamper | None = None,
     ) -> None:
         self._blobs = blobs
         self._sandbox = sandbox
@@ -80,7 +80,7 @@ class Sealing:
     async def sealed(self, file: Blob, workspace_id: str, wish: Wish) -> AsyncIterator[Sealed]:
         """The file with its seal, durable, to be adopted before the end of this, and what the seal is worth.
 
-        BadRequest or SandboxFailed if the file cannot be sealed; StampFailed if a time-stamp was demanded in vain."""
+        BadRequest or SandboxFailed if the file cannot be sealed; TimestampFailed if one was demanded in vain."""
         identity = await self._certificates.seal_identity(workspace_id)
         own = await self._certificates.timestamper()
         now = self._clock.now()
@@ -106,7 +106,7 @@ class Sealing:
         if self._remote is not None:
             try:
                 return await self._remote.token(digest), True
-            except StampFailed as failed:
+            except TimestampFailed as failed:
                 if wish.demand_timestamp:
                     raise
                 log.warning("a seal has no time-stamp of the configured authority", reason=failed.message)
@@ -129,7 +129,9 @@ async def _signed(digest: bytes, identity: SealIdentity) -> Signature:
     return Signature(digest, identity)
 
 
-def _order(identity: SealIdentity, own: Timestamper, wish: Wish, now: datetime, remote: RemoteStamper | None) -> Order:
+def _order(
+    identity: SealIdentity, own: Timestamper, wish: Wish, now: datetime, remote: RemoteTimestamper | None
+) -> Order:
     token_bytes = own.most_bytes if remote is None else max(own.most_bytes, limits.TSA_TOKEN_BYTES)
     return Order(
         room=seal.room_for(identity, token_bytes),

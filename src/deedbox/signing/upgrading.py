@@ -11,6 +11,8 @@ from typing import Protocol
 
 import msgspec
 
+from deedbox.authority import Certificates
+from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, Received
 from deedbox.kernel.blobs import store as blobs_store
@@ -18,15 +20,13 @@ from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.jobs import GiveUp, Work
-from deedbox.pdf import restamp, timestamp
-from deedbox.pdf.restamp import Gap
+from deedbox.pdf import timestamp, timestamp_again
+from deedbox.pdf.timestamp_again import Gap
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing import audit, proving, store
-from deedbox.signing.certificates import Certificates
 from deedbox.signing.document import Document, Seal, decoded
 from deedbox.signing.found import find
 from deedbox.signing.papers import store as papers
-from deedbox.signing.stamping import RemoteStamper, StampFailed
 
 
 class Certifier(Protocol):
@@ -63,15 +63,15 @@ class Upgrading:
         workshop: Workshop,
         certificates: Certificates,
         certifier: Certifier,
-        remote: RemoteStamper | None,
+        remote: RemoteTimestamper | None,
     ) -> None:
         self._db, self._blobs, self._clock, self._workshop = db, blobs, clock, workshop
         self._certificates, self._certifier, self._remote = certificates, certifier, remote
         self._asking = asyncio.Lock()
-        self._failed: tuple[datetime, StampFailed] | None = None
+        self._failed: tuple[datetime, TimestampFailed] | None = None
 
     async def run(self, work: Work) -> None:
-        """The handler of upgrade jobs: StampFailed, and with it another attempt, while the authority gives nothing."""
+        """The handler of upgrade jobs: TimestampFailed, and so another attempt, while the authority gives nothing."""
         workspace_id, document_id = work.job.workspace_id, work.job.payload.get("document_id")
         if workspace_id is None or not isinstance(document_id, str):
             raise GiveUp("The job does not say which document's seal to stamp again.")
@@ -109,10 +109,10 @@ class Upgrading:
         rest = timedelta(seconds=limits.UPGRADE_REST_SECONDS)
         async with self._asking:  # one after the other, so that the second sees what the first was told
             if self._failed is not None and self._failed[0] <= self._clock.now() < self._failed[0] + rest:
-                raise StampFailed(self._failed[1].message)
+                raise TimestampFailed(self._failed[1].message)
             try:
                 token = await self._remote.token(digest)
-            except StampFailed as failed:
+            except TimestampFailed as failed:
                 self._failed = self._clock.now(), failed
                 raise
             self._failed = None
@@ -121,7 +121,7 @@ class Upgrading:
     async def _gap(self, file: Blob) -> Gap:
         before = max(0, file.size_bytes - limits.SEAL_TAIL_BYTES)
         tail = [piece async for piece in self._blobs.open_range(file.location, before, file.size_bytes - before)]
-        return restamp.gap_in(b"".join(tail), before)
+        return timestamp_again.gap_in(b"".join(tail), before)
 
     async def _written(self, file: Blob, gap: Gap, digits: bytes, held: AsyncExitStack) -> Received:
         incoming = await held.enter_async_context(self._blobs.receive(file.size_bytes))

@@ -7,7 +7,6 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 
 from deedbox.kernel import limits, log
-from deedbox.web import authority, head, openapi, operations, options, permission
 from deedbox.web.api_search import content, embeddings, health, indexing, info, jobs, query
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import (
@@ -22,12 +21,14 @@ from deedbox.web.api_v1 import (
     keys,
     verify,
 )
-from deedbox.web.context import AnyRequest
 from deedbox.web.dashboard import account
-from deedbox.web.envelope import asked, envelope, translated
-from deedbox.web.guard import Guard
-from deedbox.web.head import App
-from deedbox.web.metrics import Metrics
+from deedbox.web.frame import head, openapi, options, permission
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.envelope import asked, envelope, translated
+from deedbox.web.frame.guard import Guard
+from deedbox.web.frame.head import App
+from deedbox.web.frame.metrics import Metrics
+from deedbox.web.public import authority, operations
 from deedbox.web.signer import session
 from deedbox.wiring import Deedbox
 

@@ -9,9 +9,9 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.outbox import Event
-from deedbox.webhooks import hooks, planning, store
+from deedbox.webhooks import hooks, plan, store
 from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryStatus
-from deedbox.webhooks.shown import shown_attempt, shown_delivery
+from deedbox.webhooks.records import shown_attempt, shown_delivery
 from deedbox.webhooks.store import DeliveryRow
 
 
@@ -44,10 +44,10 @@ def redeliver(tx: Tx, workspace_id: str, delivery_id: str, *, now: datetime) -> 
         raise Conflict("The delivery is being sent at this moment.")
     if row.status == "pending":
         store.hurry(tx, delivery_id, now.timestamp())
-        tx.on_commit(lambda: planning.announce([hook.id]))
+        tx.on_commit(lambda: plan.announce([hook.id]))
         return shown_delivery(_find(tx, workspace_id, delivery_id))
     event = Event(row.event_id, workspace_id, row.kind, row.subject_id, row.sequence, "", row.created_at)
-    [planned] = planning.add(tx, event, [hook.id], row.body, now=now)
+    [planned] = plan.add(tx, event, [hook.id], row.body, now=now)
     return shown_delivery(planned)
 
 

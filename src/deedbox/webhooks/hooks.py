@@ -14,14 +14,14 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.outbox import Event
-from deedbox.kernel.rotation import SealedColumn
-from deedbox.webhooks import body, catalogue, planning, signature, store
+from deedbox.kernel.rotation import EncryptedColumn
+from deedbox.webhooks import body, catalogue, plan, signature, store
 from deedbox.webhooks.hook import SCHEMES, Change, Delivery, Hook, Made, Recovery, Rotated, Wish
-from deedbox.webhooks.shown import shown_delivery, shown_hook
+from deedbox.webhooks.records import shown_delivery, shown_hook
 from deedbox.webhooks.signature import Secrets
 from deedbox.webhooks.store import HookRow
 
-SEALED = SealedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
+SEALED = EncryptedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
 
 
 def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) -> Made:
@@ -105,7 +105,7 @@ def resume(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
     """Active again after a pause or after it was disabled; what waited is sent."""
     row = find(tx, workspace_id, hook_id)
     fresh = replace(row, status="active", disabled_reason=None, failing_since=None, consecutive_failures=0)
-    tx.on_commit(lambda: planning.announce([hook_id]))
+    tx.on_commit(lambda: plan.announce([hook_id]))
     return _changed(tx, row, fresh)
 
 
@@ -129,7 +129,7 @@ def test(tx: Tx, workspace_id: str, hook_id: str, kind: str | None, *, now: date
     told = {**catalogue.KINDS[chosen].sample, "test": True}
     # Its own subject: it waits for no document's events, and none of them wait for it.
     event = Event(event_id, workspace_id, chosen, event_id, 1, msgspec.json.encode(told).decode(), instant(now))
-    [planned] = planning.add(tx, event, [hook_id], body.encoded(event), now=now)
+    [planned] = plan.add(tx, event, [hook_id], body.encoded(event), now=now)
     return shown_delivery(planned)
 
 
@@ -144,9 +144,9 @@ def recover(tx: Tx, workspace_id: str, hook_id: str, since: datetime, *, now: da
     first = new_id("evt", since, bytes)
     missed = store.missed(tx, row, first, limits.RECOVER_EVENTS + 1)
     for event in missed[: limits.RECOVER_EVENTS]:
-        planning.add(tx, event, [hook_id], body.encoded(event), now=now)
+        plan.add(tx, event, [hook_id], body.encoded(event), now=now)
     hurried = store.hurry_all(tx, hook_id, first, now.timestamp())
-    tx.on_commit(lambda: planning.announce([hook_id]))
+    tx.on_commit(lambda: plan.announce([hook_id]))
     return Recovery(min(len(missed), limits.RECOVER_EVENTS) + hurried, len(missed) > limits.RECOVER_EVENTS)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.web import multipart
+from deedbox.web.frame import multipart
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import BOUNDARY, TEXT, doc_id, form, part, pdf, rows, send, stored, upload

@@ -10,11 +10,11 @@ import pytest
 from deedbox.kernel.crypto import Secret
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
+from tests.authority.softhsm import LABEL, PIN, SoftHsm
+from tests.authority.test_pkcs12 import above, brought
 from tests.conftest import HandClock
 from tests.pdf import issued as foreign
 from tests.pdf.oracles import GOOD, pdfsig
-from tests.signing.softhsm import LABEL, PIN, SoftHsm
-from tests.signing.test_pkcs12 import above, brought
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import store
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, SHELF, location_of, too_large
 from deedbox.kernel.blobs.sweeping import swept
-from deedbox.kernel.blobs.uploading import Upload
+from deedbox.kernel.blobs.upload import Upload
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Code, NotFound, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy

@@ -13,9 +13,9 @@ from deedbox.kernel import crypto, limits, log
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.rotation import store
-from deedbox.kernel.rotation.store import Change, SealedColumn, SealedRow
+from deedbox.kernel.rotation.store import Change, EncryptedColumn, SealedRow
 
-__all__ = ["Rotation", "SealedColumn", "rotate"]
+__all__ = ["EncryptedColumn", "Rotation", "rotate"]
 
 
 class Rotation(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class Rotation(msgspec.Struct, frozen=True):
 
 
 async def rotate(
-    db: Database, ring: Path, columns: Sequence[SealedColumn], shown: Callable[[int, int], None]
+    db: Database, ring: Path, columns: Sequence[EncryptedColumn], shown: Callable[[int, int], None]
 ) -> Rotation:
     """Seals every value of these columns anew under a new key; `shown` hears how many of how many are done.
 
@@ -60,7 +60,7 @@ def _alone(ring: Path) -> Iterator[None]:
         os.close(folder)
 
 
-async def _unused(db: Database, ring: Path, columns: Sequence[SealedColumn]) -> set[bytes]:
+async def _unused(db: Database, ring: Path, columns: Sequence[EncryptedColumn]) -> set[bytes]:
     """The keys to forget. Never the newest: a running server may still seal with it for a moment."""
     used = {key for column in columns for key in await db.read(partial(store.keys_used, column=column))}
     return set(crypto.key_ids(ring)[:-1]) - used
@@ -68,7 +68,7 @@ async def _unused(db: Database, ring: Path, columns: Sequence[SealedColumn]) -> 
 
 class _Pass:
     def __init__(
-        self, db: Database, box: crypto.Box, columns: Sequence[SealedColumn], shown: Callable[[int, int], None]
+        self, db: Database, box: crypto.Box, columns: Sequence[EncryptedColumn], shown: Callable[[int, int], None]
     ) -> None:
         self._db = db
         self._box = box
@@ -96,7 +96,7 @@ class _Pass:
         counts = [await self._db.read(partial(store.keys_used, column=column)) for column in self._columns]
         return sum(rows for count in counts for key, rows in count.items() if key != self._box.newest)
 
-    async def _through(self, column: SealedColumn, total: int) -> None:
+    async def _through(self, column: EncryptedColumn, total: int) -> None:
         outdated = partial(store.outdated, column=column, newest=self._box.newest)
         rows = await self._db.read(partial(outdated, after=None))
         while rows:
@@ -105,7 +105,7 @@ class _Pass:
             self._shown(self._resealed, max(total, self._resealed))
             rows = await self._db.read(partial(outdated, after=rows[-1]))
 
-    def _change(self, column: SealedColumn, row: SealedRow) -> Change | None:
+    def _change(self, column: EncryptedColumn, row: SealedRow) -> Change | None:
         place = column.place.format(**row.keys)
         try:
             plain = self._box.open(row.sealed, place)

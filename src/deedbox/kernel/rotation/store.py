@@ -9,7 +9,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 
 
-class SealedColumn(msgspec.Struct, frozen=True, kw_only=True):
+class EncryptedColumn(msgspec.Struct, frozen=True, kw_only=True):
     """A column of sealed values, and the place that each is sealed for, written with the row's key columns."""
 
     table: str
@@ -28,7 +28,7 @@ class Change(NamedTuple):
     sealed: bytes
 
 
-def keys_used(tx: Tx, column: SealedColumn) -> dict[bytes, int]:
+def keys_used(tx: Tx, column: EncryptedColumn) -> dict[bytes, int]:
     """How many values each key of the ring has sealed."""
     rows = tx.all(
         f"select substr({column.column}, 2, 4), count(*) from {column.table}"
@@ -37,7 +37,7 @@ def keys_used(tx: Tx, column: SealedColumn) -> dict[bytes, int]:
     return {bytes(row[0]): int(row[1]) for row in rows}
 
 
-def outdated(tx: Tx, column: SealedColumn, newest: bytes, after: SealedRow | None) -> list[SealedRow]:
+def outdated(tx: Tx, column: EncryptedColumn, newest: bytes, after: SealedRow | None) -> list[SealedRow]:
     """The next rows whose value is not under the newest key, in the order of their keys."""
     names = ", ".join(column.key_columns)
     further = f"and ({names}) > ({', '.join(':' + name for name in column.key_columns)})" if after else ""
@@ -52,7 +52,7 @@ def outdated(tx: Tx, column: SealedColumn, newest: bytes, after: SealedRow | Non
     return [SealedRow(dict(zip(column.key_columns, row[:-1], strict=True)), bytes(row[-1])) for row in rows]
 
 
-def replace(tx: Tx, column: SealedColumn, changes: Sequence[Change]) -> int:
+def replace(tx: Tx, column: EncryptedColumn, changes: Sequence[Change]) -> int:
     """The number of values replaced: one that someone else has changed since stays as it is."""
     same_row = " and ".join(f"{name} = :{name}" for name in column.key_columns)
     sql = f"update {column.table} set {column.column} = :new_value where {same_row} and {column.column} = :old_value"

@@ -7,15 +7,15 @@ from litestar import Response, get
 from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
 
-from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.upload import Chunk
-from deedbox.web import context, openapi, ranges
-from deedbox.web.blob_response import GUARDED, file_response, not_modified, page_number
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context, openapi, ranges
+from deedbox.web.frame.blob_response import GUARDED, file_response, not_modified, page_number
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 
 
 def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:

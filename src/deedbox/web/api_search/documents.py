@@ -14,10 +14,10 @@ from deedbox.search.extract.kinds import kind_of
 from deedbox.search.library import File
 from deedbox.search.store import Described
 from deedbox.search.upload import Status, Upload
-from deedbox.web import context, multipart, once
-from deedbox.web.context import AnyRequest, Context
-from deedbox.web.multipart import Part
-from deedbox.web.permission import scope
+from deedbox.web.frame import context, multipart, once
+from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.multipart import Part
+from deedbox.web.frame.permission import scope
 
 
 class DocumentRecord(msgspec.Struct, frozen=True):

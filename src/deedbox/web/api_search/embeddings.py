@@ -11,10 +11,10 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.web import context, openapi
-from deedbox.web.context import AnyRequest
-from deedbox.web.once import once
-from deedbox.web.permission import scope
+from deedbox.web.frame import context, openapi
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.once import once
+from deedbox.web.frame.permission import scope
 
 if TYPE_CHECKING:
     from deedbox.search.embed import Vectors

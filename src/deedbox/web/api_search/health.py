@@ -7,9 +7,9 @@ from litestar import get
 
 from deedbox.accounts import workspaces
 from deedbox.kernel.clock import instant
-from deedbox.web import context
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 
 
 class Health(msgspec.Struct, frozen=True):

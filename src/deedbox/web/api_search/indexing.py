@@ -16,12 +16,12 @@ from deedbox.kernel.jobs import Job
 from deedbox.search import ingest
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.ingest import Failure
-from deedbox.web import context, openapi
 from deedbox.web.api_search.runs import Run, run
-from deedbox.web.context import AnyRequest
-from deedbox.web.once import once
-from deedbox.web.openapi import ALSO
-from deedbox.web.permission import OPTIONAL_BODY, scope
+from deedbox.web.frame import context, openapi
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.once import once
+from deedbox.web.frame.openapi import ALSO
+from deedbox.web.frame.permission import OPTIONAL_BODY, scope
 
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": openapi.NO_NUL})]
 

@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from deedbox import VERSION
 from deedbox.search import library
-from deedbox.web import context
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 
 RANKING = "hybrid-bm25-dense-v1"
 """The engine that ranks: another name when the same index and query may be ranked otherwise."""

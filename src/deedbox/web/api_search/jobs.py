@@ -10,10 +10,10 @@ from litestar.response import ServerSentEvent, ServerSentEventMessage
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.search import ingest
-from deedbox.web import context
 from deedbox.web.api_search.runs import Run, run
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 from deedbox.wiring import Deedbox
 
 

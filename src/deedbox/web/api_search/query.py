@@ -16,10 +16,10 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.search import query as queries
 from deedbox.search import store
 from deedbox.search.query import Mode, Passage, Question
-from deedbox.web import context, moments, openapi
-from deedbox.web.context import AnyRequest
-from deedbox.web.once import once
-from deedbox.web.permission import scope
+from deedbox.web.frame import context, moments, openapi
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.once import once
+from deedbox.web.frame.permission import scope
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": openapi.NO_NUL})]

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from deedbox.kernel.jobs import Job
 from deedbox.search import ingest
-from deedbox.search.making import Phase
+from deedbox.search.embed_document import Phase
 
 State: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 

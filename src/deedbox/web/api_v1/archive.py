@@ -10,18 +10,18 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import Meta
 
 from deedbox.archive import package, proofs, store
+from deedbox.archive.daily_roots import package_name
 from deedbox.archive.receipt import Archived, Receipt
-from deedbox.archive.rounds import package_name
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Unavailable
 from deedbox.kernel.settings import ECOSYSTEM_KEY
 from deedbox.signing import found
 from deedbox.signing.document import Archive, ArchiveReceipt, decoded
-from deedbox.web import context, openapi, ranges
-from deedbox.web.blob_response import GUARDED, joined, not_modified, patiently
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context, openapi, ranges
+from deedbox.web.frame.blob_response import GUARDED, joined, not_modified, patiently
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 
 
 class Inclusion(msgspec.Struct, frozen=True):
@@ -108,12 +108,12 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     etag = f'"{receipt.sha256}"'
     if ranges.is_current(request.headers.get("if-none-match"), etag):
         return not_modified(etag)
-    if here.deedbox.archiving.pushing.key is None:
+    if here.deedbox.archive.pushing.key is None:
         raise Unavailable(f"This server cannot ask the archive: {ECOSYSTEM_KEY} is not set")
-    target = here.deedbox.archiving.target
+    target = here.deedbox.archive.target
     if receipt.location != target.location(name):
         raise Conflict(f"The package lies in another archive than the one that is set now: at {receipt.location}")
-    pieces = here.deedbox.archiving.fetching.package(target, name, receipt)
+    pieces = here.deedbox.archive.fetching.package(target, name, receipt)
     # Asked for here, so that what is missing is a 404 and not half an answer.
     first = await anext(pieces)
     headers = {

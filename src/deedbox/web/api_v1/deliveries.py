@@ -8,11 +8,11 @@ from litestar.params import FromPath, QueryParameter
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web import context
-from deedbox.web import cursor as cursors
-from deedbox.web.context import AnyRequest
-from deedbox.web.once import once
-from deedbox.web.permission import scope
+from deedbox.web.frame import context
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.once import once
+from deedbox.web.frame.permission import scope
 from deedbox.webhooks import deliveries
 from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryStatus
 

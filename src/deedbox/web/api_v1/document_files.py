@@ -10,16 +10,16 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import audit, found, states
 from deedbox.signing.document import Document
 from deedbox.signing.papers import store as papers
-from deedbox.web import context, openapi
-from deedbox.web.blob_response import file_response, page_number
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context, openapi
+from deedbox.web.frame.blob_response import file_response, page_number
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _PDF = {"application/pdf": _BINARY}

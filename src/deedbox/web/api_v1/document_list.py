@@ -11,10 +11,10 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.signing import documents
 from deedbox.signing.document import Document, Filter, Status
-from deedbox.web import context, moments, openapi
-from deedbox.web import cursor as cursors
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context, moments, openapi
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 
 
 class DocumentPage(msgspec.Struct, frozen=True):

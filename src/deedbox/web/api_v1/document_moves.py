@@ -13,9 +13,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.signing import documents, found, sessions
 from deedbox.signing.document import Document
-from deedbox.web import context, once, openapi
-from deedbox.web.context import AnyRequest, Context
-from deedbox.web.permission import OPTIONAL_BODY, scope
+from deedbox.web.frame import context, once, openapi
+from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.permission import OPTIONAL_BODY, scope
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):

@@ -19,7 +19,6 @@ from deedbox.signing import documents, drafts, found, preparing, states
 from deedbox.signing.document import Document
 from deedbox.signing.intake import Original
 from deedbox.signing.wishes import NewField, NewFile, NewParty, Paper
-from deedbox.web import context, moments, multipart, once, openapi, received
 from deedbox.web.api_v1.new_document import (
     Email,
     MessageBody,
@@ -30,8 +29,9 @@ from deedbox.web.api_v1.new_document import (
     RemindersBody,
     parties_wish,
 )
-from deedbox.web.context import AnyRequest, Context
-from deedbox.web.permission import READS, check_body, scope
+from deedbox.web.frame import context, moments, multipart, once, openapi, received
+from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.permission import READS, check_body, scope
 
 
 class Asked(NamedTuple):

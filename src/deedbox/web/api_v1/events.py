@@ -9,10 +9,10 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.web import context
-from deedbox.web import cursor as cursors
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import scope
+from deedbox.web.frame import context
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import scope
 from deedbox.webhooks import catalogue, feed
 from deedbox.webhooks.body import API_VERSION, Envelope
 

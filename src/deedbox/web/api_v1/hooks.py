@@ -13,11 +13,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
-from deedbox.web import context, moments, openapi
-from deedbox.web import cursor as cursors
-from deedbox.web.context import AnyRequest, Context
-from deedbox.web.once import claimed, kept, once
-from deedbox.web.permission import OPTIONAL_BODY, scope
+from deedbox.web.frame import context, moments, openapi
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.once import claimed, kept, once
+from deedbox.web.frame.permission import OPTIONAL_BODY, scope
 from deedbox.webhooks import catalogue, hooks
 from deedbox.webhooks.hook import Change, Delivery, Hook, Recovery, Wish
 

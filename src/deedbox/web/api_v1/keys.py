@@ -15,11 +15,11 @@ from deedbox.accounts.tiers import DEFAULT_TIER, Tier
 from deedbox.accounts.workspaces import Workspace
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web import context, moments, openapi
-from deedbox.web import cursor as cursors
-from deedbox.web.context import AnyRequest
-from deedbox.web.once import once
-from deedbox.web.permission import scope
+from deedbox.web.frame import context, moments, openapi
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.once import once
+from deedbox.web.frame.permission import scope
 
 
 class NewRateLimit(msgspec.Struct, forbid_unknown_fields=True):

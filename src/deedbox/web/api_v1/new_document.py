@@ -15,7 +15,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
 from deedbox.signing.document import Auth, FieldType, Message, OnDecline, Reminders, Rule
 from deedbox.signing.wishes import NewDocument, NewField, NewFile, NewParty, NewSigner
-from deedbox.web import moments, openapi
+from deedbox.web.frame import moments, openapi
 
 _TEXT = {"pattern": openapi.NO_NUL}
 Name = Annotated[str, Meta(min_length=1, max_length=limits.SIGNER_NAME_CHARS, extra_json_schema=_TEXT)]

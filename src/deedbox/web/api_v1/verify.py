@@ -15,9 +15,9 @@ from deedbox.pdf.report import Checks, Report, Signature, Verdict
 from deedbox.signing import audit, found, proving, store
 from deedbox.signing.document import Document
 from deedbox.signing.papers import store as papers
-from deedbox.web import context, multipart, once
-from deedbox.web.context import AnyRequest
-from deedbox.web.permission import PUBLIC, scope
+from deedbox.web.frame import context, multipart, once
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import PUBLIC, scope
 
 
 class Verification(msgspec.Struct, frozen=True):

@@ -14,11 +14,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
-from deedbox.web import context
-from deedbox.web.context import AnyRequest
-from deedbox.web.head import GET_ONLY
-from deedbox.web.pages import cookie_name, go, page, refuse_other_sites, session_cookie
-from deedbox.web.permission import PUBLIC, scope
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.head import GET_ONLY
+from deedbox.web.frame.pages import cookie_name, go, page, refuse_other_sites, session_cookie
+from deedbox.web.frame.permission import PUBLIC, scope
 
 _TRIES = Allowance(per_minute=limits.LOGIN_TRIES_PER_MINUTE, per_day=limits.LOGIN_TRIES_PER_DAY)
 

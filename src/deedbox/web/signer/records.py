@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.signing.document import Field, Message, Status
-from deedbox.web import openapi
+from deedbox.web.frame import openapi
 
 _TEXT = {"pattern": openapi.NO_NUL}
 Value = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]

@@ -13,7 +13,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.streaming import streamed
+from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
 from deedbox.signing import acts, found, sessions
@@ -22,12 +22,12 @@ from deedbox.signing.document import Document, Party, Signer, first_page
 from deedbox.signing.papers import store as papers
 from deedbox.signing.people import store as people
 from deedbox.signing.sessions import Session
-from deedbox.web import context, openapi
-from deedbox.web.blob_response import file_response, page_number
-from deedbox.web.context import AnyRequest, Context
-from deedbox.web.head import GET_ONLY
-from deedbox.web.pages import HEADERS, is_https, refuse_other_sites
-from deedbox.web.permission import PUBLIC, scope
+from deedbox.web.frame import context, openapi
+from deedbox.web.frame.blob_response import file_response, page_number
+from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.head import GET_ONLY
+from deedbox.web.frame.pages import HEADERS, is_https, refuse_other_sites
+from deedbox.web.frame.permission import PUBLIC, scope
 from deedbox.web.signer.records import (
     Acted,
     CodeBody,

@@ -1,0 +1,94 @@
+"""A package made from stored files, piece by piece: it is never held whole."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from deedbox.archive import check, package, stored_zip
+from deedbox.archive.package import Bag, ManifestKey, Piece
+from deedbox.archive.spool import Held, Spool, spool
+from deedbox.archive.stored_zip import Entry
+from deedbox.kernel.blobs import Blob, Blobs
+from deedbox.kernel.errors import NotFound
+
+Find: TypeAlias = Callable[[str], Awaitable[Blob | None]]
+
+
+class Package(msgspec.Struct, frozen=True):
+    """A package that is ready to be pushed."""
+
+    name: str
+    held: Held
+    manifest_sha256: str
+
+
+class Building:
+    def __init__(self, blobs: Blobs, find: Find, folder: Path) -> None:
+        self._blobs, self._find, self._folder = blobs, find, folder
+
+    @asynccontextmanager
+    async def built(self, bag: Bag, token: bytes | None, key: ManifestKey) -> AsyncIterator[Package]:
+        """The package of the bag and the time-stamp of its seal; NotFound if a stored file is gone or is another."""
+        stored = [await self._found(piece) for piece in bag.pieces]
+        whole = stamped(_measured(bag, stored), token)
+        async with spool(self._folder) as out:
+            entries = []
+            for name, content in package.tag_files(whole, key):
+                entries.append(await _small(out, f"{bag.document_id}/{name}", content))
+            for piece, blob in zip(bag.pieces, stored, strict=True):
+                entries.append(await self._stored(out, f"{bag.document_id}/{piece.path}", piece, blob))
+            if token is not None:
+                entries.append(await _small(out, f"{bag.document_id}/{package.TIMESTAMP}", token))
+            await out.write(stored_zip.directory(entries))
+            held = await out.finish()
+            # Read back before it is given away for years: nobody could mend it there.
+            inside = await asyncio.to_thread(check.contents, held.file, held.size_bytes, bag.document_id, key)
+            yield Package(bag.name, held, inside.manifest_sha256)
+
+    async def _found(self, piece: Piece) -> Blob:
+        blob = await self._find(piece.sha256)
+        if blob is None:
+            raise NotFound(f"The file for {piece.path} is no longer stored")
+        return blob
+
+    async def _stored(self, out: Spool, path: str, piece: Piece, blob: Blob) -> Entry:
+        start, crc, found = out.size_bytes, 0, hashlib.sha256()
+        await out.write(stored_zip.header(Entry(path, blob.size_bytes, 0)))
+        async for chunk in self._blobs.open_range(blob.location, 0, blob.size_bytes):
+            crc = stored_zip.crc(chunk, crc)
+            found.update(chunk)
+            await out.write(chunk)
+        if found.hexdigest() != piece.sha256:
+            raise NotFound(f"The file for {piece.path} is not the one that was stored: restore it from a backup")
+        entry = Entry(path, blob.size_bytes, crc)
+        await out.patch(start, stored_zip.header(entry))
+        return entry
+
+
+def _measured(bag: Bag, stored: list[Blob]) -> Bag:
+    """The bag with the sizes of its files: one that was lost when the bag was settled had none, and may be back."""
+    pieces = [
+        msgspec.structs.replace(piece, size_bytes=blob.size_bytes)
+        for piece, blob in zip(bag.pieces, stored, strict=True)
+    ]
+    return msgspec.structs.replace(bag, pieces=pieces)
+
+
+def stamped(bag: Bag, token: bytes | None) -> Bag:
+    """The bag with the time-stamp of its seal, if it has one, as a file of its own."""
+    if token is None:
+        return bag
+    piece = Piece(package.TIMESTAMP, hashlib.sha256(token).hexdigest(), len(token))
+    return msgspec.structs.replace(bag, pieces=[*bag.pieces, piece])
+
+
+async def _small(out: Spool, path: str, content: bytes) -> Entry:
+    entry = Entry(path, len(content), stored_zip.crc(content))
+    await out.write(stored_zip.header(entry))
+    await out.write(content)
+    return entry

@@ -1,0 +1,237 @@
+"""Whether the archive still has what it was given: each package, its seal, its proof, and the roots over them."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from deedbox.archive import check, merkle, package, proofs, store
+from deedbox.archive.check import Contents
+from deedbox.archive.daily_roots import leaf, package_name
+from deedbox.archive.package import ManifestKey
+from deedbox.archive.receipt import Archived, Receipt, Tree
+from deedbox.archive.records import Authority
+from deedbox.archive.spool import Held, pieces, spool
+from deedbox.archive.targets import Target, fetched
+from deedbox.evidence import file as evidence
+from deedbox.kernel import limits
+from deedbox.kernel.clock import Clock, instant, moment
+from deedbox.kernel.db import Database
+from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound
+from deedbox.kernel.sandbox import Stream
+from deedbox.pdf.report import Report
+from deedbox.pdf.timestamped import Told
+from deedbox.pdf.workshop import Workshop
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What was found of one package, or of one root."""
+
+    kind: Literal["package", "root"]
+    name: str
+    problem: str | None = None
+    unseen: str | None = None
+    """Why it was not looked at."""
+    other_key: bool = False
+    """Whole, but authenticated with another key."""
+    proven: bool = False
+    """A time-stamp that is trusted vouches for it: of a package, that of its root."""
+
+
+class Verifying:
+    """For one look at the archive: what was found of a root is not looked for again."""
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        workshop: Workshop,
+        authority: Authority,
+        key: ManifestKey,
+        target: Target,
+        folder: Path,
+    ) -> None:
+        self._db, self._clock, self._workshop, self._authority = db, clock, workshop, authority
+        self._key, self._target, self._folder = key, target, folder
+        self._roots: dict[int, Verdict] = {}
+
+    async def all(self, tell: Callable[[Verdict], None]) -> None:
+        """Every package and every root, one after the other."""
+        after = ""
+        while rows := await self._db.read(lambda tx, after=after: store.archived(tx, after, limits.ARCHIVE_BATCH)):  # type: ignore[misc]
+            for row in rows:
+                tell(await self._one(row))
+            after = rows[-1].document_id
+        last = await self._db.read(store.last_tree)
+        for number in range(1, last.number + 1 if last else 1):
+            tell(await self._root(number))
+
+    async def document(self, row: Archived, tell: Callable[[Verdict], None]) -> None:
+        """One package, and the root over it if there is one."""
+        tell(await self._one(row))
+        if row.tree is not None:
+            tell(await self._root(row.tree))
+
+    async def _one(self, row: Archived) -> Verdict:
+        name, receipt = package_name(row), row.got
+        if receipt is None:
+            return Verdict("package", name, problem="It is not archived")
+        if receipt.location != self._target.location(name):
+            return Verdict("package", name, unseen=_elsewhere(receipt.location))
+        try:
+            inside = await self._package(row, name, receipt)
+            proven = await self._proof(row, name, receipt)
+        except DeedboxError as error:
+            return Verdict("package", name, problem=error.message)
+        return Verdict("package", name, other_key=inside.authenticated is None, proven=proven)
+
+    async def _package(self, row: Archived, name: str, receipt: Receipt) -> Contents:
+        async with spool(self._folder) as out:
+            await self._target.fetch(name, out.write, receipt.version)
+            held = await out.finish()
+            inside = await asyncio.to_thread(check.contents, held.file, held.size_bytes, row.document_id, self._key)
+            if (held.sha256, held.size_bytes) != (receipt.sha256, receipt.size_bytes):
+                raise BadRequest("The package is whole, but not the one that the receipt names")
+            if receipt.key_id not in (None, inside.key_id):
+                raise BadRequest("The package is authenticated with another key than the one that the receipt names")
+            await self._sealed(row, held, inside)
+            return inside
+
+    async def _sealed(self, row: Archived, held: Held, inside: Contents) -> None:
+        """BadRequest unless the sealed file is authentic, and evidence and time-stamp are those of it."""
+        roots, crls, stamp_roots = await self._authority.trusted(row.workspace_id)
+        sealed, now = _stream(held, inside, package.SEALED), instant(self._clock.now())
+        found = await self._workshop.run("deedbox.pdf.verify:verify", sealed, roots, crls, now, stamp_roots)
+        report = msgspec.convert(found, Report)
+        if (report.verdict, report.document_id) != ("authentic", row.document_id):
+            raise BadRequest(
+                f"The sealed file is {report.verdict}: {' '.join(report.reasons) or 'of another document'}"
+            )
+        beside = inside.payload.get(package.TIMESTAMP)
+        if (beside.sha256 if beside else None) != report.seal_timestamp_sha256:
+            raise BadRequest("The time-stamp beside the sealed file is not that of its seal")
+        await _demand_evidence(held, inside, report)
+
+    async def _proof(self, row: Archived, name: str, receipt: Receipt) -> bool:
+        """Whether a published root vouches for the package; BadRequest if it should and does not."""
+        number = row.tree
+        tree = None if number is None else await self._db.read(lambda tx: store.tree(tx, number))
+        if tree is None or tree.published_at is None:
+            return False
+        root = await self._root(tree.number)
+        if root.unseen:
+            return False  # where the root is, its proofs are
+        content = await fetched(self._target, proofs.proof_name(name, tree), limits.ARCHIVE_JSON_BYTES)
+        if not proofs.holds(proofs.read_proof(content), name, receipt.sha256, receipt.size_bytes, tree):
+            raise BadRequest("The proof beside the package does not lead to the root of its day")
+        return root.proven
+
+    async def _root(self, number: int) -> Verdict:
+        if number not in self._roots:
+            self._roots[number] = await self._judged(number)
+        return self._roots[number]
+
+    async def _judged(self, number: int) -> Verdict:
+        tree, before, rows = await self._db.read(
+            lambda tx: (store.tree(tx, number), store.tree(tx, number - 1), store.leaves(tx, number))
+        )
+        if tree is None:
+            return Verdict("root", f"root {number}", problem="The root is missing in the database")
+        is_stamped = tree.token is not None
+        name = proofs.root_name(tree) if is_stamped else f"root {number} of {tree.day}"
+        try:
+            _demand_whole(tree, before, rows)
+            if tree.published_at is None:
+                return Verdict("root", name, unseen=f"It is not published yet. {tree.error or ''}".strip())
+            location = tree.location or _guessed(name, rows, self._target)
+            if location != self._target.location(name):
+                return Verdict("root", name, unseen=_elsewhere(location))
+            await self._published(tree, name, tree.published_at)
+        except NotFound:
+            return Verdict("root", name, problem="The root is missing in the archive")
+        except DeedboxError as error:
+            return Verdict("root", name, problem=error.message)
+        return Verdict("root", name, proven=True)
+
+    async def _published(self, tree: Tree, name: str, published_at: str) -> None:
+        """BadRequest unless the root lies there as it was published, stamped in its time by who is trusted."""
+        if tree.token is None:
+            raise BadRequest("The root was published, but its time-stamp is missing in the database")
+        if await fetched(self._target, name, limits.ARCHIVE_JSON_BYTES) != proofs.root_file(tree):
+            raise BadRequest("The root in the archive is not the one that was published")
+        anchors = await self._authority.trusted(None)
+        said = (tree.token, proofs.statement(tree), *anchors)
+        found = await self._workshop.run("deedbox.pdf.timestamped:stamped", *said)
+        told = msgspec.convert(found, Told)
+        if not told.trusted:
+            raise BadRequest(
+                "The root's time-stamp is of an authority that is not trusted here. If it is that of DEEDBOX_TSA_URL,"
+                " name its root certificate in DEEDBOX_TSA_CA_FILE"
+            )
+        slack = timedelta(seconds=limits.TSA_SKEW_SECONDS)
+        if not proofs.day_end(tree) - slack <= moment(told.at) <= moment(published_at) + slack:
+            raise BadRequest(f"The root's time-stamp is of {told.at}: not between its day and its publication")
+
+
+def _elsewhere(location: str) -> str:
+    return f"It lies at {location}, and not in the archive that DEEDBOX_ARCHIVE_URL names now"
+
+
+def _guessed(name: str, rows: Sequence[Archived], target: Target) -> str:
+    """Where a root lies of which that was not noted: in the archive that its packages were pushed to."""
+    receipt = rows[0].got if rows else None
+    package_at = package_name(rows[0]) if rows else ""
+    if receipt is None or receipt.location == target.location(package_at):
+        return target.location(name)
+    return f"{receipt.location.removesuffix(package_at)}{name}"
+
+
+def _demand_whole(tree: Tree, before: Tree | None, rows: Sequence[Archived]) -> None:
+    """BadRequest unless the root follows the one before, and stands for exactly the packages that are known of."""
+    if tree.previous != (proofs.statement_sha256(before) if before else None):
+        raise BadRequest("The root does not follow the one before it")
+    if len(rows) != tree.size:
+        raise BadRequest(f"The root stands for {tree.size} packages, of which the database knows {len(rows)}")
+    if merkle.root([leaf(row) for row in rows]).hex() != tree.root:
+        raise BadRequest("The root does not stand for the packages that the database knows of")
+
+
+def _stream(held: Held, inside: Contents, path: str) -> Stream:
+    place = inside.payload.get(path)
+    if place is None:
+        raise BadRequest(f"The package has no {path}")
+    return Stream(place.size_bytes, pieces(held.file, place.start, place.size_bytes))
+
+
+async def _read(held: Held, inside: Contents, path: str) -> bytes:
+    stream = _stream(held, inside, path)
+    if stream.size_bytes > limits.EVIDENCE_BYTES:
+        raise BadRequest(f"The file {path} in the package is too large")
+    return b"".join([piece async for piece in stream.pieces])
+
+
+async def _demand_evidence(held: Held, inside: Contents, report: Report) -> None:
+    """BadRequest unless the evidence is that of the seal, and the originals are those that it names."""
+    told = evidence.parse(await _read(held, inside, package.EVIDENCE))
+    reasons = evidence.problems(told)
+    if told.document.id != report.document_id or not evidence.is_sealed_in(told, report.chain_head):
+        reasons.append("The evidence is not that of the sealed file.")
+    if await _beginning(held, inside, told.document.stamped.size_bytes) != told.document.stamped.sha256:
+        reasons.append("The sealed file does not begin with the stamped file that the evidence names.")
+    originals = [place.sha256 for path, place in inside.payload.items() if path.startswith(package.ORIGINALS)]
+    if originals != [one.sha256 for one in told.document.originals]:
+        reasons.append("The original files are not those that the evidence names.")
+    if reasons:
+        raise BadRequest(" ".join(reasons))
+
+
+async def _beginning(held: Held, inside: Contents, size_bytes: int) -> str:
+    """The hash of so many bytes of the sealed file."""
+    place, found = inside.payload[package.SEALED], hashlib.sha256()
+    async for piece in pieces(held.file, place.start, min(size_bytes, place.size_bytes)):
+        found.update(piece)
+    return found.hexdigest()

@@ -1,0 +1,238 @@
+"""The installation's own authority, and what each workspace seals with."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+import msgspec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from deedbox.authority import ledger, pkcs12, store
+from deedbox.authority.ledger import AUTHORITIES, ISSUING, ROOT, STAMPING, Ledger, Papers
+from deedbox.authority.pkcs11 import Token
+from deedbox.authority.store import CertificateRow
+from deedbox.kernel import limits
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.crypto import Box, Secret
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.errors import Conflict, NotFound
+from deedbox.kernel.rotation import EncryptedColumn
+from deedbox.pdf import authority
+from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
+from deedbox.pdf.seal import SealIdentity
+from deedbox.pdf.timestamp import Timestamper
+
+PRIVATE_KEYS = EncryptedColumn(
+    table="certificates", key_columns=("id",), column="private_key", place=ledger.key_place("{id}")
+)
+"""For `wiring.SEALED`."""
+Reason = Literal["unspecified", "keyCompromise", "cessationOfOperation", "superseded", "affiliationChanged"]
+
+
+class Certificate(msgspec.Struct, frozen=True):
+    """A certificate as people see it."""
+
+    id: str
+    use: str
+    """`root`, `issuing`, `stamping`, or `seal:` and the workspace."""
+    subject: str
+    serial: str
+    fingerprint: str
+    created_at: str
+    not_after: str
+    status: Literal["in use", "ended", "revoked"]
+    brought: bool
+    """Whether the workspace brought it from an authority of its own."""
+
+
+class Trusted(NamedTuple):
+    """What a seal of a workspace is verified with, all in DER."""
+
+    roots: list[bytes]
+    crls: list[bytes]
+    stamp_roots: list[bytes]
+    """Trusted for time-stamps only."""
+
+
+class Certificates:
+    """Everything is made on first need, by whichever process is first; private keys are in the box."""
+
+    def __init__(
+        self,
+        db: Database,
+        box: Box,
+        clock: Clock,
+        base_url: str | None,
+        token: Token | None = None,
+        stamp_roots: Sequence[bytes] = (),
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._ledger = Ledger(box, base_url)
+        self._token = token
+        self._stamp_roots = list(stamp_roots)
+        self._seals: OrderedDict[str, SealIdentity] = OrderedDict()
+        self._unit: tuple[Papers, Timestamper] | None = None
+
+    async def root_pem(self) -> bytes:
+        """The root certificate in use: what others have to trust."""
+        return authority.pem([(await self._in_use(ROOT)).certificate])
+
+    async def seal_identity(self, workspace_id: str) -> SealIdentity:
+        """What the workspace seals with: its own certificate, the token's, or one that is issued now.
+
+        TokenFailed if there is a token and it cannot be used."""
+        if self._token is not None:
+            await self._use_token(self._token, workspace_id)
+        papers = await self._papers(ledger.seal_slot(workspace_id))
+        known = self._seals.get(papers.row.id)
+        if known is None or known.crl_ders != tuple(papers.crls):
+            # The key stays loaded: reading it, and for RSA checking it, would cost more than a signature.
+            key = known.key if known is not None else self._key_of(papers.row)
+            known = SealIdentity(key, papers.row.certificate, papers.chain, papers.crls)
+            self._seals[papers.row.id] = known
+            if len(self._seals) > limits.SEAL_IDENTITIES:
+                self._seals.popitem(last=False)
+        self._seals.move_to_end(papers.row.id)
+        return known
+
+    async def trusted(self, workspace_id: str | None) -> Trusted:
+        """What every seal of this workspace, or of all, is trusted by, also those before certificates were renewed."""
+        slot = None if workspace_id is None else ledger.seal_slot(workspace_id)
+        own, brought = await self._db.read(lambda tx: (store.authorities(tx), store.brought(tx, slot)))
+        ends = [(ledger.chain_of(row) or [row.certificate])[-1] for row in brought]
+        roots = [*(row.certificate for row in own if row.slot == ROOT), *ends]
+        return Trusted(list(dict.fromkeys(roots)), [await self.crl(row.id) for row in own], self._stamp_roots)
+
+    async def timestamper(self) -> Timestamper:
+        """The installation's time-stamp unit."""
+        papers = await self._papers(STAMPING)
+        if self._unit is None or self._unit[0] != papers:
+            signer = Signer(self._ledger.key_of(papers.row), papers.row.certificate, papers.chain)
+            self._unit = papers, Timestamper(signer, papers.crls)
+        return self._unit[1]
+
+    async def crl(self, name: str) -> bytes:
+        """The CRL, in DER, of an authority: its id, or `root` or `issuing` for the one in use."""
+        issuer = await self._authority(name)
+        now = self._clock.now()
+        if issuer.crl is not None and ledger.is_fresh(issuer, now):
+            return issuer.crl
+        return await self._db.write(lambda tx: self._ledger.crl(tx, issuer.id, now))
+
+    async def certificate(self, name: str) -> bytes:
+        """The certificate, in DER, of an authority, named as for `crl`."""
+        return (await self._authority(name)).certificate
+
+    async def listed(self) -> list[Certificate]:
+        """Every certificate there is or was, oldest first."""
+        return [_shown(row) for row in await self._db.read(store.every)]
+
+    async def revoke(self, certificate_id: str, reason: Reason = "unspecified") -> Certificate:
+        """The certificate, which is used no more; the CRL says so from now on."""
+        now = self._clock.now()
+        return _shown(await self._db.write(lambda tx: self._ledger.revoke(tx, certificate_id, reason, now)))
+
+    async def renew(self, use: Literal["root", "issuing", "stamping"] | str) -> Certificate:
+        """A new certificate in place of the one in use, which stays good for what it has signed."""
+        if use not in (*AUTHORITIES, STAMPING) and not use.startswith(ledger.seal_slot("")):
+            raise NotFound("There is no certificate with this use. The uses are root, issuing, stamping and seal.")
+        return _shown(await self._written(self._ledger.replaced, use))
+
+    async def renew_seal(self, workspace_id: str) -> Certificate:
+        """A new seal certificate of this installation for the workspace, also in place of one that it brought."""
+        if self._token is not None:
+            raise Conflict("The settings put the seal key into a token: take out DEEDBOX_PKCS11_MODULE first.")
+        return await self.renew(ledger.seal_slot(workspace_id))
+
+    async def use_pkcs12(self, workspace_id: str, data: bytes, password: Secret | None) -> Certificate:
+        """The workspace seals with its own certificate from now on; BadRequest if seals with it would not hold."""
+        now = self._clock.now()
+        # In a thread: a PKCS #12 file says itself how long it takes to open.
+        brought, chain = await asyncio.to_thread(pkcs12.read, data, password, now=now)
+        return _shown(
+            await self._db.write(
+                lambda tx: self._ledger.bring(tx, workspace_id, brought.certificate, brought.key_der, chain, now)
+            )
+        )
+
+    async def _use_token(self, token: Token, workspace_id: str) -> None:
+        """Puts the token's certificate into the workspace's slot, unless the workspace brought its own."""
+        slot, now = ledger.seal_slot(workspace_id), self._clock.now()
+        row = await self._db.read(partial(store.in_slot, slot=slot))
+        if row is not None and ledger.is_brought(row) and not ledger.is_in_token(row):
+            return
+        certificate, chain = await token.found(now)
+        der = certificate.public_bytes(Encoding.DER)
+
+        def bring(tx: Tx) -> None:
+            known = store.in_slot(tx, slot)  # another job may have been first
+            if known is None or known.certificate != der:
+                self._ledger.bring(tx, workspace_id, certificate, None, chain, now)
+
+        if row is None or row.certificate != der:
+            await self._db.write(bring)
+
+    def _key_of(self, row: CertificateRow) -> PrivateKey | DistantKey:
+        if self._token is not None and ledger.is_in_token(row):
+            return self._token.key(row.certificate)
+        return self._ledger.key_of(row)
+
+    async def _papers(self, slot: str) -> Papers:
+        now = self._clock.now()
+        found = await self._db.read(lambda tx: self._ledger.papers(tx, slot, now))
+        if found is not None:
+            return found
+        return await self._db.write(lambda tx: self._ledger.ensured(tx, slot, now))
+
+    async def _in_use(self, slot: str) -> CertificateRow:
+        row = await self._db.read(partial(store.in_slot, slot=slot))
+        return row or await self._written(self._ledger.in_use, slot)
+
+    async def _written(self, step: Callable[..., CertificateRow], slot: str) -> CertificateRow:
+        now = self._clock.now()
+        return await self._db.write(lambda tx: step(tx, slot, now))
+
+    async def _authority(self, name: str) -> CertificateRow:
+        if name in AUTHORITIES:
+            return await self._in_use(name)
+
+        def find(tx: Tx) -> CertificateRow | None:
+            return store.certificate(tx, name)
+
+        row = await self._db.read(find)
+        if row is None or row.slot not in AUTHORITIES:
+            raise NotFound("There is no authority with this name")
+        return row
+
+
+def _shown(row: CertificateRow) -> Certificate:
+    from cryptography import x509
+
+    certificate = x509.load_der_x509_certificate(row.certificate)
+    return Certificate(
+        id=row.id,
+        use=row.slot,
+        subject=certificate.subject.rfc4514_string(),
+        serial=row.serial,
+        fingerprint=authority.fingerprint(row.certificate),
+        created_at=row.created_at,
+        not_after=row.not_after,
+        status="revoked" if row.revoked_at else "ended" if row.ended_at else "in use",
+        brought=ledger.is_brought(row),
+    )
+
+
+__all__ = [
+    "ISSUING",
+    "PRIVATE_KEYS",
+    "ROOT",
+    "STAMPING",
+    "Certificate",
+    "Certificates",
+    "Reason",
+    "SealIdentity",
+    "Trusted",
+]

@@ -1,0 +1,95 @@
+"""Time-stamps from another authority, over the network."""
+
+import os
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from deedbox.kernel import jobs, limits
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import SetupError, Unavailable
+from deedbox.kernel.ids import Entropy
+from deedbox.pdf import timestamp
+
+if TYPE_CHECKING:
+    from deedbox.kernel.egress import Egress
+
+UPGRADE_JOB = "upgrade_seal"
+_NONCE_BYTES = 8
+
+
+def plan_upgrade(tx: Tx, workspace_id: str, document_id: str, *, now: datetime) -> None:
+    """A degraded seal gets the time-stamp of the configured authority as soon as that gives one."""
+    jobs.enqueue(
+        tx,
+        UPGRADE_JOB,
+        {"document_id": document_id},
+        now=now,
+        run_at=now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
+        priority=jobs.BULK,
+        max_attempts=limits.UPGRADE_ATTEMPTS,
+        unique_key=f"{UPGRADE_JOB}:{document_id}",
+        workspace_id=workspace_id,
+    )
+
+
+def roots(file: Path | None) -> list[bytes]:
+    """What the configured authority's time-stamps are trusted by, in DER; SetupError if the file cannot be read."""
+    if file is None:
+        return []
+    try:
+        return [one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(file.read_bytes())]
+    except (OSError, ValueError) as error:
+        raise SetupError(
+            f"The file {file} of DEEDBOX_TSA_CA_FILE holds no certificates in PEM: {error}.", "Correct the setting."
+        ) from error
+
+
+class TimestampFailed(Unavailable):
+    """The configured authority gave no time-stamp; the message says why."""
+
+
+class RemoteTimestamper:
+    """An RFC 3161 authority at a URL. `egress` is asked for when it is first needed."""
+
+    def __init__(self, url: str, egress: Callable[[], "Egress"], clock: Clock, entropy: Entropy = os.urandom) -> None:
+        self._url = url
+        self._egress = egress
+        self._clock = clock
+        self._entropy = entropy
+
+    async def token(self, digest: bytes) -> bytes:
+        """A token for a SHA-256 digest; TimestampFailed if there is none, or one that is not good."""
+        from deedbox.kernel.egress import EgressFailed
+
+        nonce = self._entropy(_NONCE_BYTES)
+        try:
+            answer = await self._egress().request(
+                "POST",
+                self._url,
+                headers={"Content-Type": timestamp.QUERY_TYPE, "Accept": timestamp.REPLY_TYPE},
+                body=timestamp.query(digest, nonce),
+                seconds=limits.TSA_SECONDS,
+                limit=limits.TSA_ANSWER_BYTES,
+            )
+        except EgressFailed as error:
+            raise TimestampFailed(f"The time-stamp authority gave no answer: {error.message}") from error
+        if answer.status != 200:
+            raise TimestampFailed(f"The time-stamp authority answered with status {answer.status}")
+        return self._checked(answer.body, digest, nonce)
+
+    def _checked(self, response: bytes, digest: bytes, nonce: bytes) -> bytes:
+        try:
+            token, moment = timestamp.granted(response, digest, nonce)
+        except ValueError as error:  # Malformed, or another shape than was to be unpacked
+            raise TimestampFailed(f"The time-stamp authority's answer is not good: {error}") from error
+        if len(token) > limits.TSA_TOKEN_BYTES:
+            raise TimestampFailed(f"The time-stamp is larger than {limits.TSA_TOKEN_BYTES // limits.KB} KB")
+        if abs(moment - self._clock.now()) > timedelta(seconds=limits.TSA_SKEW_SECONDS):
+            raise TimestampFailed(f"The time-stamp authority's clock and ours differ: it says {moment.isoformat()}")
+        return token

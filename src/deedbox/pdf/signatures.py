@@ -1,0 +1,110 @@
+"""The signatures that a PDF's own structure leads to, and the validation data that it brings along."""
+
+import io
+import logging
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+# The modules that pyHanko imports only when it meets a file that needs them: in a sandbox it is too late then.
+import pyhanko.pdf_utils.crypt.pdfmac
+import pyhanko.pdf_utils.filters
+import pyhanko.pdf_utils.metadata.xmp_xml  # noqa: F401
+from msgspec import Struct
+from pyhanko.pdf_utils.generic import DictionaryObject, StreamObject, TextStringObject, parse_pdf_date
+from pyhanko.pdf_utils.reader import PdfFileReader
+from pyhanko.sign.validation import EmbeddedPdfSignature
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf.seal import PRIVATE
+from deedbox.pdf.signed_data import reading
+
+# What it would log, with tracebacks, is what the report says.
+for _library in ("pyhanko", "pyhanko_certvalidator"):
+    logging.getLogger(_library).setLevel(logging.CRITICAL + 1)
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """One signature as its dictionary describes it; nothing of it is checked."""
+
+    field: str
+    kind: Literal["seal", "time-stamp"]
+    sub_filter: str | None
+    byte_range: list[Any]
+    filled: bytes
+    """What a reader takes for the signature, with its padding."""
+    claimed_at: datetime | None
+    document_id: str | None
+    audit_head: str | None
+    library: EmbeddedPdfSignature
+
+
+class Structure(Struct, frozen=True, kw_only=True):
+    signatures: list[Found]
+    certificates: list[bytes]
+    crls: list[bytes]
+
+
+def structure(pdf: bytes) -> Structure:
+    """What is in the PDF; BadRequest says why it cannot be read."""
+    with reading("The file is not a PDF that can be read."):
+        reader = PdfFileReader(io.BytesIO(pdf), strict=False)
+        if reader.encrypted:
+            raise BadRequest("The PDF is encrypted.")
+        root = reader.root
+    with reading("The signatures of the PDF cannot be read."):
+        signatures = list(reader.embedded_signatures)
+        if len(signatures) > limits.VERIFY_SIGNATURES:
+            raise BadRequest("The PDF has too many signatures.")
+        return Structure(
+            signatures=[_found(one) for one in signatures],
+            certificates=list(_streams(root, "/Certs")),
+            crls=list(_streams(root, "/CRLs")),
+        )
+
+
+def _found(signature: EmbeddedPdfSignature) -> Found:
+    described = signature.sig_object
+    private = _value(described, PRIVATE)
+    notes = private if isinstance(private, DictionaryObject) else {}
+    return Found(
+        field=signature.field_name,
+        kind="time-stamp" if _value(described, "/Type") == "/DocTimeStamp" else "seal",
+        sub_filter=_text(_value(described, "/SubFilter")),
+        byte_range=[int(number) if isinstance(number, int) else number for number in signature.byte_range],
+        filled=signature.pkcs7_content,
+        claimed_at=_date(_value(described, "/M")),
+        document_id=_text(_value(notes, "/Document")),
+        audit_head=_text(_value(notes, "/Audit")),
+        library=signature,
+    )
+
+
+def _value(owner: Mapping[str, Any], name: str) -> Any:
+    """The entry itself, where `get` would give a reference."""
+    return owner[name] if name in owner else None  # noqa: SIM401
+
+
+def _text(value: Any) -> str | None:
+    return str(value).removeprefix("/") if isinstance(value, str) else None
+
+
+def _date(value: Any) -> datetime | None:
+    if not isinstance(value, TextStringObject):
+        return None
+    try:
+        with reading("A date cannot be read."):
+            return parse_pdf_date(value, strict=False)
+    except BadRequest:
+        return None
+
+
+def _streams(root: DictionaryObject, name: str) -> Iterator[bytes]:
+    """The certificates or lists that are kept in the file for later; each vouches for itself by its signature."""
+    store = _value(root, "/DSS")
+    items = _value(store, name) if isinstance(store, DictionaryObject) else None
+    for item in list(items or [])[: limits.VERIFY_VALIDATION_ITEMS]:
+        stream = item.get_object()
+        if isinstance(stream, StreamObject):
+            yield stream.data

@@ -1,0 +1,37 @@
+"""Whether a time-stamp token by itself, outside of any PDF, is about a digest. Only to be run in a sandbox."""
+
+import hashlib
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from deedbox.kernel.clock import instant
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import signed_data
+from deedbox.pdf.timestamp import POLICY
+from deedbox.pdf.trust import Trust, may_stamp
+
+
+class Told(Struct, frozen=True):
+    """What a token says; `trusted` is whether a root that is trusted here vouches for who made it."""
+
+    at: str
+    trusted: bool
+
+
+def stamped(
+    token: bytes, content: bytes, roots: Sequence[bytes], crls: Sequence[bytes], stamp_roots: Sequence[bytes] = ()
+) -> Told:
+    """What the token says of the content; BadRequest, with the reason, if it is not about it or was altered."""
+    stamp = signed_data.as_stamp(signed_data.opened(bytes(token)))
+    if not signed_data.stamp_is_true(stamp, lambda name: hashlib.new(name, content).digest()):
+        raise BadRequest("The time-stamp is about something else, or was altered.")
+    trust = Trust(roots, [], crls, stamp_roots)
+    if trust.changed(stamp.envelope.certificates):
+        raise BadRequest("A certificate in the time-stamp was changed.")
+    path = trust.path(stamp.envelope.signer, stamp.envelope.certificates, stamp.at, stamps=True)
+    trusted = bool(path) and may_stamp(stamp.envelope.signer) and not trust.revoked(path, stamp.at)
+    # Our own tokens are written in one way; another authority may write them in others.
+    if stamp.policy == POLICY and not signed_data.is_exact(stamp.envelope):
+        raise BadRequest("The time-stamp was written anew by something else.")
+    return Told(instant(stamp.at), trusted)

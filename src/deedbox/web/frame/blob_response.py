@@ -1,0 +1,72 @@
+"""A stored file as a response: whole, in part, or not at all when the caller has it; and how its pages are named."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Response
+from litestar.response import Stream as StreamedResponse
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blob, Blobs
+from deedbox.web.frame import context, ranges
+from deedbox.web.frame.context import AnyRequest, Context
+
+_PAGE = re.compile(rf"([1-9][0-9]{{0,{limits.PAGE_NUMBER_DIGITS - 1}}})\.webp")
+GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
+"""A browser may keep what it got, must ask whether it still holds, and takes it for nothing else."""
+
+
+async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_type: str, filename: str) -> Response[Any]:
+    etag = f'"{blob.sha256}"'
+    if ranges.is_current(request.headers.get("if-none-match"), etag):
+        return not_modified(etag)
+    plain = re.sub(r"[^ !#-\[\]-~]", "_", filename)
+    headers = {
+        "ETag": etag,
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}",
+        **GUARDED,
+    }
+    part = ranges.wanted(request.headers.get("range"), request.headers.get("if-range"), etag, blob.size_bytes)
+    start, length = part or (0, blob.size_bytes)
+    if part:
+        headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{blob.size_bytes}"
+    pieces = blobs.open_range(blob.location, start, length)
+    # Asked for here, so that a file deleted at this moment is a 404 and not half an answer.
+    first = await anext(pieces, b"")
+    here, each, in_all = context.of(request), limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
+    return StreamedResponse(
+        patiently(here, joined(first, pieces), each=each, in_all=in_all),
+        status_code=206 if part else 200,
+        # Named here, because the framework would say of any text that it is UTF-8.
+        headers={**headers, "Content-Type": media_type, "Content-Length": str(length)},
+    )
+
+
+def not_modified(etag: str) -> Response[Any]:
+    return Response(None, status_code=304, headers={"ETag": etag, **GUARDED}, media_type="text/plain")
+
+
+def page_number(name: str) -> int | None:
+    """The page that `7.webp` names; None for any other name."""
+    found = _PAGE.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+async def patiently(here: Context, pieces: AsyncIterator[bytes], *, each: float, in_all: float) -> AsyncIterator[bytes]:
+    """The pieces as they are taken: each gives the request so many seconds more, up to so many in all."""
+    deadline, now = here.deadline, asyncio.get_running_loop().time
+    end = now() + in_all
+    async for piece in pieces:
+        if deadline is not None:
+            deadline.reschedule(min(end, now() + each))
+        yield piece
+
+
+async def joined(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in pieces:
+        yield piece

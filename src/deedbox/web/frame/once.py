@@ -1,0 +1,85 @@
+"""Every POST goes through here: one effect and one answer for one Idempotency-Key."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import msgspec
+from litestar import Response
+
+from deedbox.kernel import idempotency, limits
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, Code, Conflict
+from deedbox.kernel.idempotency import Answer
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+
+Status: TypeAlias = int | Callable[[msgspec.Struct], int]
+"""The answer's status, or what makes it of what was done."""
+_encode = msgspec.json.Encoder().encode
+
+
+async def once(
+    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: Status, repeatable: bool = False
+) -> Response[bytes]:
+    """The response to what `act` returns, or, for a repeated Idempotency-Key, the response given before.
+
+    An act that changes nothing is repeatable: its answer may be larger than what is kept."""
+    with claimed(request):
+        return await kept(request, act, status=status, content=await request.body(), repeatable=repeatable)
+
+
+@contextmanager
+def claimed(request: AnyRequest) -> Iterator[None]:
+    """While this lasts, a twin with the same Idempotency-Key is refused: for requests that are long in the making."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        yield
+        return
+    if not 1 <= len(key) <= limits.IDEMPOTENCY_KEY_CHARS or not key.isascii() or not key.isprintable():
+        raise BadRequest(f"Idempotency-Key must have 1 to {limits.IDEMPOTENCY_KEY_CHARS} printable ASCII characters")
+    here = context.of(request)
+    running, this = here.deedbox.running_keys, (here.caller.id, key)
+    if this in running:
+        raise Conflict(
+            "A request with this Idempotency-Key is still running. Try again in a moment.",
+            code=Code.IDEMPOTENCY_IN_PROGRESS,
+        )
+    running.add(this)
+    try:
+        yield
+    finally:
+        running.discard(this)
+
+
+async def kept(
+    request: AnyRequest,
+    act: Callable[[Tx], msgspec.Struct],
+    *,
+    status: Status,
+    content: bytes,
+    repeatable: bool = False,
+) -> Response[bytes]:
+    """As `once`, for a request that has been claimed; the content tells it from another request with its key."""
+    here = context.of(request)
+    deedbox, caller = here.deedbox, here.caller.id
+    key = request.headers.get("idempotency-key")
+
+    def answer(tx: Tx) -> Answer:
+        done = act(tx)
+        return Answer(status if isinstance(status, int) else status(done), _encode(done))
+
+    if key is None:
+        return _response(await deedbox.db.write(answer))
+    now = deedbox.clock.now()
+    this = idempotency.fingerprint(request.method, request.scope["path"], content)
+    return _response(
+        await deedbox.db.write(
+            lambda tx: idempotency.once(tx, deedbox.box, caller, key, this, answer, now=now, repeatable=repeatable)
+        )
+    )
+
+
+def _response(answer: Answer) -> Response[bytes]:
+    headers = {"Idempotency-Replayed": "true"} if answer.replayed else {}
+    return Response(answer.body, status_code=answer.status, headers=headers, media_type="application/json")

@@ -1,0 +1,205 @@
+"""The OpenAPI 3.1 document: routes from the code, envelopes, headers and security added to each of them."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from litestar import Litestar
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+
+from deedbox import VERSION
+from deedbox.kernel import limits
+from deedbox.web.frame import multipart
+from deedbox.web.frame.envelope import is_signing
+from deedbox.web.frame.permission import OPTIONAL_BODY, PROBE, PUBLIC, READS, declared
+
+NO_NUL = "^[^\\x00]*$"
+"""What PostgreSQL cannot store is refused everywhere."""
+ALSO = "also"
+"""The `opt` that names the errors of a route that others of its kind do not have."""
+ANSWERS = "answers"
+"""The `opt` that describes the answers of a route that gives no JSON: OpenAPI's response objects, by status."""
+_ERRORS = {
+    400: "Missing or invalid parameters",
+    401: "Invalid, revoked or expired API key",
+    403: "The key lacks the scope that the message names",
+    404: "The resource does not exist",
+    408: "Request took too long",
+    409: "State or idempotency conflict",
+    413: "The body is too large",
+    415: "The body is not JSON",
+    416: "No byte of the file lies in the Range asked for",
+    429: "Too many requests; wait until X-RateLimit-Reset",
+    500: "Server error",
+    503: "Busy, stopping, or out of storage; try again after Retry-After",
+}
+_HEADERS = {
+    "X-Request-Id": ("The request's id, also in the server's log", {"type": "string"}),
+    "X-RateLimit-Limit": ("Allowed requests in the window", {"type": "integer", "minimum": 1}),
+    "X-RateLimit-Remaining": ("Requests left in the window", {"type": "integer", "minimum": 0}),
+    "X-RateLimit-Reset": ("Unix seconds at which the oldest counted request leaves", {"type": "integer"}),
+}
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": f"Makes a retry harmless: kept {limits.IDEMPOTENCY_HOURS} hours.",
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": limits.IDEMPOTENCY_KEY_CHARS,
+        "pattern": "^[!-~]([ -~]*[!-~])?$",
+    },
+}
+
+
+def encoded(routes: Sequence[HTTPRouteHandler]) -> bytes:
+    return msgspec.json.encode(document(routes))
+
+
+def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
+    """The description of every public route."""
+    config = OpenAPIConfig(title="Deedbox", version=VERSION, render_plugins=[JsonRenderPlugin()])
+    # Without logging_config=None it would set up the whole process's log anew, in its own format and unredacted.
+    app = Litestar(route_handlers=list(routes), openapi_config=config, logging_config=None)
+    schema: dict[str, Any] = app.openapi_schema.to_schema()
+    schema.pop("servers", None)
+    handlers = {
+        (path, method.lower()): handler
+        for path, handler in declared(Litestar(route_handlers=list(routes), openapi_config=None, logging_config=None))
+        for method in handler.http_methods
+    }
+    schema["components"]["schemas"].update(_exact(list(handlers.values())))
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            _add_optional_body(operation, handlers[path, method])
+            _add_form(operation, handlers[path, method])
+            operation["responses"].update(copy.deepcopy(handlers[path, method].opt.get(ANSWERS, {})))
+            _complete(operation, path, method, handlers[path, method].opt["scope"])
+            for status in handlers[path, method].opt.get(ALSO, ()):
+                operation["responses"][str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
+    schema["components"].update(
+        {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "An API key"}},
+            "headers": {
+                name: {"description": text, "required": True, "schema": kind} for name, (text, kind) in _HEADERS.items()
+            },
+            "responses": _error_responses(),
+        }
+    )
+    schema["components"]["schemas"].update(_envelopes())
+    return schema
+
+
+def _complete(operation: dict[str, Any], path: str, method: str, need: str) -> None:
+    keyed = need not in (PUBLIC, PROBE)
+    operation["security"] = [{"key": []}] if keyed else []
+    if keyed:
+        operation["description"] = f"Needs the scope `{need}`."
+    for parameter in operation.get("parameters", []):
+        parameter["schema"] = _without_null(parameter["schema"])
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
+    responses = operation["responses"]
+    responses.pop("400", None)  # the framework's own shape
+    for response in responses.values():
+        response.setdefault("headers", {}).update(headers)
+    for status in _possible(path, method, need, has_body="requestBody" in operation):
+        responses[str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
+    if method == "post" and keyed:
+        operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
+
+
+def _add_optional_body(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
+    if kind := handler.opt.get(OPTIONAL_BODY):
+        schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
+        operation["requestBody"] = {"required": False, "content": {"application/json": {"schema": schema}}}
+
+
+def _add_form(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
+    if form := handler.opt.get(multipart.OPTION):
+        operation["requestBody"] = {"required": True, "content": {"multipart/form-data": form}}
+    if kind := handler.opt.get(READS):
+        schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
+        operation.setdefault("requestBody", {"required": True, "content": {}})
+        operation["requestBody"]["content"]["application/json"] = {"schema": schema}
+
+
+def _exact(handlers: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
+    """The schemas of all bodies as msgspec, which checks them, sees them: the framework drops inner bounds."""
+    kinds = [kind for handler in handlers for kind in _bodies(handler)]
+    return msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")[1]
+
+
+def _bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
+    signature = handler.parsed_fn_signature
+    fields = [signature.return_type]
+    if "data" in signature.parameters:
+        fields.append(signature.parameters["data"])
+    kinds = [inner.annotation for field in fields for inner in (field, *field.inner_types)]
+    kinds += [handler.opt.get(OPTIONAL_BODY), handler.opt.get(READS)]
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is there or it is not: `null` in an address is a word like any other."""
+    outer = {name: value for name, value in schema.items() if name != "oneOf"}
+    for choice in schema.get("oneOf", []):
+        if choice != {"type": "null"}:
+            outer = {**choice, **outer}
+    if isinstance(outer.get("type"), list):
+        outer["type"] = next(kind for kind in outer["type"] if kind != "null")
+    return outer
+
+
+def _possible(path: str, method: str, need: str, *, has_body: bool) -> list[int]:
+    possible = [400, 408, 500, 503]
+    if need not in (PUBLIC, PROBE):
+        possible += [401, 403]
+    if need != PROBE:
+        possible.append(429)
+    if "{" in path:
+        possible.append(404)
+    if method in ("post", "put", "patch", "delete"):
+        possible.append(409)
+    if has_body and is_signing(path):
+        possible += [413, 415]
+    return sorted(possible)
+
+
+def _name(path: str) -> str:
+    return "Signing" if is_signing(path) else "Search"
+
+
+def _error_responses() -> dict[str, Any]:
+    headers: dict[str, Any] = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
+    headers["X-Service-Error-Code"] = {"description": "A machine-readable reason", "schema": {"type": "string"}}
+    return {
+        f"{api}{status}": {
+            "description": text,
+            "headers": headers,
+            "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{api}Error"}}},
+        }
+        for api in ("Signing", "Search")
+        for status, text in _ERRORS.items()
+    }
+
+
+def _envelopes() -> dict[str, Any]:
+    message = {"type": "string", "description": "What happened, why, and what to do"}
+    status = {"type": "integer", "description": "The HTTP status"}
+    return {
+        "SigningError": _closed({"error": message, "status": status}),
+        "SearchError": _closed({"error": message}),
+    }
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,50 @@
+"""uvicorn, set up so that it stops without cutting a request short."""
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from deedbox.kernel import limits
+from deedbox.kernel.settings import Settings
+from deedbox.web.frame.guard import Guard
+from deedbox.web.frame.http import BoundedHttp
+
+
+class Server(uvicorn.Server):
+    def __init__(self, guard: Guard, settings: Settings, ready: Callable[[], None]) -> None:
+        proxies = [str(network) for network in settings.trusted_proxies]
+        super().__init__(
+            uvicorn.Config(
+                guard,
+                http=type("Http", (BoundedHttp,), {"guard": guard}),
+                lifespan="off",
+                ws="none",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                proxy_headers=bool(proxies),
+                forwarded_allow_ips=proxies,
+                timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=limits.DRAIN_SECONDS,
+            )
+        )
+        self._guard = guard
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    def stop(self) -> None:
+        """Drains: requests under way are finished, new ones get 503. A second call does not wait."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._guard.draining = True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # Ours are set by the command: uvicorn's would end the process before the installation is closed.
+        yield

@@ -1,0 +1,101 @@
+"""What others need to trust a seal: time-stamps, revocation lists, and the installation's certificates."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from litestar import Response, get, post
+from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from litestar.params import FromPath
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest, NotFound, UnsupportedMediaType
+from deedbox.pdf.timestamp import QUERY_TYPE, REPLY_TYPE
+from deedbox.web.frame import context, openapi
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.permission import PUBLIC, scope
+
+CRL_TYPE: Final = "application/pkix-crl"
+CERTIFICATE_TYPE: Final = "application/pkix-cert"
+PEM_TYPE: Final = "application/x-pem-file"
+_KEPT = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"}
+_FRESH = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+
+
+@dataclass
+class _TakesQuery(Operation):
+    """The framework knows no body that is neither JSON nor a form."""
+
+    def __post_init__(self) -> None:
+        query = Schema(
+            type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY, min_length=1, max_length=limits.TSA_QUERY_BYTES
+        )
+        kind = OpenAPIMediaType(schema=query)
+        self.request_body = RequestBody(content={QUERY_TYPE: kind}, required=True)
+
+
+def _opt(description: str, media_type: str) -> dict[str, Any]:
+    answers = {"200": {"description": description, "content": {media_type: _BINARY}}}
+    return {**scope(PUBLIC), openapi.ANSWERS: answers}
+
+
+@post(
+    "/tsa",
+    opt=_opt("A time-stamp, or a rejection with its reason: both are a TimeStampResp of RFC 3161", REPLY_TYPE),
+    status_code=200,
+    summary="A time-stamp (RFC 3161) from this server's clock",
+    tags=["authority"],
+    operation_class=_TakesQuery,
+    request_max_body_size=limits.TSA_QUERY_BYTES,
+)
+async def time_stamp(request: AnyRequest) -> Response[bytes]:
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != QUERY_TYPE:
+        raise UnsupportedMediaType(f"Send a TimeStampReq of RFC 3161 with Content-Type: {QUERY_TYPE}")
+    query = await request.body()
+    if not query:
+        raise BadRequest("The body is missing: a TimeStampReq of RFC 3161 is expected")
+    deedbox = context.of(request).deedbox
+    unit = await deedbox.certificates.timestamper()
+    return Response(unit.answer(query, deedbox.clock.now()), headers=_FRESH, media_type=REPLY_TYPE)
+
+
+@get(
+    "/crl/{name:str}",
+    opt=_opt("The list, in DER", CRL_TYPE),
+    summary="What an authority has revoked; `name` is `root`, `issuing` or an authority's id, and `.crl`",
+    tags=["authority"],
+)
+async def revocation_list(request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
+    found = await context.of(request).deedbox.certificates.crl(_authority(name, ".crl"))
+    return Response(found, headers=_KEPT, media_type=CRL_TYPE)
+
+
+@get(
+    "/ca/{name:str}",
+    opt=_opt("The certificate, in DER", CERTIFICATE_TYPE),
+    summary="An authority's certificate; `name` is `root`, `issuing` or an authority's id, and `.cer`",
+    tags=["authority"],
+)
+async def certificate(request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
+    found = await context.of(request).deedbox.certificates.certificate(_authority(name, ".cer"))
+    return Response(found, headers=_KEPT, media_type=CERTIFICATE_TYPE)
+
+
+@get(
+    "/ca.pem",
+    opt=_opt("The root certificate, in PEM", PEM_TYPE),
+    summary="The root certificate: what others have to trust",
+    tags=["authority"],
+)
+async def root(request: AnyRequest) -> Response[bytes]:
+    found = await context.of(request).deedbox.certificates.root_pem()
+    return Response(found, headers=_KEPT, media_type=PEM_TYPE)
+
+
+def _authority(name: str, suffix: str) -> str:
+    if not name.endswith(suffix):
+        raise NotFound(f"There is nothing here with this name; names end in {suffix}")
+    return name.removesuffix(suffix)
+
+
+ROUTES = [time_stamp, revocation_list, certificate, root]

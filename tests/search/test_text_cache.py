@@ -1,0 +1,234 @@
+"""The text of a document: kept beside its file, and read from it again when it is missing."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deedbox.accounts import store as accounts
+from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import store as blobs_store
+from deedbox.kernel.blobs.local import LocalBlobs
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.errors import NotFound
+from deedbox.kernel.sandbox import Stream
+from deedbox.search import library, store
+from deedbox.search.extract import Extractor
+from deedbox.search.extract.kinds import KINDS
+from deedbox.search.packing import Damaged, Packed
+from deedbox.search.text_cache import Reading
+from deedbox.search.upload import Extraction, Upload
+from tests.conftest import HandClock
+from tests.search.before import Old, old
+
+__all__ = ["old"]
+pytestmark = pytest.mark.anyio
+
+WORDS = b"The tenant pays the rent."
+TEXT = Extraction(WORDS.decode(), None, [])
+
+
+class Counting(Extractor):
+    """Knows how many files it was to read."""
+
+    parsed = 0
+
+    async def pack(self, data: bytes | Stream, kind: str, write: Callable[[bytes], Awaitable[None]]) -> Packed:
+        self.parsed += 1
+        return await super().pack(data, kind, write)
+
+
+class House:
+    """A workspace with documents."""
+
+    def __init__(self, db: Database, clock: HandClock, folder: Path) -> None:
+        self.db, self.clock = db, clock
+        self.blobs = LocalBlobs(folder / "blobs")
+        self.extractor = Counting(processes=1)
+        self.reading = Reading(db, self.blobs, self.extractor, clock)
+
+    async def settle(self) -> None:
+        now = instant(self.clock.now())
+        await self.db.write(lambda tx: accounts.add_workspace(tx, "wsp_one", "One", now))
+
+    async def add(self, data: bytes = WORDS, kind: str = "txt", workspace: str = "wsp_one") -> Upload:
+        async with self.blobs.receive(1_000_000) as incoming:
+            await incoming.write(data)
+            received: Received = await incoming.finish()
+            async with self.reading.file(workspace, f"a.{kind}", KINDS[kind], received) as file:
+                now = self.clock.now()
+                return await self.db.write(lambda tx: library.add(tx, workspace, file, now=now))
+
+    async def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return await self.db.read(lambda tx: tx.all(sql))
+
+    async def forget_texts(self) -> None:
+        """As if no text had ever been kept."""
+        now = self.clock.now()
+
+        def forget(tx: Tx) -> None:
+            for text, owner in tx.all("select sha256, owner from blob_refs where owner like 'text:%'"):
+                blobs_store.release(tx, text, owner, now)
+            tx.run("delete from extractions")
+
+        await self.db.write(forget)
+
+    async def streamed(self, upload: Upload) -> bytes:
+        size, pieces = await self.reading.stream(upload)
+        text = b"".join([piece async for piece in pieces])
+        assert len(text) == size
+        return text
+
+    def files(self) -> list[Path]:
+        return [path for path in self.blobs.folder.rglob("*") if path.is_file() and path.name != ".hold"]
+
+    async def lose(self, *sha256: str) -> None:
+        """Takes the files of these blobs from the disk."""
+        for name in sha256:
+            found = await self.db.read(lambda tx, name=name: blobs_store.find(tx, name))  # type: ignore[misc]
+            assert found is not None
+            (self.blobs.folder / found.location).unlink()
+
+
+@pytest.fixture
+async def house(db: Database, clock: HandClock, tmp_path: Path) -> AsyncIterator[House]:
+    made = House(db, clock, tmp_path)
+    await made.settle()
+    yield made
+    await made.extractor.close()
+
+
+async def test_a_kept_text_is_found_without_a_look_at_the_file(house: House) -> None:
+    upload = await house.add()
+    await house.lose(upload.sha256)
+    assert await house.reading.text(upload) == TEXT
+    assert await house.streamed(upload) == WORDS
+    assert house.extractor.parsed == 1
+
+
+@pytest.mark.parametrize("first", ["text", "streamed"])
+async def test_a_missing_text_is_read_again_and_kept(house: House, first: str) -> None:
+    upload = await house.add()
+    await house.forget_texts()
+    found = await (house.reading.text(upload) if first == "text" else house.streamed(upload))
+    assert found in (TEXT, WORDS)
+    assert (await house.reading.text(upload), await house.streamed(upload)) == (TEXT, WORDS)
+    assert house.extractor.parsed == 2
+    assert await house.rows("select count(*) from extractions") == [(1,)]
+
+
+async def test_a_text_whose_file_is_lost_is_read_again_and_kept(house: House) -> None:
+    upload = await house.add()
+    [(text_sha256,)] = await house.rows("select text_sha256 from extractions")
+    await house.lose(text_sha256)
+    assert await house.streamed(upload) == WORDS
+    assert await house.reading.text(upload) == TEXT
+    assert house.extractor.parsed == 2
+    await house.blobs.sweep(house.db, house.clock.now())
+    assert len(house.files()) == 2
+    assert await house.reading.text(upload) == TEXT
+
+
+async def test_many_who_miss_a_text_at_once_all_get_it_and_one_is_kept(house: House) -> None:
+    upload = await house.add()
+    await house.forget_texts()
+    assert await asyncio.gather(*(house.reading.text(upload) for _ in range(8))) == [TEXT] * 8
+    assert await house.rows("select count(*) from extractions") == [(1,)]
+    await house.blobs.sweep(house.db, house.clock.now())
+    assert len(house.files()) == 2
+
+
+async def test_without_text_and_file_there_is_nothing(house: House) -> None:
+    upload = await house.add()
+    now = house.clock.now()
+    await house.db.write(lambda tx: library.remove(tx, "wsp_one", upload.id, now=now))
+    with pytest.raises(NotFound):
+        await house.reading.text(upload)
+    with pytest.raises(NotFound):
+        await house.reading.stream(upload)
+    await house.blobs.sweep(house.db, house.clock.now())
+    assert house.files() == []
+
+
+async def test_a_document_deleted_while_it_is_read_again_leaves_no_text(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = await house.add()
+    await house.forget_texts()
+    pack = house.extractor.pack
+
+    async def deleted_meanwhile(*args: Any) -> Any:
+        packed, now = await pack(*args), house.clock.now()
+        await house.db.write(lambda tx: library.remove(tx, "wsp_one", upload.id, now=now))
+        return packed
+
+    monkeypatch.setattr(house.extractor, "pack", deleted_meanwhile)
+    with pytest.raises(NotFound):
+        await house.reading.text(upload)
+    assert await house.rows("select count(*) from extractions") == [(0,)]
+    await house.blobs.sweep(house.db, house.clock.now())
+    assert house.files() == []
+
+
+async def test_a_text_that_the_workspace_lost_is_read_at_the_next_upload_of_the_same_bytes(house: House) -> None:
+    first = await house.add()
+    await house.forget_texts()
+    second = await house.add()
+    assert house.extractor.parsed == 2
+    assert [await house.reading.text(upload) for upload in (first, second)] == [TEXT, TEXT]
+    assert house.extractor.parsed == 2
+
+
+async def test_a_text_that_is_damaged_is_not_given(house: House) -> None:
+    upload = await house.add()
+    [(text_sha256,)] = await house.rows("select text_sha256 from extractions")
+    blob = await house.db.read(lambda tx: blobs_store.find(tx, text_sha256))
+    assert blob is not None
+    (house.blobs.folder / blob.location).write_bytes(b"something else")
+    with pytest.raises(Damaged):
+        await house.reading.text(upload)
+    with pytest.raises(Damaged):
+        await house.reading.stream(upload)
+
+
+UPLOAD_OF_BEFORE = """
+insert into uploads (id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status,
+    status_before, error, revision, chunk_set_id, signed, created_at, indexed_at)
+values ('upl_one', 'wsp_one', 'a.txt', 'text/plain', :size, :sha256, :size, null, 'uploaded',
+    null, null, 1, null, 0, '2026-03-01T12:00:00Z', null)
+"""
+TEXT_OF_BEFORE = "insert into extractions (workspace_id, sha256, body) values ('wsp_one', :sha256, :body)"
+
+
+async def test_a_text_of_before_is_read_from_its_file(old: Old, clock: HandClock, tmp_path: Path) -> None:
+    db = old.opened()
+    house = House(db, clock, tmp_path)
+    await house.settle()
+    async with house.blobs.receive(1_000_000) as incoming:
+        await incoming.write(WORDS)
+        received, now = await incoming.finish(), clock.now()
+
+        def save(tx: Tx) -> None:
+            sha256 = blobs_store.adopt(tx, received, "upl_one", now).sha256
+            tx.run(UPLOAD_OF_BEFORE, sha256=sha256, size=len(WORDS))
+            tx.run(TEXT_OF_BEFORE, sha256=sha256, body=zlib.compress(b"as it was kept then"))
+
+        await db.write(save)
+    await db.close()
+    old.upgrade()
+    house.db = db = old.opened()
+    house.reading = Reading(db, house.blobs, house.extractor, clock)
+    try:
+        upload = await db.read(lambda tx: store.upload(tx, "wsp_one", "upl_one"))
+        assert upload is not None
+        assert (await house.streamed(upload), await house.reading.text(upload)) == (WORDS, TEXT)
+        assert house.extractor.parsed == 1
+        assert (await house.add()).text_length == len(WORDS)
+        assert house.extractor.parsed == 1
+    finally:
+        await house.extractor.close()
+        await db.close()

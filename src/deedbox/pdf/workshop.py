@@ -34,8 +34,8 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
         ),
         SandboxKind(
             name="print",
-            preload=(f"{_PACKAGE}.stamp", f"{_PACKAGE}.certificate"),
-            setup=(Call(f"{_PACKAGE}.stamp:prepare"), Call(f"{_PACKAGE}.certificate:prepare")),
+            preload=(f"{_PACKAGE}.mark", f"{_PACKAGE}.certificate"),
+            setup=(Call(f"{_PACKAGE}.mark:prepare"), Call(f"{_PACKAGE}.certificate:prepare")),
             processes=processes,
             cpu_seconds=limits.STAMP_SECONDS,
             seconds=limits.STAMP_SECONDS,
@@ -43,7 +43,7 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
         SandboxKind(name="render", preload=(f"{_PACKAGE}.render",), processes=processes),
         SandboxKind(
             name="prove",
-            preload=(f"{_PACKAGE}.verify", f"{_PACKAGE}.parts", f"{_PACKAGE}.stamped"),
+            preload=(f"{_PACKAGE}.verify", f"{_PACKAGE}.parts", f"{_PACKAGE}.timestamped"),
             processes=processes,
             cpu_seconds=limits.PROVE_SECONDS,
             seconds=limits.PROVE_SECONDS,
@@ -87,7 +87,7 @@ class Workshop:
 
     async def stamp(self, data: Data, marks: Marks, write: Write) -> int:
         """Writes the PDF with the marks on its pages; how many pages have some."""
-        return await self._made(int, "stamp:stamp", data, marks, write=write)
+        return await self._made(int, "mark:stamp", data, marks, write=write)
 
     async def certificate(self, signed: Data, completion: Completion, write: Write) -> int:
         """Writes the certificate of completion with pictures of the signed document's pages; its size."""

@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.ids import new_id
 
-_SIGNERS = "(select id from signers where document_id = :id)"
+_PACKET = "(select packet_id from documents where id = :id)"
+_SIGNERS = f"(select id from signers where packet_id = {_PACKET})"
 _OWNERS = "(select id from mails where about = :id)"
 PARTS = {
+    "packets": f"id = {_PACKET}",
     "documents": "id = :id",
-    "document_files": "document_id = :id",
-    "parties": "document_id = :id",
-    "signers": "document_id = :id",
+    "parties": f"packet_id = {_PACKET}",
+    "signers": f"packet_id = {_PACKET}",
     "fields": "document_id = :id",
     "field_values": f"signer_id in {_SIGNERS}",
     "signing_links": f"signer_id in {_SIGNERS}",
@@ -22,7 +23,7 @@ PARTS = {
     "audit": "document_id = :id",
     "sealed_files": "document_id = :id",
     "events": "subject_id = :id",
-    "jobs": "payload like '%' || :id || '%'",
+    "jobs": f"payload like '%' || :id || '%' or payload like '%' || {_PACKET} || '%'",
     "mails": "about = :id",
     "blobs": f"sha256 in (select sha256 from blob_refs where owner = :id or owner in {_OWNERS})",
     "blob_refs": f"owner = :id or owner in {_OWNERS}",

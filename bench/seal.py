@@ -42,7 +42,7 @@ from deedbox.pdf import authority, seal
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.seal import Order, SealIdentity
 from deedbox.pdf.timestamp import Timestamper
-from deedbox.signing.sealing import Sealing, Wish, sandbox_kind
+from deedbox.signing.completion.seal import Sealer, SealRequest, sandbox_kind
 
 AIM_TIMES, AIM_RATE = 8, 150
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -158,7 +158,7 @@ class Installation:
         self.blobs = LocalBlobs(folder / "blobs")
         self.sandbox = Sandbox(sandbox_kind(1))
         self.certificates = Certificates(self.db, Box(folder / "master.key"), self.clock, None)
-        self.sealing = Sealing(self.blobs, self.sandbox, self.certificates, self.clock)
+        self.sealer = Sealer(self.blobs, self.sandbox, self.certificates, self.clock)
         self.workspace = ""
 
     async def store(self, data: bytes) -> Blob:
@@ -168,7 +168,7 @@ class Installation:
             return await self.db.write(lambda tx: blobs_store.adopt(tx, received, "bench", NOW))
 
     async def seal(self, file: Blob) -> None:
-        async with self.sealing.sealed(file, self.workspace, Wish(document_id="doc", audit_head="")) as done:
+        async with self.sealer.sealed(file, self.workspace, SealRequest(document_id="doc", audit_head="")) as done:
             await self.db.write(lambda tx: blobs_store.adopt(tx, done.received, "bench", NOW))
 
     @property

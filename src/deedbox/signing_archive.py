@@ -23,9 +23,9 @@ from deedbox.kernel.errors import NotFound, SetupError
 from deedbox.kernel.jobs import Handler
 from deedbox.kernel.settings import Settings
 from deedbox.pdf.workshop import Workshop
-from deedbox.signing import store
-from deedbox.signing.document import Archive, ArchiveReceipt
-from deedbox.signing.papers import store as papers
+from deedbox.signing.desk import document_in
+from deedbox.signing.model import Archive, ArchiveReceipt
+from deedbox.signing.store import documents, sealed
 
 if TYPE_CHECKING:
     from deedbox.archive.verify import Verifying
@@ -41,16 +41,21 @@ class DocumentRecords:
         self._clock = clock
 
     def bag(self, tx: Tx, workspace_id: str, document_id: str) -> Bag | None:
-        document, made = store.document(tx, workspace_id, document_id), papers.sealed(tx, document_id)
-        if document is None or made is None:
+        packet, made = documents.packet_of(tx, workspace_id, document_id), sealed.find(tx, document_id)
+        if packet is None or made is None:
             return None
-        named = list(zip((SEALED, CERTIFICATE, EVIDENCE), made, strict=True))
-        named += [(original_path(file.position, file.name), file.sha256) for file in document.files]
+        document = document_in(packet, document_id)
+        named = [
+            (SEALED, made.sha256),
+            (CERTIFICATE, made.certificate_sha256),
+            (EVIDENCE, made.evidence_sha256),
+            *((original_path(number, file.name), file.sha256) for number, file in enumerate(document.files)),
+        ]
         pieces = [Piece(path, sha256, _kept(tx, sha256, document_id)) for path, sha256 in named]
         return Bag(
             document_id=document_id,
             workspace_id=workspace_id,
-            workspace_name=store.workspace_name(tx, workspace_id),
+            workspace_name=documents.workspace_name(tx, workspace_id),
             title=document.title,
             completed_at=document.completed_at or document.updated_at,
             pieces=pieces,
@@ -63,10 +68,10 @@ class DocumentRecords:
     def show(self, tx: Tx, standing: Archived) -> None:
         receipt = msgspec.json.decode(standing.receipt, type=ArchiveReceipt) if standing.receipt else None
         shown = Archive(standing.status, standing.attempts, standing.archived_at, receipt, standing.error)
-        store.note_archive(tx, standing.document_id, msgspec.json.encode(shown).decode())
+        documents.note_archive(tx, standing.document_id, shown)
 
     def missed(self, tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
-        return store.never_archived(tx, after, most)
+        return documents.never_archived(tx, after, most)
 
 
 class SigningAuthority:

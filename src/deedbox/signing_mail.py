@@ -9,40 +9,41 @@ from deedbox.kernel.clock import Instant
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.mailbox import Mailbox
-from deedbox.signing import store
-from deedbox.signing.document import Document, Message, Signer, decoded
+from deedbox.signing.model import Document, Packet, Signer
+from deedbox.signing.store import documents
 
 if TYPE_CHECKING:
     from deedbox.mail import Letter, Mailer
 
 
-class MailPost:
+class MailNotifier:
     """Writes a mail in the transaction of what it tells of."""
 
     def __init__(self, mailer: Callable[[], "Mailer"], address: Callable[[], str]) -> None:
         self._mailer = mailer
         self._address = address
 
-    def invite(self, tx: Tx, document: Document, signer: Signer, token: Secret, *, now: datetime) -> None:
+    def invite(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Invitation
 
-        self._send(tx, document, signer, Invitation(**self._invitation(tx, document, token)), now)
+        self._send(tx, packet.first, signer, Invitation(**self._invitation(tx, packet, token)), now)
 
-    def remind(self, tx: Tx, document: Document, signer: Signer, token: Secret, *, now: datetime) -> None:
+    def remind(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Reminder
 
-        self._send(tx, document, signer, Reminder(**self._invitation(tx, document, token)), now)
+        self._send(tx, packet.first, signer, Reminder(**self._invitation(tx, packet, token)), now)
 
-    def code(self, tx: Tx, document: Document, signer: Signer, code: Secret, *, now: datetime) -> None:
+    def code(self, tx: Tx, packet: Packet, signer: Signer, code: Secret, *, now: datetime) -> None:
         from deedbox.mail import Code
 
-        letter = Code(code=code.reveal(), minutes=limits.SIGNER_CODE_SECONDS // 60, title=document.title)
-        self._send(tx, document, signer, letter, now, not_after=now + timedelta(seconds=limits.SIGNER_CODE_SECONDS))
+        letter = Code(code=code.reveal(), minutes=limits.SIGNER_CODE_SECONDS // 60, title=packet.first.title)
+        late = now + timedelta(seconds=limits.SIGNER_CODE_SECONDS)
+        self._send(tx, packet.first, signer, letter, now, not_after=late)
 
-    def ended(self, tx: Tx, document: Document, signer: Signer, *, now: datetime) -> None:
-        workspace_id, to = store.workspace_of(tx, document.id) or "", Mailbox(signer.email, signer.name)
-        if not self._mailer().recall(tx, workspace_id, document.id, to):  # else they have never heard of it
-            self._send(tx, document, signer, _ending(tx, document), now)
+    def ended(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
+        document, to = packet.first, Mailbox(signer.email, signer.name)
+        if not self._mailer().recall(tx, packet.workspace_id, document.id, to):  # else they have never heard of it
+            self._send(tx, document, signer, _ending(tx, packet), now)
 
     def completed(self, tx: Tx, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime) -> None:
         from deedbox.mail import Attachment, Completion
@@ -56,15 +57,15 @@ class MailPost:
         )
         self._send(tx, document, signer, letter, now, attachment=Attachment(sealed_sha256, f"{document.title}.pdf"))
 
-    def _invitation(self, tx: Tx, document: Document, token: Secret) -> dict[str, Any]:
-        message = decoded(document.message, Message)
+    def _invitation(self, tx: Tx, packet: Packet, token: Secret) -> dict[str, Any]:
+        message = packet.message
         return {
-            "sender": _sender(tx, document),
-            "title": document.title,
+            "sender": _sender(tx, packet.first),
+            "title": packet.first.title,
             "link": f"{self._address()}/s/{token.reveal()}",
             "subject": message.subject if message else None,
             "body": message.body if message else None,
-            "expires_at": document.expires_at,
+            "expires_at": packet.expires_at,
         }
 
     def _send(
@@ -72,7 +73,6 @@ class MailPost:
     ) -> None:
         from deedbox.mail import Mail
 
-        workspace_id = store.workspace_of(tx, document.id)
         mail = Mail(
             to=Mailbox(signer.email, signer.name),
             letter=letter,
@@ -80,24 +80,24 @@ class MailPost:
             about=document.id,
             **more,  # type: ignore[arg-type]
         )
-        self._mailer().queue(tx, workspace_id or "", mail, now=now)
+        self._mailer().queue(tx, document.workspace_id, mail, now=now)
 
 
 def _sender(tx: Tx, document: Document) -> str:
-    return store.workspace_name(tx, store.workspace_of(tx, document.id) or "")
+    return documents.workspace_name(tx, document.workspace_id)
 
 
-def _ending(tx: Tx, document: Document) -> "Letter":
+def _ending(tx: Tx, packet: Packet) -> "Letter":
     from deedbox.mail import Declined, Expired, Voided
-    from deedbox.signing.document import Decline, Void
 
+    document = packet.first
     if document.status == "voided":
-        void = decoded(document.void, Void)
-        return Voided(sender=_sender(tx, document), title=document.title, reason=void.reason if void else None)
+        reason = document.void.reason if document.void else None
+        return Voided(sender=_sender(tx, document), title=document.title, reason=reason)
     if document.status == "expired":
         return Expired(title=document.title, expired_at=Instant(document.expired_at or ""))
-    decline = decoded(document.decline, Decline)
-    names = {one.id: one.name for party in document.parties for one in party.signers}
+    names = {signer.id: signer.name for _, signer in packet.signers()}
+    decline = document.decline
     return Declined(
         signer=names.get(decline.signer_id, "") if decline else "",
         title=document.title,

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from deedbox import mail
 from deedbox.accounts import store as accounts_store
 from deedbox.authority import PRIVATE_KEYS, Certificates, pkcs11, remote_timestamp
-from deedbox.authority.remote_timestamp import UPGRADE_JOB, RemoteTimestamper
+from deedbox.authority.remote_timestamp import RemoteTimestamper
 from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
 from deedbox.kernel.blobs.choose import open_blobs
 from deedbox.kernel.clock import Clock, SystemClock, instant
@@ -39,18 +39,19 @@ from deedbox.search.ingest import Ingest
 from deedbox.search.models import Models
 from deedbox.search.renewal import Renewal
 from deedbox.search.text_cache import Reading
-from deedbox.signing import sealing
-from deedbox.signing.acts import FINALIZE_JOB
-from deedbox.signing.documents import EXPIRE_JOB, REMIND_JOB
-from deedbox.signing.finalizing import Finalizing
-from deedbox.signing.intake import Intake
-from deedbox.signing.preparing import PREPARE_JOB, Preparing
-from deedbox.signing.rehearsing import Rehearsal
-from deedbox.signing.sealing import Sealing
-from deedbox.signing.timers import Timers
-from deedbox.signing.upgrading import Upgrading
+from deedbox.signing.actions import expire, remind
+from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
+from deedbox.signing.actions.expire import EXPIRE_JOB
+from deedbox.signing.actions.remind import REMIND_JOB
+from deedbox.signing.completion import seal
+from deedbox.signing.completion.finalize import FINALIZE_JOB, Finalize
+from deedbox.signing.completion.rehearsal import Rehearsal
+from deedbox.signing.completion.seal import Sealer
+from deedbox.signing.completion.upgrade import UPGRADE_JOB, Upgrade
+from deedbox.signing.desk import Office
+from deedbox.signing.paper.intake import Intake
 from deedbox.signing_archive import Archiving, SigningAuthority
-from deedbox.signing_mail import MailPost
+from deedbox.signing_mail import MailNotifier
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import Poster
 from deedbox.webhooks.sender import Sender
@@ -87,21 +88,26 @@ class Deedbox:
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         """Under which people reach this server."""
         self.mailer = Mailer(db, self.box, clock, settings, self.blobs, wake=self._wake)
-        self.post = MailPost(lambda: self.mailer, lambda: self.address)
         self.workshop = Workshop(settings.sandbox_processes)
         self._token = pkcs11.chosen(settings)
         stamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, stamp_roots)
-        self._seals = Sandbox(sealing.sandbox_kind(settings.sandbox_processes))
-        remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
-        seals = Sealing(self.blobs, self._seals, self.certificates, clock, remote)
-        rehearsal = Rehearsal(db, self.blobs, clock, self.workshop, self._seals)
-        self.intake = Intake(self.blobs, self.workshop, rehearsal)
-        finalizing = Finalizing(
-            db, self.blobs, clock, self.workshop, seals, self.certificates, self.post, lambda: self.address
+        self.office = Office(
+            db=db,
+            blobs=self.blobs,
+            clock=clock,
+            workshop=self.workshop,
+            certificates=self.certificates,
+            notifier=MailNotifier(lambda: self.mailer, lambda: self.address),
+            address=lambda: self.address,
+            wake=self._wake,
         )
-        upgrading = Upgrading(db, self.blobs, clock, self.workshop, self.certificates, finalizing, remote)
-        self.timers = Timers(db, clock, self.post)
+        self._seals = Sandbox(seal.sandbox_kind(settings.sandbox_processes))
+        remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
+        finalize = Finalize(self.office, Sealer(self.blobs, self._seals, self.certificates, clock, remote))
+        upgrade = Upgrade(self.office, finalize, remote)
+        intake = Intake(self.blobs, self.workshop)
+        self.paper_mill = PaperMill(intake, Rehearsal(db, self.blobs, clock, self.workshop, self._seals))
         authority = SigningAuthority(self.certificates, clock, remote)
         self.archive = Archiving(
             db, self.blobs, clock, settings, self.workshop, authority, lambda: self.egress, self._wake
@@ -120,11 +126,11 @@ class Deedbox:
                 RENEW_JOB: Renewal(self.search, reading).run,
                 FORGET_JOB: self.search.forget,
                 REBUILD_JOB: self.search.rebuild,
-                PREPARE_JOB: Preparing(db, clock, self.intake, self.post).run,
-                FINALIZE_JOB: finalizing.run,
-                UPGRADE_JOB: upgrading.run,
-                EXPIRE_JOB: self.timers.expire,
-                REMIND_JOB: self.timers.remind,
+                CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
+                FINALIZE_JOB: finalize.run,
+                UPGRADE_JOB: upgrade.run,
+                EXPIRE_JOB: functools.partial(expire.run, self.office),
+                REMIND_JOB: functools.partial(remind.run, self.office),
                 MAIL_JOB: self.mailer.deliver,
                 **self.archive.handlers,
             },

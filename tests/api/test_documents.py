@@ -9,9 +9,8 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.ids import new_id
-from deedbox.signing import documents
-from deedbox.signing.document import Document, Filter
-from deedbox.signing.store import folded
+from deedbox.signing.model import Document, Filter, Packet, Page
+from deedbox.signing.store import documents
 from tests.api.conftest import Api
 
 pytestmark = pytest.mark.anyio
@@ -49,36 +48,42 @@ FIELDS = [
     "verification_code",
     "error",
 ]
-ADD = (
-    "insert into documents (id, workspace_id, title, title_folded, status, source, external_id, metadata, packet_id,"
-    " language, signers_total, signers_signed, parties_total, parties_completed, created_at, updated_at, archive)"
-    " values (:id, :workspace_id, :title, :title_folded, :status, 'api', :external_id, '{}', :packet_id, 'en', 0, 0,"
-    " 0, 0, :now, :now, :archive)"
-)
 
 
-async def add(api: Api, title: str, *, workspace: str = "", **values: Any) -> str:
+async def add(api: Api, title: str, *, workspace: str = "", packet_id: str | None = None, **values: Any) -> str:
     """A document made a second after the one before."""
     api.clock.forward(1)
     now = api.clock.now()
-    row = {
-        "id": new_id("doc", now),
-        "workspace_id": workspace or api.workspace,
-        "title": title,
-        "title_folded": folded(title),
-        "status": "draft",
-        "external_id": None,
-        "packet_id": None,
-        "now": instant(now),
-        "archive": '{"status":"disabled","attempts":0,"archived_at":null,"receipt":null}',
-        **values,
-    }
-
-    def insert(tx: Tx) -> str:
-        tx.run(ADD, **row)
-        return str(row["id"])
-
-    return await api.deedbox.db.write(insert)
+    at, workspace_id = instant(now), workspace or api.workspace
+    shared = packet_id or new_id("pkt", now)
+    given: dict[str, Any] = {"status": "draft", "external_id": None, **values}
+    document = Document(
+        id=new_id("doc", now),
+        workspace_id=workspace_id,
+        packet_id=shared,
+        title=title,
+        source="api",
+        metadata={},
+        files=[],
+        require_timestamp=False,
+        created_at=at,
+        updated_at=at,
+        **given,
+    )
+    packet = Packet(
+        id=shared,
+        workspace_id=workspace_id,
+        lone=packet_id is None,
+        language="en",
+        message=None,
+        reminders=None,
+        expires_at=None,
+        created_at=at,
+        parties=[],
+        documents=[document],
+    )
+    await api.deedbox.db.write(lambda tx: documents.add(tx, packet, {document.id: []}))
+    return document.id
 
 
 async def titles(api: Api, **params: Any) -> list[str]:
@@ -98,7 +103,13 @@ async def test_a_document_shows_every_field_of_the_contract(api: Api) -> None:
     [document] = (await api.get("/api/v1/documents")).json()["documents"]
     assert list(document) == FIELDS
     assert (document["id"], document["object"], document["metadata"]) == (document_id, "document", {})
-    assert document["archive"] == {"status": "disabled", "attempts": 0, "archived_at": None, "receipt": None}
+    assert document["archive"] == {
+        "status": "disabled",
+        "attempts": 0,
+        "archived_at": None,
+        "receipt": None,
+        "error": None,
+    }
 
 
 async def test_another_workspaces_documents_are_never_listed(api: Api) -> None:
@@ -162,8 +173,8 @@ async def test_a_filter_that_matches_nothing_looks_at_no_document(
     if not isinstance(db, SqliteDatabase):
         pytest.skip("only SQLite tells its steps, and only its reads keep the others waiting")
 
-    def page(tx: Tx) -> list[Document]:
-        return documents.page(tx, api.workspace, nothing, limit=51, cursor=None, newest_first=newest_first)
+    def page(tx: Tx) -> list[tuple[Packet, Document]]:
+        return documents.page(tx, api.workspace, nothing, Page(51, None, newest_first))
 
     async def steps() -> int:
         taken = 0
@@ -182,7 +193,7 @@ async def test_a_filter_that_matches_nothing_looks_at_no_document(
 
     few = await steps()
     for number in range(100):
-        await add(api, f"Lease {number}", packet_id="some", external_id=f"e{number}")
+        await add(api, f"Lease {number}", packet_id=f"some {number}", external_id=f"e{number}")
     assert 0 < await steps() < few + 50
 
 

@@ -20,7 +20,7 @@ from deedbox.pdf import authority as certificates
 from tests.archive.conftest import DAY, Archivist, archiving, midnight, next_day, problems, proof_of, root_of, verdicts
 from tests.conftest import HandClock
 from tests.pdf import issued
-from tests.signing.test_sealing import Authority, serving
+from tests.signing.test_seal import Authority, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -26,7 +26,7 @@ from tests.authority.test_pkcs12 import above, brought, packed
 from tests.pdf import issued as foreign
 from tests.pdf import shapes
 from tests.pdf.oracles import GOOD, cms_of, cms_verified, pdfsig, signed_bytes
-from tests.signing.test_sealing import Desk, desk
+from tests.signing.test_seal import Desk, desk
 
 __all__ = ["desk"]
 

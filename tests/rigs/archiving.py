@@ -262,7 +262,6 @@ def _copy(tx: Tx, document_id: str, times: int) -> None:
     for number in range(times):
         name = f"doc_{number:026}"
         _insert_like(tx, "documents", "id", document_id, {"id": name, "verification_code": None})
-        _insert_like(tx, "document_files", "document_id", document_id, {"document_id": name, "id": f"fil_{number:026}"})
         _insert_like(tx, "sealed_files", "document_id", document_id, {"document_id": name})
 
 

@@ -25,7 +25,7 @@ from deedbox.pdf import cleaning, seal
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.report import Report
 from deedbox.pdf.workshop import Workshop
-from deedbox.signing import sealing
+from deedbox.signing.completion import seal as sealing
 from tests.pdf import oracles
 from tests.pdf.issued import NOW, installation, order
 from tests.pdf.papers import scribble

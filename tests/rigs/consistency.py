@@ -11,10 +11,7 @@ from deedbox.signing.states import TERMINAL
 from tests.rigs.installation import Installation
 
 ENDS = {"completed", "declined", "voided", "expired"}
-_DOCUMENT = (
-    "id, status, title, signers_total, signers_signed, parties_total, parties_completed, seal, sent_at, completed_at,"
-    " declined_at, voided_at, expired_at, decline"
-)
+_DOCUMENT = "id, status, title, seal, sent_at, completed_at, declined_at, voided_at, expired_at, decline"
 _OPEN = ("waiting", "notified", "viewed", "active")
 
 
@@ -39,10 +36,6 @@ class Story(msgspec.Struct):
     id: str
     status: str
     title: str
-    signers_total: int
-    signers_signed: int
-    parties_total: int
-    parties_completed: int
     seal: str | None
     sent_at: str | None
     completed_at: str | None
@@ -85,10 +78,17 @@ class Story(msgspec.Struct):
 def stories(installation: Installation) -> dict[str, Story]:
     """Every document by its id."""
     found = {row[0]: Story(*row) for row in installation.rows(f"select {_DOCUMENT} from documents")}
-    people = "select document_id, id, party_id, email, status, notified_at, signature from signers order by id"
+    people = (
+        "select d.id, s.id, party_id, email, s.status, notified_at, signature from signers s"
+        " join documents d on d.packet_id = s.packet_id order by s.packet_id, s.position"
+    )
     for owner, *rest in installation.rows(people):
         found[owner].signers.append(Signer(*rest))
-    for owner, *rest in installation.rows("select document_id, id, declared, status from parties order by id"):
+    parties = (
+        "select d.id, p.id, declared, p.status from parties p join documents d on d.packet_id = p.packet_id"
+        " order by p.packet_id, p.position"
+    )
+    for owner, *rest in installation.rows(parties):
         found[owner].parties.append(Party(*rest))
     for sequence, kind, owner, data in installation.rows(
         "select sequence, kind, subject_id, data from events where subject_id like 'doc%' order by subject_id, sequence"
@@ -111,7 +111,10 @@ def _add_trails(installation: Installation, found: dict[str, Story]) -> None:
 
 
 def _add_papers(installation: Installation, found: dict[str, Story]) -> None:
-    links = "select s.document_id, l.kind, l.signer_id from signing_links l join signers s on s.id = l.signer_id"
+    links = (
+        "select d.id, l.kind, l.signer_id from signing_links l join signers s on s.id = l.signer_id"
+        " join documents d on d.packet_id = s.packet_id"
+    )
     for owner, kind, signer_id in installation.rows(links):
         found[owner].links[kind, signer_id] += 1
     marks = "select document_id, value from fields where type = 'signature' and value is not null"
@@ -163,8 +166,6 @@ def _of_the_sending(story: Story) -> Claims:
 def _of_the_signatures(story: Story) -> Claims:
     signed = Counter(signer.id for signer in story.having("signed"))
     declined = Counter(signer.id for signer in story.having("declined"))
-    yield "signers and their number differ", len(story.signers) == story.signers_total
-    yield "signatures and their number differ", signed.total() == story.signers_signed
     yield "signatures and audit rows differ", Counter(e.actor for e in story.acts("signer.signed")) == signed
     yield "signatures and events differ", Counter(e["signer"]["id"] for e in story.told("document.signed")) == signed
     yield "signatures and filled fields differ", set(story.marks) == set(signed)
@@ -178,8 +179,6 @@ def _of_the_signatures(story: Story) -> Claims:
 def _of_the_parties(story: Story) -> Claims:
     completed = Counter(party.id for party in story.parties if party.status == "completed")
     declared = Counter(party.id for party in story.parties if party.status == "completed" and party.declared)
-    yield "parties and their number differ", len(story.parties) == story.parties_total
-    yield "completed parties and their number differ", completed.total() == story.parties_completed
     rows = Counter(entry.detail["party"] for entry in story.acts("party.completed"))
     yield "completed parties and audit rows differ", rows == completed
     told = Counter(data["party"]["id"] for data in story.told("party.completed"))

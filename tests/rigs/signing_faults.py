@@ -13,9 +13,10 @@ from deedbox.kernel.db import Isolation, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.outbox import Event
-from deedbox.signing import acts, found, states, store
-from deedbox.signing.document import Document, Party, Signer, Status
-from deedbox.signing.people import store as people
+from deedbox.signing import parties, states
+from deedbox.signing.actions import decline, fill, sign, turn
+from deedbox.signing.model import Packet, Party, Signer, Status
+from deedbox.signing.store import documents, people
 
 T = TypeVar("T")
 GAP_SECONDS = 0.05
@@ -66,8 +67,7 @@ def check_outside_the_transaction() -> None:
     _check_first(PostgresDatabase, here)
     _trust_states(here)
     _trust_turns(here)
-    for table in ("document", "party", "signer"):
-        _change_without_condition(table, here)
+    _change_without_condition(here)
 
 
 def _check_first(database: type[SqliteDatabase] | type[PostgresDatabase], here: _Here) -> None:
@@ -113,27 +113,41 @@ def _trust_states(here: _Here) -> None:
 
 
 def _trust_turns(here: _Here) -> None:
-    at_turn = acts._at_turn
+    at_turn = turn.at_turn
 
-    def trusting(
-        tx: Tx, workspace_id: str, document_id: str, signer_id: str, now: datetime
-    ) -> tuple[Document, Party, Signer]:
-        if not here.unchecked:
-            return at_turn(tx, workspace_id, document_id, signer_id, now)
-        document = found.find(tx, workspace_id, document_id)
-        return document, *found.signer_of(document, signer_id)
+    def trusting(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signer]:
+        return parties.find_signer(packet, signer_id) if here.unchecked else at_turn(packet, signer_id, now)
 
-    acts._at_turn = trusting
+    for module in (sign, decline, fill):
+        module.at_turn = trusting  # type: ignore[attr-defined]
 
 
-def _change_without_condition(name: str, here: _Here) -> None:
-    rows: Any = store if name == "document" else people
-    change: Callable[..., bool] = getattr(rows, f"change_{name}")
-    table = {"document": "documents", "party": "parties", "signer": "signers"}[name]
+def _change_without_condition(here: _Here) -> None:
+    """Rows are changed whatever state they are in by now: the state that was seen is taken for the one there is."""
+    update, change_rows = documents._update, people._change_rows
 
-    def unconditional(tx: Tx, one: str, was: str, *rest: Any, **more: Any) -> bool:
+    def without_state(tx: Tx, table: str, where: str, key: Mapping[str, Any], changes: Mapping[str, Any]) -> int:
         here.moves = True
-        row = tx.one(f"select status from {table} where id = :id", id=one) if here.unchecked else None
-        return change(tx, one, row[0] if row else was, *rest, **more)
+        return update(tx, table, "id = :key" if here.unchecked else where, _known(where, key, here), changes)
 
-    setattr(rows, f"change_{name}", unconditional)
+    def without_states(tx: Tx, table: str, before: Any, after: Any) -> None:
+        here.moves = True
+        old, new = [*before], [*after]
+        if here.unchecked:
+            sql = f"select status from {table} where id = :id"
+            rows = [tx.one(sql, id=row["id"]) for row in old]
+            # What is there now counts as what was seen; a status that is to change is written all the same.
+            changed = [{name for name in one if one[name] != two[name]} for one, two in zip(old, new, strict=True)]
+            old = [{**one, "status": row[0] if row else one["status"]} for one, row in zip(old, rows, strict=True)]
+            new = [
+                {name: value if name in names else one[name] for name, value in two.items()}
+                for one, two, names in zip(old, new, changed, strict=True)
+            ]
+        change_rows(tx, table, old, new)
+
+    documents._update = without_state
+    people._change_rows = without_states
+
+
+def _known(where: str, key: Mapping[str, Any], here: _Here) -> dict[str, Any]:
+    return {"key": key["key"]} if here.unchecked and ":was" in where else dict(key)

@@ -1,7 +1,6 @@
 """The text of a document: kept beside its file, and read from it again when it is missing."""
 
 import asyncio
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,14 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.kernel.sandbox import Stream
-from deedbox.search import library, store
+from deedbox.search import library
 from deedbox.search.extract import Extractor
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.packing import Damaged, Packed
 from deedbox.search.text_cache import Reading
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
-from tests.search.before import Old, old
 
-__all__ = ["old"]
 pytestmark = pytest.mark.anyio
 
 WORDS = b"The tenant pays the rent."
@@ -193,42 +190,3 @@ async def test_a_text_that_is_damaged_is_not_given(house: House) -> None:
         await house.reading.text(upload)
     with pytest.raises(Damaged):
         await house.reading.stream(upload)
-
-
-UPLOAD_OF_BEFORE = """
-insert into uploads (id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status,
-    status_before, error, revision, chunk_set_id, signed, created_at, indexed_at)
-values ('upl_one', 'wsp_one', 'a.txt', 'text/plain', :size, :sha256, :size, null, 'uploaded',
-    null, null, 1, null, 0, '2026-03-01T12:00:00Z', null)
-"""
-TEXT_OF_BEFORE = "insert into extractions (workspace_id, sha256, body) values ('wsp_one', :sha256, :body)"
-
-
-async def test_a_text_of_before_is_read_from_its_file(old: Old, clock: HandClock, tmp_path: Path) -> None:
-    db = old.opened()
-    house = House(db, clock, tmp_path)
-    await house.settle()
-    async with house.blobs.receive(1_000_000) as incoming:
-        await incoming.write(WORDS)
-        received, now = await incoming.finish(), clock.now()
-
-        def save(tx: Tx) -> None:
-            sha256 = blobs_store.adopt(tx, received, "upl_one", now).sha256
-            tx.run(UPLOAD_OF_BEFORE, sha256=sha256, size=len(WORDS))
-            tx.run(TEXT_OF_BEFORE, sha256=sha256, body=zlib.compress(b"as it was kept then"))
-
-        await db.write(save)
-    await db.close()
-    old.upgrade()
-    house.db = db = old.opened()
-    house.reading = Reading(db, house.blobs, house.extractor, clock)
-    try:
-        upload = await db.read(lambda tx: store.upload(tx, "wsp_one", "upl_one"))
-        assert upload is not None
-        assert (await house.streamed(upload), await house.reading.text(upload)) == (WORDS, TEXT)
-        assert house.extractor.parsed == 1
-        assert (await house.add()).text_length == len(WORDS)
-        assert house.extractor.parsed == 1
-    finally:
-        await house.extractor.close()
-        await db.close()

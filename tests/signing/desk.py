@@ -2,20 +2,31 @@
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from deedbox.accounts import store as accounts
 from deedbox.evidence import chain
 from deedbox.kernel.blobs import Blob, Received
-from deedbox.kernel.clock import instant
+from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Database, Tx
 from deedbox.pdf.marks import Place
-from deedbox.signing import acts, audit, documents, drafts, found
-from deedbox.signing.acts import Circumstances, Signature
-from deedbox.signing.document import Document, Signer
-from deedbox.signing.wishes import NewDocument, NewFile, NewParty, NewSigner, Paper, PaperFile
+from deedbox.signing import desk as desks
+from deedbox.signing.actions.create import create
+from deedbox.signing.actions.decline import decline
+from deedbox.signing.actions.expire import expire
+from deedbox.signing.actions.remind import remind
+from deedbox.signing.actions.send import send
+from deedbox.signing.actions.sign import SigningAct, sign
+from deedbox.signing.actions.turn import Circumstances
+from deedbox.signing.actions.void import void
+from deedbox.signing.model import Document, Packet, Signature, Signer
+from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner
+from deedbox.signing.paper import Paper, PaperFile
+from deedbox.signing.store import audit
+from deedbox.web.api_v1.document_record import DocumentRecord, record
 from tests.conftest import HandClock
 
 SENDER = "key_one"
@@ -24,27 +35,27 @@ TYPED = Signature("typed", text="Ann")
 
 
 class Letters:
-    """A post that keeps what it was to send."""
+    """A notifier that keeps what it was to send."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str]] = []
         self.tokens: dict[str, str] = {}
         self.codes: dict[str, str] = {}
 
-    def invite(self, tx: Tx, document: Document, signer: Signer, token: Secret, *, now: datetime) -> None:  # noqa: ARG002
+    def invite(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:  # noqa: ARG002
         self._note("invite", signer)
         self.tokens[signer.email] = token.reveal()
 
-    def remind(self, tx: Tx, document: Document, signer: Signer, token: Secret, *, now: datetime) -> None:  # noqa: ARG002
+    def remind(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:  # noqa: ARG002
         self._note("remind", signer)
         self.tokens[signer.email] = token.reveal()
 
-    def code(self, tx: Tx, document: Document, signer: Signer, code: Secret, *, now: datetime) -> None:  # noqa: ARG002
+    def code(self, tx: Tx, packet: Packet, signer: Signer, code: Secret, *, now: datetime) -> None:  # noqa: ARG002
         self._note("code", signer)
         self.codes[signer.email] = code.reveal()
 
-    def ended(self, tx: Tx, document: Document, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
-        self._note(document.status, signer)
+    def ended(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
+        self._note(packet.first.status, signer)
 
     def completed(self, tx: Tx, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime) -> None:  # noqa: ARG002
         self._note("completed", signer)
@@ -78,7 +89,13 @@ def party(name: str, *names: str, **more: Any) -> NewParty:
     return NewParty(name=name, signers=[signer(one) for one in names], **more)
 
 
+def lone(name: str) -> LoneSigner:
+    return LoneSigner(name=name.title(), email=f"{name}@example.com")
+
+
 class Desk:
+    """Everything is done as an action does it, and answered as the API would."""
+
     def __init__(self, db: Database, clock: HandClock) -> None:
         self.db, self.clock, self.post = db, clock, Letters()
         self.workspace = "wsp_one"
@@ -87,67 +104,69 @@ class Desk:
         now = instant(self.clock.now())
         await self.db.write(lambda tx: accounts.add_workspace(tx, self.workspace, "One", now))
 
-    async def draft(self, *parties: NewParty, **more: Any) -> Document:
-        new = NewDocument(title="Lease", files=[file()], parties=parties or [party("Ann", "ann")], **more)
-        now = self.clock.now()
-        return await self.db.write(lambda tx: drafts.create(tx, self.workspace, new, paper(), SENDER, now=now))
+    def at(self, tx: Tx, workspace: str | None = None) -> desks.Desk:
+        return desks.Desk(tx, workspace or self.workspace, SENDER, self.clock.now(), self.post)
 
-    async def sent(self, *parties: NewParty, **more: Any) -> Document:
+    async def draft(self, *parties: NewParty, **more: Any) -> DocumentRecord:
+        if isinstance(more.get("expires_at"), str):
+            more["expires_at"] = moment(more["expires_at"])
+        if not parties and "signers" not in more:
+            parties = (party("Ann", "ann"),)
+        new = NewDocument(title="Lease", parties=parties, **more)
+        return await self._done(lambda desk: create(desk, new, [file()], paper()))
+
+    async def sent(self, *parties: NewParty, **more: Any) -> DocumentRecord:
         return await self.send((await self.draft(*parties, **more)).id)
 
-    async def send(self, document_id: str) -> Document:
-        now = self.clock.now()
-        return await self.db.write(
-            lambda tx: documents.send(tx, self.workspace, document_id, SENDER, self.post, now=now)
-        )
+    async def send(self, document_id: str) -> DocumentRecord:
+        return await self._done(lambda desk: send(desk, desk.packet_of(document_id)))
 
-    async def sign(self, document: Document, name: str, **values: str) -> Document:
-        now, signer_id = self.clock.now(), self.id_of(document, name)
-        return await self.db.write(
-            lambda tx: acts.sign(tx, self.workspace, document.id, signer_id, TYPED, values, SEEN, self.post, now=now)
-        )
+    async def sign(self, document: DocumentRecord, name: str, **values: str) -> DocumentRecord:
+        act, signer_id = SigningAct(TYPED, values, SEEN), self.id_of(document, name)
+        return await self._done(lambda desk: sign(desk, desk.packet_of(document.id), signer_id, act))
 
-    async def decline(self, document: Document, name: str, reason: str | None = "no") -> Document:
-        now, signer_id = self.clock.now(), self.id_of(document, name)
-        return await self.db.write(
-            lambda tx: acts.decline(tx, self.workspace, document.id, signer_id, reason, SEEN, self.post, now=now)
-        )
+    async def decline(self, document: DocumentRecord, name: str, reason: str | None = "no") -> DocumentRecord:
+        signer_id = self.id_of(document, name)
+        return await self._done(lambda desk: decline(desk, desk.packet_of(document.id), signer_id, reason, SEEN))
 
-    async def void(self, document: Document, reason: str | None = None) -> Document:
-        now = self.clock.now()
-        return await self.db.write(
-            lambda tx: documents.void(tx, self.workspace, document.id, reason, SENDER, self.post, now=now)
-        )
+    async def void(self, document: DocumentRecord, reason: str | None = None) -> DocumentRecord:
+        return await self._done(lambda desk: void(desk, desk.packet_of(document.id), reason))
 
-    async def expire(self, document: Document) -> bool:
-        now = self.clock.now()
-        return await self.db.write(lambda tx: documents.expire(tx, self.workspace, document.id, self.post, now=now))
+    async def expire(self, document: DocumentRecord) -> bool:
+        before = await self.now(document)
+        return await self._done(lambda desk: expire(desk, desk.packet_of(document.id))) != before
 
-    async def remind(self, document: Document) -> Document:
-        now = self.clock.now()
-        return await self.db.write(
-            lambda tx: documents.remind(tx, self.workspace, document.id, SENDER, self.post, now=now)
-        )
+    async def remind(self, document: DocumentRecord) -> DocumentRecord:
+        return await self._done(lambda desk: remind(desk, desk.packet_of(document.id)))
 
-    async def now(self, document: Document) -> Document:
-        return await self.db.read(lambda tx: found.find(tx, self.workspace, document.id))
+    async def now(self, document: DocumentRecord) -> DocumentRecord:
+        packet = await self.db.read(lambda tx: desks.packet_of(tx, self.workspace, document.id))
+        return record(packet, packet.first)
 
-    async def events(self, document: Document) -> list[str]:
+    async def _done(self, action: Callable[[desks.Desk], Packet]) -> DocumentRecord:
+        def act(tx: Tx) -> Packet:
+            with self.at(tx) as desk:
+                return action(desk)
+
+        packet = await self.db.write(act)
+        return record(packet, packet.first)
+
+    async def events(self, document: DocumentRecord) -> list[str]:
         rows = await self.db.read(
             lambda tx: tx.all("select kind from events where subject_id = :id order by sequence", id=document.id)
         )
         return [row[0] for row in rows]
 
-    async def acts(self, document: Document) -> list[str]:
+    async def acts(self, document: DocumentRecord) -> list[str]:
         """What the audit trail tells; the chain must hold."""
         entries = await self.db.read(lambda tx: audit.trail(tx, document.id))
         assert chain.check(document.id, entries) is None
         return [entry.act for entry in entries]
 
-    async def statuses(self, document: Document) -> dict[str, str]:
+    async def statuses(self, document: DocumentRecord) -> dict[str, str]:
         found_now = await self.now(document)
         return {one.name: one.status for each in found_now.parties for one in each.signers}
 
     @staticmethod
-    def id_of(document: Document, name: str) -> str:
+    def id_of(document: DocumentRecord, name: str) -> str:
         return next(one.id for each in document.parties for one in each.signers if one.email.startswith(f"{name}@"))

@@ -5,11 +5,15 @@ import asyncio
 import pytest
 
 from deedbox.kernel import jobs
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
-from deedbox.signing import acts, documents, drafts
-from deedbox.signing.document import Document
-from deedbox.signing.wishes import NewField, NewParty
-from tests.signing.desk import SEEN, SENDER, Desk, party, signer
+from deedbox.signing.actions.change import correct
+from deedbox.signing.actions.delete import delete
+from deedbox.signing.actions.fill import fill
+from deedbox.signing.actions.view import view
+from deedbox.signing.actions.void import void
+from deedbox.signing.new_document import NewField, NewParty
+from tests.signing.desk import SEEN, Desk, lone, party, signer
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +74,7 @@ async def test_one_of_a_party_is_enough_for_any(desk: Desk) -> None:
 
 
 async def test_a_lone_signer_s_party_is_not_announced(desk: Desk) -> None:
-    document = await desk.sent(party("Ann", "ann", declared=False))
+    document = await desk.sent(signers=[lone("ann")])
     await desk.sign(document, "ann")
     assert await desk.events(document) == ["document.sent", "document.signed"]
 
@@ -178,8 +182,13 @@ async def test_what_was_filled_in_before_counts_when_signing(desk: Desk) -> None
     fields = [NewField("text", 1, 0.1, 0.1, 0.3, 0.05, signer="ann@example.com", label="Place")]
     document = await desk.sent(fields=fields)
     place = next(field.id for field in document.fields if field.label == "Place")
-    now, ann = desk.clock.now(), desk.id_of(document, "ann")
-    await desk.db.write(lambda tx: acts.fill(tx, desk.workspace, document.id, ann, {place: "Bonn"}, now=now))
+    ann = desk.id_of(document, "ann")
+
+    def fill_in(tx: Tx) -> None:
+        with desk.at(tx) as at:
+            fill(at, at.packet_of(document.id), ann, {place: "Bonn"})
+
+    await desk.db.write(fill_in)
     assert (await desk.now(document)).fields[0].value is None
     signed = await desk.sign(document, "ann")
     assert next(field.value for field in signed.fields if field.id == place) == "Bonn"
@@ -187,21 +196,27 @@ async def test_what_was_filled_in_before_counts_when_signing(desk: Desk) -> None
 
 async def test_a_view_is_noted_once(desk: Desk) -> None:
     document = await desk.sent()
-    now, ann = desk.clock.now(), desk.id_of(document, "ann")
+    ann = desk.id_of(document, "ann")
+
+    def look(tx: Tx) -> None:
+        with desk.at(tx) as at:
+            view(at, at.packet_of(document.id), ann, SEEN)
+
     for _ in range(3):
-        await desk.db.write(lambda tx: acts.view(tx, desk.workspace, document.id, ann, SEEN, now=now))
+        await desk.db.write(look)
     assert (await desk.acts(document)).count("signer.viewed") == 1
     assert await desk.statuses(document) == {"Ann": "viewed"}
 
 
 async def test_a_corrected_address_gets_the_invitation_and_the_old_link_dies(desk: Desk) -> None:
     document = await desk.sent()
-    now, ann = desk.clock.now(), desk.id_of(document, "ann")
-    await desk.db.write(
-        lambda tx: documents.correct_email(
-            tx, desk.workspace, document.id, ann, "anna@example.com", SENDER, desk.post, now=now
-        )
-    )
+    ann = desk.id_of(document, "ann")
+
+    def mend(tx: Tx) -> None:
+        with desk.at(tx) as at:
+            correct(at, at.packet_of(document.id), ann, "anna@example.com")
+
+    await desk.db.write(mend)
     assert desk.post.sent[-1] == ("invite", "anna@example.com")
     links = await desk.db.read(lambda tx: tx.all("select count(*) from signing_links"))
     assert links == [(1,)]
@@ -209,15 +224,19 @@ async def test_a_corrected_address_gets_the_invitation_and_the_old_link_dies(des
 
 async def test_a_deleted_draft_leaves_nothing(desk: Desk) -> None:
     document = await desk.draft()
-    now = desk.clock.now()
-    await desk.db.write(lambda tx: drafts.delete(tx, desk.workspace, document.id, now=now))
-    for table in ("documents", "document_files", "parties", "signers", "fields", "audit", "blob_refs"):
+
+    def drop(tx: Tx, document_id: str) -> None:
+        with desk.at(tx) as at:
+            delete(at, at.packet_of(document_id))
+
+    await desk.db.write(lambda tx: drop(tx, document.id))
+    for table in ("documents", "packets", "parties", "signers", "fields", "audit", "blob_refs"):
         assert await desk.db.read(lambda tx, table=table: tx.all(f"select * from {table}")) == []  # type: ignore[misc]
     with pytest.raises(NotFound):
         await desk.now(document)
     sent = await desk.sent()
     with pytest.raises(Conflict, match="has been sent"):
-        await desk.db.write(lambda tx: drafts.delete(tx, desk.workspace, sent.id, now=now))
+        await desk.db.write(lambda tx: drop(tx, sent.id))
 
 
 @pytest.mark.parametrize(
@@ -236,9 +255,13 @@ async def test_parties_that_could_never_sign_are_refused(desk: Desk, parties: li
 
 async def test_another_workspace_sees_nothing(desk: Desk) -> None:
     document = await desk.sent()
-    now = desk.clock.now()
+
+    def foreign(tx: Tx) -> None:
+        with desk.at(tx, "wsp_two") as at:
+            void(at, at.packet_of(document.id), None)
+
     with pytest.raises(NotFound):
-        await desk.db.write(lambda tx: documents.void(tx, "wsp_two", document.id, None, SENDER, desk.post, now=now))
+        await desk.db.write(foreign)
 
 
 async def test_one_of_many_moves_at_once_wins(desk: Desk) -> None:
@@ -250,7 +273,7 @@ async def test_one_of_many_moves_at_once_wins(desk: Desk) -> None:
         return "done"
 
     for _ in range(8):
-        document: Document = await desk.sent(party("Ann", "ann"), expires_at="2026-03-02T12:00:00Z")
+        document = await desk.sent(party("Ann", "ann"), expires_at="2026-03-02T12:00:00Z")
         outcomes = await asyncio.gather(
             outcome(desk.sign(document, "ann")),
             outcome(desk.decline(document, "ann")),

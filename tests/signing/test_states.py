@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from deedbox.kernel.errors import Conflict
-from deedbox.signing.document import Status
+from deedbox.signing.model import Status
 from deedbox.signing.states import MOVES, TERMINAL, Move, after
 
 ALLOWED = {

@@ -2,16 +2,15 @@
 
 import os
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
 from deedbox.pdf import timestamp
@@ -19,23 +18,7 @@ from deedbox.pdf import timestamp
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
 
-UPGRADE_JOB = "upgrade_seal"
 _NONCE_BYTES = 8
-
-
-def plan_upgrade(tx: Tx, workspace_id: str, document_id: str, *, now: datetime) -> None:
-    """A degraded seal gets the time-stamp of the configured authority as soon as that gives one."""
-    jobs.enqueue(
-        tx,
-        UPGRADE_JOB,
-        {"document_id": document_id},
-        now=now,
-        run_at=now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
-        priority=jobs.BULK,
-        max_attempts=limits.UPGRADE_ATTEMPTS,
-        unique_key=f"{UPGRADE_JOB}:{document_id}",
-        workspace_id=workspace_id,
-    )
 
 
 def roots(file: Path | None) -> list[bytes]:

@@ -1,8 +1,14 @@
-"""The arithmetic of a party: how many must sign, and whether enough still can."""
+"""The arithmetic of parties: whose turn it is, how many must sign, and whether enough still can."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from deedbox.signing.document import Party
+import msgspec
+
+from deedbox.kernel.errors import NotFound
+from deedbox.signing.model import Document, Field, Packet, Party, Signer
+
+_OPEN = ("waiting", "notified", "viewed")
 
 
 def needed(party: Party) -> int:
@@ -33,9 +39,74 @@ def next_to_sign(parties: Sequence[Party]) -> list[Party]:
     return [party for party in open_parties if party.order == first]
 
 
+def waiting_for(packet: Packet) -> Iterator[Signer]:
+    """The signers whose turn it is."""
+    for party, signer in packet.signers():
+        if party.status == "active" and signer.status in ("notified", "viewed"):
+            yield signer
+
+
+def find_signer(packet: Packet, signer_id: str) -> tuple[Party, Signer]:
+    for party, signer in packet.signers():
+        if signer.id == signer_id:
+            return party, signer
+    raise NotFound("Signer does not exist")
+
+
+def own_fields(document: Document, party: Party, signer: Signer) -> list[Field]:
+    """The fields of the document that this signer fills."""
+    return [field for field in document.fields if field.signer_id == signer.id or field.party_id == party.id]
+
+
+# the packet after a change of its people
+
+
+def with_signer(packet: Packet, signer_id: str, **changes: Any) -> Packet:
+    return _with_signers(packet, lambda _, signer: changes if signer.id == signer_id else {})
+
+
+def with_party(packet: Packet, party_id: str, **changes: Any) -> Packet:
+    parties = [msgspec.structs.replace(one, **changes) if one.id == party_id else one for one in packet.parties]
+    return msgspec.structs.replace(packet, parties=parties)
+
+
+def released(packet: Packet, at: str) -> Packet:
+    """The packet with the parties active, and their signers invited, whose turn it is now."""
+    turn = {party.id for party in next_to_sign(packet.parties) if party.status == "waiting"}
+    for party_id in turn:
+        packet = with_party(packet, party_id, status="active")
+    invited = {"status": "notified", "notified_at": at}
+    return _with_signers(packet, lambda party, _: invited if party.id in turn else {})
+
+
+def released_from(party: Party) -> Party:
+    """The party whose remaining signers are not needed any more."""
+    signers = [
+        msgspec.structs.replace(signer, status="canceled") if signer.status in _OPEN else signer
+        for signer in party.signers
+    ]
+    return msgspec.structs.replace(party, signers=signers)
+
+
+def canceled(packet: Packet) -> Packet:
+    """The packet in which nobody can sign any more."""
+    parties = [
+        msgspec.structs.replace(party, status="canceled") if party.status in ("waiting", "active") else party
+        for party in map(released_from, packet.parties)
+    ]
+    return msgspec.structs.replace(packet, parties=parties)
+
+
+def _with_signers(packet: Packet, changes: Any) -> Packet:
+    parties = []
+    for party in packet.parties:
+        signers = [
+            msgspec.structs.replace(signer, **change) if (change := changes(party, signer)) else signer
+            for signer in party.signers
+        ]
+        parties.append(msgspec.structs.replace(party, signers=signers))
+    return msgspec.structs.replace(packet, parties=parties)
+
+
 def _count(party: Party, status: str) -> int:
     return sum(signer.status == status for signer in party.signers)
-
-
-def signers(parties: Iterable[Party]) -> int:
-    return sum(len(party.signers) for party in parties)

@@ -1,9 +1,11 @@
 """The lifecycle as data: what may be done in which state, and where it leads."""
 
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
 
 from deedbox.kernel.errors import Conflict
-from deedbox.signing.document import Status
+from deedbox.signing.model import Document, Status
 
 Move: TypeAlias = Literal[
     "lay_out", "fail", "edit", "delete", "amend", "send", "remind", "sign", "finalize", "complete", "decline", "void",
@@ -33,6 +35,14 @@ expiry, reminders, metadata, addresses."""
 
 TERMINAL: Final[frozenset[Status]] = frozenset({"completed", "declined", "voided", "expired", "failed"})
 
+_TIMES: Final[dict[Move, str]] = {
+    "send": "sent_at",
+    "complete": "completed_at",
+    "decline": "declined_at",
+    "void": "voided_at",
+    "expire": "expired_at",
+}
+
 _STANDING: Final[dict[Status, str]] = {
     "processing": "is still being converted",
     "draft": "has not been sent",
@@ -52,6 +62,13 @@ def after(status: Status, move: Move) -> Status:
     if following is None:
         raise refusal(status)
     return following
+
+
+def moved(document: Document, move: Move, at: str, **changes: Any) -> Document:
+    """The document after the move, which is the only way from state to state; Conflict where it leads nowhere."""
+    if move in _TIMES:
+        changes[_TIMES[move]] = at
+    return msgspec.structs.replace(document, status=after(document.status, move), updated_at=at, **changes)
 
 
 def refusal(status: Status) -> Conflict:

@@ -10,7 +10,7 @@ from bench import filling
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.db.postgres import PostgresTx
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.signing.store import never_archived
+from deedbox.signing.store.documents import never_archived
 from tests.api.conftest import Api, opened
 from tests.api.signing.conftest import Office, signer
 from tests.conftest import HandClock

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ async def test_a_fault_in_one_of_several_files_names_the_file_and_leaves_nothing
     answer = await office.api.post(PATH, office.body(file=None, files=files))
     assert faults(PATH, answer, 400) == []
     assert answer.json()["error"].startswith("other.pdf: This file is not a PDF")
-    for table in ("documents", "blobs", "blob_refs", "document_files"):
+    for table in ("documents", "packets", "blobs", "blob_refs"):
         assert await office.api.rows(f"select * from {table}") == []
 
 
@@ -205,10 +206,9 @@ async def test_a_draft_s_parties_and_fields_are_replaced_and_laid_out_anew(offic
     assert changed["title"] == "New"
     acts = [row["act"] for row in (await office.api.get(f"{path}/audit")).json()["audit"]]
     assert acts == ["document.created", "document.edited", "document.amended", "document.edited"]
-    assert await office.api.rows(
-        "select count(*) from blob_refs where sha256 not in (select sha256 from document_files"
-        " union select prepared_sha256 from document_files)"
-    ) == [(0,)]
+    [[files, paper]] = await office.api.rows("select files, paper_sha256 from documents")
+    kept = {sha256 for (sha256,) in await office.api.rows("select sha256 from blob_refs")}
+    assert kept == {paper, *(file["sha256"] for file in json.loads(files))}
 
 
 async def test_a_change_that_cannot_be_leaves_the_draft_as_it_was(office: Office) -> None:

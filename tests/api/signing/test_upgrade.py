@@ -22,14 +22,14 @@ from deedbox.evidence import chain
 from deedbox.evidence import file as evidence
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
-from deedbox.signing import audit
-from deedbox.signing.document import Seal
+from deedbox.signing.model import Seal
+from deedbox.signing.store import audit
 from tests import server
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
 from tests.conftest import HandClock
 from tests.pdf.oracles import GOOD, cms_of, pdfsig, qpdf, said, signed_bytes
-from tests.signing.test_sealing import serving
+from tests.signing.test_seal import serving
 
 pytestmark = pytest.mark.anyio
 

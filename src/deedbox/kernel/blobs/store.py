@@ -1,6 +1,6 @@
 """Which file holds which bytes, and who needs them. Whoever changes the references of a blob locks its row first."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from deedbox.kernel.blobs import Blob, Received
@@ -54,6 +54,10 @@ def adopt(tx: Tx, received: Received, owner: str, now: datetime) -> Blob:
     return Blob(new.sha256, new.size_bytes, row[0])
 
 
+def adopt_all(tx: Tx, received: Sequence[Received], owner: str, now: datetime) -> list[Blob]:
+    return [adopt(tx, one, owner, now) for one in received]
+
+
 def refer(tx: Tx, sha256: str, owner: str) -> Blob:
     """The stored blob, now needed by owner too."""
     row = tx.one(_LOCK, sha256=sha256)
@@ -77,6 +81,14 @@ def release(tx: Tx, sha256: str, owner: str, now: datetime) -> None:
 def find(tx: Tx, sha256: str) -> Blob | None:
     row = tx.one("select sha256, size_bytes, location from blobs where sha256 = :sha256", sha256=sha256)
     return Blob(*row) if row else None
+
+
+def demand(tx: Tx, sha256: str) -> Blob:
+    """The stored blob; NotFound if it is gone."""
+    blob = find(tx, sha256)
+    if blob is None:
+        raise NotFound("The file is no longer stored")
+    return blob
 
 
 def condemn(tx: Tx, locations: Collection[str], now: datetime) -> int:

@@ -16,8 +16,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Unavailable
 from deedbox.kernel.settings import ECOSYSTEM_KEY
-from deedbox.signing import found
-from deedbox.signing.document import Archive, ArchiveReceipt, decoded
+from deedbox.signing.desk import document_of
+from deedbox.signing.model import ArchiveReceipt
 from deedbox.web.frame import context, openapi, ranges
 from deedbox.web.frame.blob_response import GUARDED, joined, not_modified, patiently
 from deedbox.web.frame.context import AnyRequest
@@ -59,10 +59,8 @@ async def document_archive(request: AnyRequest, document_id: FromPath[str]) -> D
     here = context.of(request)
 
     def look(tx: Tx) -> DocumentArchive:
-        document = found.find(tx, here.caller.workspace_id, document_id)
-        shown = decoded(document.archive, Archive)
-        assert shown is not None  # noqa: S101 (every document has one)
-        row = store.find(tx, document_id)
+        _, document = document_of(tx, here.caller.workspace_id, document_id)
+        shown, row = document.archive, store.find(tx, document_id)
         return DocumentArchive(
             document_id,
             shown.status,
@@ -97,7 +95,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     here = context.of(request)
 
     def look(tx: Tx) -> tuple[str, Receipt]:
-        document = found.find(tx, here.caller.workspace_id, document_id)
+        _, document = document_of(tx, here.caller.workspace_id, document_id)
         row = store.find(tx, document.id)
         receipt = row.got if row else None
         if row is None or receipt is None:

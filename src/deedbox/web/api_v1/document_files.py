@@ -1,5 +1,6 @@
 """The files of a document: as it was sent, as it was sealed, and what proves it."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -13,9 +14,11 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.signing import audit, found, states
-from deedbox.signing.document import Document
-from deedbox.signing.papers import store as papers
+from deedbox.signing import states
+from deedbox.signing.desk import document_of
+from deedbox.signing.model import Document
+from deedbox.signing.store import audit, sealed
+from deedbox.signing.store.sealed import SealedFile
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.blob_response import file_response, page_number
 from deedbox.web.frame.context import AnyRequest
@@ -62,11 +65,11 @@ async def original_file(
     here = context.of(request)
 
     def look(tx: Tx) -> tuple[str, Blob]:
-        document = found.find(tx, here.caller.workspace_id, document_id)
-        file = next((file for file in document.files if file.position == position), None)
-        if file is None:
+        _, document = document_of(tx, here.caller.workspace_id, document_id)
+        if position >= len(document.files):
             raise NotFound("The document has no such file")
-        return file.name, _blob(tx, file.sha256)
+        file = document.files[position]
+        return file.name, blobs_store.demand(tx, file.sha256)
 
     name, blob = await here.deedbox.db.read(look)
     media_type = "application/pdf" if name.lower().endswith(".pdf") else "application/octet-stream"
@@ -80,7 +83,7 @@ async def original_file(
     tags=["documents"],
 )
 async def sealed_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await _made(request, document_id, 0, "application/pdf", "{title}.pdf")
+    return await _made(request, document_id, lambda made: made.sha256, "{title}.pdf")
 
 
 @get(
@@ -90,7 +93,7 @@ async def sealed_file(request: AnyRequest, document_id: FromPath[str]) -> Respon
     tags=["documents"],
 )
 async def completion_certificate(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await _made(request, document_id, 1, "application/pdf", "{title} - certificate.pdf")
+    return await _made(request, document_id, lambda made: made.certificate_sha256, "{title} - certificate.pdf")
 
 
 @get(
@@ -100,7 +103,7 @@ async def completion_certificate(request: AnyRequest, document_id: FromPath[str]
     tags=["documents"],
 )
 async def evidence_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await _made(request, document_id, 2, "application/json", "{title} - evidence.json")
+    return await _made(request, document_id, lambda made: made.evidence_sha256, "{title} - evidence.json")
 
 
 @get(
@@ -113,7 +116,7 @@ async def audit_trail(request: AnyRequest, document_id: FromPath[str]) -> AuditT
     here = context.of(request)
 
     def look(tx: Tx) -> list[AuditEntry]:
-        found.find(tx, here.caller.workspace_id, document_id)
+        document_of(tx, here.caller.workspace_id, document_id)
         return [
             AuditEntry(one.number, one.at, one.act, one.actor, dict(one.detail), one.hash)
             for one in audit.trail(tx, document_id)
@@ -146,12 +149,12 @@ async def document_page_image(
         raise NotFound("There is no such page")
 
     def look(tx: Tx) -> Blob:
-        document = found.find(tx, here.caller.workspace_id, document_id)
-        made = papers.sealed(tx, document.id)
-        shown = made[0] if made else papers.paper(tx, document.id)
+        _, document = document_of(tx, here.caller.workspace_id, document_id)
+        made = sealed.find(tx, document.id)
+        shown = made.sha256 if made else document.paper_sha256
         if shown is None:
             raise states.refusal(document.status)
-        return _blob(tx, shown)
+        return blobs_store.demand(tx, shown)
 
     blob = await here.deedbox.db.read(look)
     async with streamed(here.deedbox.blobs, blob) as data:
@@ -160,27 +163,20 @@ async def document_page_image(
     return Response(picture, media_type="image/webp", headers=headers)
 
 
-async def _made(request: AnyRequest, document_id: str, which: int, media_type: str, name: str) -> Response[Any]:
+async def _made(request: AnyRequest, document_id: str, which: Callable[[SealedFile], str], name: str) -> Response[Any]:
     """One of the files that sealing has made."""
     here = context.of(request)
 
     def look(tx: Tx) -> tuple[Document, Blob]:
-        document = found.find(tx, here.caller.workspace_id, document_id)
-        made = papers.sealed(tx, document.id)
+        _, document = document_of(tx, here.caller.workspace_id, document_id)
+        made = sealed.find(tx, document.id)
         if made is None:
             raise Conflict(f"The document is not completed: it is {document.status}")
-        return document, _blob(tx, made[which])
+        return document, blobs_store.demand(tx, which(made))
 
     document, blob = await here.deedbox.db.read(look)
-    filename = name.format(title=document.title)
-    return await file_response(request, here.deedbox.blobs, blob, media_type, filename)
-
-
-def _blob(tx: Tx, sha256: str) -> Blob:
-    blob = blobs_store.find(tx, sha256)
-    if blob is None:
-        raise NotFound("The file is no longer stored")
-    return blob
+    media_type = "application/json" if name.endswith(".json") else "application/pdf"
+    return await file_response(request, here.deedbox.blobs, blob, media_type, name.format(title=document.title))
 
 
 ROUTES = [

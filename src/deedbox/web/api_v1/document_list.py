@@ -9,8 +9,9 @@ from litestar.params import FromQuery, QueryParameter
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
-from deedbox.signing import documents
-from deedbox.signing.document import Document, Filter, Status
+from deedbox.signing.model import Filter, Page, Status
+from deedbox.signing.store import documents
+from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
@@ -18,7 +19,7 @@ from deedbox.web.frame.permission import scope
 
 
 class DocumentPage(msgspec.Struct, frozen=True):
-    documents: list[Document]
+    documents: list[DocumentRecord]
     count: int
     has_more: bool
     next_cursor: str | None
@@ -64,10 +65,9 @@ async def list_documents(
         created_before=_instant("created_before", created_before),
     )
     workspace = here.caller.workspace_id
-    found = await here.deedbox.db.read(
-        lambda tx: documents.page(tx, workspace, wanted, limit=limit + 1, cursor=cursor, newest_first=order == "desc")
-    )
-    shown = found[:limit]
+    part = Page(limit + 1, cursor, order == "desc")
+    found = await here.deedbox.db.read(lambda tx: documents.page(tx, workspace, wanted, part))
+    shown = [record(packet, document) for packet, document in found[:limit]]
     following = shown[-1].id if len(found) > limit else None
     if following:
         here.headers.append((b"link", _next_link(request, following).encode()))

@@ -1,7 +1,6 @@
 """What a sender does with a document: send, void, remind, and a link to embed."""
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -11,17 +10,20 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.signing import documents, found, sessions
-from deedbox.signing.document import Document
-from deedbox.web.frame import context, once, openapi
-from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.signing import sessions
+from deedbox.signing.actions.remind import remind
+from deedbox.signing.actions.send import send
+from deedbox.signing.actions.void import void
+from deedbox.signing.desk import Desk, document_in
+from deedbox.signing.model import Packet
+from deedbox.web.api_v1.document_record import DocumentRecord, record
+from deedbox.web.frame import context, once
+from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.permission import OPTIONAL_BODY, scope
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):
-    reason: (
-        Annotated[str, Meta(max_length=limits.REASON_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})] | None
-    ) = None
+    reason: Annotated[str, Meta(max_length=limits.REASON_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
 
 
 class SigningLink(msgspec.Struct, frozen=True):
@@ -36,11 +38,7 @@ class SigningLink(msgspec.Struct, frozen=True):
     tags=["documents"],
     status_code=200,
 )
-async def send_document(request: AnyRequest, document_id: FromPath[str]) -> Response[Document]:
-    def send(here: Context, tx: Tx, now: datetime) -> Document:
-        caller = here.caller
-        return documents.send(tx, caller.workspace_id, document_id, caller.id, here.deedbox.post, now=now)
-
+async def send_document(request: AnyRequest, document_id: FromPath[str]) -> Response[DocumentRecord]:
     return await _moved(request, document_id, send)
 
 
@@ -51,15 +49,10 @@ async def send_document(request: AnyRequest, document_id: FromPath[str]) -> Resp
     tags=["documents"],
     status_code=200,
 )
-async def void_document(request: AnyRequest, document_id: FromPath[str]) -> Response[Document]:
+async def void_document(request: AnyRequest, document_id: FromPath[str]) -> Response[DocumentRecord]:
     body = await request.body()
     reason = msgspec.json.decode(body, type=Reason).reason if body else None
-
-    def void(here: Context, tx: Tx, now: datetime) -> Document:
-        caller = here.caller
-        return documents.void(tx, caller.workspace_id, document_id, reason, caller.id, here.deedbox.post, now=now)
-
-    return await _moved(request, document_id, void)
+    return await _moved(request, document_id, lambda desk, packet: void(desk, packet, reason))
 
 
 @post(
@@ -69,11 +62,7 @@ async def void_document(request: AnyRequest, document_id: FromPath[str]) -> Resp
     tags=["documents"],
     status_code=200,
 )
-async def remind_signers(request: AnyRequest, document_id: FromPath[str]) -> Response[Document]:
-    def remind(here: Context, tx: Tx, now: datetime) -> Document:
-        caller = here.caller
-        return documents.remind(tx, caller.workspace_id, document_id, caller.id, here.deedbox.post, now=now)
-
+async def remind_signers(request: AnyRequest, document_id: FromPath[str]) -> Response[DocumentRecord]:
     return await _moved(request, document_id, remind)
 
 
@@ -87,31 +76,32 @@ async def remind_signers(request: AnyRequest, document_id: FromPath[str]) -> Res
 async def signing_link(
     request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]
 ) -> Response[SigningLink]:
-    def link(here: Context, tx: Tx, now: datetime) -> SigningLink:
-        document = found.find(tx, here.caller.workspace_id, document_id)
-        token, expires_at = sessions.embedded_link(tx, document, signer_id, now=now)
+    here = context.of(request)
+    await here.packet_of(document_id)
+
+    def act(tx: Tx) -> SigningLink:
+        with here.desk(tx) as desk:
+            token, expires_at = sessions.embedded_link(tx, desk.packet_of(document_id), signer_id, now=desk.now)
         return SigningLink(f"{here.deedbox.address}/s/{token.reveal()}", expires_at)
 
-    return await _moved(request, document_id, link, status=201)
+    answer: Response[Any] = await once.once(request, act, status=201)
+    return answer
 
 
 async def _moved(
-    request: AnyRequest,
-    document_id: str,
-    move: Callable[[Context, Tx, datetime], msgspec.Struct],
-    *,
-    status: int = 200,
-) -> Response[Any]:
+    request: AnyRequest, document_id: str, move: Callable[[Desk, Packet], Packet]
+) -> Response[DocumentRecord]:
     """The answer to a move, made once; a document past its time has expired before it."""
     here = context.of(request)
-    now = here.deedbox.clock.now()
-    await here.deedbox.timers.current(here.caller.workspace_id, document_id)
+    await here.packet_of(document_id)
 
-    def act(tx: Tx) -> msgspec.Struct:
-        tx.on_commit(here.deedbox.jobs.wake)
-        return move(here, tx, now)
+    def act(tx: Tx) -> DocumentRecord:
+        with here.desk(tx) as desk:
+            packet = move(desk, desk.packet_of(document_id))
+        return record(packet, document_in(packet, document_id))
 
-    return await once.once(request, act, status=status)
+    answer: Response[Any] = await once.once(request, act, status=200)
+    return answer
 
 
 ROUTES = [send_document, void_document, remind_signers, signing_link]

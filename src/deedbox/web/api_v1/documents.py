@@ -1,76 +1,63 @@
 """Documents sent to be signed: made, shown, changed, and deleted while they are drafts."""
 
-from collections.abc import AsyncIterator
+import base64
+import binascii
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.kernel.clock import instant
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.mailbox import checked_address
-from deedbox.signing import documents, drafts, found, preparing, states
-from deedbox.signing.document import Document
-from deedbox.signing.intake import Original
-from deedbox.signing.wishes import NewField, NewFile, NewParty, Paper
-from deedbox.web.api_v1.new_document import (
-    Email,
-    MessageBody,
-    Metadata,
-    NewDocumentBody,
-    NewFieldBody,
-    NewPartyBody,
-    RemindersBody,
-    parties_wish,
-)
-from deedbox.web.frame import context, moments, multipart, once, openapi, received
-from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.signing.actions import change, create
+from deedbox.signing.actions.delete import delete as delete_packet
+from deedbox.signing.desk import document_in
+from deedbox.signing.model import Packet
+from deedbox.signing.new_document import DocumentChange, NewDocument, NewFile
+from deedbox.web.api_v1.document_record import DocumentRecord, record
+from deedbox.web.frame import context, multipart, once, received
+from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.permission import READS, check_body, scope
+
+
+class NewFileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
+    content_base64: Annotated[
+        str, Meta(min_length=4, max_length=limits.DOCUMENT_JSON_BYTES, description="The bytes of the file, in base64.")
+    ]
+
+    def content(self) -> bytes:
+        try:
+            return base64.b64decode(self.content_base64, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise BadRequest(f"{self.name}: content_base64 is not base64") from error
+
+
+class NewDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A new document in JSON; its files come with it, or as parts of a form."""
+
+    file: NewFileBody | None = None
+    files: Annotated[Sequence[NewFileBody], Meta(max_length=limits.DOCUMENT_FILES)] = ()
+
+    def sources(self) -> Sequence[NewFileBody]:
+        """The files that the body itself carries."""
+        if self.file is not None and self.files:
+            raise BadRequest("Give file or files, not both")
+        return [self.file] if self.file is not None else self.files
 
 
 class Asked(NamedTuple):
     """A request for a document, its files stored."""
 
-    body: NewDocumentBody
+    new: NewDocumentBody
     files: list[NewFile]
     content: bytes
     """What tells this request from another with the same Idempotency-Key."""
-
-
-class SignerChange(msgspec.Struct, forbid_unknown_fields=True):
-    id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})]
-    email: Email
-
-
-class DocumentChange(msgspec.Struct, forbid_unknown_fields=True):
-    """What is given is changed; the rest stays. After sending, only expiry, reminders, metadata and addresses are."""
-
-    title: (
-        Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})]
-        | UnsetType
-    ) = UNSET
-    metadata: Metadata | UnsetType = UNSET
-    expires_at: Annotated[datetime, Meta(tz=True)] | UnsetType | None = UNSET
-    reminders: RemindersBody | UnsetType | None = UNSET
-    signers: Annotated[
-        list[SignerChange],
-        Meta(max_length=limits.DOCUMENT_SIGNERS, description="Corrected e-mail addresses of signers who are known."),
-    ] = []
-    message: MessageBody | UnsetType | None = UNSET
-    parties: Annotated[
-        Annotated[list[NewPartyBody], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType,
-        Meta(description="Take the place of all parties of a draft."),
-    ] = UNSET
-    fields: Annotated[
-        Annotated[list[NewFieldBody], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType,
-        Meta(description="Take the place of the fields that were asked for; text tags in the files stay."),
-    ] = UNSET
 
 
 @post(
@@ -81,39 +68,28 @@ class DocumentChange(msgspec.Struct, forbid_unknown_fields=True):
     status_code=201,
     request_max_body_size=None,
 )
-async def create_document(request: AnyRequest) -> Response[Document]:
+async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
     """A Word document or an HTML page is converted in the background: until then the document is `processing`."""
     here = context.of(request)
     with once.claimed(request):
-        async with _asked_for(request) as asked, AsyncExitStack() as held:
-            body = asked.body
-            if body.send:
+        async with _asked_for(request) as asked:
+            if asked.new.send:
                 here.caller.need("documents:send")
-            now, workspace, actor = here.deedbox.clock.now(), here.caller.workspace_id, here.caller.id
-            wish = body.wish(asked.files, now)
-            originals = [Original(file.name, file.original.blob) for file in asked.files]
-            paper: Paper | None = None
-            if not await here.deedbox.intake.takes_long(originals):
-                made = here.deedbox.intake.paper(originals, wish.parties, wish.fields)
-                paper = await held.enter_async_context(made)
+            async with create.prepared(here.deedbox.paper_mill, asked.new, asked.files) as make:
 
-            def create(tx: Tx) -> Document:
-                tx.on_commit(here.deedbox.jobs.wake)
-                made = drafts.create(tx, workspace, wish, paper, actor, now=now)
-                if paper is None:
-                    preparing.plan(tx, workspace, made.id, actor, send=body.send, now=now)
-                elif body.send:
-                    return documents.send(tx, workspace, made.id, actor, here.deedbox.post, now=now)
-                return made
+                def act(tx: Tx) -> DocumentRecord:
+                    with here.desk(tx) as desk:
+                        packet = make(desk)
+                    return record(packet, packet.first)
 
-            answer: Response[Any] = await once.kept(request, create, status=201, content=asked.content)
-            return answer
+                answer: Response[Any] = await once.kept(request, act, status=201, content=asked.content)
+                return answer
 
 
 @get("/api/v1/documents/{document_id:str}", opt=scope("documents:read"), summary="One document", tags=["documents"])
-async def show_signing_document(request: AnyRequest, document_id: FromPath[str]) -> Document:
-    here = context.of(request)
-    return await here.deedbox.timers.current(here.caller.workspace_id, document_id)
+async def show_signing_document(request: AnyRequest, document_id: FromPath[str]) -> DocumentRecord:
+    packet = await context.of(request).packet_of(document_id)
+    return record(packet, document_in(packet, document_id))
 
 
 @patch(
@@ -122,39 +98,19 @@ async def show_signing_document(request: AnyRequest, document_id: FromPath[str])
     summary="Change a document",
     tags=["documents"],
 )
-async def change_document(request: AnyRequest, document_id: FromPath[str], data: JSONBody[DocumentChange]) -> Document:
+async def change_document(
+    request: AnyRequest, document_id: FromPath[str], data: JSONBody[DocumentChange]
+) -> DocumentRecord:
     here = context.of(request)
-    now, workspace, actor = here.deedbox.clock.now(), here.caller.workspace_id, here.caller.id
-    changes = _changes(data, now)
-    if not changes and not data.signers and data.parties is UNSET and data.fields is UNSET:
-        raise BadRequest("Nothing is to be changed")
-    before = await here.deedbox.timers.current(workspace, document_id)
-    async with AsyncExitStack() as held:
-        parties = parties_wish(data.parties, []) if data.parties is not UNSET else None
-        fields = [field.wish() for field in data.fields] if data.fields is not UNSET else None
-        paper = await _another_paper(here, before, parties, fields, held) if (parties, fields) != (None, None) else None
+    office, before = here.deedbox.office, await here.packet_of(document_id)
+    async with change.prepared(office, here.deedbox.paper_mill, before, document_id, data) as make:
 
-        def change(tx: Tx) -> Document:
-            if before.status != "draft" and (fixed := _DRAFTS_ONLY & changes.keys()):
-                raise BadRequest(f"After sending, the {min(fixed)} cannot be changed")
-            documents.amend(tx, workspace, document_id, changes, actor, now=now)
-            if paper is not None:
-                drafts.edit(tx, workspace, before, parties, fields, paper, actor, now=now)
-            for one in data.signers:
-                documents.correct_email(
-                    tx,
-                    workspace,
-                    document_id,
-                    one.id,
-                    checked_address(one.email).lower(),
-                    actor,
-                    here.deedbox.post,
-                    now=now,
-                )
-            tx.on_commit(here.deedbox.jobs.wake)
-            return found.find(tx, workspace, document_id)
+        def act(tx: Tx) -> Packet:
+            with here.desk(tx) as desk:
+                return make(desk)
 
-        return await here.deedbox.db.write(change)
+        after = await office.db.write(act)
+    return record(after, document_in(after, document_id))
 
 
 @delete(
@@ -162,24 +118,12 @@ async def change_document(request: AnyRequest, document_id: FromPath[str], data:
 )
 async def delete_draft(request: AnyRequest, document_id: FromPath[str]) -> None:
     here = context.of(request)
-    now = here.deedbox.clock.now()
-    await here.deedbox.db.write(lambda tx: drafts.delete(tx, here.caller.workspace_id, document_id, now=now))
 
+    def act(tx: Tx) -> None:
+        with here.desk(tx) as desk:
+            delete_packet(desk, desk.packet_of(document_id))
 
-async def _another_paper(
-    here: Context,
-    draft: Document,
-    parties: list[NewParty] | None,
-    fields: list[NewField] | None,
-    held: AsyncExitStack,
-) -> Paper:
-    """The paper of a draft for other parties or fields, made from its files once more."""
-    states.after(draft.status, "edit")
-    originals = await here.deedbox.db.read(lambda tx: preparing.originals(tx, draft))
-    if fields is None:
-        fields = await here.deedbox.db.read(lambda tx: drafts.wished_fields(tx, draft.id))
-    made = here.deedbox.intake.paper(originals, draft.parties if parties is None else parties, fields)
-    return await held.enter_async_context(made)
+    await here.deedbox.db.write(act)
 
 
 @asynccontextmanager
@@ -188,42 +132,19 @@ async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     async with AsyncExitStack() as held:
         if received.is_form(request):
             form = await held.enter_async_context(received.form(request, deedbox.blobs))
-            body = check_body(NewDocumentBody, form.document)
-            if body.sources():
+            new = check_body(NewDocumentBody, form.document)
+            if new.sources():
                 raise BadRequest("In a form, files come as parts named file")
             files = [NewFile(part.filename, part.received) for part in form.parts]
             content = form.document + b"".join(file.original.blob.sha256.encode() for file in files)
         else:
             content = await received.json_body(request)
-            body = check_body(NewDocumentBody, content)
+            new = check_body(NewDocumentBody, content)
             files = []
-            for source in body.sources():
+            for source in new.sources():
                 kept = received.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)
                 files.append(NewFile(multipart.clean(source.name), await held.enter_async_context(kept)))
-        if not files:
-            raise BadRequest("The document needs a file")
-        yield Asked(body, files, content)
-
-
-_DRAFTS_ONLY = {"title", "message"}
-
-
-def _changes(data: DocumentChange, now: datetime) -> dict[str, Value]:
-    changes: dict[str, Value] = {}
-    if data.title is not UNSET:
-        changes |= {"title": data.title, "title_folded": documents.folded(data.title)}
-    if data.metadata is not UNSET:
-        changes["metadata"] = msgspec.json.encode(data.metadata).decode()
-    if data.expires_at is not UNSET:
-        expires = moments.in_utc("expires_at", data.expires_at)
-        if expires is not None and expires <= now:
-            raise BadRequest("expires_at must lie ahead")
-        changes["expires_at"] = instant(expires) if expires else None
-    if data.reminders is not UNSET:
-        changes["reminders"] = msgspec.json.encode(data.reminders.wish()).decode() if data.reminders else None
-    if data.message is not UNSET:
-        changes["message"] = msgspec.json.encode(data.message.wish()).decode() if data.message else None
-    return changes
+        yield Asked(new, files, content)
 
 
 ROUTES = [create_document, show_signing_document, change_document, delete_draft]

@@ -12,9 +12,10 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.pdf import report as reports
 from deedbox.pdf.report import Checks, Report, Signature, Verdict
-from deedbox.signing import audit, found, proving, store
-from deedbox.signing.document import Document
-from deedbox.signing.papers import store as papers
+from deedbox.signing.completion import verify_sealed
+from deedbox.signing.desk import document_of
+from deedbox.signing.model import Document, Packet
+from deedbox.signing.store import audit, documents, sealed
 from deedbox.web.frame import context, multipart, once
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.permission import PUBLIC, scope
@@ -65,7 +66,7 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
         trusted = await deedbox.certificates.trusted(workspace)
         async with multipart.one_file(request, deedbox.blobs, lambda _: None) as part:
             file, now = part.received.blob, deedbox.clock.now()
-            report = await proving.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
+            report = await verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
         content = file.sha256.encode()
         answer: Response[Any] = await once.kept(
             request, lambda tx: _judged(tx, workspace, report), status=200, content=content, repeatable=True
@@ -82,15 +83,15 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
 async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
     deedbox = context.of(request).deedbox
 
-    def look(tx: Tx) -> tuple[Document, str | None, list[str]]:
-        place = store.by_verification_code(tx, code.strip().upper())
-        document = found.find(tx, *place) if place else None
-        if document is None or document.status == "draft":
+    def look(tx: Tx) -> tuple[Packet, Document, str | None, list[str]]:
+        place = documents.by_verification_code(tx, code.strip().upper())
+        packet, document = document_of(tx, *place) if place else (None, None)
+        if packet is None or document is None or document.status == "draft":
             raise NotFound("No document has this verification code")
-        made = papers.sealed(tx, document.id)
-        return document, made[0] if made else None, proving.sealed_hashes(audit.trail(tx, document.id))
+        made, hashes = sealed.find(tx, document.id), verify_sealed.sealed_hashes(audit.trail(tx, document.id))
+        return packet, document, made.sha256 if made else None, hashes
 
-    document, sha256, hashes = await deedbox.db.read(look)
+    packet, document, sha256, hashes = await deedbox.db.read(look)
     return Vouched(
         code=document.verification_code or "",
         title=document.title,
@@ -100,8 +101,7 @@ async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
         earlier_sha256=[one for one in hashes if one != sha256],
         signers=[
             VouchedSigner(signer.name, party.name, signer.status, signer.signed_at)
-            for party in document.parties
-            for signer in party.signers
+            for party, signer in packet.signers()
         ],
     )
 
@@ -115,8 +115,8 @@ def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:
 
 def _with_records(tx: Tx, workspace_id: str, report: Report) -> Report:
     """The report with what our own records say of the file."""
-    document_id = papers.sealed_by_hash(tx, report.sha256) or _earlier(tx, report)
-    if document_id is not None and store.document(tx, workspace_id, document_id) is None:
+    document_id = sealed.document_with(tx, report.sha256) or _earlier(tx, report)
+    if document_id is not None and documents.packet_of(tx, workspace_id, document_id) is None:
         document_id = None  # another workspace's: no word of it
     whole = None
     if document_id is not None:
@@ -130,7 +130,7 @@ def _with_records(tx: Tx, workspace_id: str, report: Report) -> Report:
 def _earlier(tx: Tx, report: Report) -> str | None:
     """The document whose sealed file this was before it got another time-stamp."""
     named = report.document_id
-    return named if named and report.sha256 in proving.sealed_hashes(audit.trail(tx, named)) else None
+    return named if named and report.sha256 in verify_sealed.sealed_hashes(audit.trail(tx, named)) else None
 
 
 ROUTES: list[Any] = [verify_file, verify_code]

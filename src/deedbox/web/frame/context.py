@@ -7,7 +7,11 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 
 from deedbox.accounts.caller import Caller
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unauthorized
+from deedbox.signing.actions import expire
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import Packet
 from deedbox.wiring import Deedbox
 
 KEY = "deedbox"
@@ -37,6 +41,15 @@ class Context:
     @caller.setter
     def caller(self, caller: Caller) -> None:
         self._caller = caller
+
+    def desk(self, tx: Tx) -> Desk:
+        """The desk at which the caller acts on documents of their workspace."""
+        return self.deedbox.office.desk(tx, self.caller.workspace_id, self.caller.id)
+
+    async def packet_of(self, document_id: str) -> Packet:
+        """The packet of the caller's document as it is now: one past its time expires at the first look."""
+        office = self.deedbox.office
+        return await expire.current(office, await office.packet_of(self.caller.workspace_id, document_id))
 
 
 def of(connection: ASGIConnection[Any, Any, Any, Any]) -> Context:

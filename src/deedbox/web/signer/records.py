@@ -6,10 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.signing.document import Field, Message, Status
-from deedbox.web.frame import openapi
+from deedbox.signing.model import Field, Message, Status
 
-_TEXT = {"pattern": openapi.NO_NUL}
+_TEXT = limits.NO_NUL
 Value = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
 FieldId = Annotated[str, Meta(max_length=limits.CURSOR_CHARS, pattern="^fld_[0-9A-Z]{26}$")]
 Values = Annotated[dict[FieldId, Value], Meta(max_length=limits.DOCUMENT_FIELDS)]

@@ -2,8 +2,9 @@
 
 import base64
 import binascii
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from litestar import Response, get, post, put
@@ -11,20 +12,26 @@ from litestar.datastructures import Cookie
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
-from deedbox.signing import acts, found, sessions
-from deedbox.signing.acts import CONSENT, Circumstances, Signature
-from deedbox.signing.document import Document, Party, Signer, first_page
-from deedbox.signing.papers import store as papers
-from deedbox.signing.people import store as people
+from deedbox.signing import parties, sessions
+from deedbox.signing.actions import expire, sign
+from deedbox.signing.actions.decline import decline as decline_packet
+from deedbox.signing.actions.enter import enter, packet_for
+from deedbox.signing.actions.fill import fill
+from deedbox.signing.actions.sign import SigningAct
+from deedbox.signing.actions.turn import Circumstances
+from deedbox.signing.actions.view import view
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import CONSENT, Document, Field, Packet, Party, Signature, Signer, first_page
 from deedbox.signing.sessions import Session
+from deedbox.signing.store import people, sealed
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.blob_response import file_response, page_number
-from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.head import GET_ONLY
 from deedbox.web.frame.pages import HEADERS, is_https, refuse_other_sites
 from deedbox.web.frame.permission import PUBLIC, scope
@@ -41,7 +48,6 @@ from deedbox.web.signer.records import (
     SessionRecord,
     SessionSigner,
     Typed,
-    Uploaded,
     ValuesBody,
 )
 
@@ -56,17 +62,7 @@ async def use_signing_link(request: AnyRequest, token: FromPath[str]) -> Respons
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
 
-    def exchange(tx: Tx) -> Any:
-        session = sessions.exchange(tx, token, now=now)
-        inside = sessions.current(tx, session.reveal(), now=now)
-        document = found.find(tx, inside.workspace_id, inside.document_id)
-        _, signer = found.signer_of(document, inside.signer_id)
-        if signer.auth == "email_code" and document.status == "sent":
-            deedbox.post.code(tx, document, signer, sessions.new_code(tx, signer.id, now=now), now=now)
-            tx.on_commit(deedbox.jobs.wake)
-        return session
-
-    session = await deedbox.db.write(exchange)
+    session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, now))
     cookie = Cookie(
         key=_cookie_name(request),
         value=session.reveal(),
@@ -82,31 +78,29 @@ async def use_signing_link(request: AnyRequest, token: FromPath[str]) -> Respons
 
 @get("/sign/session", opt=_SIGNER, summary="What there is to sign, and who signs", tags=["signer"])
 async def signer_session(request: AnyRequest) -> SessionRecord:
-    here = context.of(request)
-    session, document, party, signer = await _inside(request, demand_code=False)
-    if signer.auth != "none" and not session.checked:
-        return _record(document, party, signer, needs="code", filled={})
-    if signer.status == "notified":
-        now, seen = here.deedbox.clock.now(), _seen(request, signer)
-        await here.deedbox.db.write(
-            lambda tx: acts.view(tx, session.workspace_id, document.id, signer.id, seen, now=now)
+    inside = await _inside(request, demand_code=False)
+    if inside.signer.auth != "none" and not inside.session.checked:
+        return _record(inside, needs="code", filled={})
+    if inside.signer.status == "notified":
+        seen = _seen(request, inside.signer)
+        inside = inside.after(
+            await _done(request, inside, lambda desk, packet: view(desk, packet, inside.signer.id, seen))
         )
-        session, document, party, signer = await _inside(request)
-    filled = await here.deedbox.db.read(lambda tx: people.values_of(tx, signer.id))
-    return _record(document, party, signer, needs=None, filled=filled)
+    filled = await context.of(request).deedbox.db.read(lambda tx: people.values_of(tx, inside.signer.id))
+    return _record(inside, needs=None, filled=filled)
 
 
 @post("/sign/code", opt=_SIGNER, summary="Give the code", tags=["signer"], status_code=200)
 async def give_code(request: AnyRequest, data: JSONBody[CodeBody]) -> Done:
     refuse_other_sites(request)
     deedbox = context.of(request).deedbox
-    session, _, _, signer = await _inside(request, demand_code=False)
+    signer = (await _inside(request, demand_code=False)).signer
     if signer.auth == "none":
         raise Conflict("This document asks for no code")
     now, token = deedbox.clock.now(), _token(request)
     # Counted in a transaction of its own: an attempt counts also when it fails.
     await deedbox.db.write(lambda tx: sessions.count_try(tx, signer.id, now=now))
-    if not await deedbox.db.write(lambda tx: sessions.check_code(tx, token, session, data.code, now=now)):
+    if not await deedbox.db.write(lambda tx: sessions.check_code(tx, token, signer, data.code, now=now)):
         raise Forbidden("The code is wrong or too old")
     return Done()
 
@@ -128,14 +122,12 @@ async def signer_page(
     width: Annotated[int, QueryParameter(ge=100, le=limits.PAGE_WIDTH_MAX)] = limits.PAGE_IMAGE_WIDTH,
 ) -> Response[bytes]:
     deedbox = context.of(request).deedbox
-    _, document, _, _ = await _inside(request)
-    number = page_number(page)
-    if number is None:
+    number, packet = page_number(page), (await _inside(request)).packet
+    shown = [(document, file) for document in packet.documents for file in document.files if file.id == file_id]
+    if number is None or not shown or number > shown[0][1].pages:
         raise NotFound("There is no such page")
-    file = next((file for file in document.files if file.id == file_id), None)
-    if file is None or number > file.pages:
-        raise NotFound("There is no such page")
-    blob = await deedbox.db.read(lambda tx: _paper(tx, document.id))
+    document = shown[0][0]
+    blob = await deedbox.db.read(lambda tx: blobs_store.demand(tx, document.paper_sha256 or ""))
     async with streamed(deedbox.blobs, blob) as data:
         picture = await deedbox.workshop.render(data, first_page(document, file_id) + number, width)
     headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
@@ -145,10 +137,13 @@ async def signer_page(
 @put("/sign/fields", opt=_SIGNER, summary="Keep what is filled in so far", tags=["signer"])
 async def keep_fields(request: AnyRequest, data: JSONBody[ValuesBody]) -> Done:
     refuse_other_sites(request)
-    deedbox = context.of(request).deedbox
-    session, document, _, signer = await _inside(request)
-    now = deedbox.clock.now()
-    await deedbox.db.write(lambda tx: acts.fill(tx, session.workspace_id, document.id, signer.id, data.values, now=now))
+    inside = await _inside(request)
+
+    def keep(desk: Desk, packet: Packet) -> Packet:
+        fill(desk, packet, inside.signer.id, data.values)
+        return packet
+
+    await _done(request, inside, keep)
     return Done()
 
 
@@ -162,41 +157,30 @@ async def keep_fields(request: AnyRequest, data: JSONBody[ValuesBody]) -> Done:
 )
 async def complete(request: AnyRequest, data: JSONBody[CompleteBody]) -> Acted:
     refuse_other_sites(request)
-    here = context.of(request)
-    session, document, _, signer = await _inside(request)
+    inside, office = await _inside(request), context.of(request).deedbox.office
     if not data.consent:
         raise BadRequest("You can sign only if you agree to sign electronically")
+    given, seen = data.signature, _seen(request, inside.signer)
     async with AsyncExitStack() as held:
-        signature, image = await _signature(here, data.signature, held)
-        now, seen = here.deedbox.clock.now(), _seen(request, signer)
-
-        def sign(tx: Tx) -> Document:
-            if image is not None:
-                blobs_store.adopt(tx, image, document.id, now)
-            tx.on_commit(here.deedbox.jobs.wake)
-            return acts.sign(
-                tx, session.workspace_id, document.id, signer.id, signature, data.values, seen, here.deedbox.post,
-                now=now,
-            )  # fmt: skip
-
-        signed = await here.deedbox.db.write(sign)
-    return Acted("signed", signed.status)
+        if isinstance(given, Typed):
+            act = SigningAct(Signature("typed", text=given.text), data.values, seen)
+        else:
+            kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
+            signature, image = await held.enter_async_context(sign.image(office, kind, _picture(given.image)))
+            act = SigningAct(signature, data.values, seen, image)
+        signed = await _done(request, inside, lambda desk, packet: sign.sign(desk, packet, inside.signer.id, act))
+    return Acted("signed", signed.first.status)
 
 
 @post("/sign/decline", opt=_SIGNER, summary="Decline to sign", tags=["signer"], status_code=200)
 async def decline(request: AnyRequest, data: JSONBody[DeclineBody]) -> Acted:
     refuse_other_sites(request)
-    here = context.of(request)
-    session, document, _, signer = await _inside(request)
-    now, seen = here.deedbox.clock.now(), _seen(request, signer)
-
-    def act(tx: Tx) -> Document:
-        tx.on_commit(here.deedbox.jobs.wake)
-        return acts.decline(
-            tx, session.workspace_id, document.id, signer.id, data.reason, seen, here.deedbox.post, now=now
-        )
-
-    return Acted("declined", (await here.deedbox.db.write(act)).status)
+    inside = await _inside(request)
+    seen = _seen(request, inside.signer)
+    declined = await _done(
+        request, inside, lambda desk, packet: decline_packet(desk, packet, inside.signer.id, data.reason, seen)
+    )
+    return Acted("declined", declined.first.status)
 
 
 @get(
@@ -212,58 +196,76 @@ async def decline(request: AnyRequest, data: JSONBody[DeclineBody]) -> Acted:
 )  # fmt: skip
 async def signer_download(request: AnyRequest) -> Response[Any]:
     deedbox = context.of(request).deedbox
-    _, document, _, _ = await _inside(request)
+    document = (await _inside(request)).packet.first
     blob = await deedbox.db.read(lambda tx: _sealed(tx, document))
     return await file_response(request, deedbox.blobs, blob, "application/pdf", f"{document.title}.pdf")
 
 
-async def _inside(request: AnyRequest, *, demand_code: bool = True) -> tuple[Session, Document, Party, Signer]:
-    """Who is in, with the document as it is now; one past its time expires at the first look."""
-    deedbox = context.of(request).deedbox
-    now, token = deedbox.clock.now(), _token(request)
+class Inside(NamedTuple):
+    """Who is in, with what they have to sign as it is now."""
 
-    session = await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now))
-    document = await deedbox.timers.current(session.workspace_id, session.document_id)
-    party, signer = found.signer_of(document, session.signer_id)
+    session: Session
+    packet: Packet
+    party: Party
+    signer: Signer
+
+    def after(self, packet: Packet) -> "Inside":
+        return Inside(self.session, packet, *parties.find_signer(packet, self.signer.id))
+
+
+async def _inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
+    """Who is in; a packet past its time expires at the first look."""
+    office = context.of(request).deedbox.office
+    now, token = office.clock.now(), _token(request)
+
+    def look(tx: Tx) -> tuple[Session, Packet]:
+        session = sessions.current(tx, token, now=now)
+        return session, packet_for(tx, session)
+
+    session, found = await office.db.read(look)
+    packet = await expire.current(office, found)
+    party, signer = parties.find_signer(packet, session.signer_id)
     if demand_code:
         sessions.need_checked(session, signer.auth)
-    return session, document, party, signer
+    return Inside(session, packet, party, signer)
 
 
-def _record(
-    document: Document, party: Party, signer: Signer, *, needs: Literal["code"] | None, filled: dict[str, str]
-) -> SessionRecord:
-    fields = [] if needs else acts.own_fields(document, party, signer)
+async def _done(request: AnyRequest, inside: Inside, action: Callable[[Desk, Packet], Packet]) -> Packet:
+    """The packet after the signer's act, which sees it as it is in the transaction."""
+    office, session = context.of(request).deedbox.office, inside.session
+
+    def act(tx: Tx) -> Packet:
+        with office.desk(tx, session.workspace_id, session.signer_id) as desk:
+            return action(desk, packet_for(tx, session))
+
+    return await office.db.write(act)
+
+
+def _record(inside: Inside, *, needs: Literal["code"] | None, filled: dict[str, str]) -> SessionRecord:
+    packet, party, signer = inside.packet, inside.party, inside.signer
+    document = packet.first
+    shown: list[Document] = [] if needs else packet.documents
+    fields: list[Field] = [field for one in shown for field in parties.own_fields(one, party, signer)]
     return SessionRecord(
-        document=SessionDocument(document.id, document.title, document.status, None if needs else document.message),
+        document=SessionDocument(document.id, document.title, document.status, None if needs else packet.message),
         signer=SessionSigner(signer.id, signer.name, signer.status),
         party=SessionParty(party.name, party.order),
         needs=needs,
-        files=[] if needs else [SessionFile(file.id, file.name, file.pages) for file in document.files],
+        files=[SessionFile(file.id, file.name, file.pages) for one in shown for file in one.files],
         fields=[msgspec.structs.replace(field, value=field.value or filled.get(field.id)) for field in fields],
         consent_text=CONSENT,
     )
 
 
-async def _signature(
-    here: Context, given: Typed | Drawn | Uploaded, held: AsyncExitStack
-) -> tuple[Signature, Received | None]:
-    """How the signer signs, and the image, written anew, that is to be kept."""
-    if isinstance(given, Typed):
-        return Signature("typed", text=given.text), None
-    head = next((head for head in _IMAGE_TYPES if given.image.startswith(head)), None)
+def _picture(url: str) -> bytes:
+    """The bytes of a data URL."""
+    head = next((head for head in _IMAGE_TYPES if url.startswith(head)), None)
     if head is None:
         raise BadRequest("The signature's image must be a data URL of a PNG or JPEG image")
     try:
-        data = base64.b64decode(given.image[len(head) :], validate=True)
+        return base64.b64decode(url[len(head) :], validate=True)
     except (binascii.Error, ValueError) as error:
         raise BadRequest("The signature's image is not base64") from error
-    picture = await here.deedbox.workshop.signature_image(data)
-    incoming = await held.enter_async_context(here.deedbox.blobs.receive(limits.SIGNATURE_IMAGE_BYTES))
-    await incoming.write(picture)
-    received = await incoming.finish()
-    kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
-    return Signature(kind, image_sha256=received.blob.sha256), received
 
 
 def _seen(request: AnyRequest, signer: Signer) -> Circumstances:
@@ -275,20 +277,11 @@ def _seen(request: AnyRequest, signer: Signer) -> Circumstances:
     )
 
 
-def _paper(tx: Tx, document_id: str) -> Blob:
-    sha256 = papers.paper(tx, document_id)
-    blob = blobs_store.find(tx, sha256) if sha256 else None
-    if blob is None:
-        raise NotFound("There is no such file")
-    return blob
-
-
 def _sealed(tx: Tx, document: Document) -> Blob:
-    made = papers.sealed(tx, document.id)
-    blob = blobs_store.find(tx, made[0]) if made else None
-    if blob is None:
+    made = sealed.find(tx, document.id)
+    if made is None:
         raise Conflict(f"The document is not completed yet: it is {document.status}")
-    return blob
+    return blobs_store.demand(tx, made.sha256)
 
 
 def _token(request: AnyRequest) -> str:

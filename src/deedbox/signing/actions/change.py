@@ -1,0 +1,116 @@
+"""Change: a draft in everything, a sent document in what may still change."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.kernel.mailbox import checked_address
+from deedbox.signing import parties, sessions, states
+from deedbox.signing.actions import convert, expire, remind
+from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.actions.create import check_parties, made_parties
+from deedbox.signing.desk import Desk, Office, document_in
+from deedbox.signing.model import Packet
+from deedbox.signing.new_document import DocumentChange, NewField, end_of
+from deedbox.signing.paper import Paper
+from deedbox.signing.store import documents
+
+_DRAFTS_ONLY = ("message", "title")
+
+
+@asynccontextmanager
+async def prepared(
+    office: Office, mill: PaperMill, packet: Packet, document_id: str, change: DocumentChange
+) -> AsyncIterator[Callable[[Desk], Packet]]:
+    """What makes the change at a desk: other parties or fields of a draft need another paper first."""
+    given = [name for name in change.__struct_fields__ if getattr(change, name) not in (UNSET, ())]
+    if not given:
+        raise BadRequest("Nothing is to be changed")
+    if packet.first.status != "draft" and (fixed := [name for name in _DRAFTS_ONLY if name in given]):
+        raise BadRequest(f"After sending, the {fixed[0]} cannot be changed")
+    if change.parties is UNSET and change.fields is UNSET:
+        yield lambda desk: _changed(desk, document_id, change)
+        return
+    states.after(packet.first.status, "edit")
+    found = await office.db.read(lambda tx: convert.unmade(tx, packet))
+    asked = found.asked if change.fields is UNSET else change.fields
+    wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties
+    async with mill.paper(found.originals, wanted, asked) as paper:
+        yield lambda desk: edit(desk, _changed(desk, document_id, change), packet, change, paper)
+
+
+def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) -> Packet:
+    """The packet with another title, message, end, reminders or metadata; what is not given stays."""
+    document = document_in(packet, document_id)
+    states.after(document.status, "amend")
+    own = {name: value for name in ("title", "metadata") if (value := getattr(change, name)) is not UNSET}
+    shared: dict[str, Any] = {
+        name: value for name in ("message", "reminders") if (value := getattr(change, name)) is not UNSET
+    }
+    if change.expires_at is not UNSET:
+        shared["expires_at"] = end_of(change.expires_at, desk.now)
+    if not own and not shared:
+        return packet
+    amended = states.moved(document, "amend", desk.at, **own)
+    others = [amended if one.id == document_id else one for one in packet.documents]
+    after = msgspec.structs.replace(packet, documents=others, **shared)
+    desk.save(packet, after)
+    desk.record(amended, "document.amended", {"changed": sorted({**own, **shared})})
+    if document.status == "sent":
+        expire.plan(desk, after)
+        remind.plan_first(desk, after)
+    return after
+
+
+def edit(desk: Desk, draft: Packet, seen: Packet, change: DocumentChange, paper: Paper) -> Packet:
+    """The draft with other parties or fields, laid out on a paper that was made for them."""
+    states.after(draft.first.status, "edit")
+    if (draft.parties, draft.first.fields) != (seen.parties, seen.first.fields):
+        raise Conflict("The draft was changed at this very moment. Look at it and try again.")
+    after, asked = draft, _asked(desk, draft, change)
+    if change.parties is not UNSET:
+        check_parties(change.parties)
+        after = msgspec.structs.replace(after, parties=made_parties(change.parties, draft.language, desk.now))
+    laid = convert.lay_out(desk, after, paper, asked)
+    desk.save(draft, laid)
+    changed = [name for name in ("fields", "parties") if getattr(change, name) is not UNSET]
+    desk.record(laid.first, "document.edited", {"changed": changed})
+    return laid
+
+
+def correct(desk: Desk, packet: Packet, signer_id: str, email: str) -> Packet:
+    """The signer's address was wrong: links sent to it die, and the right one is invited."""
+    for document in packet.documents:
+        states.after(document.status, "amend")
+    _, signer = parties.find_signer(packet, signer_id)
+    if signer.status not in ("waiting", "notified", "viewed"):
+        raise Conflict(f"{signer.name} has already {signer.status}, so the address stays")
+    address = checked_address(email).lower()
+    after = parties.with_signer(packet, signer_id, email=address)
+    desk.save(packet, after)
+    sessions.forget(desk.tx, signer_id)
+    for document in after.documents:
+        desk.record(document, "signer.corrected", {"signer": signer_id, "email": address})
+    if signer.status != "waiting":
+        _, corrected = parties.find_signer(after, signer_id)
+        token = sessions.new_link(desk.tx, signer_id, "mail", now=desk.now)
+        desk.notifier.invite(desk.tx, after, corrected, token, now=desk.now)
+    return after
+
+
+def _changed(desk: Desk, document_id: str, change: DocumentChange) -> Packet:
+    packet = amend(desk, desk.packet_of(document_id), document_id, change)
+    for one in change.signers:
+        packet = correct(desk, packet, one.id, one.email)
+    return packet
+
+
+def _asked(desk: Desk, draft: Packet, change: DocumentChange) -> Sequence[NewField]:
+    if change.fields is UNSET:
+        return convert.unmade(desk.tx, draft).asked
+    documents.ask_fields(desk.tx, draft.first.id, change.fields)
+    return change.fields

@@ -1,0 +1,136 @@
+"""Convert: files become a paper that is known to hold a seal; those that take long are converted by a job."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import msgspec
+
+from deedbox.kernel import jobs, limits
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.kernel.jobs import Work
+from deedbox.kernel.sandbox import SandboxFailed
+from deedbox.signing import states
+from deedbox.signing.actions import send
+from deedbox.signing.completion.rehearsal import Rehearsal
+from deedbox.signing.desk import SERVER, Desk, Office
+from deedbox.signing.model import Document, Packet, Party
+from deedbox.signing.new_document import NewField, NewParty
+from deedbox.signing.paper import Original, Paper
+from deedbox.signing.paper.intake import Intake
+from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.store import documents
+
+CONVERT_JOB = "convert"
+
+
+class PaperMill:
+    """Makes papers, and rehearses each of them: what cannot be sealed is refused before anyone is asked to sign it."""
+
+    def __init__(self, intake: Intake, rehearsal: Rehearsal) -> None:
+        self.intake = intake
+        self._rehearsal = rehearsal
+
+    @asynccontextmanager
+    async def paper(
+        self, originals: Sequence[Original], parties: Sequence[NewParty | Party], fields: Sequence[NewField]
+    ) -> AsyncIterator[Paper]:
+        """The paper of these files for these signers, until the end of this; BadRequest says why there can be none."""
+        async with self.intake.paper(originals, parties, fields) as paper:
+            await self._rehearsal.check(paper, fields)
+            yield paper
+
+
+class Unmade(NamedTuple):
+    """A document whose paper is to be made, anew or for the first time."""
+
+    packet: Packet
+    originals: list[Original]
+    asked: list[NewField]
+
+
+def unmade(tx: Tx, packet: Packet) -> Unmade:
+    """What the paper of the packet's document is made of."""
+    document = packet.first
+    found = [(file.name, blobs.find(tx, file.sha256)) for file in document.files]
+    if any(blob is None for _, blob in found):
+        raise NotFound("A file of this document is no longer stored")
+    asked = msgspec.json.decode(documents.asked_fields(tx, document.id), type=list[NewField])
+    return Unmade(packet, [Original(name, blob) for name, blob in found if blob is not None], asked)
+
+
+def plan(desk: Desk, document: Document, *, send: bool) -> None:
+    """The document is converted as soon as there is time for it."""
+    jobs.enqueue(
+        desk.tx,
+        CONVERT_JOB,
+        {"document_id": document.id, "send": send, "actor": desk.actor},
+        now=desk.now,
+        unique_key=f"{CONVERT_JOB}:{document.id}",
+        workspace_id=document.workspace_id,
+    )
+
+
+def lay_out(desk: Desk, packet: Packet, paper: Paper, asked: Sequence[NewField]) -> Packet:
+    """The draft on its paper; the files of the one before are let go."""
+    document = packet.first
+    draft = states.moved(document, "lay_out", desk.at)
+    laid = laid_out(draft, paper, asked, packet.parties, desk.now)
+    blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
+    if document.paper_sha256 not in (None, laid.paper_sha256, *(file.sha256 for file in document.files)):
+        blobs.release(desk.tx, document.paper_sha256 or "", document.id, desk.now)
+    return msgspec.structs.replace(packet, documents=[laid])
+
+
+def fail(desk: Desk, packet: Packet, reason: str) -> None:
+    """Nothing can be made of the files: the document says why, and that is its end."""
+    failed = states.moved(packet.first, "fail", desk.at, error=reason)
+    desk.save(packet, msgspec.structs.replace(packet, documents=[failed]))
+    desk.record(failed, "document.failed", {"reason": reason}, actor=SERVER)
+
+
+class Conversion:
+    """The job that makes the papers of documents whose files must be converted first."""
+
+    def __init__(self, office: Office, mill: PaperMill) -> None:
+        self._office, self._mill = office, mill
+
+    async def run(self, work: Work) -> None:
+        """The handler of convert jobs."""
+        workspace_id, document_id = work.named("document_id")
+        found = await self._office.db.read(lambda tx: _processing(tx, workspace_id, document_id))
+        if found is None:
+            return  # an attempt before this one has done it
+        try:
+            if work.job.attempts > limits.PREPARE_ATTEMPTS:
+                raise BadRequest(
+                    "The file could not be converted; it may be damaged. Save it as a PDF and upload that."
+                )
+            async with self._mill.paper(found.originals, found.packet.parties, found.asked) as paper:
+                await work.finish(lambda tx: self._converted(tx, work, found, paper))
+        except (BadRequest, SandboxFailed) as error:
+            reason = error.message
+            await work.finish(lambda tx: self._failed(tx, found, reason))
+
+    def _converted(self, tx: Tx, work: Work, found: Unmade, paper: Paper) -> None:
+        with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
+            laid = lay_out(desk, found.packet, paper, found.asked)
+            if work.job.payload.get("send"):
+                sent = send.as_sent(laid, desk.now)
+                desk.save(found.packet, sent)
+                send.announce(desk, laid, sent)
+            else:
+                desk.save(found.packet, laid)
+
+    def _failed(self, tx: Tx, found: Unmade, reason: str) -> None:
+        with self._office.desk(tx, found.packet.workspace_id) as desk:
+            fail(desk, found.packet, reason)
+
+
+def _processing(tx: Tx, workspace_id: str, document_id: str) -> Unmade | None:
+    packet = documents.packet_of(tx, workspace_id, document_id)
+    if packet is None or packet.first.status != "processing":
+        return None
+    return unmade(tx, packet)

@@ -1,0 +1,172 @@
+"""Create: a document from its files, sent at once if that is asked for."""
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.clock import instant
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.ids import new_id
+from deedbox.signing import printable, sessions, states
+from deedbox.signing.actions import convert, send
+from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import Document, File, Packet, Party, Signer, Source
+from deedbox.signing.new_document import NewDocument, NewFile, NewParty, NewSigner, end_of
+from deedbox.signing.paper import Original, Paper
+from deedbox.signing.paper.placing import laid_out
+
+_CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+_CODE_GROUPS = 4
+
+
+@asynccontextmanager
+async def prepared(
+    mill: PaperMill, new: NewDocument, files: Sequence[NewFile]
+) -> AsyncIterator[Callable[[Desk], Packet]]:
+    """What creates the document at a desk, once its files have been through the sandboxes.
+
+    Word and HTML are converted later, by a job: until then the document is `processing`."""
+    originals = [Original(file.name, file.original.blob) for file in files]
+    if not originals:
+        raise BadRequest("The document needs a file")
+    named_parties(new)  # before the files, which take longer to refuse
+    if await mill.intake.takes_long(originals):
+        yield lambda desk: create(desk, new, files, None)
+        return
+    async with mill.paper(originals, new.parties or _lone_parties(new), new.fields) as paper:
+        yield lambda desk: create(desk, new, files, paper)
+
+
+def create(
+    desk: Desk, new: NewDocument, files: Sequence[NewFile], paper: Paper | None, source: Source = "api"
+) -> Packet:
+    """A packet of one document: a draft, sent if the request says so; without paper it waits for its conversion."""
+    packet = _packet(desk, new, files, source)
+    after, blobs_received = packet, [file.original for file in files]
+    if paper is not None:
+        after = _laid_out(packet, paper, new, desk.now)
+        blobs_received.append(paper.pdf)
+    draft = after
+    if new.send and paper is not None:
+        after = send.as_sent(draft, desk.now)
+    blobs.adopt_all(desk.tx, blobs_received, packet.first.id, desk.now)
+    desk.add(after, {packet.first.id: new.fields})
+    hashes = [file.sha256 for file in packet.first.files]
+    desk.record(after.first, "document.created", {"title": new.title, "files": hashes})
+    if paper is None:
+        convert.plan(desk, after.first, send=new.send)
+    elif new.send:
+        send.announce(desk, draft, after)
+    return after
+
+
+def named_parties(new: NewDocument) -> list[NewParty]:
+    """The parties that are asked for; a lone signer is one that nobody named. BadRequest if they could never sign."""
+    if new.parties and new.signers:
+        raise BadRequest("Give parties or signers, not both")
+    wanted = [*new.parties] or _lone_parties(new)
+    check_parties(wanted)
+    return wanted
+
+
+def check_parties(parties: Sequence[NewParty]) -> None:
+    """Raises BadRequest for parties that could never sign."""
+    emails = [signer.address for party in parties for signer in party.signers]
+    if len(emails) > limits.DOCUMENT_SIGNERS:
+        raise BadRequest(f"A document has at most {limits.DOCUMENT_SIGNERS} signers")
+    if len(set(emails)) != len(emails):
+        raise BadRequest("Two signers have the same e-mail address")
+    for party in parties:
+        if not party.signers:
+            raise BadRequest(f"The party {party.name} has no signers")
+        if party.rule == "quorum" and not 1 <= (party.quorum or 0) <= len(party.signers):
+            raise BadRequest(f"The quorum of {party.name} must lie between 1 and its {len(party.signers)} signers")
+        if party.rule != "quorum" and party.quorum is not None:
+            raise BadRequest(f"The party {party.name} has a quorum, but its rule is {party.rule}")
+        for signer in party.signers:
+            printable.check(f"The name of {signer.email}", signer.name)
+            if (signer.auth == "access_code") != (signer.access_code is not None):
+                raise BadRequest(f"{signer.email}: access_code belongs to auth access_code, and to no other")
+
+
+def made_parties(wanted: Sequence[NewParty], language: str, now: datetime, *, declared: bool = True) -> list[Party]:
+    return [_party(party, language, now, declared=declared) for party in wanted]
+
+
+def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Source) -> Packet:
+    packet_id = new_id("pkt", desk.now)
+    wanted = named_parties(new)
+    return Packet(
+        id=packet_id,
+        workspace_id=desk.workspace_id,
+        lone=True,
+        language=new.language,
+        message=new.message,
+        reminders=new.reminders,
+        expires_at=end_of(new.expires_at, desk.now),
+        created_at=desk.at,
+        parties=made_parties(wanted, new.language, desk.now, declared=bool(new.parties)),
+        documents=[
+            Document(
+                id=new_id("doc", desk.now),
+                workspace_id=desk.workspace_id,
+                packet_id=packet_id,
+                title=new.title,
+                status="processing",
+                source=source,
+                external_id=new.external_id,
+                metadata=dict(new.metadata),
+                files=[_file(file, desk.now) for file in files],
+                require_timestamp=new.require_timestamp,
+                created_at=desk.at,
+                updated_at=desk.at,
+                verification_code=_verification_code(),
+            )
+        ],
+    )
+
+
+def _laid_out(packet: Packet, paper: Paper, new: NewDocument, now: datetime) -> Packet:
+    draft = states.moved(packet.first, "lay_out", instant(now))
+    laid = laid_out(draft, paper, new.fields, packet.parties, now)
+    return msgspec.structs.replace(packet, documents=[laid])
+
+
+def _lone_parties(new: NewDocument) -> list[NewParty]:
+    return [NewParty(one.name, [one], one.order) for one in new.signers]
+
+
+def _file(file: NewFile, now: datetime) -> File:
+    blob = file.original.blob
+    return File(new_id("fil", now), file.name, blob.sha256, blob.size_bytes)
+
+
+def _party(party: NewParty, language: str, now: datetime, *, declared: bool) -> Party:
+    party_id = new_id("pty", now)
+    signers = [_signer(party_id, one, language, now) for one in party.signers]
+    return Party(party_id, party.name, party.order, party.rule, party.quorum, party.on_decline, declared, signers)
+
+
+def _signer(party_id: str, one: NewSigner, language: str, now: datetime) -> Signer:
+    signer_id = new_id("sgn", now)
+    return Signer(
+        id=signer_id,
+        party_id=party_id,
+        name=one.name,
+        email=one.address,
+        language=one.language or language,
+        auth=one.auth,
+        access_code_hash=sessions.access_code_hash(signer_id, one.access_code) if one.access_code else None,
+    )
+
+
+def _verification_code() -> str:
+    """Short enough to be typed, too long to be guessed: 78 bits."""
+    groups = ["".join(secrets.choice(_CODE_ALPHABET) for _ in range(4)) for _ in range(_CODE_GROUPS)]
+    return "-".join(groups)

@@ -1,0 +1,25 @@
+"""Decline: a signer does not want to sign, which ends the packet unless their party can do without them."""
+
+import msgspec
+
+from deedbox.signing import parties, states
+from deedbox.signing.actions.end import end
+from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import Decline, Packet
+
+
+def decline(desk: Desk, packet: Packet, signer_id: str, reason: str | None, seen: Circumstances) -> Packet:
+    _, signer = at_turn(packet, signer_id, desk.now)
+    declined = parties.with_signer(packet, signer_id, status="declined", declined_at=desk.at, decline_reason=reason)
+    for document in packet.documents:
+        desk.record(document, "signer.declined", {"reason": reason, **seen.told()}, actor=signer_id)
+    party, _ = parties.find_signer(declined, signer_id)
+    if not parties.ends_the_document(party):
+        desk.save(packet, declined)
+        return declined
+    over = [
+        states.moved(document, "decline", desk.at, decline=Decline(signer_id, reason)) for document in packet.documents
+    ]
+    ended = parties.with_party(msgspec.structs.replace(declined, documents=over), party.id, status="declined")
+    return end(desk, packet, ended, "document.declined", signer=signer_told(signer), reason=reason)

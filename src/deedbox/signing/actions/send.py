@@ -1,0 +1,53 @@
+"""Send: the packet is on its way to the parties that sign first."""
+
+from datetime import datetime
+
+import msgspec
+
+from deedbox.kernel.clock import instant
+from deedbox.kernel.errors import BadRequest
+from deedbox.signing import parties, sessions, states
+from deedbox.signing.actions import expire, remind
+from deedbox.signing.desk import SERVER, Desk
+from deedbox.signing.model import Packet
+
+
+def send(desk: Desk, packet: Packet) -> Packet:
+    """The packet as it is sent, and everyone told whose turn it is."""
+    after = as_sent(packet, desk.now)
+    desk.save(packet, after)
+    announce(desk, packet, after)
+    return after
+
+
+def as_sent(packet: Packet, now: datetime) -> Packet:
+    """The packet as sending leaves it; nothing is written and nobody told. BadRequest if it cannot be sent."""
+    at = instant(now)
+    sent = [states.moved(document, "send", at) for document in packet.documents]
+    if not any(party.signers for party in packet.parties):
+        raise BadRequest("The document has no signers")
+    if packet.expires_at is not None and packet.expires_at <= at:
+        raise BadRequest("The document's expires_at lies in the past")
+    return parties.released(msgspec.structs.replace(packet, documents=sent), at)
+
+
+def announce(desk: Desk, before: Packet, sent: Packet) -> None:
+    """What sending leads to: the trail, the events, the invitations and the timers."""
+    for document in sent.documents:
+        desk.record(document, "document.sent", {})
+        desk.emit("document.sent", sent, document)
+    invite(desk, before, sent)
+    expire.plan(desk, sent)
+    remind.plan_first(desk, sent)
+
+
+def invite(desk: Desk, before: Packet, released: Packet) -> None:
+    """Tells the signers whose turn it has become."""
+    waiting = {signer.id for _, signer in before.signers() if signer.status == "waiting"}
+    for _, signer in released.signers():
+        if signer.status == "notified" and signer.id in waiting:
+            for document in released.documents:
+                detail = {"signer": signer.id, "email": signer.email}
+                desk.record(document, "signer.invited", detail, actor=SERVER)
+            token = sessions.new_link(desk.tx, signer.id, "mail", now=desk.now)
+            desk.notifier.invite(desk.tx, released, signer, token, now=desk.now)

@@ -1,0 +1,122 @@
+"""Sign: one act for all documents of the packet, and what follows from it."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.errors import BadRequest
+from deedbox.signing import parties, printable, states
+from deedbox.signing.actions import send
+from deedbox.signing.actions.fill import check_values
+from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
+from deedbox.signing.completion import finalize
+from deedbox.signing.desk import SERVER, Desk, Office
+from deedbox.signing.model import CONSENT, Document, Field, Packet, Party, Signature, SignatureKind, Signer
+from deedbox.signing.store import people
+
+
+class SigningAct(msgspec.Struct, frozen=True):
+    """How someone signs, what they filled in, and where they were."""
+
+    signature: Signature
+    values: Mapping[str, str]
+    seen: Circumstances
+    image: Received | None = None
+    """Of a drawn or uploaded signature, stored and not yet adopted."""
+
+
+@asynccontextmanager
+async def image(office: Office, kind: SignatureKind, data: bytes) -> AsyncIterator[tuple[Signature, Received]]:
+    """A drawn or uploaded signature, its picture written anew in a sandbox; it is removed unless someone signs."""
+    picture = await office.workshop.signature_image(data)
+    async with office.blobs.receive(limits.SIGNATURE_IMAGE_BYTES) as incoming:
+        await incoming.write(picture)
+        received = await incoming.finish()
+        yield Signature(kind, image_sha256=received.blob.sha256), received
+
+
+def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
+    """The packet with the signature in it; the party's rule and the next party's turn follow from it."""
+    party, signer = at_turn(packet, signer_id, desk.now)
+    printable.check("Your signature", how.signature.text or "")
+    check_values(packet, party, signer, how.values)
+    filled = {**people.values_of(desk.tx, signer_id), **how.values}
+    documents = [_filled(desk, document, party, signer, filled) for document in packet.documents]
+    signed = parties.with_signer(
+        msgspec.structs.replace(packet, documents=documents),
+        signer_id,
+        status="signed",
+        signed_at=desk.at,
+        signature=how.signature,
+    )
+    if how.image is not None:
+        blobs.adopt(desk.tx, how.image, packet.first.id, desk.now)
+    after, completed = _followed_up(desk, signed, party.id)
+    desk.save(packet, after)
+    for document in packet.documents:
+        desk.record(document, "signer.signed", _detail(document, how), actor=signer_id)
+        desk.emit("document.signed", packet, document, signer=signer_told(signer))
+    if completed is not None:
+        _announce(desk, packet, after, completed)
+    return after
+
+
+def _filled(desk: Desk, document: Document, party: Party, signer: Signer, filled: Mapping[str, str]) -> Document:
+    """The document with the signer's values in it; BadRequest for a required field that is empty."""
+    own = {"date": desk.at[:10], "name": signer.name, "email": signer.email}
+    mine = {field.id for field in parties.own_fields(document, party, signer)}
+
+    def settled(field: Field) -> Field:
+        if field.type in ("signature", "initials"):
+            value: str | None = signer.id
+        else:
+            value = filled.get(field.id) or field.default or own.get(field.type)
+        if field.required and (value is None or (field.type == "checkbox" and value != "true")):
+            raise BadRequest(f"{field.label or field.type} on page {field.page} must be filled in")
+        return field if value is None else msgspec.structs.replace(field, value=value)
+
+    fields = [settled(field) if field.id in mine else field for field in document.fields]
+    return states.moved(document, "sign", desk.at, fields=fields)
+
+
+def _followed_up(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Party | None]:
+    """The packet as the signature leaves it, and the party if it is complete now."""
+    party = next(one for one in signed.parties if one.id == party_id)
+    if not parties.is_met(party):
+        return signed, None
+    others_released = parties.released_from(party)
+    after = parties.with_party(
+        signed, party_id, status="completed", completed_at=desk.at, signers=others_released.signers
+    )
+    if parties.next_to_sign(after.parties):
+        return parties.released(after, desk.at), party
+    documents = [states.moved(document, "finalize", desk.at) for document in after.documents]
+    return msgspec.structs.replace(after, documents=documents), party
+
+
+def _announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
+    """What a complete party leads to: its event, the next invitations, or the jobs that seal."""
+    for document in after.documents:
+        desk.record(document, "party.completed", {"party": party.id}, actor=SERVER)
+    if party.declared:
+        told = {"id": party.id, "name": party.name, "order": party.order}
+        desk.emit("party.completed", before, before.first, party=told)
+    send.invite(desk, before, after)
+    for document in after.documents:
+        if document.status == "finalizing":
+            finalize.plan(desk, document)
+
+
+def _detail(document: Document, how: SigningAct) -> dict[str, Any]:
+    return {
+        **how.seen.told(),
+        "signature": msgspec.to_builtins(how.signature),
+        "consent": CONSENT,
+        "files": {file.id: file.sha256 for file in document.files},
+        "prepared": document.paper_sha256,
+    }

@@ -1,0 +1,190 @@
+"""The facts of a document whose signers are done, as its certificate and its evidence tell them."""
+
+import hashlib
+
+import msgspec
+
+from deedbox.evidence import file as proof
+from deedbox.evidence.chain import Entry
+from deedbox.kernel.blobs import Blob
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import NotFound
+from deedbox.pdf import authority
+from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
+from deedbox.pdf.seal import SealIdentity
+from deedbox.signing.desk import document_of
+from deedbox.signing.model import CONSENT, Document, Packet, Party, Seal, Signer
+from deedbox.signing.parties import own_fields
+from deedbox.signing.store import audit, documents
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """Everything that is known of a document whose signers are done."""
+
+    workspace_name: str
+    packet: Packet
+    document: Document
+    paper: Blob
+    trail: list[Entry]
+
+
+def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
+    packet, document = document_of(tx, workspace_id, document_id)
+    if document.paper_sha256 is None:
+        raise NotFound("The document has no file")
+    return Facts(
+        workspace_name=documents.workspace_name(tx, workspace_id),
+        packet=packet,
+        document=document,
+        paper=blobs.demand(tx, document.paper_sha256),
+        trail=audit.trail(tx, document_id),
+    )
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """What the evidence says beside the trail, and the hash by which the trail vouches for it."""
+
+    document: proof.Document
+    parties: list[proof.Party]
+    signers: list[proof.Signer]
+    sha256: str
+
+
+def statement(facts: Facts, stamped: Blob) -> Statement:
+    document = proof.Document(
+        id=facts.document.id,
+        title=facts.document.title,
+        originals=[
+            proof.Original(id=file.id, name=file.name, sha256=file.sha256, size_bytes=file.size_bytes)
+            for file in facts.document.files
+        ],
+        prepared=proof.Bytes(sha256=facts.paper.sha256, size_bytes=facts.paper.size_bytes),
+        stamped=proof.Bytes(sha256=stamped.sha256, size_bytes=stamped.size_bytes),
+    )
+    parties = [
+        proof.Party(
+            id=party.id,
+            name=party.name,
+            order=party.order,
+            rule=party.rule,
+            quorum=party.quorum,
+            status=party.status,
+        )
+        for party in facts.packet.parties
+    ]
+    signers = [_proved(facts, party, signer) for party, signer in facts.packet.signers()]
+    return Statement(document, parties, signers, proof.statement_sha256(document, parties, signers))
+
+
+def evidence(statement: Statement, facts: Facts, head: str, identity: SealIdentity, root_pem: bytes) -> proof.Evidence:
+    """The evidence file of the document, with the trail up to the moment of sealing."""
+    chain = [identity.certificate_der, *identity.chain_ders]
+    return proof.Evidence(
+        format=proof.FORMAT,
+        document=statement.document,
+        parties=statement.parties,
+        signers=statement.signers,
+        audit=facts.trail,
+        head=head,
+        seal=proof.Seal(
+            certificates=[authority.pem([der]).decode() for der in chain if authority.pem([der]) != root_pem],
+            root=root_pem.decode(),
+        ),
+    )
+
+
+def completion(facts: Facts, sealed: Blob, seal: Seal, head: str, address: str, now: str) -> Completion:
+    """What the certificate of completion tells."""
+    document = facts.document
+    code = document.verification_code or ""
+    return Completion(
+        title=document.title,
+        document_id=document.id,
+        verification_code=code,
+        verification_url=f"{address}/api/v1/verify/{code}",
+        completed_at=now,
+        files=tuple(
+            CertifiedFile(file.name, file.pages, file.sha256, "" if position else sealed.sha256)
+            for position, file in enumerate(document.files)
+        ),
+        signers=tuple(_certified(facts, party, signer) for party, signer in facts.packet.signers()),
+        events=tuple(_event(entry, facts.packet) for entry in facts.trail),
+        chain_head=head,
+        language=facts.packet.language,
+        sender_name=facts.workspace_name,
+        workspace=facts.workspace_name,
+        created_at=document.created_at,
+        sent_at=document.sent_at or "",
+        seal_level=seal.level,
+        seal_certificate=seal.certificate_fingerprint,
+        seal_timestamp=now if seal.timestamped else "",
+    )
+
+
+def _act(facts: Facts, signer: Signer) -> dict[str, object]:
+    """What the trail tells of the signer's signing."""
+    for entry in facts.trail:
+        if entry.act == "signer.signed" and entry.actor == signer.id:
+            return dict(entry.detail)
+    return {}
+
+
+def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
+    signed, act = signer.signature, _act(facts, signer)
+    fields = own_fields(facts.document, party, signer) if signed else []
+    consent = None
+    if signed and signer.signed_at:
+        sha256 = hashlib.sha256(CONSENT.encode()).hexdigest()
+        consent = proof.Consent(text=CONSENT, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
+    return proof.Signer(
+        id=signer.id,
+        party_id=party.id,
+        name=signer.name,
+        email=signer.email,
+        status=signer.status,
+        consent=consent,
+        marks=[
+            proof.Mark(field_id=field.id, kind=signed.kind, text=signed.text, image_sha256=signed.image_sha256)
+            for field in fields
+            if signed and field.type in ("signature", "initials") and field.value == signer.id
+        ],
+        values={
+            field.id: field.value
+            for field in fields
+            if field.value is not None and field.type not in ("signature", "initials")
+        },
+        identity="link" if signer.auth == "none" else signer.auth,
+        seen_sha256=facts.paper.sha256 if signed else None,
+        signed_sha256=facts.paper.sha256 if signed else None,
+        address=str(act["address"]) if "address" in act else None,
+        user_agent=str(act["user_agent"]) if "user_agent" in act else None,
+        signed_at=signer.signed_at,  # type: ignore[arg-type]
+    )
+
+
+def _certified(facts: Facts, party: Party, signer: Signer) -> CertifiedSigner:
+    signed, act = signer.signature, _act(facts, signer)
+    return CertifiedSigner(
+        id=signer.id,
+        name=signer.name,
+        email=signer.email,
+        party=party.name,
+        identity=signer.auth,
+        status=signer.status,
+        notified_at=signer.notified_at or "",
+        viewed_at=signer.viewed_at or "",
+        consented_at=signer.signed_at or "",
+        signed_at=signer.signed_at or "",
+        address=str(act.get("address", "")),
+        user_agent=str(act.get("user_agent", "")),
+        signature_text=(signed.text or "") if signed else "",
+    )
+
+
+def _event(entry: Entry, packet: Packet) -> CertifiedEvent:
+    known = {signer.id: signer.name for _, signer in packet.signers()}
+    told = entry.detail.get("signer")
+    actor = known.get(entry.actor, entry.actor)
+    detail = known.get(str(told), "") if told is not None else str(entry.detail.get("reason") or "")
+    return CertifiedEvent(entry.at, entry.act, actor, detail, str(entry.detail.get("address", "")), entry.hash)

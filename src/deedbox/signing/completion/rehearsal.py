@@ -1,0 +1,112 @@
+"""Whether a paper can be stamped and sealed, tried out on the paper itself before anyone is asked to sign it."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blobs, Received
+from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.clock import Clock, instant
+from deedbox.kernel.db import Database
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.pdf import authority
+from deedbox.pdf.authority import Addresses
+from deedbox.pdf.cms import Signer
+from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.report import Report
+from deedbox.pdf.seal import SealIdentity
+from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.workshop import Workshop
+from deedbox.signing.completion.seal import Sealer, SealRequest
+from deedbox.signing.new_document import NewField
+from deedbox.signing.paper import Paper
+from deedbox.signing.store import documents
+
+_NOWHERE = Addresses("http://rehearsal.invalid/crl", "http://rehearsal.invalid/ca")
+_REQUEST = SealRequest(document_id="rehearsal", audit_head="0" * 64, name="Rehearsal")
+
+
+class Rehearsal:
+    def __init__(self, db: Database, blobs: Blobs, clock: Clock, workshop: Workshop, sandbox: Sandbox) -> None:
+        self._db, self._blobs, self._clock, self._workshop = db, blobs, clock, workshop
+        self._stage = _Stage(clock)
+        self._sealer = Sealer(blobs, sandbox, self._stage, clock)
+
+    async def check(self, paper: Paper, fields: Sequence[NewField]) -> None:
+        """Raises BadRequest if the paper, with marks where its fields lie, cannot be sealed so that the seal holds."""
+        sha256 = paper.pdf.blob.sha256
+        if await self._db.read(lambda tx: documents.is_paper(tx, sha256)):
+            return  # another document has shown that it can
+        async with self._blobs.receive(limits.PREPARED_FILE_BYTES) as incoming:
+            async with streamed(self._blobs, paper.pdf.blob) as data:
+                await self._workshop.stamp(data, _marks(paper, fields), incoming.write)
+            await self._seal(await incoming.finish())
+
+    async def _seal(self, stamped: Received) -> None:
+        async with (
+            self._sealer.sealed(stamped.blob, "", _REQUEST) as sealed,
+            streamed(self._blobs, sealed.received.blob) as data,
+        ):
+            roots, now = self._stage.roots, instant(self._clock.now())
+            found = await self._workshop.run("deedbox.pdf.verify:verify", data, roots, [], now)
+        report = msgspec.convert(found, Report)
+        if report.verdict != "authentic":
+            reasons = "; ".join(report.reasons) or report.verdict
+            raise BadRequest(f"This file cannot be sealed so that the seal holds: {reasons}. Print it into a new PDF.")
+
+
+class _Stage:
+    """Certificates that nobody trusts, made for the rehearsals of this process: what they seal is thrown away."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._made: tuple[SealIdentity, Timestamper] | None = None
+        self._until = clock.now()
+
+    @property
+    def roots(self) -> list[bytes]:
+        return [self._identity().chain_ders[-1]]
+
+    async def seal_identity(self, workspace_id: str) -> SealIdentity:  # noqa: ARG002 (the same for all)
+        return self._identity()
+
+    async def timestamper(self) -> Timestamper:
+        return self._cast()[1]
+
+    def _identity(self) -> SealIdentity:
+        return self._cast()[0]
+
+    def _cast(self) -> tuple[SealIdentity, Timestamper]:
+        now = self._clock.now()
+        if self._made is None or now >= self._until:
+            root = authority.make_root("Rehearsal", now=now)
+            issuing = authority.make_issuing(root, "Rehearsal", _NOWHERE, now=now)
+            stamping = authority.make_stamping(root, "Rehearsal", _NOWHERE, now=now)
+            seal = authority.make_seal(issuing, "Rehearsal", _NOWHERE, now=now)
+            crls = [
+                authority.make_crl(root, [], 1, authority.ROOT_CRL_LIFE, now=now),
+                authority.make_crl(issuing, [], 1, authority.ISSUING_CRL_LIFE, now=now),
+            ]
+            self._until = now + authority.ISSUING_CRL_LIFE / 2
+            identity = SealIdentity(seal.key, seal.der, [issuing.der, root.der], crls)
+            self._made = identity, Timestamper(Signer(stamping.key, stamping.der, [root.der]), crls[:1])
+        return self._made
+
+
+def _marks(paper: Paper, fields: Sequence[NewField]) -> Marks:
+    """A mark in every field that lies on a page; one that does not is refused where fields are placed."""
+    before = [sum(len(file.sizes) for file in paper.files[:number]) for number in range(len(paper.files))]
+    wanted = [*fields, *paper.tags]
+    marks = [
+        Mark(field.type, Place(before[field.file] + field.page, field.x, field.y, field.w, field.h), text="Rehearsal")
+        for field in wanted
+        if field.file < len(paper.files) and field.page <= len(paper.files[field.file].sizes)
+    ]
+    covers = [
+        msgspec.structs.replace(cover, page=before[number] + cover.page)
+        for number, file in enumerate(paper.files)
+        for cover in file.covers
+    ]
+    return Marks(tuple(marks[: limits.DOCUMENT_FIELDS]), tuple(covers))

@@ -1,0 +1,183 @@
+"""A stored file sealed into a new one: the sandbox prepares it, this process signs it, and it is never held whole."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from deedbox.authority.pkcs11 import TokenKey
+from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
+from deedbox.kernel import limits, log
+from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
+from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.clock import Clock
+from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
+from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.pdf import seal
+from deedbox.pdf.seal import Order, Prepared, SealIdentity, Signature
+from deedbox.pdf.timestamp import Timestamper
+from deedbox.signing.model import Seal
+
+MODULE = "deedbox.pdf.seal"
+"""To be preloaded, with `deedbox.pdf.seal:load` as its setup, by the sandbox that prepares."""
+
+
+def sandbox_kind(processes: int) -> SandboxKind:
+    """A sandbox that prepares files for their seals."""
+    return SandboxKind(
+        name="seal",
+        preload=(MODULE,),
+        setup=(Call(f"{MODULE}:load"),),
+        processes=processes,
+        cpu_seconds=limits.SEAL_CPU_SECONDS,
+        seconds=limits.SEAL_SECONDS,
+    )
+
+
+class SealRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the seal is to tell: whose document, the head of its audit chain, and what a reader shows of it."""
+
+    document_id: str
+    audit_head: str
+    name: str = ""
+    reason: str = ""
+    location: str = ""
+    demand_timestamp: bool = False
+    """Rather no seal than one without a time-stamp from the configured authority."""
+
+
+class Sealed(NamedTuple):
+    received: Received
+    seal: Seal
+
+
+class Identities(Protocol):
+    """What there is to seal with."""
+
+    async def seal_identity(self, workspace_id: str) -> SealIdentity: ...
+    async def timestamper(self) -> Timestamper: ...
+
+
+class Sealer:
+    def __init__(
+        self,
+        blobs: Blobs,
+        sandbox: Sandbox,
+        certificates: Identities,
+        clock: Clock,
+        remote: RemoteTimestamper | None = None,
+    ) -> None:
+        self._blobs = blobs
+        self._sandbox = sandbox
+        self._certificates = certificates
+        self._clock = clock
+        self._remote = remote
+
+    @asynccontextmanager
+    async def sealed(self, file: Blob, workspace_id: str, request: SealRequest) -> AsyncIterator[Sealed]:
+        """The file with its seal, durable, to be adopted before the end of this, and what the seal is worth.
+
+        BadRequest or SandboxFailed if the file cannot be sealed; TimestampFailed if one was demanded in vain."""
+        identity = await self._certificates.seal_identity(workspace_id)
+        own = await self._certificates.timestamper()
+        now = self._clock.now()
+        async with self._blobs.receive(_most_bytes(file)) as incoming:
+            half = _HeldBack(incoming)
+            prepared = await self._prepare(file, _order(identity, own, request, now, self._remote), half)
+            signature = await _signed(half.digest(prepared), identity)
+            token, foreign = await self._token(signature.digest, own, request, now)
+            await half.finish(prepared, signature.stamped(token))
+            yield Sealed(await incoming.finish(), self._worth(identity, foreign=foreign))
+
+    async def _prepare(self, file: Blob, order: Order, half: "_HeldBack") -> Prepared:
+        sink = Sink(_most_bytes(file), half.write)
+        async with streamed(self._blobs, file) as data:
+            found = await self._sandbox.call(f"{MODULE}:prepare", data, order, into=sink)
+        try:
+            return msgspec.convert(found, Prepared)
+        except msgspec.ValidationError as error:
+            raise SandboxFailed("crashed") from error
+
+    async def _token(self, digest: bytes, own: Timestamper, request: SealRequest, now: datetime) -> tuple[bytes, bool]:
+        """A token, and whether the configured authority made it: when that fails, ours has to do."""
+        if self._remote is not None:
+            try:
+                return await self._remote.token(digest), True
+            except TimestampFailed as failed:
+                if request.demand_timestamp:
+                    raise
+                log.warning("a seal has no time-stamp of the configured authority", reason=failed.message)
+        return own.token(digest, now), False
+
+    def _worth(self, identity: SealIdentity, *, foreign: bool) -> Seal:
+        # Only of our own certificates do we have the CRLs that prove, in the file itself, that none was revoked.
+        complete = bool(identity.crl_ders) and not foreign
+        return Seal(
+            level="B-LT" if complete else "B-T",
+            timestamped=True,
+            degraded=self._remote is not None and not foreign,
+            certificate_fingerprint=identity.fingerprint,
+        )
+
+
+async def _signed(digest: bytes, identity: SealIdentity) -> Signature:
+    if isinstance(identity.key, TokenKey):
+        return await identity.key.apart(lambda: Signature(digest, identity))
+    return Signature(digest, identity)
+
+
+def _order(
+    identity: SealIdentity, own: Timestamper, request: SealRequest, now: datetime, remote: RemoteTimestamper | None
+) -> Order:
+    token_bytes = own.most_bytes if remote is None else max(own.most_bytes, limits.TSA_TOKEN_BYTES)
+    return Order(
+        room=seal.room_for(identity, token_bytes),
+        signed_at=now,
+        certificates=[identity.certificate_der, *identity.chain_ders, *own.certificate_ders],
+        crls=[*identity.crl_ders, *own.crl_ders],
+        document_id=request.document_id,
+        audit_head=request.audit_head,
+        name=request.name,
+        reason=request.reason,
+        location=request.location,
+    )
+
+
+def _most_bytes(file: Blob) -> int:
+    """What a sealed file can have: one that was in disorder is written anew, and may grow."""
+    return 2 * file.size_bytes + limits.SEAL_ADDED_BYTES
+
+
+class _HeldBack:
+    """Takes a prepared file, all but its last piece, in which the gap is; hashes what it takes.
+
+    The digest that a sandbox tells is not believed: what is signed is what was stored."""
+
+    def __init__(self, incoming: Incoming) -> None:
+        self._incoming = incoming
+        self._hash = hashlib.sha256()
+        self._taken = 0
+        self._last = b""
+
+    async def write(self, piece: bytes) -> None:
+        self._hash.update(self._last)
+        self._taken += len(self._last)
+        await self._incoming.write(self._last)
+        self._last = piece
+
+    def digest(self, prepared: Prepared) -> bytes:
+        """The digest of everything but the gap; SandboxFailed if the gap is not where it was said to be."""
+        at, length, last = prepared.contents_at, prepared.contents_length, self._last
+        gap = (0, at - 1, at + length + 1, self._taken + len(last) - (at + length + 1))
+        if at - 1 != self._taken or prepared.byte_range != gap or last[: length + 2] != b"<%b>" % (b"0" * length):
+            raise SandboxFailed("crashed")
+        self._hash.update(last[length + 2 :])
+        return self._hash.digest()
+
+    async def finish(self, prepared: Prepared, cms_der: bytes) -> None:
+        """Stores the last piece with the signature in its gap."""
+        digits = seal.filled(prepared, cms_der)
+        await self._incoming.write(b"<%b>" % digits + self._last[len(digits) + 2 :])

@@ -1,0 +1,167 @@
+"""A seal that had to do without the configured authority's time-stamp gets it later, and stays the same seal.
+
+The time-stamp is not under the signature: it takes the place of the server's own in the gap of the one revision, so the
+file keeps its size, its seal and every signed byte. The file before stays stored and known: whoever has it, has an
+authentic one. A second time-stamp beside the first would be refused by readers that expect one."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import msgspec
+
+from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
+from deedbox.kernel import jobs, limits
+from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.kernel.jobs import GiveUp, Work
+from deedbox.pdf import timestamp, timestamp_again
+from deedbox.pdf.timestamp_again import Gap
+from deedbox.signing.completion import verify_sealed
+from deedbox.signing.desk import SERVER, Desk, Office, document_of
+from deedbox.signing.model import Document, Seal
+from deedbox.signing.store import documents, sealed
+
+UPGRADE_JOB = "upgrade_seal"
+
+
+def plan(desk: Desk, document: Document) -> None:
+    """A degraded seal gets the time-stamp of the configured authority as soon as that gives one."""
+    jobs.enqueue(
+        desk.tx,
+        UPGRADE_JOB,
+        {"document_id": document.id},
+        now=desk.now,
+        run_at=desk.now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
+        priority=jobs.BULK,
+        max_attempts=limits.UPGRADE_ATTEMPTS,
+        unique_key=f"{UPGRADE_JOB}:{document.id}",
+        workspace_id=document.workspace_id,
+    )
+
+
+class Certifier(Protocol):
+    """Who makes certificates of completion."""
+
+    async def certified(
+        self, document: Document, made: Blob, seal: Seal, timestamped_at: str, held: AsyncExitStack
+    ) -> Received:
+        """The certificate of a document that is completed, for this sealed file of it."""
+
+
+class _Degraded(msgspec.Struct, frozen=True):
+    """A document whose seal is to be time-stamped again, with its sealed file and what that is bound to."""
+
+    document: Document
+    seal: Seal
+    file: Blob
+    head: str
+
+
+class _Made(msgspec.Struct, frozen=True):
+    file: Received
+    certificate: Received
+    seal: Seal
+    timestamped_at: str
+
+
+class Upgrade:
+    def __init__(self, office: Office, certifier: Certifier, remote: RemoteTimestamper | None) -> None:
+        self._office, self._certifier, self._remote = office, certifier, remote
+        self._blobs, self._clock = office.blobs, office.clock
+        self._asking = asyncio.Lock()
+        self._failed: tuple[datetime, TimestampFailed] | None = None
+
+    async def run(self, work: Work) -> None:
+        """The handler of upgrade jobs: TimestampFailed, and so another attempt, while the authority gives nothing."""
+        workspace_id, document_id = work.named("document_id")
+        found = await self._office.db.read(lambda tx: _degraded(tx, workspace_id, document_id))
+        if found is None:
+            return  # an attempt before this one has done it
+        async with AsyncExitStack() as held:
+            made = await self._made(found, held)
+
+            def replace(tx: Tx) -> None:
+                with self._office.desk(tx, workspace_id) as desk:
+                    _replace(desk, found, made)
+
+            await work.finish(replace)
+
+    async def _made(self, found: _Degraded, held: AsyncExitStack) -> _Made:
+        try:
+            gap = await self._gap(found.file)
+            token = await self._token(gap.digest)
+            digits = gap.restamped(token)
+        except BadRequest as error:  # the file will not be another one at the next attempt
+            raise GiveUp(error.message) from error
+        file = await self._written(found.file, gap, digits, held)
+        trusted = await self._office.certificates.trusted(found.document.workspace_id)
+        report = await verify_sealed.report(
+            self._office.workshop, self._blobs, file.blob, trusted, now=self._clock.now()
+        )
+        verify_sealed.demand_authentic(report, found.document.id, found.head)
+        # As for any seal with another authority's time-stamp: the file does not tell whether that was revoked.
+        seal = msgspec.structs.replace(found.seal, level="B-T", timestamped=True, degraded=False)
+        at = instant(timestamp.made_at(token))
+        certificate = await self._certifier.certified(found.document, file.blob, seal, at, held)
+        return _Made(file, certificate, seal, at)
+
+    async def _token(self, digest: bytes) -> bytes:
+        """A token of the configured authority, which is left in peace for a while after it failed."""
+        if self._remote is None:
+            raise GiveUp("No time-stamp authority is configured any more: the seal keeps the server's own time-stamp.")
+        rest = timedelta(seconds=limits.UPGRADE_REST_SECONDS)
+        async with self._asking:  # one after the other, so that the second sees what the first was told
+            if self._failed is not None and self._failed[0] <= self._clock.now() < self._failed[0] + rest:
+                raise TimestampFailed(self._failed[1].message)
+            try:
+                token = await self._remote.token(digest)
+            except TimestampFailed as failed:
+                self._failed = self._clock.now(), failed
+                raise
+            self._failed = None
+            return token
+
+    async def _gap(self, file: Blob) -> Gap:
+        before = max(0, file.size_bytes - limits.SEAL_TAIL_BYTES)
+        tail = [piece async for piece in self._blobs.open_range(file.location, before, file.size_bytes - before)]
+        return timestamp_again.gap_in(b"".join(tail), before)
+
+    async def _written(self, file: Blob, gap: Gap, digits: bytes, held: AsyncExitStack) -> Received:
+        incoming = await held.enter_async_context(self._blobs.receive(file.size_bytes))
+        async for piece in self._blobs.open_range(file.location, 0, gap.contents_at):
+            await incoming.write(piece)
+        await incoming.write(digits)
+        end = gap.contents_at + gap.contents_length
+        async for piece in self._blobs.open_range(file.location, end, file.size_bytes - end):
+            await incoming.write(piece)
+        return await incoming.finish()
+
+
+def _degraded(tx: Tx, workspace_id: str, document_id: str) -> _Degraded | None:
+    _, document = document_of(tx, workspace_id, document_id)
+    kept = sealed.find(tx, document_id)
+    if document.status != "completed" or document.seal is None or not document.seal.degraded or kept is None:
+        return None
+    return _Degraded(document, document.seal, blobs.demand(tx, kept.sha256), kept.head)
+
+
+def _replace(desk: Desk, found: _Degraded, made: _Made) -> None:
+    """Whoever looks sees the file, its certificate and the word on its seal change together.
+
+    Those before stay stored: they were given out, and are what they were."""
+    document = found.document
+    file, certificate = blobs.adopt_all(desk.tx, [made.file, made.certificate], document.id, desk.now)
+    if not sealed.replace(desk.tx, document.id, found.file.sha256, file.sha256, certificate.sha256):
+        raise Conflict("The sealed file was replaced at this very moment")
+    documents.change_document(desk.tx, document, msgspec.structs.replace(document, seal=made.seal, updated_at=desk.at))
+    detail = {
+        verify_sealed.SEALED_SHA256: file.sha256,
+        "replaced_sha256": found.file.sha256,
+        "stamped_at": made.timestamped_at,
+    }
+    desk.record(document, verify_sealed.RESTAMPED, detail, actor=SERVER)

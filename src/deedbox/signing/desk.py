@@ -1,0 +1,137 @@
+"""The desk at which every action is done, and the office whose desks they are."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from deedbox.authority import Certificates
+from deedbox.evidence import chain
+from deedbox.evidence.chain import Entry
+from deedbox.kernel import limits, outbox
+from deedbox.kernel.blobs import Blobs
+from deedbox.kernel.clock import Clock, Instant, instant
+from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.errors import NotFound
+from deedbox.pdf.workshop import Workshop
+from deedbox.signing.model import Document, Packet
+from deedbox.signing.notifier import Notifier
+from deedbox.signing.store import audit, documents
+
+SERVER = "server"
+"""The actor of what happens by itself: an expiry, a seal."""
+
+
+class Desk:
+    """One transaction of one workspace: who acts in it, at which moment, and who tells people of it.
+
+    Used as a context: the rows of the audit trail are written together at its end."""
+
+    def __init__(self, tx: Tx, workspace_id: str, actor: str, now: datetime, notifier: Notifier) -> None:
+        self.tx = tx
+        self.workspace_id = workspace_id
+        self.actor = actor
+        self.now = now
+        self.notifier = notifier
+        self._heads: dict[str, tuple[int, str]] = {}
+        self._entries: list[tuple[str, Entry]] = []
+        self._open = False
+
+    def __enter__(self) -> "Desk":
+        self._open = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open = False
+        if error is None:
+            audit.add(self.tx, self._entries)
+
+    @property
+    def at(self) -> Instant:
+        """The moment as records keep it."""
+        return instant(self.now)
+
+    def packet_of(self, document_id: str) -> Packet:
+        """The packet that the document lies in; another workspace's document is not there at all."""
+        return packet_of(self.tx, self.workspace_id, document_id)
+
+    def add(self, packet: Packet, asked: Mapping[str, Any]) -> None:
+        documents.add(self.tx, packet, asked)
+        self._heads |= {document.id: (0, chain.genesis(document.id)) for document in packet.documents}
+
+    def save(self, before: Packet, after: Packet) -> None:
+        """Writes what differs; Conflict if another was first."""
+        documents.change(self.tx, before, after)
+
+    def record(self, document: Document, act: str, detail: Mapping[str, Any], *, actor: str | None = None) -> Entry:
+        """The new row at the end of the document's audit trail."""
+        if not self._open:
+            raise RuntimeError("what is recorded at a desk that is not open would be lost")
+        number, previous = self._heads.get(document.id) or self._head(document.id)
+        entry = chain.next_entry(previous, number + 1, self.at, act, actor or self.actor, dict(detail))
+        self._heads[document.id] = (entry.number, entry.hash)
+        self._entries.append((document.id, entry))
+        return entry
+
+    def _head(self, document_id: str) -> tuple[int, str]:
+        return audit.last(self.tx, document_id) or (0, chain.genesis(document_id))
+
+    def emit(self, kind: str, packet: Packet, document: Document, **more: object) -> None:
+        """The event, with what every event of a document tells; metadata that does not fit is left out."""
+        told: dict[str, object] = {
+            "document_id": document.id,
+            "title": document.title,
+            "status": document.status,
+            "external_id": document.external_id,
+            "packet_id": None if packet.lone else packet.id,
+            "bulk_send_id": document.bulk_send_id,
+            "metadata": document.metadata,
+            **more,
+        }
+        if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
+            told |= {"metadata": {}, "truncated": True}
+        outbox.emit(self.tx, self.workspace_id, kind, document.id, told, now=self.now)
+
+
+class Office(msgspec.Struct, frozen=True, kw_only=True):
+    """What signing has of the installation."""
+
+    db: Database
+    blobs: Blobs
+    clock: Clock
+    workshop: Workshop
+    certificates: Certificates
+    notifier: Notifier
+    address: Callable[[], str]
+    """Under which people reach this server."""
+    wake: Callable[[], None]
+    """Has jobs looked for at once."""
+
+    def desk(self, tx: Tx, workspace_id: str, actor: str = SERVER, now: datetime | None = None) -> Desk:
+        tx.on_commit(self.wake)
+        return Desk(tx, workspace_id, actor, now or self.clock.now(), self.notifier)
+
+    async def packet_of(self, workspace_id: str, document_id: str) -> Packet:
+        return await self.db.read(lambda tx: packet_of(tx, workspace_id, document_id))
+
+
+def packet_of(tx: Tx, workspace_id: str, document_id: str) -> Packet:
+    """The packet that the document lies in; another workspace's document is not there at all."""
+    packet = documents.packet_of(tx, workspace_id, document_id)
+    if packet is None:
+        raise NotFound("Document does not exist")
+    return packet
+
+
+def document_of(tx: Tx, workspace_id: str, document_id: str) -> tuple[Packet, Document]:
+    """The document, with the packet that it lies in."""
+    packet = packet_of(tx, workspace_id, document_id)
+    return packet, document_in(packet, document_id)
+
+
+def document_in(packet: Packet, document_id: str) -> Document:
+    return next(document for document in packet.documents if document.id == document_id)

@@ -1,0 +1,245 @@
+"""The records of signing: a packet with its parties and signers, and its documents with their files and fields."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from deedbox.kernel import limits
+from deedbox.pdf.marks import Place
+
+Status: TypeAlias = Literal[
+    "processing", "draft", "sent", "finalizing", "completed", "declined", "voided", "expired", "failed"
+]
+SignerStatus: TypeAlias = Literal["waiting", "notified", "viewed", "signed", "declined", "canceled"]
+PartyStatus: TypeAlias = Literal["waiting", "active", "completed", "declined", "canceled"]
+Source: TypeAlias = Literal["api", "dashboard", "template", "packet", "bulk"]
+Auth: TypeAlias = Literal["none", "email_code", "access_code"]
+Rule: TypeAlias = Literal["all", "any", "quorum"]
+OnDecline: TypeAlias = Literal["decline_document", "continue_while_possible"]
+FieldType: TypeAlias = Literal["signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"]
+SignatureKind: TypeAlias = Literal["typed", "drawn", "uploaded"]
+ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
+
+
+CONSENT = "I agree to sign this document electronically, and that my electronic signature is as binding as one by hand."
+
+
+class File(msgspec.Struct, frozen=True):
+    """One file of a document, and its part of the paper once that is made."""
+
+    id: str
+    name: str
+    sha256: str
+    size_bytes: int
+    sizes: list[tuple[float, float]] = []
+    """Width and height of each page as it is displayed; none before the paper is made."""
+    covers: list[Place] = []
+    """Where text tags lie, which are hidden."""
+    removed: list[str] = []
+    """What was taken out of it because it could have changed the face of the sealed file."""
+
+    @property
+    def pages(self) -> int:
+        return len(self.sizes)
+
+
+class Field(msgspec.Struct, frozen=True):
+    id: str
+    file_id: str
+    signer_id: str | None
+    party_id: str | None
+    type: FieldType
+    page: int
+    x: float
+    y: float
+    w: float
+    h: float
+    required: bool
+    label: str | None
+    default: str | None
+    options: list[str]
+    value: str | None
+
+
+class Seal(msgspec.Struct, frozen=True):
+    level: str
+    timestamped: bool
+    degraded: bool
+    certificate_fingerprint: str
+
+
+class Decline(msgspec.Struct, frozen=True):
+    signer_id: str
+    reason: str | None
+
+
+class Void(msgspec.Struct, frozen=True):
+    reason: str | None
+
+
+class ArchiveReceipt(msgspec.Struct, frozen=True):
+    """Where the document's package lies in the archive, and by what it is recognised."""
+
+    location: str
+    sha256: str
+    size_bytes: int
+    manifest_sha256: str
+    archived_at: str
+    version: str | None = None
+    etag: str | None = None
+    answer: str | None = None
+    """What the archive said when it took it."""
+
+
+class Archive(msgspec.Struct, frozen=True):
+    status: ArchiveStatus = "disabled"
+    """`failed`: the last attempt was in vain; there will be others."""
+    attempts: int = 0
+    archived_at: str | None = None
+    receipt: ArchiveReceipt | None = None
+    error: str | None = None
+    """Why the last attempt was in vain."""
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What is a document's own: its files, its fields, its state and its seal. People belong to its packet."""
+
+    id: str
+    workspace_id: str
+    packet_id: str
+    title: str
+    status: Status
+    source: Source
+    external_id: str | None
+    metadata: dict[str, str]
+    template_id: str | None = None
+    bulk_send_id: str | None = None
+    files: list[File]
+    paper_sha256: str | None = None
+    """The PDF that the signers see, which holds all files; None before it is made."""
+    fields: list[Field] = []
+    require_timestamp: bool
+    seal: Seal | None = None
+    created_at: str
+    updated_at: str
+    sent_at: str | None = None
+    completed_at: str | None = None
+    declined_at: str | None = None
+    voided_at: str | None = None
+    expired_at: str | None = None
+    decline: Decline | None = None
+    void: Void | None = None
+    archive: Archive = Archive()
+    verification_code: str | None = None
+    error: str | None = None
+    """Why the document could not be converted, or why sealing it has failed so far."""
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """How the signer signed; of an image, its hash, under which it is stored."""
+
+    kind: SignatureKind
+    text: str | None = None
+    image_sha256: str | None = None
+
+
+class Signer(msgspec.Struct, frozen=True):
+    id: str
+    party_id: str
+    name: str
+    email: str
+    language: str
+    auth: Auth
+    status: SignerStatus = "waiting"
+    notified_at: str | None = None
+    viewed_at: str | None = None
+    signed_at: str | None = None
+    declined_at: str | None = None
+    decline_reason: str | None = None
+    signature: Signature | None = None
+    access_code_hash: bytes | None = None
+
+
+class Party(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    order: int
+    rule: Rule
+    quorum: int | None
+    on_decline: OnDecline
+    declared: bool
+    """Whether the request named the party; a lone signer has one that it did not."""
+    signers: list[Signer]
+    status: PartyStatus = "waiting"
+    completed_at: str | None = None
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS, pattern=r"^[^\x00-\x1f]*$")]
+    body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS, extra_json_schema=limits.NO_NUL)]
+
+
+class Reminders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    first_after_hours: Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX)]
+    every_hours: Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX)]
+    max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)]
+
+
+class Packet(msgspec.Struct, frozen=True, kw_only=True):
+    """Documents that are sent, signed and ended together, with the people who sign them.
+
+    A document that was made by itself is the only one of a packet that nobody sees."""
+
+    id: str
+    workspace_id: str
+    lone: bool
+    """Whether it stands for one document that was made by itself."""
+    language: str
+    message: Message | None
+    reminders: Reminders | None
+    expires_at: str | None
+    created_at: str
+    parties: list[Party]
+    documents: list[Document]
+
+    @property
+    def first(self) -> Document:
+        """The document that speaks for all: until they are sealed, all are in the same state."""
+        return self.documents[0]
+
+    def signers(self) -> Iterator[tuple[Party, Signer]]:
+        return ((party, signer) for party in self.parties for signer in party.signers)
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which documents to list; None means any."""
+
+    status: Status | None = None
+    q: str | None = None
+    packet_id: str | None = None
+    bulk_send_id: str | None = None
+    template_id: str | None = None
+    external_id: str | None = None
+    signer_email: str | None = None
+    created_after: str | None = None
+    created_before: str | None = None
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Which part of a list to show."""
+
+    limit: int
+    cursor: str | None = None
+    newest_first: bool = True
+
+
+def first_page(document: Document, file_id: str) -> int:
+    """How many pages of the paper lie before those of the file."""
+    before = 0
+    for file in document.files:
+        if file.id == file_id:
+            return before
+        before += file.pages
+    raise LookupError(file_id)

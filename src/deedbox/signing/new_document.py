@@ -1,0 +1,164 @@
+"""What a sender asks for: a new document with its parties and fields, or a change of one."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Received
+from deedbox.kernel.clock import instant
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.mailbox import checked_address
+from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule
+
+_TEXT = limits.NO_NUL
+Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.SIGNER_NAME_CHARS, extra_json_schema=_TEXT)]
+Email: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=limits.EMAIL_CHARS,
+        pattern=r"^[^@\s\x00-\x1f<>,;]+@[^@\s\x00-\x1f<>,;]+$",
+        description="An e-mail address; it is compared in lower case.",
+    ),
+]
+Language: TypeAlias = Annotated[
+    str, Meta(max_length=5, pattern="^[a-z]{2}(-[A-Z]{2})?$", description="Such as `en` or `de`.")
+]
+Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="A fraction of the page as it is displayed.")]
+Label: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=_TEXT)]
+FieldValue: TypeAlias = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
+MetadataName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=limits.METADATA_NAME_CHARS, extra_json_schema=_TEXT)
+]
+MetadataValue: TypeAlias = Annotated[str, Meta(max_length=limits.METADATA_VALUE_CHARS, extra_json_schema=_TEXT)]
+Metadata: TypeAlias = Annotated[dict[MetadataName, MetadataValue], Meta(max_length=limits.METADATA_ENTRIES)]
+Order: TypeAlias = Annotated[int, Meta(ge=1, le=limits.PARTY_ORDER_MAX, description="Lower ones sign first.")]
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+
+
+class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Name
+    email: Email
+    language: Language | None = None
+    auth: Auth = "none"
+    access_code: Annotated[str, Meta(min_length=4, max_length=limits.ACCESS_CODE_CHARS)] | None = None
+
+    @property
+    def address(self) -> str:
+        """The e-mail address as it is kept and compared; BadRequest if no mail could reach it."""
+        return checked_address(self.email).lower()
+
+
+class LoneSigner(NewSigner, frozen=True, forbid_unknown_fields=True):
+    order: Order = 1
+
+
+class NewParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Name
+    signers: Annotated[Sequence[NewSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
+    order: Order = 1
+    rule: Rule = "all"
+    quorum: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_SIGNERS)] | None = None
+    on_decline: OnDecline = "decline_document"
+
+
+class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    type: FieldType
+    page: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_PAGES)]
+    x: Fraction
+    y: Fraction
+    w: Annotated[float, Meta(gt=0, le=1)]
+    h: Annotated[float, Meta(gt=0, le=1)]
+    file: Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES, description="Which of the files, from 0.")] = 0
+    signer: Annotated[Email | None, Meta(description="The e-mail address of the signer who fills it.")] = None
+    party: Annotated[Name | None, Meta(description="Or the name of the party, any of whom fills it.")] = None
+    required: bool = True
+    label: Label | None = None
+    default: FieldValue | None = None
+    options: Annotated[Sequence[FieldValue], Meta(max_length=limits.FIELD_OPTIONS)] = ()
+
+
+class NewFile(msgspec.Struct, frozen=True):
+    """A file as it came, stored and not yet adopted."""
+
+    name: str
+    original: Received
+
+
+class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    title: Title
+    parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] = ()
+    signers: Annotated[
+        Sequence[LoneSigner],
+        Meta(max_length=limits.DOCUMENT_PARTIES, description="Each a party of its own; instead of parties."),
+    ] = ()
+    fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] = ()
+    message: Message | None = None
+    metadata: Metadata = {}
+    external_id: (
+        Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=_TEXT)] | None
+    ) = None
+    expires_at: Moment | None = None
+    reminders: Reminders | None = None
+    language: Language = "en"
+    require_timestamp: Annotated[
+        bool, Meta(description="Complete it only with a time-stamp of the authority that the server's settings name.")
+    ] = False
+    send: Annotated[bool, Meta(description="Send it at once; needs documents:send.")] = False
+
+
+class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+    email: Email
+
+
+class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is given is changed; the rest stays. After sending, only expiry, reminders, metadata and addresses are."""
+
+    title: Title | UnsetType = UNSET
+    metadata: Metadata | UnsetType = UNSET
+    expires_at: Moment | UnsetType | None = UNSET
+    reminders: Reminders | UnsetType | None = UNSET
+    signers: Annotated[
+        Sequence[SignerChange],
+        Meta(max_length=limits.DOCUMENT_SIGNERS, description="Corrected e-mail addresses of signers who are known."),
+    ] = ()
+    message: Message | UnsetType | None = UNSET
+    parties: Annotated[
+        Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType,
+        Meta(description="Take the place of all parties of a draft."),
+    ] = UNSET
+    fields: Annotated[
+        Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType,
+        Meta(description="Take the place of the fields that were asked for; text tags in the files stay."),
+    ] = UNSET
+
+
+def end_of(expires_at: datetime | None, now: datetime) -> str | None:
+    """The end as it is kept; BadRequest unless it lies ahead."""
+    if expires_at is None:
+        return None
+    try:
+        end = expires_at.astimezone(UTC)
+    except OverflowError as error:
+        raise BadRequest("expires_at lies outside the years 1 to 9999") from error
+    if end <= now:
+        raise BadRequest("expires_at must lie ahead")
+    return instant(end)
+
+
+def without_field(parties: Sequence[NewParty | Party], fields: Sequence[NewField]) -> int:
+    """How many signers have no signature field among these."""
+    signing = [field for field in fields if field.type == "signature"]
+    emails = {field.signer.lower() for field in signing if field.signer}
+    names = {field.party.casefold() for field in signing if field.party}
+    return sum(
+        signer.email.lower() not in emails and party.name.casefold() not in names
+        for party in parties
+        for signer in party.signers
+    )

@@ -1,0 +1,120 @@
+"""Files on their way into a document: converted if need be, and made into one paper."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blob, Blobs, Received
+from deedbox.kernel.blobs.stream import head_of, streamed
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.sandbox import Stream
+from deedbox.pdf import convert
+from deedbox.pdf.marks import Place, Prepared, Tag
+from deedbox.pdf.workshop import Workshop
+from deedbox.signing.model import Party
+from deedbox.signing.new_document import NewField, NewParty, without_field
+from deedbox.signing.paper import Original, Paper, PaperFile
+
+
+class Intake:
+    def __init__(self, blobs: Blobs, workshop: Workshop) -> None:
+        self._blobs = blobs
+        self._workshop = workshop
+
+    async def takes_long(self, originals: Sequence[Original]) -> bool:
+        """Whether a file must be converted by a program that takes its time; BadRequest if that is not installed."""
+        sources = [await self._source(original) for original in originals]
+        for source in sources:
+            convert.check_installed(source)
+        return not {"docx", "html"}.isdisjoint(sources)
+
+    @asynccontextmanager
+    async def paper(
+        self, originals: Sequence[Original], parties: Sequence[NewParty | Party], fields: Sequence[NewField]
+    ) -> AsyncIterator[Paper]:
+        """The paper of these files for these signers, until the end of this; BadRequest says why there can be none."""
+        async with AsyncExitStack() as held:
+            taken = [await self._taken(number, one, held) for number, one in enumerate(originals)]
+            pdfs, files = [pdf for pdf, _ in taken], [file for _, file in taken]
+            paper = Paper(pdfs[0] if len(pdfs) == 1 else await self._joined(pdfs, held), files)
+            wanted = [*fields, *paper.tags]
+            if signers := without_field(parties, wanted):
+                paper = await self._with_places(paper, signers, wanted, held)
+            yield paper
+
+    async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
+        try:
+            source = await self._source(original)
+            pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
+            incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+            async with streamed(self._blobs, pdf) as data:
+                made = await self._workshop.take_in(data, incoming.write)
+        except BadRequest as error:
+            raise BadRequest(f"{original.name}: {error.message}") from error
+        return await incoming.finish(), _paper_file(number, made)
+
+    async def _source(self, original: Original) -> convert.Source:
+        return convert.source(original.name, await head_of(self._blobs, original.blob, convert.HEAD_BYTES))
+
+    async def _converted(self, original: Blob, source: convert.Source, held: AsyncExitStack) -> Received:
+        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        async with streamed(self._blobs, original) as data:
+            await self._workshop.convert(data, source, incoming.write)
+        return await incoming.finish()
+
+    async def _joined(self, pdfs: Sequence[Received], held: AsyncExitStack) -> Received:
+        sizes = [pdf.blob.size_bytes for pdf in pdfs]
+        if sum(sizes) > limits.PREPARED_FILE_BYTES:
+            raise BadRequest(f"Together the files have more than {limits.PREPARED_FILE_BYTES // limits.MB} MB")
+        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        async with aclosing(self._one_after_another(pdfs)) as pieces:
+            await self._workshop.join(Stream(sum(sizes), pieces), sizes, incoming.write)
+        return await incoming.finish()
+
+    async def _one_after_another(self, pdfs: Sequence[Received]) -> AsyncGenerator[bytes, None]:
+        for pdf in pdfs:
+            async with streamed(self._blobs, pdf.blob) as data:
+                async for piece in data.pieces:
+                    yield piece
+
+    async def _with_places(self, paper: Paper, signers: int, wanted: Sequence[NewField], held: AsyncExitStack) -> Paper:
+        """The same with places for so many signatures, on pages of their own if there is no room."""
+        *others, last = paper.files
+        before = sum(len(file.sizes) for file in others)
+        taken = [_place(field, before) for field in wanted if field.file == len(others)]
+        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        async with streamed(self._blobs, paper.pdf.blob) as data:
+            block = await self._workshop.block(data, signers, incoming.write, taken)
+        places = [msgspec.structs.replace(place, page=place.page - before) for place in block.places]
+        if not block.added:
+            return msgspec.structs.replace(paper, places=places)
+        added = (block.size.width, block.size.height) if block.size else last.sizes[-1]
+        last = msgspec.structs.replace(last, sizes=[*last.sizes, *[added] * block.added])
+        return Paper(await incoming.finish(), [*others, last], places)
+
+
+def _place(field: NewField, before: int) -> Place:
+    return Place(before + field.page, field.x, field.y, field.w, field.h)
+
+
+def _paper_file(number: int, made: Prepared) -> PaperFile:
+    return PaperFile(
+        sizes=[(page.width, page.height) for page in made.pages],
+        tags=[_field(number, tag) for tag in made.tags],
+        covers=[cover for tag in made.tags for cover in tag.covers],
+        removed=made.removed,
+    )
+
+
+def _field(number: int, tag: Tag) -> NewField:
+    return NewField(
+        type=tag.kind,
+        **msgspec.structs.asdict(tag.place),
+        file=number,
+        party=tag.role,
+        required=tag.required,
+        label=tag.label or None,
+        options=tag.options,
+    )

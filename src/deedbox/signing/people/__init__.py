@@ -1,1 +1,0 @@
-"""Parties, their signers, and the fields that they fill."""

@@ -1,0 +1,330 @@
+"""The tables of packets and documents: how they are found, added and changed."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from deedbox.kernel.clock import moment
+from deedbox.kernel.db import Row, Tx, Value
+from deedbox.kernel.db.rows import insert, insert_all
+from deedbox.kernel.errors import Conflict
+from deedbox.kernel.ids import new_id
+from deedbox.signing.model import (
+    Archive,
+    ArchiveReceipt,
+    Decline,
+    Document,
+    File,
+    Filter,
+    Message,
+    Packet,
+    Page,
+    Reminders,
+    Seal,
+    Void,
+)
+from deedbox.signing.store import people
+
+T = TypeVar("T")
+_PACKET = ("id", "workspace_id", "lone", "language", "message", "reminders", "expires_at", "created_at")
+_DOCUMENT = (
+    "id", "workspace_id", "packet_id", "title", "status", "source", "external_id", "metadata", "template_id",
+    "bulk_send_id", "files", "paper_sha256", "require_timestamp", "seal", "created_at", "updated_at", "sent_at",
+    "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "archive_status", "archive_attempts",
+    "archived_at", "archive_receipt", "archive_error", "verification_code", "error",
+)  # fmt: skip
+_COLUMNS = ", ".join([f"d.{name}" for name in _DOCUMENT] + [f"p.{name}" for name in _PACKET])
+_WHOLE = f"select {_COLUMNS} from documents d join packets p on p.id = d.packet_id"
+_FILES = msgspec.json.Decoder(list[File])
+_METADATA = msgspec.json.Decoder(dict[str, str])
+_EQUAL = ("status", "packet_id", "bulk_send_id", "template_id", "external_id")
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+# finding
+
+
+def packet(tx: Tx, workspace_id: str, packet_id: str) -> Packet | None:
+    sql = f"{_WHOLE} where d.packet_id = :id and d.workspace_id = :workspace_id order by d.position"
+    return _only(_packets(tx, tx.all(sql, id=packet_id, workspace_id=workspace_id)))
+
+
+def packet_of(tx: Tx, workspace_id: str, document_id: str) -> Packet | None:
+    """The packet that the document lies in."""
+    sql = (
+        f"{_WHOLE} where d.packet_id = (select packet_id from documents where id = :id and workspace_id ="
+        " :workspace_id) order by d.position"
+    )
+    return _only(_packets(tx, tx.all(sql, id=document_id, workspace_id=workspace_id)))
+
+
+def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Packet, Document]]:
+    """Documents of the workspace that match, by age, each with its packet; that holds no others here."""
+    conditions, values = _conditions(wanted)
+    if part.cursor is not None:
+        conditions.append(f"id {'<' if part.newest_first else '>'} :cursor")
+        values["cursor"] = part.cursor
+    order = "desc" if part.newest_first else "asc"
+    matching = " and ".join(["workspace_id = :workspace_id", *conditions])
+    # In two steps: what does not match is passed over in the index, without a look at the table.
+    found = f"select id from documents where {matching} order by id {order} limit :limit"
+    sql = f"{_WHOLE} where d.id in ({found}) order by d.id {order}"
+    packets = _packets(tx, tx.all(sql, workspace_id=workspace_id, limit=part.limit, **values), together=False)
+    return [(packet, packet.first) for packet in packets]
+
+
+def by_verification_code(tx: Tx, code: str) -> tuple[str, str] | None:
+    """Workspace and id of the document that a verification code belongs to."""
+    row = tx.one("select workspace_id, id from documents where verification_code = :code", code=code)
+    return (row[0], row[1]) if row else None
+
+
+def workspace_name(tx: Tx, workspace_id: str) -> str:
+    row = tx.one("select name from workspaces where id = :id", id=workspace_id)
+    return row[0] if row else ""
+
+
+def asked_fields(tx: Tx, document_id: str) -> str:
+    """The fields that the sender asked for, as JSON."""
+    row = tx.one("select asked_fields from documents where id = :id", id=document_id)
+    return row[0] if row else "[]"
+
+
+def is_paper(tx: Tx, sha256: str) -> bool:
+    """Whether some document has this PDF as its paper."""
+    return tx.one("select 1 from documents where paper_sha256 = :sha256 limit 1", sha256=sha256) is not None
+
+
+def never_archived(tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
+    """Workspace, id and time of documents whose archiving was never begun, completed after this time and id."""
+    # The index holds these and no others, so that there is nothing to pass over.
+    rows = tx.all(
+        "select workspace_id, id, completed_at from documents where status = 'completed'"
+        " and archive_status = 'disabled' and (completed_at, id) > (:at, :id) order by completed_at, id limit :most",
+        at=after[0],
+        id=after[1],
+        most=most,
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+# adding and changing
+
+
+def add(tx: Tx, packet: Packet, asked: Mapping[str, Sequence[msgspec.Struct]]) -> None:
+    """The packet with everything in it; `asked` are the fields that the sender asked for, by document."""
+    insert(tx, "packets", _packet_row(packet))
+    insert_all(
+        tx,
+        "documents",
+        [
+            {
+                **_document_row(document),
+                "title_folded": folded(document.title),
+                "position": position,
+                "asked_fields": _json(asked[document.id]),
+            }
+            for position, document in enumerate(packet.documents)
+        ],
+    )
+    people.add_parties(tx, packet)
+    for document in packet.documents:
+        people.add_fields(tx, document)
+
+
+def change(tx: Tx, before: Packet, after: Packet) -> None:
+    """Writes what differs. Conflict when a row is no longer in the state it was in before: the write is the check."""
+    changes = _difference(_packet_row(before), _packet_row(after))
+    if changes:
+        _update(tx, "packets", "id = :key", {"key": before.id}, changes)
+    for old, new in zip(before.documents, after.documents, strict=True):
+        change_document(tx, old, new)
+    people.change_parties(tx, before, after)
+    for old, new in zip(before.documents, after.documents, strict=True):
+        people.change_fields(tx, old, new)
+
+
+def change_document(tx: Tx, before: Document, after: Document) -> None:
+    """Writes what differs in the document's own row, as `change` does."""
+    if after is before:
+        return
+    changes = _difference(_document_row(before), _document_row(after))
+    if "title" in changes:
+        changes["title_folded"] = folded(after.title)
+    if changes and not _update(
+        tx, "documents", "id = :key and status = :was", {"key": before.id, "was": before.status}, changes
+    ):
+        raise Conflict("The document was changed at this very moment. Look at it and try again.")
+
+
+def ask_fields(tx: Tx, document_id: str, fields: Sequence[msgspec.Struct]) -> None:
+    """Keeps what the sender asks for instead."""
+    tx.run("update documents set asked_fields = :fields where id = :id", id=document_id, fields=_json(fields))
+
+
+def note_error(tx: Tx, document_id: str, error: str) -> None:
+    """What keeps a document from being sealed."""
+    tx.run("update documents set error = :error where id = :id and status = 'finalizing'", id=document_id, error=error)
+
+
+def note_archive(tx: Tx, document_id: str, archive: Archive) -> None:
+    """Where the archiving of the document stands. It is no change of the document itself."""
+    _update(tx, "documents", "id = :key", {"key": document_id}, _archive_row(archive))
+
+
+def drop(tx: Tx, packet: Packet) -> bool:
+    """Whether all its documents were drafts, which are gone now with all their parts."""
+    names = {f"id{number}": document.id for number, document in enumerate(packet.documents)}
+    ids = ", ".join(f":{name}" for name in names)
+    people.drop_fields(tx, packet.documents)
+    people.drop_parties(tx, packet)
+    tx.run(f"delete from audit where document_id in ({ids})", **names)
+    dropped = tx.run(f"delete from documents where id in ({ids}) and status = 'draft'", **names)
+    return dropped == len(names) and tx.run("delete from packets where id = :id", id=packet.id) > 0
+
+
+def folded(title: str) -> str:
+    """The title as it is searched: SQL's own `lower` knows ASCII only, depending on the database."""
+    return title.casefold()
+
+
+# rows
+
+
+def _packets(tx: Tx, rows: Sequence[Row], *, together: bool = True) -> list[Packet]:
+    """The packets of these rows, their parts read for all of them at once; not together, each row has one alone."""
+    parties = people.parties(tx, {row[2] for row in rows})
+    fields = people.fields(tx, [row[0] for row in rows])
+    found: dict[str, Packet] = {}
+    for row in rows:
+        key = row[2] if together else row[0]
+        document = _document(row[: len(_DOCUMENT)], fields.get(row[0], []))
+        if key not in found:
+            found[key] = _packet(row[len(_DOCUMENT) :], parties.get(row[2], []))
+        found[key].documents.append(document)
+    return list(found.values())
+
+
+def _packet(row: Row, parties: list[Any]) -> Packet:
+    packet_id, workspace_id, lone, language, message, reminders, expires_at, created_at = row
+    return Packet(
+        id=packet_id,
+        workspace_id=workspace_id,
+        lone=bool(lone),
+        language=language,
+        message=_decoded(message, Message),
+        reminders=_decoded(reminders, Reminders),
+        expires_at=expires_at,
+        created_at=created_at,
+        parties=parties,
+        documents=[],
+    )
+
+
+def _document(row: Row, fields: list[Any]) -> Document:
+    values = dict(zip(_DOCUMENT, row, strict=True))
+    status, attempts = values.pop("archive_status"), values.pop("archive_attempts")
+    archived_at, receipt, error = (values.pop(name) for name in ("archived_at", "archive_receipt", "archive_error"))
+    values["archive"] = Archive(status, attempts, archived_at, _decoded(receipt, ArchiveReceipt), error)
+    values["metadata"] = _METADATA.decode(values["metadata"])
+    values["files"] = _FILES.decode(values["files"])
+    values["require_timestamp"] = bool(values["require_timestamp"])
+    for name, kind in (("seal", Seal), ("decline", Decline), ("void", Void)):
+        values[name] = _decoded(values[name], kind)
+    return Document(fields=fields, **values)
+
+
+def _packet_row(packet: Packet) -> dict[str, Value]:
+    return {
+        "id": packet.id,
+        "workspace_id": packet.workspace_id,
+        "lone": int(packet.lone),
+        "language": packet.language,
+        "message": _json_or_none(packet.message),
+        "reminders": _json_or_none(packet.reminders),
+        "expires_at": packet.expires_at,
+        "created_at": packet.created_at,
+    }
+
+
+def _document_row(document: Document) -> dict[str, Value]:
+    row: dict[str, Any] = {name: getattr(document, name) for name in _DOCUMENT if hasattr(document, name)}
+    row |= {"metadata": _json(document.metadata), "files": _json(document.files)}
+    row |= {name: _json_or_none(row[name]) for name in ("seal", "decline", "void")}
+    row["require_timestamp"] = int(document.require_timestamp)
+    return {**row, **_archive_row(document.archive)}
+
+
+def _archive_row(archive: Archive) -> dict[str, Value]:
+    return {
+        "archive_status": archive.status,
+        "archive_attempts": archive.attempts,
+        "archived_at": archive.archived_at,
+        "archive_receipt": _json_or_none(archive.receipt),
+        "archive_error": archive.error,
+    }
+
+
+def _conditions(wanted: Filter) -> tuple[list[str], dict[str, Value]]:
+    conditions: list[str] = []
+    values: dict[str, Value] = {}
+    for name in _EQUAL:
+        if (value := getattr(wanted, name)) is not None:
+            conditions.append(f"{name} = :{name}")
+            values[name] = value
+    if wanted.signer_email is not None:
+        conditions.append(
+            "id in (select other.id from signers join documents other on other.packet_id = signers.packet_id"
+            " where signers.workspace_id = :workspace_id and signers.email = :signer_email)"
+        )
+        values["signer_email"] = wanted.signer_email
+    if wanted.q is not None:
+        conditions.append("title_folded like :q escape '\\'")
+        values["q"] = f"%{_literal(folded(wanted.q))}%"
+    if wanted.created_after is not None:
+        conditions.append("created_at > :created_after and id >= :first_after")
+        values["created_after"] = wanted.created_after
+        values["first_after"] = _first_id(moment(wanted.created_after))
+    if wanted.created_before is not None:
+        conditions.append("created_at < :created_before and id < :first_before")
+        values["created_before"] = wanted.created_before
+        values["first_before"] = _first_id(moment(wanted.created_before))
+    return conditions, values
+
+
+def _difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: value for name, value in after.items() if value != before[name]}
+
+
+def _update(tx: Tx, table: str, where: str, key: Mapping[str, Value], changes: Mapping[str, Value]) -> int:
+    sets = ", ".join(f"{name} = :new_{name}" for name in changes)
+    return tx.run(
+        f"update {table} set {sets} where {where}", **key, **{f"new_{name}": value for name, value in changes.items()}
+    )
+
+
+def _first_id(begin: datetime) -> str:
+    """The least id of this moment: a document's id and `created_at` are made of the same, so ids bound the search."""
+    return new_id("doc", max(begin, _EPOCH), bytes)
+
+
+def _literal(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _decoded(text: str | None, kind: type[T]) -> T | None:
+    return None if text is None else msgspec.json.decode(text, type=kind)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _json_or_none(value: object) -> str | None:
+    return None if value is None else _json(value)
+
+
+def _only(packets: Sequence[Packet]) -> Packet | None:
+    return packets[0] if packets else None

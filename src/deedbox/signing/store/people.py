@@ -1,0 +1,194 @@
+"""The tables of parties, signers, and the fields that they fill."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from deedbox.kernel.db import Row, Tx, Value
+from deedbox.kernel.db.rows import insert_all
+from deedbox.kernel.errors import Conflict
+from deedbox.signing.model import Document, Field, Packet, Party, Signature, Signer
+
+_SIGNER = (
+    "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",
+    "declined_at", "decline_reason", "signature", "access_code_hash",
+)  # fmt: skip
+_PARTY = ("id", "name", "turn", "rule", "quorum", "on_decline", "declared", "status", "completed_at")
+_FIELD = (
+    "id", "file_id", "signer_id", "party_id", "type", "page", "x", "y", "w", "h", "required", "label",
+    "default_value", "options", "value",
+)  # fmt: skip
+
+
+def parties(tx: Tx, packet_ids: Collection[str]) -> dict[str, list[Party]]:
+    """The parties of each packet with their signers, in the order in which they were named."""
+    signers: dict[str, list[Signer]] = {}
+    sql = f"select {', '.join(_SIGNER)} from signers where packet_id in ({{ids}}) order by packet_id, position"
+    for signer in _parts(tx, sql, packet_ids):
+        signers.setdefault(signer[1], []).append(_signer(signer))
+    sql = (
+        f"select packet_id, {', '.join(_PARTY)} from parties where packet_id in ({{ids}}) order by packet_id, position"
+    )
+    found: dict[str, list[Party]] = {}
+    for packet_id, *row in _parts(tx, sql, packet_ids):
+        party_id, name, order, rule, quorum, on_decline, declared, status, completed_at = row
+        members = signers.get(party_id, [])
+        party = Party(party_id, name, order, rule, quorum, on_decline, bool(declared), members, status, completed_at)
+        found.setdefault(packet_id, []).append(party)
+    return found
+
+
+def add_parties(tx: Tx, packet: Packet) -> None:
+    rows = [
+        {**_party_row(party), "packet_id": packet.id, "position": position}
+        for position, party in enumerate(packet.parties)
+    ]
+    insert_all(tx, "parties", rows)
+    whose = {"packet_id": packet.id, "workspace_id": packet.workspace_id}
+    signers = [signer for _, signer in packet.signers()]
+    insert_all(tx, "signers", [{**_signer_row(one), **whose, "position": number} for number, one in enumerate(signers)])
+
+
+def change_parties(tx: Tx, before: Packet, after: Packet) -> None:
+    """Writes what differs; parties of a draft that are others take the place of those before."""
+    if before.parties is after.parties:
+        return
+    if [party.id for party in before.parties] != [party.id for party in after.parties]:
+        drop_fields(tx, before.documents)
+        drop_parties(tx, before)
+        add_parties(tx, after)
+        return
+    _change_rows(tx, "parties", map(_party_row, before.parties), map(_party_row, after.parties))
+    _change_rows(
+        tx,
+        "signers",
+        (_signer_row(one) for _, one in before.signers()),
+        (_signer_row(one) for _, one in after.signers()),
+    )
+
+
+def drop_parties(tx: Tx, packet: Packet) -> None:
+    """Only of a draft, which nobody has a link to."""
+    for table in ("signers", "parties"):
+        tx.run(f"delete from {table} where packet_id = :id", id=packet.id)
+
+
+def place_of(tx: Tx, signer_id: str) -> tuple[str, str] | None:
+    """The workspace and the packet of a signer."""
+    row = tx.one("select workspace_id, packet_id from signers where id = :id", id=signer_id)
+    return (row[0], row[1]) if row else None
+
+
+# fields
+
+
+def fields(tx: Tx, document_ids: Collection[str]) -> dict[str, list[Field]]:
+    sql = (
+        f"select document_id, {', '.join(_FIELD)} from fields where document_id in ({{ids}})"
+        " order by document_id, position"
+    )
+    found: dict[str, list[Field]] = {}
+    for document_id, *row in _parts(tx, sql, document_ids):
+        row[10], row[13] = bool(row[10]), msgspec.json.decode(row[13])
+        found.setdefault(document_id, []).append(Field(*row))
+    return found
+
+
+def add_fields(tx: Tx, document: Document) -> None:
+    rows = [
+        {**_field_row(field), "document_id": document.id, "position": position}
+        for position, field in enumerate(document.fields)
+    ]
+    insert_all(tx, "fields", rows)
+
+
+def change_fields(tx: Tx, before: Document, after: Document) -> None:
+    """Writes the values that differ; fields of a draft that are others take the place of those before."""
+    if [field.id for field in before.fields] != [field.id for field in after.fields]:
+        drop_fields(tx, [before])
+        add_fields(tx, after)
+        return
+    filled: list[Mapping[str, Value]] = [
+        {"id": new.id, "value": new.value}
+        for old, new in zip(before.fields, after.fields, strict=True)
+        if new.value != old.value
+    ]
+    if filled:
+        tx.many("update fields set value = :value where id = :id", filled)
+
+
+def drop_fields(tx: Tx, documents: Iterable[Document]) -> None:
+    for document in documents:
+        tx.run("delete from fields where document_id = :id", id=document.id)
+
+
+def keep_values(tx: Tx, signer_id: str, values: Mapping[str, str]) -> None:
+    """What a signer has filled in; it counts only when the signer has signed."""
+    rows: list[Mapping[str, Value]] = [
+        {"field_id": field_id, "signer_id": signer_id, "value": value} for field_id, value in values.items()
+    ]
+    if rows:
+        tx.many(
+            "insert into field_values (field_id, signer_id, value) values (:field_id, :signer_id, :value)"
+            " on conflict (field_id, signer_id) do update set value = excluded.value",
+            rows,
+        )
+
+
+def values_of(tx: Tx, signer_id: str) -> dict[str, str]:
+    rows = tx.all("select field_id, value from field_values where signer_id = :id", id=signer_id)
+    return {row[0]: row[1] for row in rows}
+
+
+# rows
+
+
+def _parts(tx: Tx, sql: str, ids: Collection[str]) -> Sequence[Row]:
+    if not ids:
+        return []
+    names = ", ".join(f":id{number}" for number in range(len(ids)))
+    return tx.all(sql.format(ids=names), **{f"id{number}": one for number, one in enumerate(ids)})
+
+
+def _change_rows(
+    tx: Tx, table: str, before: Iterable[Mapping[str, Value]], after: Iterable[Mapping[str, Value]]
+) -> None:
+    """Writes what differs in each row. Conflict when one is no longer in the state it was in before."""
+    for old, new in zip(before, after, strict=True):
+        changes = {name: value for name, value in new.items() if value != old[name]}
+        if not changes:
+            continue
+        sets = ", ".join(f"{name} = :new_{name}" for name in changes)
+        values = {f"new_{name}": value for name, value in changes.items()}
+        sql = f"update {table} set {sets} where id = :id and status = :was"
+        if not tx.run(sql, id=old["id"], was=old["status"], **values):
+            raise Conflict("Someone else has acted at this very moment. Look at the document and try again.")
+
+
+def _signer(row: Row) -> Signer:
+    values = dict(zip(_SIGNER, row, strict=True))
+    if values["signature"] is not None:
+        values["signature"] = msgspec.json.decode(values["signature"], type=Signature)
+    if values["access_code_hash"] is not None:
+        values["access_code_hash"] = bytes(values["access_code_hash"])
+    return Signer(**values)
+
+
+def _signer_row(signer: Signer) -> dict[str, Value]:
+    row: dict[str, Any] = {name: getattr(signer, name) for name in _SIGNER}
+    if signer.signature is not None:
+        row["signature"] = msgspec.json.encode(signer.signature).decode()
+    return row
+
+
+def _party_row(party: Party) -> dict[str, Value]:
+    row: dict[str, Any] = {name: getattr(party, name) for name in _PARTY if name != "turn"}
+    return {**row, "turn": party.order, "declared": int(party.declared)}
+
+
+def _field_row(field: Field) -> dict[str, Value]:
+    row: dict[str, Any] = msgspec.structs.asdict(field)
+    row |= {"default_value": row.pop("default"), "required": int(field.required)}
+    row["options"] = msgspec.json.encode(field.options).decode()
+    return row

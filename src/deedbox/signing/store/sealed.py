@@ -1,0 +1,44 @@
+"""The files that sealing has made of documents."""
+
+from typing import NamedTuple
+
+from deedbox.kernel.db import Tx
+from deedbox.kernel.db.rows import insert
+
+_COLUMNS = "sha256, size_bytes, certificate_sha256, evidence_sha256, head, sealed_at"
+
+
+class SealedFile(NamedTuple):
+    """The sealed file, its certificate of completion and its evidence, each by its hash."""
+
+    sha256: str
+    size_bytes: int
+    certificate_sha256: str
+    evidence_sha256: str
+    head: str
+    """The head of the audit trail that is in the seal."""
+    sealed_at: str
+
+
+def keep(tx: Tx, document_id: str, made: SealedFile) -> None:
+    insert(tx, "sealed_files", {"document_id": document_id, **made._asdict()})
+
+
+def find(tx: Tx, document_id: str) -> SealedFile | None:
+    row = tx.one(f"select {_COLUMNS} from sealed_files where document_id = :id", id=document_id)
+    return SealedFile(*row) if row else None
+
+
+def document_with(tx: Tx, sha256: str) -> str | None:
+    """The document whose sealed file has this hash."""
+    row = tx.one("select document_id from sealed_files where sha256 = :sha256", sha256=sha256)
+    return row[0] if row else None
+
+
+def replace(tx: Tx, document_id: str, was: str, sha256: str, certificate_sha256: str) -> bool:
+    """Whether this was the hash of the sealed file, which now has another, as has its certificate."""
+    sql = (
+        "update sealed_files set sha256 = :sha256, certificate_sha256 = :certificate_sha256"
+        " where document_id = :id and sha256 = :was"
+    )
+    return tx.run(sql, id=document_id, was=was, sha256=sha256, certificate_sha256=certificate_sha256) > 0

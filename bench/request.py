@@ -34,18 +34,23 @@ def fill(data: Path, rows: int) -> None:
     connection = connect(data / "deedbox.sqlite", writable=True)
     workspace = connection.execute("select id from workspaces").fetchone()[0]
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-    archive = '{"status":"disabled","attempts":0,"archived_at":null,"receipt":null}'
     message = '{"subject":"Please sign","body":"The agreement we spoke about."}'
     connection.execute("begin")
     for number in range(rows):
         moment = begin + timedelta(seconds=number)
+        at, packet = instant(moment), new_id("pkt", moment)
         connection.execute(
-            "insert into documents (id, workspace_id, title, title_folded, status, source, metadata, message, language,"
-            " signers_total, signers_signed, parties_total, parties_completed, created_at, updated_at, sent_at,"
-            " archive, verification_code) values (?, ?, ?, '', 'sent', 'api', ?, ?, 'en', 2, 1, 2, 1, ?, ?, ?, ?, ?)",
-            (new_id("doc", moment), workspace, f"Lease agreement {number}", f'{{"case":"{number}"}}', message)
-            + (instant(moment),) * 3
-            + (archive, f"code-{number}"),
+            "insert into packets (id, workspace_id, lone, sender, language, message, created_at)"
+            " values (?, ?, 1, 'Main', 'en', ?, ?)",
+            (packet, workspace, message, at),
+        )
+        connection.execute(
+            "insert into documents (id, workspace_id, packet_id, position, title, title_folded, status, source,"
+            " metadata, files, asked_fields, require_timestamp, created_at, updated_at, sent_at, archive_status,"
+            " archive_attempts, verification_code)"
+            " values (?, ?, ?, 0, ?, '', 'sent', 'api', ?, '[]', '[]', 0, ?, ?, ?, 'disabled', 0, ?)",
+            (new_id("doc", moment), workspace, packet, f"Lease agreement {number}", f'{{"case":"{number}"}}')
+            + (at, at, at, f"code-{number}"),
         )
     connection.execute("commit")
     connection.execute("analyze")

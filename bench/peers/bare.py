@@ -12,17 +12,22 @@ import msgspec
 import uvicorn
 
 LIST = (
-    "id, title, status, source, external_id, metadata, template_id, packet_id, bulk_send_id, message, language,"
-    " signers_total, signers_signed, parties_total, parties_completed, seal, reminders, expires_at, created_at,"
-    " updated_at, sent_at, completed_at, declined_at, voided_at, expired_at, decline, void, archive, verification_code"
+    "d.id, d.title, d.status, d.source, d.external_id, d.metadata, d.template_id, d.bulk_send_id, p.message,"
+    " p.language, d.files, d.seal, p.reminders, p.expires_at, d.created_at, d.updated_at, d.sent_at, d.completed_at,"
+    " d.declined_at, d.voided_at, d.expired_at, d.decline, d.void, d.verification_code, d.error, d.archive_status,"
+    " d.archive_attempts"
 )
-COLUMNS = tuple(LIST.split(", "))
-JSON = frozenset(("metadata", "message", "seal", "reminders", "decline", "void", "archive"))
+COLUMNS = tuple(name[2:] for name in LIST.split(", "))
+JSON = frozenset(("metadata", "message", "files", "seal", "reminders", "decline", "void"))
+PROGRESS = {"signers_total": 0, "signers_signed": 0, "parties_total": 0, "parties_completed": 0}
 KEY = (
     "select id, workspace_id, name, prefix, last4, scopes, tier, per_minute, per_day, created_at, created_by,"
     " expires_at, last_used_at, revoked_at from api_keys where key_hash = ?"
 )
-PAGE = f"select {LIST} from documents where workspace_id = ? order by id desc limit 26"
+PAGE = (
+    f"select {LIST} from documents d join packets p on p.id = d.packet_id where d.workspace_id = ?"
+    " order by d.id desc limit 26"
+)
 encode = msgspec.json.Encoder().encode
 connection = sqlite3.connect(sys.argv[1], isolation_level=None, check_same_thread=False)
 
@@ -32,8 +37,9 @@ def record(row: tuple[Any, ...]) -> dict[str, Any]:
         name: msgspec.Raw(value.encode()) if name in JSON and value is not None else value
         for name, value in zip(COLUMNS, row, strict=True)
     }
-    progress = {name: made.pop(name) for name in COLUMNS[11:15]}
-    return {**made, "object": "document", "files": [], "parties": [], "fields": [], "progress": progress}
+    archive = {"status": made.pop("archive_status"), "attempts": made.pop("archive_attempts")}
+    made["archive"] = {**archive, "archived_at": None, "receipt": None, "error": None}
+    return {**made, "object": "document", "packet_id": None, "parties": [], "fields": [], "progress": PROGRESS}
 
 
 async def app(

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import uvicorn
 from fastapi import Depends, FastAPI, Header, HTTPException, Query
 from pydantic import BaseModel
-from sqlalchemy import create_engine, select
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
+from sqlalchemy import ForeignKey, create_engine, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship, sessionmaker
 
 
 class Base(DeclarativeBase):
@@ -29,27 +29,30 @@ class ApiKey(Base):
     revoked_at: Mapped[str | None]
 
 
+class PacketRow(Base):
+    __tablename__ = "packets"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    message: Mapped[str | None]
+    language: Mapped[str]
+    reminders: Mapped[str | None]
+    expires_at: Mapped[str | None]
+
+
 class DocumentRow(Base):
     __tablename__ = "documents"
     id: Mapped[str] = mapped_column(primary_key=True)
     workspace_id: Mapped[str]
+    packet_id: Mapped[str] = mapped_column(ForeignKey("packets.id"))
+    packet: Mapped[PacketRow] = relationship(lazy="joined")
     title: Mapped[str]
     status: Mapped[str]
     source: Mapped[str]
     external_id: Mapped[str | None]
     metadata_: Mapped[str] = mapped_column("metadata")
     template_id: Mapped[str | None]
-    packet_id: Mapped[str | None]
     bulk_send_id: Mapped[str | None]
-    message: Mapped[str | None]
-    language: Mapped[str]
-    signers_total: Mapped[int]
-    signers_signed: Mapped[int]
-    parties_total: Mapped[int]
-    parties_completed: Mapped[int]
+    files: Mapped[str]
     seal: Mapped[str | None]
-    reminders: Mapped[str | None]
-    expires_at: Mapped[str | None]
     created_at: Mapped[str]
     updated_at: Mapped[str]
     sent_at: Mapped[str | None]
@@ -59,8 +62,10 @@ class DocumentRow(Base):
     expired_at: Mapped[str | None]
     decline: Mapped[str | None]
     void: Mapped[str | None]
-    archive: Mapped[str]
+    archive_status: Mapped[str]
+    archive_attempts: Mapped[int]
     verification_code: Mapped[str | None]
+    error: Mapped[str | None]
 
 
 class Progress(BaseModel):
@@ -79,11 +84,11 @@ class Document(BaseModel):
     external_id: str | None
     metadata: dict[str, str]
     template_id: str | None
-    packet_id: str | None
+    packet_id: str | None = None
     bulk_send_id: str | None
     message: dict[str, Any] | None
     language: str
-    files: list[Any] = []
+    files: list[Any]
     parties: list[Any] = []
     fields: list[Any] = []
     progress: Progress
@@ -101,6 +106,7 @@ class Document(BaseModel):
     void: dict[str, Any] | None
     archive: dict[str, Any]
     verification_code: str | None
+    error: str | None
 
 
 class DocumentPage(BaseModel):
@@ -133,11 +139,15 @@ def loaded(text: str | None) -> Any:
 
 
 def document(row: DocumentRow) -> Document:
-    same = {name: getattr(row, name) for name in Document.model_fields if name in DocumentRow.__table__.columns}
-    for name in ("message", "seal", "reminders", "decline", "void", "archive"):
+    own = {name: getattr(row, name) for name in Document.model_fields if name in DocumentRow.__table__.columns}
+    shared = {name: getattr(row.packet, name) for name in ("message", "language", "reminders", "expires_at")}
+    same = {**own, **shared, "packet_id": None}
+    for name in ("message", "files", "seal", "reminders", "decline", "void"):
         same[name] = loaded(same[name])
     same["metadata"] = loaded(row.metadata_)
-    progress = Progress(**{name: getattr(row, name) for name in Progress.model_fields})
+    standing = {"status": row.archive_status, "attempts": row.archive_attempts}
+    same["archive"] = {**standing, "archived_at": None, "receipt": None, "error": None}
+    progress = Progress(signers_total=0, signers_signed=0, parties_total=0, parties_completed=0)
     return Document(**same, progress=progress)
 
 

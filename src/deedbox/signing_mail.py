@@ -10,7 +10,6 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.signing.model import Document, Packet, Signer
-from deedbox.signing.store import documents
 
 if TYPE_CHECKING:
     from deedbox.mail import Letter, Mailer
@@ -26,12 +25,12 @@ class MailNotifier:
     def invite(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Invitation
 
-        self._send(tx, packet.first, signer, Invitation(**self._invitation(tx, packet, token)), now)
+        self._send(tx, packet.first, signer, Invitation(**self._invitation(packet, token)), now)
 
     def remind(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Reminder
 
-        self._send(tx, packet.first, signer, Reminder(**self._invitation(tx, packet, token)), now)
+        self._send(tx, packet.first, signer, Reminder(**self._invitation(packet, token)), now)
 
     def code(self, tx: Tx, packet: Packet, signer: Signer, code: Secret, *, now: datetime) -> None:
         from deedbox.mail import Code
@@ -43,24 +42,26 @@ class MailNotifier:
     def ended(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
         document, to = packet.first, Mailbox(signer.email, signer.name)
         if not self._mailer().recall(tx, packet.workspace_id, document.id, to):  # else they have never heard of it
-            self._send(tx, document, signer, _ending(tx, packet), now)
+            self._send(tx, document, signer, _ending(packet), now)
 
-    def completed(self, tx: Tx, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime) -> None:
+    def completed(
+        self, tx: Tx, packet: Packet, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime
+    ) -> None:
         from deedbox.mail import Attachment, Completion
 
         code = document.verification_code or ""
         letter = Completion(
-            sender=_sender(tx, document),
+            sender=packet.sender,
             title=document.title,
             verification_link=f"{self._address()}/api/v1/verify/{code}",
             verification_code=code,
         )
         self._send(tx, document, signer, letter, now, attachment=Attachment(sealed_sha256, f"{document.title}.pdf"))
 
-    def _invitation(self, tx: Tx, packet: Packet, token: Secret) -> dict[str, Any]:
+    def _invitation(self, packet: Packet, token: Secret) -> dict[str, Any]:
         message = packet.message
         return {
-            "sender": _sender(tx, packet.first),
+            "sender": packet.sender,
             "title": packet.first.title,
             "link": f"{self._address()}/s/{token.reveal()}",
             "subject": message.subject if message else None,
@@ -83,17 +84,13 @@ class MailNotifier:
         self._mailer().queue(tx, document.workspace_id, mail, now=now)
 
 
-def _sender(tx: Tx, document: Document) -> str:
-    return documents.workspace_name(tx, document.workspace_id)
-
-
-def _ending(tx: Tx, packet: Packet) -> "Letter":
+def _ending(packet: Packet) -> "Letter":
     from deedbox.mail import Declined, Expired, Voided
 
     document = packet.first
     if document.status == "voided":
         reason = document.void.reason if document.void else None
-        return Voided(sender=_sender(tx, document), title=document.title, reason=reason)
+        return Voided(sender=packet.sender, title=document.title, reason=reason)
     if document.status == "expired":
         return Expired(title=document.title, expired_at=Instant(document.expired_at or ""))
     names = {signer.id: signer.name for _, signer in packet.signers()}

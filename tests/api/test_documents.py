@@ -74,6 +74,7 @@ async def add(api: Api, title: str, *, workspace: str = "", packet_id: str | Non
         id=shared,
         workspace_id=workspace_id,
         lone=packet_id is None,
+        sender="",
         language="en",
         message=None,
         reminders=None,

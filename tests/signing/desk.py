@@ -57,7 +57,16 @@ class Letters:
     def ended(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
         self._note(packet.first.status, signer)
 
-    def completed(self, tx: Tx, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime) -> None:  # noqa: ARG002
+    def completed(
+        self,
+        tx: Tx,  # noqa: ARG002
+        packet: Packet,  # noqa: ARG002
+        document: Document,  # noqa: ARG002
+        signer: Signer,
+        sealed_sha256: str,  # noqa: ARG002
+        *,
+        now: datetime,  # noqa: ARG002
+    ) -> None:
         self._note("completed", signer)
 
     def _note(self, what: str, signer: Signer) -> None:

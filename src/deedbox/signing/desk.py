@@ -59,9 +59,10 @@ class Desk:
         """The packet that the document lies in; another workspace's document is not there at all."""
         return packet_of(self.tx, self.workspace_id, document_id)
 
-    def add(self, packet: Packet, asked: Mapping[str, Any]) -> None:
-        documents.add(self.tx, packet, asked)
+    def add(self, packet: Packet, asked: Mapping[str, Any]) -> Packet:
+        """The new packet, stored; the trails of its documents begin here."""
         self._heads |= {document.id: (0, chain.genesis(document.id)) for document in packet.documents}
+        return documents.add(self.tx, packet, asked)
 
     def save(self, before: Packet, after: Packet) -> None:
         """Writes what differs; Conflict if another was first."""

@@ -196,6 +196,8 @@ class Packet(msgspec.Struct, frozen=True, kw_only=True):
     workspace_id: str
     lone: bool
     """Whether it stands for one document that was made by itself."""
+    sender: str
+    """The name of the workspace when the packet was made: who asks."""
     language: str
     message: Message | None
     reminders: Reminders | None

@@ -20,5 +20,7 @@ class Notifier(Protocol):
     def ended(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
         """The packet was declined, voided or has expired; the signer had been invited."""
 
-    def completed(self, tx: Tx, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime) -> None:
+    def completed(
+        self, tx: Tx, packet: Packet, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime
+    ) -> None:
         """The sealed file, for everyone who signed."""

@@ -56,7 +56,7 @@ def create(
     if new.send and paper is not None:
         after = send.as_sent(draft, desk.now)
     blobs.adopt_all(desk.tx, blobs_received, packet.first.id, desk.now)
-    desk.add(after, {packet.first.id: new.fields})
+    after = desk.add(after, {packet.first.id: new.fields})
     hashes = [file.sha256 for file in packet.first.files]
     desk.record(after.first, "document.created", {"title": new.title, "files": hashes})
     if paper is None:
@@ -106,6 +106,7 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
         id=packet_id,
         workspace_id=desk.workspace_id,
         lone=True,
+        sender="",  # as the workspace is called when this is stored
         language=new.language,
         message=new.message,
         reminders=new.reminders,

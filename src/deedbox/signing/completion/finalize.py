@@ -168,5 +168,5 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     desk.emit("document.completed", packet, completed, sha256=file.sha256)
     for _, signer in packet.signers():
         if signer.status == "signed":
-            desk.notifier.completed(desk.tx, completed, signer, file.sha256, now=desk.now)
+            desk.notifier.completed(desk.tx, packet, completed, signer, file.sha256, now=desk.now)
     return completed

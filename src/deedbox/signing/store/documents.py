@@ -8,8 +8,8 @@ import msgspec
 
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Row, Tx, Value
-from deedbox.kernel.db.rows import insert, insert_all
-from deedbox.kernel.errors import Conflict
+from deedbox.kernel.db.rows import insert_all
+from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.signing.model import (
     Archive,
@@ -28,7 +28,7 @@ from deedbox.signing.model import (
 from deedbox.signing.store import people
 
 T = TypeVar("T")
-_PACKET = ("id", "workspace_id", "lone", "language", "message", "reminders", "expires_at", "created_at")
+_PACKET = ("id", "workspace_id", "lone", "sender", "language", "message", "reminders", "expires_at", "created_at")
 _DOCUMENT = (
     "id", "workspace_id", "packet_id", "title", "status", "source", "external_id", "metadata", "template_id",
     "bulk_send_id", "files", "paper_sha256", "require_timestamp", "seal", "created_at", "updated_at", "sent_at",
@@ -113,9 +113,17 @@ def never_archived(tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str,
 # adding and changing
 
 
-def add(tx: Tx, packet: Packet, asked: Mapping[str, Sequence[msgspec.Struct]]) -> None:
-    """The packet with everything in it; `asked` are the fields that the sender asked for, by document."""
-    insert(tx, "packets", _packet_row(packet))
+def add(tx: Tx, packet: Packet, asked: Mapping[str, Sequence[msgspec.Struct]]) -> Packet:
+    """The packet, stored with everything in it, now with its sender's name.
+
+    `asked` are the fields that the sender asked for, by document."""
+    row = _packet_row(packet)
+    names = ", ".join(row)
+    values = ", ".join("name" if name == "sender" else f":{name}" for name in row)
+    sql = f"insert into packets ({names}) select {values} from workspaces where id = :workspace_id returning sender"
+    sender = tx.one(sql, **{name: value for name, value in row.items() if name != "sender"})
+    if sender is None:
+        raise NotFound("Workspace does not exist")
     insert_all(
         tx,
         "documents",
@@ -132,6 +140,7 @@ def add(tx: Tx, packet: Packet, asked: Mapping[str, Sequence[msgspec.Struct]]) -
     people.add_parties(tx, packet)
     for document in packet.documents:
         people.add_fields(tx, document)
+    return msgspec.structs.replace(packet, sender=sender[0])
 
 
 def change(tx: Tx, before: Packet, after: Packet) -> None:
@@ -208,11 +217,12 @@ def _packets(tx: Tx, rows: Sequence[Row], *, together: bool = True) -> list[Pack
 
 
 def _packet(row: Row, parties: list[Any]) -> Packet:
-    packet_id, workspace_id, lone, language, message, reminders, expires_at, created_at = row
+    packet_id, workspace_id, lone, sender, language, message, reminders, expires_at, created_at = row
     return Packet(
         id=packet_id,
         workspace_id=workspace_id,
         lone=bool(lone),
+        sender=sender,
         language=language,
         message=_decoded(message, Message),
         reminders=_decoded(reminders, Reminders),
@@ -241,6 +251,7 @@ def _packet_row(packet: Packet) -> dict[str, Value]:
         "id": packet.id,
         "workspace_id": packet.workspace_id,
         "lone": int(packet.lone),
+        "sender": packet.sender,
         "language": packet.language,
         "message": _json_or_none(packet.message),
         "reminders": _json_or_none(packet.reminders),

@@ -151,6 +151,7 @@ create table packets (
     id TEXT primary key,
     workspace_id TEXT not null references workspaces (id),
     lone INT not null,
+    sender TEXT not null,
     language TEXT not null,
     message TEXT,
     reminders TEXT,

@@ -49,8 +49,17 @@ def fill(data: Path, rows: int) -> None:
             " metadata, files, asked_fields, require_timestamp, created_at, updated_at, sent_at, archive_status,"
             " archive_attempts, verification_code)"
             " values (?, ?, ?, 0, ?, '', 'sent', 'api', ?, '[]', '[]', 0, ?, ?, ?, 'disabled', 0, ?)",
-            (new_id("doc", moment), workspace, packet, f"Lease agreement {number}", f'{{"case":"{number}"}}')
-            + (at, at, at, f"code-{number}"),
+            (
+                new_id("doc", moment),
+                workspace,
+                packet,
+                f"Lease agreement {number}",
+                f'{{"case":"{number}"}}',
+                at,
+                at,
+                at,
+                f"code-{number}",
+            ),  # fmt: skip
         )
     connection.execute("commit")
     connection.execute("analyze")

@@ -33,12 +33,12 @@ from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.settings import Settings
 from deedbox.mail import MAIL_JOB, Mailer
 from deedbox.pdf.workshop import Workshop
-from deedbox.search.embed import Embedder
+from deedbox.search import embedders
+from deedbox.search.embedders import Embedders
 from deedbox.search.engine import FORGET_JOB, INDEX_JOB, REBUILD_JOB, RENEW_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
-from deedbox.search.models import Models
 from deedbox.search.renewal import Renewal
-from deedbox.search.text_cache import Reading
+from deedbox.search.text_cache import TextCache
 from deedbox.signing import sealing
 from deedbox.signing.acts import FINALIZE_JOB
 from deedbox.signing.documents import EXPIRE_JOB, REMIND_JOB
@@ -106,9 +106,12 @@ class Deedbox:
         self.archive = Archiving(
             db, self.blobs, clock, settings, self.workshop, authority, lambda: self.egress, self._wake
         )
-        self.search = SearchEngine(db, clock, settings, Models(self._open_chosen, self._open_former))
-        reading = Reading(db, self.blobs, self.search.extractor, clock)
-        self.ingest = Ingest(self.search, reading)
+        known_embedders = Embedders(
+            lambda: embedders.open_chosen(settings, lambda: self.egress),
+            lambda recipe: embedders.open_former(settings, lambda: self.egress, recipe),
+        )
+        self.search = SearchEngine(db, clock, settings, known_embedders)
+        self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
         # Two containers may have one name, and each calls its process 1.
         worker = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self.jobs = jobs.Runner(
@@ -117,7 +120,7 @@ class Deedbox:
             {
                 HOUSEKEEPING: self._keep_house,
                 INDEX_JOB: self.ingest.run,
-                RENEW_JOB: Renewal(self.search, reading).run,
+                RENEW_JOB: Renewal(self.search, self.ingest.texts).run,
                 FORGET_JOB: self.search.forget,
                 REBUILD_JOB: self.search.rebuild,
                 PREPARE_JOB: Preparing(db, clock, self.intake, self.post).run,
@@ -179,17 +182,6 @@ class Deedbox:
 
             self._egress = Egress(self.settings.egress_allow)
         return self._egress
-
-    def _open_chosen(self) -> Embedder | None:
-        """The model that the settings choose; None when it is not installed."""
-        from deedbox.search.embed.choose import open_embedder
-
-        return open_embedder(self.settings, self.egress)
-
-    def _open_former(self, recipe: str) -> Embedder | None:
-        from deedbox.search.embed.choose import open_former
-
-        return open_former(self.settings, self.egress, recipe)
 
     async def _follow_choice_of_model(self) -> None:
         # Beside the start, not in it: looking for the model loads modules that nothing else needs yet.

@@ -52,14 +52,14 @@ async def test_what_answered_before_the_upgrade_answers_after_it(old: Old, clock
     old.upgrade()
     db = old.opened()
     try:
-        described = await db.read(lambda tx: store.described(tx, "wsp_one"))
+        described = await db.read(lambda tx: store.summaries(tx, "wsp_one"))
         assert [(each.upload.id, each.chunks, each.recipe) for each in described] == [
             ("upl_a", 1, "new"),
             ("upl_b", 1, "new"),
             ("upl_c", 1, "old"),
             ("upl_d", 0, None),
         ]
-        assert await db.read(lambda tx: chunk_store.answering(tx, "wsp_one")) == "new"
+        assert await db.read(lambda tx: chunk_store.serving_recipe(tx, "wsp_one")) == "new"
         assert await db.read(lambda tx: chunk_store.watermark(tx, "wsp_one", "new")) == 7
         chunks = await db.read(lambda tx: library.chunks(tx, "wsp_one", "upl_c"))
         assert [(chunk.text, chunk.page, chunk.heading) for chunk in chunks] == [("text c", 3, "Rent")]

@@ -54,10 +54,10 @@ class House:
         corpus = self.corpus
         corpus.engine = corpus.opened()
         assert corpus.engine.recipe == corpus.embedder.recipe
-        reading = corpus.reading()
+        texts = corpus.texts()
         handlers = {
-            INDEX_JOB: Ingest(corpus.engine, reading).run,
-            RENEW_JOB: Renewal(corpus.engine, reading).run,
+            INDEX_JOB: Ingest(corpus.engine, texts).run,
+            RENEW_JOB: Renewal(corpus.engine, texts).run,
             FORGET_JOB: corpus.engine.forget,
         }
         self.runner = jobs.Runner(corpus.db, corpus.clock, handlers, concurrency=4, worker=f"w{id(self)}")
@@ -92,7 +92,7 @@ class House:
         engine, workspace = self.corpus.engine, self.corpus.workspace
         await self.db.write(lambda tx: ingest.plan(tx, engine, workspace, list(doc_ids) or None))
 
-    async def described(self, doc_id: str) -> store.Described:
+    async def described(self, doc_id: str) -> store.UploadSummary:
         return await self.db.read(lambda tx: library.find(tx, self.corpus.workspace, doc_id))
 
     async def recipes(self) -> set[str]:
@@ -107,7 +107,7 @@ class House:
         """Only what the present model made is stored and answers, and every document is found by its meaning."""
         engine, workspace = self.corpus.engine, self.corpus.workspace
         assert await self.recipes() == {self.corpus.embedder.recipe}
-        assert (await engine.answering(workspace)).recipe == self.corpus.embedder.recipe
+        assert (await engine.serving(workspace)).recipe == self.corpus.embedder.recipe
         index = await self.corpus.local_index()
         assert index.size == await self.db.read(lambda tx: chunk_store.indexed_chunks(tx, workspace))
         assert self.folders() == 1
@@ -157,7 +157,7 @@ async def test_no_query_sees_a_mixture(house: House) -> None:
         while not done.is_set():
             for number in (3, 17, 39):
                 assert await house.best(f"number{number}") == f"rent number{number}"
-            seen.add((await house.corpus.engine.answering(house.corpus.workspace)).recipe)
+            seen.add((await house.corpus.engine.serving(house.corpus.workspace)).recipe)
 
     async def change() -> None:
         await house.settled()
@@ -199,7 +199,7 @@ async def test_a_run_that_began_before_the_step_does_not_write_behind_it(house: 
     await old.waiting.wait()
     await house.choose(HashingEmbedder("new"))
     await house.runner.run_due()
-    assert (await house.corpus.engine.answering(house.corpus.workspace)).recipe == "new-64"
+    assert (await house.corpus.engine.serving(house.corpus.workspace)).recipe == "new-64"
     old.open.set()
     await running
     described = await house.described(late)

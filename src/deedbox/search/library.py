@@ -12,7 +12,7 @@ from deedbox.kernel.errors import NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.store import Described
+from deedbox.search.store import UploadSummary
 from deedbox.search.upload import Chunk, Upload
 
 
@@ -41,7 +41,7 @@ class Stats(msgspec.Struct, frozen=True):
     stored_bytes: int
 
 
-def known(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Parsed | None:
+def known_text(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Parsed | None:
     """What a document with the same bytes and of the same type has told; None when the file must be parsed."""
     twin = store.twin(tx, workspace_id, sha256, media_type)
     if twin is None or store.text(tx, workspace_id, sha256, media_type) is None:
@@ -107,13 +107,13 @@ def remove(tx: Tx, workspace_id: str, upload_id: str, *, now: datetime) -> None:
     chunk_store.log_removal(tx, workspace_id, upload.id)
 
 
-def listed(tx: Tx, workspace_id: str) -> list[Described]:
+def list_all(tx: Tx, workspace_id: str) -> list[UploadSummary]:
     """Every document, oldest first."""
-    return store.described(tx, workspace_id)
+    return store.summaries(tx, workspace_id)
 
 
-def find(tx: Tx, workspace_id: str, upload_id: str) -> Described:
-    found = store.described(tx, workspace_id, upload_id)
+def find(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary:
+    found = store.summaries(tx, workspace_id, upload_id)
     if not found:
         raise _unknown()
     return found[0]
@@ -147,7 +147,7 @@ def keep_again(tx: Tx, upload: Upload, text: Received, lost: Blob | None, *, now
 
 def chunks(tx: Tx, workspace_id: str, upload_id: str) -> list[Chunk]:
     """The chunks that answer queries for the document now; none before it is indexed."""
-    recipe, upload = chunk_store.answering(tx, workspace_id), _upload(tx, workspace_id, upload_id)
+    recipe, upload = chunk_store.serving_recipe(tx, workspace_id), _upload(tx, workspace_id, upload_id)
     set_id = None if recipe is None else chunk_store.set_of(tx, workspace_id, recipe, upload.id)
     return [] if set_id is None else chunk_store.chunks(tx, set_id)
 

@@ -13,7 +13,7 @@ UPLOAD_COLUMNS = (
 )
 
 
-class Described(msgspec.Struct, frozen=True):
+class UploadSummary(msgspec.Struct, frozen=True):
     """An upload with what the chunks tell that answer for it."""
 
     upload: Upload
@@ -44,7 +44,7 @@ def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
     return [Upload(*row) for row in rows]
 
 
-def described(tx: Tx, workspace_id: str, upload_id: str | None = None) -> list[Described]:
+def summaries(tx: Tx, workspace_id: str, upload_id: str | None = None) -> list[UploadSummary]:
     """Uploads with the size and recipe of the chunk sets that answer for them, oldest first."""
     columns = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
     one = "" if upload_id is None else " and u.id = :upload_id"
@@ -57,7 +57,7 @@ def described(tx: Tx, workspace_id: str, upload_id: str | None = None) -> list[D
         workspace_id=workspace_id,
         **values,
     )
-    return [Described(Upload(*row[:-2]), row[-2], row[-1]) for row in rows]
+    return [UploadSummary(Upload(*row[:-2]), row[-2], row[-1]) for row in rows]
 
 
 def change_upload(tx: Tx, upload_id: str, expected: Mapping[str, Value], changes: Mapping[str, Value]) -> bool:

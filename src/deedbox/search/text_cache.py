@@ -1,4 +1,4 @@
-"""The texts of documents: read from a file once, kept beside it, and found or read again when they are needed."""
+"""The cache of extracted texts: a file is read once, its text is kept beside it, and read again if it is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,17 +12,16 @@ from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import NotFound
-from deedbox.search import library, packing
-from deedbox.search.extract import Extractor
+from deedbox.search import library
+from deedbox.search.extract import Extractor, Packed, opened_text, unpacked
 from deedbox.search.extract.kinds import KINDS, Kind
 from deedbox.search.library import File, Parsed
-from deedbox.search.packing import Packed
 from deedbox.search.upload import Extraction, Upload
 
 T = TypeVar("T")
 
 
-class Reading:
+class TextCache:
     def __init__(self, db: Database, blobs: Blobs, extractor: Extractor, clock: Clock) -> None:
         self._db = db
         self._blobs = blobs
@@ -30,10 +29,10 @@ class Reading:
         self._clock = clock
 
     @asynccontextmanager
-    async def file(self, workspace_id: str, filename: str, kind: Kind, received: Received) -> AsyncIterator[File]:
-        """The file with its text, which is read only if the workspace does not have it; until the end of this."""
+    async def parsed(self, workspace_id: str, filename: str, kind: Kind, received: Received) -> AsyncIterator[File]:
+        """The file with its text, extracted only if the workspace does not have it; stays until this context ends."""
         sha256 = received.blob.sha256
-        parsed = await self._db.read(lambda tx: library.known(tx, workspace_id, sha256, kind.media_type))
+        parsed = await self._db.read(lambda tx: library.known_text(tx, workspace_id, sha256, kind.media_type))
         if parsed is not None:
             yield File(filename, kind.media_type, received, parsed)
             return
@@ -45,11 +44,11 @@ class Reading:
     async def text(self, upload: Upload) -> Extraction:
         """The document's text; NotFound when neither it nor its file is there any more."""
         body = await self._opened(upload, lambda blob: self._blobs.read(blob.location, limits.PACKED_TEXT_BYTES))
-        return await asyncio.to_thread(packing.unpacked, body)
+        return await asyncio.to_thread(unpacked, body)
 
     async def stream(self, upload: Upload) -> tuple[int, AsyncIterator[bytes]]:
         """As `text`, only its characters: their size in UTF-8, and they themselves piece by piece."""
-        return await self._opened(upload, lambda blob: packing.opened_text(self._blobs.open_range(blob.location)))
+        return await self._opened(upload, lambda blob: opened_text(self._blobs.open_range(blob.location)))
 
     async def _opened(self, upload: Upload, opened: Callable[[Blob], Awaitable[T]]) -> T:
         kept = await self._db.read(lambda tx: library.kept_text(tx, upload))

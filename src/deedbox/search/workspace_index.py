@@ -10,14 +10,14 @@ from typing import TypeAlias
 from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.embed import vectors_of
 from deedbox.search.index import Change, Entry, Index, IndexUnusable
-from deedbox.search.recipe import vectors_of
 
 OpenIndex: TypeAlias = Callable[[Path, int, str], Index]
 """The index in a folder, with vectors of so many dimensions, made by this recipe."""
 
 
-class Shelf:
+class WorkspaceIndex:
     def __init__(
         self, db: Database, workspace_id: str, recipe: str, folder: Path, dimensions: int, open_index: OpenIndex
     ) -> None:

@@ -184,18 +184,18 @@ def log_after(tx: Tx, workspace_id: str, recipe: str, number: int, limit: int) -
     return [LogEntry(*row) for row in rows]
 
 
-# what answers: one recipe at a time in each workspace
+# the recipe in service, one at a time in each workspace
 
 
-def answering(tx: Tx, workspace_id: str) -> str | None:
+def serving_recipe(tx: Tx, workspace_id: str) -> str | None:
     """The recipe whose chunks answer the workspace's queries; None when nothing was ever indexed."""
     row = tx.one("select recipe from libraries where workspace_id = :id", id=workspace_id)
     return row[0] if row else None
 
 
-def let_answer(tx: Tx, workspace_id: str, recipe: str) -> None:
+def serve(tx: Tx, workspace_id: str, recipe: str) -> None:
     """Chunks of this recipe answer from now on, and until they are made those of the recipe before, by their words."""
-    before = answering(tx, workspace_id)
+    before = serving_recipe(tx, workspace_id)
     if before is not None and before != recipe:
         tx.run(
             "insert into index_log (workspace_id, recipe, number, upload_id, chunk_set_id)"
@@ -232,7 +232,7 @@ def to_renew(tx: Tx, workspace_id: str, recipe: str) -> list[str]:
         "select u.id from uploads u where u.workspace_id = :workspace_id and u.status = 'indexed' and u.id in"
         f" (select l.upload_id from {_NOT_RENEWED}) order by u.id",
         workspace_id=workspace_id,
-        before=answering(tx, workspace_id) or recipe,
+        before=serving_recipe(tx, workspace_id) or recipe,
         recipe=recipe,
     )
     return [row[0] for row in rows]
@@ -274,7 +274,7 @@ def forget_some(tx: Tx, workspace_id: str, recipe: str, limit: int) -> bool:
     return bool(found)
 
 
-def answering_recipes(tx: Tx) -> list[str]:
+def serving_recipes(tx: Tx) -> list[str]:
     return [row[0] for row in tx.all("select distinct recipe from libraries order by recipe")]
 
 

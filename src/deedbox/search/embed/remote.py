@@ -14,7 +14,7 @@ from deedbox.kernel.egress import Answer, Egress, EgressFailed, TookTooLong
 from deedbox.kernel.errors import DeedboxError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.search import recipe
+from deedbox.search.embed import recipe_name
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class RemoteEmbedder:
 
     @property
     def recipe(self) -> str:
-        return recipe.named(self._model, self._place, self._size, self._overlap)
+        return recipe_name(self._model, self._place, self._size, self._overlap)
 
     async def warm(self) -> None:
         """Nothing is to be got ready here."""

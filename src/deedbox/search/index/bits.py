@@ -21,7 +21,7 @@ _FAST_WORDS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Nearest:
     """The best chunks in no order: as many as were asked for, and all that tie with the last of them."""
 
     scores: Floats
@@ -46,7 +46,7 @@ class Vectors:
     def __len__(self) -> int:
         return len(self.uploads)
 
-    def near(self, query: Floats, top: int, only: Numbers | None = None) -> Found:
+    def near(self, query: Floats, top: int, only: Numbers | None = None) -> Nearest:
         """The best `top` rows by cosine; `only` are the ordinals of the uploads that may answer."""
         asked = self._asked(query)
         rows = self._candidates(asked, top, None if only is None else self._rows_of(only))
@@ -54,7 +54,7 @@ class Vectors:
         if len(rows) > top:
             best = scores >= np.partition(scores, len(rows) - top)[len(rows) - top]
             rows, scores = rows[best], scores[best]
-        return Found(scores, self.uploads[rows], self.numbers[rows])
+        return Nearest(scores, self.uploads[rows], self.numbers[rows])
 
     def cosines(self, query: Floats, uploads: Numbers, numbers: Numbers) -> Floats:
         """The score of each of these chunks."""

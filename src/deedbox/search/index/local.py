@@ -19,7 +19,7 @@ from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.index import Candidate, Change, Entry, Hit, IndexUnusable, bits, files
 from deedbox.search.index.bits import Floats, Numbers, Vectors
 from deedbox.search.index.files import Manifest, Tails
-from deedbox.search.index.words import Match, Words
+from deedbox.search.index.words import Match, WordIndex
 
 _beside = ThreadPoolExecutor(limits.SEARCH_THREADS, thread_name_prefix="words")
 _Place: TypeAlias = tuple[int, int]
@@ -40,7 +40,7 @@ class _View:
         matches = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
         return self._cut(list(matches), top)
 
-    def said(self, words: Words, query: str, top: int, allowed: list[int] | None) -> list[Match]:
+    def by_words(self, words: WordIndex, query: str, top: int, allowed: list[int] | None) -> list[Match]:
         only = None if allowed is None else set(allowed)
         return self._cut(words.best(self.searcher, query, top, only, self.uploads), top)
 
@@ -74,7 +74,7 @@ class LocalIndex:
             known = files.read_manifest(folder)
             if known is not None and (known.dimensions, known.recipe) != (dimensions, recipe):
                 raise IndexUnusable(f"The index was made by {known.recipe} with {known.dimensions} dimensions.")
-            self._words = Words(folder / files.WORDS)
+            self._words = WordIndex(folder / files.WORDS)
             opening.callback(self._words.close)
             self._manifest = known or self._begun(dimensions, recipe)
             self._unfinished = False
@@ -127,7 +127,7 @@ class LocalIndex:
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
-        return view.hits(view.said(self._words, query, top, allowed))
+        return view.hits(view.by_words(self._words, query, top, allowed))
 
     def candidates(self, vector: Floats, query: str, top: int, only: Collection[str] | None = None) -> list[Candidate]:
         """What `near` and `words` find at one moment, each chunk once, with the exact cosine of all; in no order."""
@@ -136,7 +136,7 @@ class LocalIndex:
             return []
         asked = np.asarray(vector)
         # Beside each other: both run outside of the interpreter's lock, and each takes about as long as the other.
-        saying = _beside.submit(view.said, self._words, query, top, allowed)
+        saying = _beside.submit(view.by_words, self._words, query, top, allowed)
         near = {match[1:]: match[0] for match in view.near(asked, top, allowed)}
         said = {match[1:]: match[0] for match in saying.result()}
         near |= view.cosines(asked, said.keys() - near.keys())
@@ -250,7 +250,7 @@ class _Batch:
         self,
         folder: Path,
         manifest: Manifest,
-        words: Words,
+        words: WordIndex,
         names: list[str],
         known: dict[str, int],
         vectors: Vectors,

@@ -72,7 +72,7 @@ async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Respon
 async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
-    size, pieces = await here.deedbox.ingest.reading.stream(found.upload)
+    size, pieces = await here.deedbox.ingest.texts.stream(found.upload)
     return StreamedResponse(
         pieces,
         headers={"X-Content-Type-Options": "nosniff", "Content-Length": str(size)},

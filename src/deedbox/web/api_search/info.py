@@ -38,7 +38,7 @@ class StatsRecord(msgspec.Struct, frozen=True):
 @get("/info", opt=scope("search:read"), summary="What the service is", tags=["search"])
 async def info(request: AnyRequest) -> Info:
     deedbox = context.of(request).deedbox
-    embedder = deedbox.search.models.present
+    embedder = deedbox.search.embedders.current
     return Info(
         name="deedbox",
         version=VERSION,

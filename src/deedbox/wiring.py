@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from deedbox import mail
 from deedbox.accounts import store as accounts_store
+from deedbox.archive.archive import Archive
 from deedbox.authority import PRIVATE_KEYS, Certificates, pkcs11, remote_timestamp
 from deedbox.authority.remote_timestamp import UPGRADE_JOB, RemoteTimestamper
 from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
@@ -49,7 +50,7 @@ from deedbox.signing.rehearsing import Rehearsal
 from deedbox.signing.sealing import Sealing
 from deedbox.signing.timers import Timers
 from deedbox.signing.upgrading import Upgrading
-from deedbox.signing_archive import Archiving, SigningAuthority
+from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailPost
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import Poster
@@ -102,9 +103,18 @@ class Deedbox:
         )
         upgrading = Upgrading(db, self.blobs, clock, self.workshop, self.certificates, finalizing, remote)
         self.timers = Timers(db, clock, self.post)
-        authority = SigningAuthority(self.certificates, clock, remote)
-        self.archive = Archiving(
-            db, self.blobs, clock, settings, self.workshop, authority, lambda: self.egress, self._wake
+        self.archive = DocumentArchive(
+            Archive(
+                db=db,
+                blobs=self.blobs,
+                clock=clock,
+                settings=settings,
+                workshop=self.workshop,
+                records=DocumentRecords(clock),
+                authority=SigningAuthority(self.certificates, clock, remote),
+                egress=lambda: self.egress,
+                wake=self._wake,
+            )
         )
         known_embedders = Embedders(
             lambda: embedders.open_chosen(settings, lambda: self.egress),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.archive.sink import sink
 from tests.rigs import FULL, archiving, only_in_full
-from tests.rigs.archiving import InBucket, InFolder, InSink
+from tests.rigs.archive_kill import InBucket, InFolder, InSink
 from tests.s3 import Store
 
 KILLS, PACKAGES = (60, 250) if FULL else (2, 12)

@@ -15,8 +15,8 @@ import msgspec
 from deedbox.kernel.crypto import Secret, hmac_sha256, same
 
 MANIFEST, TAG_MANIFEST, AUTHENTICATION = "manifest-sha256.txt", "tagmanifest-sha256.txt", "authentication.txt"
-SEALED, CERTIFICATE, EVIDENCE = "data/sealed.pdf", "data/certificate.pdf", "data/evidence.json"
-ORIGINALS, TIMESTAMP = "data/original/", "data/timestamp.tst"
+SEALED_PDF, CERTIFICATE_PDF, EVIDENCE_JSON = "data/sealed.pdf", "data/certificate.pdf", "data/evidence.json"
+ORIGINALS_FOLDER, TIMESTAMP_TOKEN = "data/original/", "data/timestamp.tst"
 MEDIA_TYPE = "application/zip"
 
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -70,7 +70,7 @@ def original_path(position: int, name: str) -> str:
     safe = _UNSAFE.sub("_", name).strip("._") or "file"
     stem, dot, ending = safe.rpartition(".")
     short = f"{stem[: _NAME_CHARS - len(ending) - 1]}.{ending}" if dot and len(ending) < 10 else safe[:_NAME_CHARS]
-    return f"{ORIGINALS}{position + 1:02}-{short}"
+    return f"{ORIGINALS_FOLDER}{position + 1:02}-{short}"
 
 
 def tag_files(bag: Bag, key: ManifestKey) -> list[tuple[str, bytes]]:

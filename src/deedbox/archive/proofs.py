@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from deedbox.archive import merkle
-from deedbox.archive.receipt import Archived, Receipt, Tree
+from deedbox.archive.receipt import ArchiveRow, Receipt, Tree
 from deedbox.evidence.canonical import canonical
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import BadRequest
@@ -58,6 +58,13 @@ def leaf(package: str, sha256: str, size_bytes: int) -> bytes:
     return merkle.leaf(canonical({"package": package, "sha256": sha256, "size_bytes": size_bytes}))
 
 
+def row_leaf(row: ArchiveRow) -> bytes:
+    """The leaf of an archived document; BadRequest if there is no receipt of it."""
+    if row.receipt is None:
+        raise BadRequest(f"There is no receipt of {row.bag.name}")
+    return leaf(row.bag.name, row.receipt.sha256, row.receipt.size_bytes)
+
+
 def statement(tree: Tree) -> bytes:
     """What the time-stamp of a root is about."""
     return canonical(_stated(tree))
@@ -74,16 +81,16 @@ def root_file(tree: Tree) -> bytes:
     return canonical({**_stated(tree), **mark, "timestamp": base64.b64encode(tree.token).decode()})
 
 
-def proof(row: Archived, package: str, receipt: Receipt, tree: Tree) -> Proof:
+def proof(row: ArchiveRow, receipt: Receipt, tree: Tree) -> Proof:
     return Proof(
         format=PROOF_FORMAT,
-        package=package,
+        package=row.bag.name,
         sha256=receipt.sha256,
         size_bytes=receipt.size_bytes,
         tree=tree.number,
         index=row.leaf or 0,
         tree_size=tree.size,
-        path=msgspec.json.decode(row.proof or "[]"),
+        path=row.proof,
         root=tree.root,
     )
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from deedbox.archive.package import Bag
-from deedbox.archive.receipt import Archived
+from deedbox.archive.receipt import ArchiveRow
 from deedbox.kernel.db import Tx
 
 
@@ -16,7 +16,7 @@ class Records(Protocol):
     def release(self, tx: Tx, bag: Bag) -> None:
         """The archive needs the document's files no more."""
 
-    def show(self, tx: Tx, standing: Archived) -> None:
+    def show(self, tx: Tx, standing: ArchiveRow) -> None:
         """Writes where the archiving stands onto the document."""
 
     def missed(self, tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
@@ -28,7 +28,7 @@ class Anchors(NamedTuple):
 
     roots: list[bytes]
     crls: list[bytes]
-    stamp_roots: list[bytes]
+    timestamp_roots: list[bytes]
     """Trusted for time-stamps only."""
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from deedbox.archive.spool import Held
+from deedbox.archive.spool import SpooledFile
 from deedbox.kernel.archive_url import Folder, Web
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.crypto import Secret
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
-class Kept(msgspec.Struct, frozen=True):
+class PutResult(msgspec.Struct, frozen=True):
     """What a target says of what it took."""
 
     version: str | None = None
@@ -26,7 +26,7 @@ class Kept(msgspec.Struct, frozen=True):
     answer: str | None = None
 
 
-class Taken(Conflict):
+class NameTaken(Conflict):
     """Something else lies under the name."""
 
 
@@ -34,14 +34,14 @@ class Target(Protocol):
     def location(self, name: str) -> str:
         """Where what has this name lies, for people and receipts."""
 
-    async def put(self, name: str, content: Held, media_type: str) -> Kept:
-        """Durable under its name, also if the very same was there before; Taken if something else is."""
+    async def put(self, name: str, content: SpooledFile, media_type: str) -> PutResult:
+        """Durable under its name, also if the very same was there before; NameTaken if something else is."""
 
-    async def confirm(self, name: str, content: Held) -> Kept:
+    async def confirm(self, name: str, content: SpooledFile) -> PutResult:
         """As `put` of what was fetched from under the name: it is kept from now on as something new would be."""
 
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:
-        """Writes what lies under the name, in the version that `Kept` told; NotFound if nothing does."""
+        """Writes what lies under the name, in the version that `PutResult` told; NotFound if nothing does."""
 
     async def close(self) -> None:
         """Ends its connections."""

@@ -53,7 +53,7 @@ from deedbox.signing.upgrading import Upgrading
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailPost
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
-from deedbox.webhooks.attempt import Poster
+from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ SEALED = [
     ),
     PRIVATE_KEYS,
     mail.SEALED,
-    hooks.SEALED,
+    hooks.SECRETS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -144,7 +144,7 @@ class Deedbox:
             concurrency=settings.job_concurrency,
             worker=worker,
         )
-        self.sender = Sender(db, clock, Poster(self.box, clock, lambda: self.egress), worker=worker)
+        self.sender = Sender(db, clock, DeliveryAttempts(self.box, clock, lambda: self.egress), worker=worker)
         for kind in catalogue.KINDS:
             outbox.react(kind, plan.plan)
         self.running_keys: set[tuple[str, str]] = set()

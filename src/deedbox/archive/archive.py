@@ -41,7 +41,7 @@ class Archive:
 
     @property
     def folder(self) -> Path:
-        """On whose disk packages are made and checked."""
+        """The folder on whose disk packages are made and checked."""
         return self.settings.data_dir
 
     @property

@@ -13,7 +13,7 @@ from deedbox.kernel.errors import BadRequest
 
 
 class PayloadFile(msgspec.Struct, frozen=True):
-    """Where a file of the payload lies in the package."""
+    """A file of the payload, by its place in the package."""
 
     start: int
     size_bytes: int
@@ -30,7 +30,7 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey) -> Contents:
-    """What is in the package; BadRequest, with the reason, unless every byte is accounted for."""
+    """The contents of the package; BadRequest, with the reason, unless every byte is accounted for."""
     entries = stored_zip.read(file, size_bytes)
     top = f"{document_id}/"
     if any(not one.entry.name.startswith(top) for one in entries):

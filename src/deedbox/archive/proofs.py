@@ -1,4 +1,4 @@
-"""What proves that a package was in the archive on a day: a root that is time-stamped, and the way from it to the root.
+"""The proof that a package was in the archive on a day: a time-stamped root, and the hashes from the package to it.
 
 Both are canonical JSON. The time-stamp is about the SHA-256 of the root's statement, which is its file without
 `timestamp` and `degraded`; each statement names the hash of the one before, so that no root can be taken out unseen.
@@ -38,7 +38,7 @@ class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def root_name(tree: Tree) -> str:
-    """Of a root that has its time-stamp."""
+    """The name of a root that has its time-stamp."""
     plain = f"roots/{tree.number:06}-{tree.day}"
     return f"{plain}.json" if tree.is_of_old else f"{plain}-{_short(root_file(tree))}.json"
 
@@ -66,7 +66,7 @@ def row_leaf(row: ArchiveRow) -> bytes:
 
 
 def statement(tree: Tree) -> bytes:
-    """What the time-stamp of a root is about."""
+    """The bytes that the time-stamp of a root is about."""
     return canonical(_stated(tree))
 
 

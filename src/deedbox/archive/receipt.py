@@ -10,7 +10,7 @@ Status: TypeAlias = Literal["pending", "archived", "failed"]
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """Where a package lies, and by what it is recognised."""
+    """The place of a package, and the hashes that it is recognised by."""
 
     location: str
     sha256: str

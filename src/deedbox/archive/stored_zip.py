@@ -29,14 +29,14 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def header(entry: Entry) -> bytes:
-    """What stands before the entry's bytes."""
+    """The header before the entry's bytes."""
     name = entry.name.encode("ascii")
     fields = (_VERSION, 0, 0, _TIME, _DATE, entry.crc, entry.size_bytes, entry.size_bytes, len(name), 0)
     return _LOCAL.pack(_LOCAL_SIGN, *fields) + name
 
 
 def directory(entries: Sequence[Entry]) -> bytes:
-    """What stands after the last entry's bytes; ValueError if it all would be too much for a plain zip file."""
+    """The directory after the last entry's bytes; ValueError if there is too much for a plain zip file."""
     found, offset = bytearray(), 0
     for entry in entries:
         name = entry.name.encode("ascii")

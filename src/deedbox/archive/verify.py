@@ -1,4 +1,4 @@
-"""Whether the archive still has what it was given: each package, its seal, its proof, and the roots over them."""
+"""Verify the archive: that it still has each package with its seal and proof, and the roots over them."""
 
 import asyncio
 import hashlib
@@ -168,7 +168,7 @@ def _elsewhere(location: str) -> str:
 
 
 def _guessed(name: str, rows: Sequence[ArchiveRow], target: Target) -> str:
-    """Where a root lies of which that was not noted: in the archive that its packages were pushed to."""
+    """The place of a root that has none noted: the archive that its packages were pushed to."""
     receipt = rows[0].receipt if rows else None
     package_at = rows[0].bag.name if rows else ""
     if receipt is None or receipt.location == target.location(package_at):

@@ -59,16 +59,16 @@ class SearchEngine:
         self._folder = settings.data_dir / "index"
         self._open_index = open_index
         self._indexes: dict[tuple[str, str], WorkspaceIndex] = {}
-        """By workspace and recipe; those in front were not asked for the longest time."""
+        """By workspace and recipe, the least recently used first."""
         self._resting: dict[tuple[str, str], WorkspaceIndex] = {}
 
     @property
     def recipe(self) -> str | None:
-        """What chunks are to be made by at present; None without a model."""
+        """The recipe of the embedder in use; None without one."""
         return self.embedders.current.recipe if self.embedders.current else None
 
     async def serving(self, workspace_id: str) -> Serving:
-        """What answers in the workspace: until everything is made anew, what the model before has made."""
+        """The recipe and embedder that serve the workspace: the former ones, until everything is embedded anew."""
         present = self.embedders.need()
         recipe = await self.db.read(lambda tx: chunk_store.serving_recipe(tx, workspace_id)) or present.recipe
         if recipe == present.recipe:
@@ -80,7 +80,7 @@ class SearchEngine:
         return Serving(present.recipe, present)
 
     async def index(self, workspace_id: str, serving: Serving) -> Index:
-        """The workspace's index of what answers, with every change that is durable by now."""
+        """The workspace's index, with every change that is durable by now."""
         if not serving.embedder.dimensions:
             raise BadRequest(NOTHING_INDEXED)  # an endpoint tells them with its first vector
         return await self.workspace_index(workspace_id, serving).current()
@@ -113,13 +113,13 @@ class SearchEngine:
         await self.db.write(_unclaim_all)
 
     async def renew(self) -> None:
-        """Plans to make anew what another model or chunker has made."""
+        """Plans to embed anew the documents of every workspace that has chunks of another recipe."""
         if self.recipe is not None:
             recipe, now = self.recipe, self.clock.now()
             await self.db.write(lambda tx: _plan_renewal(tx, recipe, now))
 
     async def look_for_another_model(self) -> bool:
-        """Whether another model was chosen since the last look: it is the present one from now on."""
+        """Whether another model was chosen since the last look; it is in use from now on."""
         before = self.recipe
         changed = await self.embedders.refresh()
         if changed and before is not None:
@@ -128,13 +128,13 @@ class SearchEngine:
         return changed
 
     async def warm(self) -> None:
-        """Loads the model, if there is anything to be asked, so that the first query need not wait for it."""
+        """Loads the model, if anything is indexed, so that the first query need not wait for it."""
         anything = await self.db.read(chunk_store.indexed_workspaces)
         if anything and self.embedders.current:
             await self.embedders.current.warm()
 
     async def rebuild(self, work: jobs.Work) -> None:
-        """The handler of rebuild jobs: makes the workspace's index anew from the database."""
+        """The handler of rebuild jobs: builds the workspace's index anew from the database."""
         workspace_id = work.job.workspace_id
         if workspace_id is not None:
             index = self.workspace_index(workspace_id, await self.serving(workspace_id))
@@ -142,7 +142,7 @@ class SearchEngine:
             await index.current()
 
     async def forget(self, work: jobs.Work) -> None:
-        """The handler of forget jobs: removes the index, the chunks and the model of a recipe that answers no more."""
+        """The handler of forget jobs: removes the index, the chunks and the model of a recipe out of service."""
         workspace_id, recipe = work.job.workspace_id, work.job.payload["recipe"]
         if workspace_id is not None and not await self.db.read(lambda tx: self._is_wanted(tx, workspace_id, recipe)):
             if index := self._taken((workspace_id, recipe)):

@@ -17,7 +17,7 @@ from deedbox.search.upload import Chunk, Upload
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """What is known of a file's text."""
+    """The size of a file's text, and the text itself."""
 
     text_length: int
     pages: int | None
@@ -42,7 +42,7 @@ class Stats(msgspec.Struct, frozen=True):
 
 
 def known_text(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Parsed | None:
-    """What a document with the same bytes and of the same type has told; None when the file must be parsed."""
+    """The text of a document with the same bytes and type; None when the file must be parsed."""
     twin = store.twin(tx, workspace_id, sha256, media_type)
     if twin is None or store.text(tx, workspace_id, sha256, media_type) is None:
         return None
@@ -75,7 +75,7 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
 
 
 def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datetime) -> Upload:
-    """The document with another content; its old chunks answer queries until the new ones take their place."""
+    """The document with another content; its old chunks serve queries until the new ones take their place."""
     old = _upload(tx, workspace_id, upload_id)
     _keep_text(tx, workspace_id, file, now)
     blob = blobs.adopt(tx, file.received, old.id, now)
@@ -100,7 +100,7 @@ def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datet
 
 
 def remove(tx: Tx, workspace_id: str, upload_id: str, *, now: datetime) -> None:
-    """Record, file, text, chunks and index entries go in one act: the very next query knows nothing of them."""
+    """Removes record, file, text, chunks and index entries at once: the very next query knows nothing of them."""
     upload = _upload(tx, workspace_id, upload_id)
     store.drop_upload(tx, upload.id)
     _let_go(tx, upload, now)
@@ -146,7 +146,7 @@ def keep_again(tx: Tx, upload: Upload, text: Received, lost: Blob | None, *, now
 
 
 def chunks(tx: Tx, workspace_id: str, upload_id: str) -> list[Chunk]:
-    """The chunks that answer queries for the document now; none before it is indexed."""
+    """The chunks of the document that serve queries now; none before it is indexed."""
     recipe, upload = chunk_store.serving_recipe(tx, workspace_id), _upload(tx, workspace_id, upload_id)
     set_id = None if recipe is None else chunk_store.set_of(tx, workspace_id, recipe, upload.id)
     return [] if set_id is None else chunk_store.chunks(tx, set_id)
@@ -201,7 +201,7 @@ def _text_owner(workspace_id: str, sha256: str, media_type: str) -> str:
 
 
 def _let_go(tx: Tx, upload: Upload, now: datetime) -> None:
-    """The upload, whose row says so already, needs its content no more; what nobody else needs is removed."""
+    """Removes the content that the upload had, as far as no other upload needs it; its row is changed already."""
     if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
         _drop_text(tx, upload, now)
     present = store.upload(tx, upload.workspace_id, upload.id)

@@ -32,7 +32,7 @@ class Question(msgspec.Struct, frozen=True):
     doc_ids: frozenset[str] | None = None
     """Only these documents."""
     conditions: Mapping[str, Value] = {}
-    """Only documents that are so; the names are those of `store.matching`."""
+    """Only documents that meet these conditions; the names are those of `store.matching`."""
 
 
 class Passage(msgspec.Struct, frozen=True):

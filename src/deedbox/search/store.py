@@ -14,7 +14,7 @@ UPLOAD_COLUMNS = (
 
 
 class UploadSummary(msgspec.Struct, frozen=True):
-    """An upload with what the chunks tell that answer for it."""
+    """An upload with the number and recipe of the chunks in service for it."""
 
     upload: Upload
     chunks: int
@@ -45,7 +45,7 @@ def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
 
 
 def summaries(tx: Tx, workspace_id: str, upload_id: str | None = None) -> list[UploadSummary]:
-    """Uploads with the size and recipe of the chunk sets that answer for them, oldest first."""
+    """Uploads with the number and recipe of their chunks in service, oldest first."""
     columns = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
     one = "" if upload_id is None else " and u.id = :upload_id"
     values: dict[str, Value] = {} if upload_id is None else {"upload_id": upload_id}
@@ -89,7 +89,7 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
 
 
 def matching(tx: Tx, workspace_id: str, conditions: Mapping[str, Value]) -> list[str]:
-    """The uploads that are so; `created_after` and `created_before` are moments, the rest must be equal."""
+    """The uploads that meet the conditions; `created_after` and `created_before` are moments, others must be equal."""
     compared = {"created_after": "created_at >= :created_after", "created_before": "created_at < :created_before"}
     also = "".join(f" and {compared.get(name, f'{name} = :{name}')}" for name in conditions)
     rows = tx.all(

@@ -80,7 +80,7 @@ class FolderTarget:
         _demand_same(place, content, name)
 
     def _clear(self, incoming: Path) -> None:
-        """Removes what a process that died left behind, long after it could still be at work."""
+        """Removes the drafts of dead processes, long after they could still be at work."""
         before = self._clock.now().timestamp() - limits.BLOB_ORPHAN_SECONDS
         for path in incoming.iterdir():
             with contextlib.suppress(FileNotFoundError):

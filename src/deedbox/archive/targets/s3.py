@@ -134,7 +134,7 @@ class S3Target:
             )
 
     def _lock_longer(self, found: Stored, wanted: Lock) -> None:
-        """For what was there already, put by whomever and locked as was set then; and to see that a lock is kept."""
+        """Locks an object that was there already, whoever put it, and checks that the store keeps the lock."""
         mode, until = wanted.mode, wanted.until
         if found.lock is not None:
             mode = "COMPLIANCE" if "COMPLIANCE" in (mode, found.lock.mode) else mode

@@ -153,7 +153,7 @@ def _decoded(folder: Path, name: str, kind: type[T]) -> T:
 
 
 def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int) -> "Precision":
-    """8-bit integers, if they are faster on this machine and the vectors stay what they were."""
+    """8-bit integers, if they are faster on this machine and give the same vectors."""
     from deedbox.search.embed.inference import LoadedModel
 
     try:

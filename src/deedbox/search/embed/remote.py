@@ -72,7 +72,7 @@ class RemoteEmbedder:
         return recipe_name(self._model, self._place, self._size, self._overlap)
 
     async def warm(self) -> None:
-        """Nothing is to be got ready here."""
+        """Does nothing: the endpoint is ready."""
 
     async def split(self, extraction: Extraction) -> list[Chunk]:
         """The text as chunks of at most so many estimated tokens."""
@@ -149,7 +149,7 @@ def _noted(note: Path) -> int:
 
 
 def _rows(answer: Answer, count: int) -> list[list[float]]:
-    """The vectors in the order of the texts, or an error that says what came instead."""
+    """The vectors in the order of the texts; Unavailable with the reason if the answer has none."""
     if answer.status in (401, 403):
         raise _failed("refuses the key; check DEEDBOX_EMBEDDING_KEY")
     if answer.status == 404:

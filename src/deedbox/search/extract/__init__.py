@@ -29,7 +29,7 @@ class Packed(msgspec.Struct, frozen=True):
 
 
 class Damaged(DeedboxError):
-    """A text that no file can have given: one that took over its sandbox may have kept anything."""
+    """The kept text is none that a file can have given: a file that took over its sandbox may have written anything."""
 
     def __init__(self) -> None:
         super().__init__("The stored text of this document is damaged. Upload the file again.")
@@ -95,7 +95,7 @@ def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
 
 
 def prepare() -> None:
-    """Loads, while a sandbox still may, what the formats load when they first need it."""
+    """Loads the modules that formats need late, while the sandbox still may."""
     from deedbox.search.extract import charset
 
     charset.load()

@@ -28,7 +28,7 @@ _Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What a search sees; a change makes a new one."""
+    """The state of the index that a search sees; a change makes a new one."""
 
     vectors: Vectors
     searcher: tantivy.Searcher
@@ -130,7 +130,7 @@ class LocalIndex:
         return view.hits(view.by_words(self._words, query, top, allowed))
 
     def candidates(self, vector: Floats, query: str, top: int, only: Collection[str] | None = None) -> list[Candidate]:
-        """What `near` and `words` find at one moment, each chunk once, with the exact cosine of all; in no order."""
+        """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
@@ -210,7 +210,7 @@ class LocalIndex:
                 self._rewrite()
 
     def _rewrite(self) -> None:
-        """The same index without what is dead, its bits relative to the centre it has now."""
+        """Writes the same index without dead rows, its bits relative to the present centre."""
         old = self._view.vectors
         centre = bits.mean(old)
         manifest = msgspec.structs.replace(

@@ -39,7 +39,7 @@ class WordIndex:
         """Grows with every commit."""
 
     def searcher(self) -> tantivy.Searcher:
-        """Searches what is committed now, whatever is committed later."""
+        """A searcher of all that is committed now; later commits do not change it."""
         with _readable():
             self._index.reload()
             return self._index.searcher()
@@ -65,7 +65,7 @@ class WordIndex:
             self.stamp = self._open_writer().commit()
 
     def reopen(self) -> None:
-        """Forgets what was not committed, also after a failure that ended the writer."""
+        """Drops uncommitted changes, also after a failure that ended the writer."""
         self.close()
         self._writer = self._new_writer()
 
@@ -171,7 +171,7 @@ def _matches(searcher: tantivy.Searcher, query: Query, limit: int) -> list[Match
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """What tantivy cannot read is unusable."""
+    """IndexUnusable if tantivy cannot read its files."""
     try:
         yield
     except BaseException as error:  # files gone bad can make tantivy panic, which is no Exception
@@ -182,7 +182,7 @@ def _readable() -> Iterator[None]:
 
 @contextmanager
 def _writable() -> Iterator[None]:
-    """What tantivy cannot write is for want of disk."""
+    """Unavailable if tantivy cannot write: the disk is full or failing."""
     try:
         yield
     except (ValueError, OSError) as error:

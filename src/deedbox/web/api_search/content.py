@@ -1,4 +1,4 @@
-"""What a document holds: its bytes, its text, its chunks and pictures of its pages."""
+"""The content of a document: its bytes, its text, its chunks and pictures of its pages."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from deedbox.web.frame.permission import scope
 
 
 def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:
-    """For a route whose answers the description of the API cannot tell from its code."""
+    """The options of a route whose answers cannot be described from its code."""
     return {**scope("search:read"), openapi.ANSWERS: answers, openapi.ALSO: errors}
 
 

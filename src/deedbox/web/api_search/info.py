@@ -1,4 +1,4 @@
-"""What the service is, and how much it holds."""
+"""The service's name and model, and how much a workspace holds."""
 
 from typing import Annotated, Literal
 

@@ -43,7 +43,8 @@ def test_a_package_is_read_back_and_vouched_for() -> None:
     content = packed(bag())
     found = read(content)
     assert found.authenticated is True
-    assert found.manifest_sha256 == package.manifest_sha256(bag().pieces)
+    manifest = package.manifest_of((piece.path, piece.sha256) for piece in bag().pieces)
+    assert found.manifest_sha256 == hashlib.sha256(manifest).hexdigest()
     place = found.payload[package.SEALED_PDF]
     assert content[place.start :][: place.size_bytes] == FILES[package.SEALED_PDF]
 

@@ -8,7 +8,7 @@ vouches for every byte.
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -83,11 +83,6 @@ def tag_files(bag: Bag, key: ManifestKey) -> list[tuple[str, bytes]]:
 
 def manifest_of(hashes: Iterable[tuple[str, str]]) -> bytes:
     return "".join(f"{sha256}  {path}\n" for path, sha256 in hashes).encode()
-
-
-def manifest_sha256(pieces: Sequence[Piece]) -> str:
-    """The hash of the manifest: two packages of one document with the same have the same payload."""
-    return hashlib.sha256(manifest_of((piece.path, piece.sha256) for piece in pieces)).hexdigest()
 
 
 def authentication(key: ManifestKey, tag_manifest: bytes) -> bytes:

@@ -81,10 +81,10 @@ def open_chosen(settings: Settings, egress: "Callable[[], Egress]") -> Embedder 
 
     size, overlap = settings.chunk_size, settings.chunk_overlap
     if settings.embedding_url is not None and settings.embedding_model is not None:
-        from deedbox.search.embed.remote import RemoteEmbedder
+        from deedbox.search.embed.remote import Endpoint, RemoteEmbedder
 
-        url, name, key = settings.embedding_url, settings.embedding_model, settings.embedding_key
-        return RemoteEmbedder(egress(), url, name, key, settings.models, size=size, overlap=overlap)
+        endpoint = Endpoint(settings.embedding_url, settings.embedding_model, settings.embedding_key)
+        return RemoteEmbedder(egress(), endpoint, settings.models, size=size, overlap=overlap)
     model = models.current(settings.models)
     return LocalEmbedder(settings.models, model, size=size, overlap=overlap) if model else None
 

@@ -34,20 +34,26 @@ class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
+class Endpoint(msgspec.Struct, frozen=True):
+    """An OpenAI-compatible endpoint, and the model that is asked there."""
+
+    url: str
+    model: str
+    key: Secret | None
+
+
 class RemoteEmbedder:
     """Vectors from another machine. `dimensions` is 0 until it has answered once; after that, also after a restart, all
     must have as many. The number is noted in the folder of the models."""
 
-    def __init__(
-        self, egress: Egress, url: str, model: str, key: Secret | None, folder: Path, *, size: int, overlap: int
-    ) -> None:
+    def __init__(self, egress: Egress, endpoint: Endpoint, folder: Path, *, size: int, overlap: int) -> None:
         self._egress = egress
-        self._url = f"{url.rstrip('/')}/embeddings"
-        self._model = model
-        self._key = key
+        self._url = f"{endpoint.url.rstrip('/')}/embeddings"
+        self._model = endpoint.model
+        self._key = endpoint.key
         self._size = size
         self._overlap = overlap
-        self._place = hashlib.sha256(f"{self._url} {model}".encode()).hexdigest()
+        self._place = hashlib.sha256(f"{self._url} {self._model}".encode()).hexdigest()
         self._note = folder / f".endpoint-{self._place[:16]}"
         self._dimensions = _noted(self._note)
         self._sandbox = Sandbox(

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -302,11 +301,6 @@ class _Batch:
         self._rows.append(rows)
         for entry in entries:
             self._words.add(ordinal, entry.number, entry.text)
-
-
-def discard(folder: Path) -> None:
-    """Removes the folder of an index that is not open."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ def answered(rows: list[list[float]], status: int = 200) -> Response:
     return Response(status, json.dumps({"object": "list", "data": data, "model": "m", "usage": {}}).encode())
 
 
-class Endpoint:
+class LengthEndpoint:
     """Gives each text a vector by its length, and remembers what it was asked."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ async def failure(answer: Callable[[Request], Response], kind: type[Exception] =
 
 
 async def test_texts_go_out_as_the_api_wants_and_come_back_as_unit_vectors() -> None:
-    endpoint = Endpoint()
+    endpoint = LengthEndpoint()
     async with remote(endpoint) as embedder:
         assert (embedder.name, embedder.dimensions) == ("some-model", 0)
         vectors = await embedder.embed(["one", "three"], urgent=False)
@@ -85,14 +85,14 @@ async def test_texts_go_out_as_the_api_wants_and_come_back_as_unit_vectors() -> 
 
 
 async def test_without_a_key_none_is_sent() -> None:
-    endpoint = Endpoint()
+    endpoint = LengthEndpoint()
     async with remote(endpoint, key=None) as embedder:
         await embedder.embed(["one"], urgent=True)
     assert "authorization" not in endpoint.requests[0].headers
 
 
 async def test_many_texts_go_out_in_batches_and_keep_their_order() -> None:
-    endpoint = Endpoint()
+    endpoint = LengthEndpoint()
 
     def by_number(request: Request) -> Response:
         endpoint.requests.append(request)
@@ -106,7 +106,7 @@ async def test_many_texts_go_out_in_batches_and_keep_their_order() -> None:
 
 
 async def test_no_texts_need_no_request() -> None:
-    endpoint = Endpoint()
+    endpoint = LengthEndpoint()
     async with remote(endpoint) as embedder:
         assert (await embedder.embed([], urgent=True)).shape == (0, 0)
     assert endpoint.requests == []
@@ -172,7 +172,7 @@ async def test_vectors_of_another_length_than_before_are_refused() -> None:
 @pytest.mark.parametrize("note", [None, "", "many"])
 async def test_the_dimensions_are_known_after_a_restart(tmp_path: Path, note: str | None) -> None:
     egress = Egress(LOOPBACK)
-    with serving(Endpoint()) as address:
+    with serving(LengthEndpoint()) as address:
         first = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
         await first.embed(["one"], urgent=True)
         if note is not None:
@@ -202,7 +202,7 @@ async def test_an_answer_beyond_all_bounds_is_refused(monkeypatch: pytest.Monkey
 
 
 async def test_an_address_inside_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
-    with serving(Endpoint()) as address:
+    with serving(LengthEndpoint()) as address:
         egress = Egress()
         embedder = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
         with pytest.raises(Unavailable, match="not public"):
@@ -213,7 +213,7 @@ async def test_an_address_inside_is_refused_unless_it_is_allowed(tmp_path: Path)
 
 async def test_chunks_are_cut_by_an_estimate_that_loses_nothing() -> None:
     text = "# One\n" + "Some rather ordinary words, in a sentence. " * 30 + "\n\n" + "漢字かな交じり文。" * 40
-    async with remote(Endpoint()) as embedder:
+    async with remote(LengthEndpoint()) as embedder:
         found = await embedder.split(Extraction(text, [0], [(0, "One")]))
     assert all(chunk.text == text[chunk.char_start : chunk.char_end] for chunk in found)
     assert found[0].heading == "One"

@@ -38,8 +38,8 @@ from deedbox.search import embedders
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import FORGET_JOB, INDEX_JOB, REBUILD_JOB, RENEW_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
+from deedbox.search.library import TextCache
 from deedbox.search.renewal import Renewal
-from deedbox.search.text_cache import TextCache
 from deedbox.signing import sealing
 from deedbox.signing.acts import FINALIZE_JOB
 from deedbox.signing.documents import EXPIRE_JOB, REMIND_JOB

@@ -16,7 +16,7 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
-from deedbox.search.text_cache import TextCache
+from deedbox.search.library import TextCache
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
 from tests.search.hashing import HashingEmbedder

@@ -19,7 +19,7 @@ from deedbox.kernel.sandbox import Stream
 from deedbox.search import library, store
 from deedbox.search.extract import Damaged, Extractor, Packed
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.text_cache import TextCache
+from deedbox.search.library import TextCache
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
 from tests.search.before import Old, old

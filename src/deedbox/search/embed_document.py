@@ -11,7 +11,7 @@ from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import LeaseLost, Work
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine, Serving
-from deedbox.search.text_cache import TextCache
+from deedbox.search.library import TextCache
 from deedbox.search.upload import Chunk, Upload
 
 Phase: TypeAlias = Literal["", "parsing", "chunking", "embedding", "writing"]

@@ -19,7 +19,7 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Phase
 from deedbox.search.embedders import MISSING
 from deedbox.search.engine import INDEX_JOB, SearchEngine, Serving
-from deedbox.search.text_cache import TextCache
+from deedbox.search.library import TextCache
 from deedbox.search.upload import Upload
 
 NO_TEXT = "No extractable text"

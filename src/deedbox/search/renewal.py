@@ -14,7 +14,7 @@ from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import DocumentRun, Phase
 from deedbox.search.engine import SearchEngine, Serving, plan_forgetting
-from deedbox.search.text_cache import TextCache
+from deedbox.search.library import TextCache
 
 
 class Renewal:

@@ -36,10 +36,10 @@ from deedbox.mail import MAIL_JOB, Mailer
 from deedbox.pdf.workshop import Workshop
 from deedbox.search import embedders
 from deedbox.search.embedders import Embedders
-from deedbox.search.engine import FORGET_JOB, INDEX_JOB, REBUILD_JOB, RENEW_JOB, SearchEngine
+from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
 from deedbox.search.library import TextCache
-from deedbox.search.renewal import Renewal
+from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
 from deedbox.signing import sealing
 from deedbox.signing.acts import FINALIZE_JOB
 from deedbox.signing.documents import EXPIRE_JOB, REMIND_JOB
@@ -122,6 +122,7 @@ class Deedbox:
         )
         self.search = SearchEngine(db, clock, settings, known_embedders)
         self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
+        self.renewal = Renewal(self.search, self.ingest.texts)
         # Two containers may have one name, and each calls its process 1.
         worker = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self.jobs = jobs.Runner(
@@ -130,8 +131,8 @@ class Deedbox:
             {
                 HOUSEKEEPING: self._keep_house,
                 INDEX_JOB: self.ingest.run,
-                RENEW_JOB: Renewal(self.search, self.ingest.texts).run,
-                FORGET_JOB: self.search.forget,
+                RENEW_JOB: self.renewal.run,
+                FORGET_JOB: self.renewal.forget,
                 REBUILD_JOB: self.search.rebuild,
                 PREPARE_JOB: Preparing(db, clock, self.intake, self.post).run,
                 FINALIZE_JOB: finalizing.run,
@@ -198,9 +199,9 @@ class Deedbox:
         changed = True
         while True:
             try:
-                changed = changed or await self.search.look_for_another_model()
+                changed = changed or await self.renewal.look_for_another_model()
                 if changed:
-                    await self.search.renew()
+                    await self.renewal.plan()
                     changed = False
                     self.jobs.wake()
                     await self.search.warm()

@@ -1,10 +1,9 @@
-"""The search engine: the recipe and embedder that serve each workspace, its index, and how both are renewed."""
+"""The search engine: the recipe and embedder that serve each workspace, and its index."""
 
 import asyncio
 import contextlib
 import hashlib
 import shutil
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.settings import Settings
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.embed import Embedder, vectors_of
+from deedbox.search.embed import Embedder
 from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, IndexInUse
@@ -24,8 +23,6 @@ from deedbox.search.workspace_index import OpenIndex, WorkspaceIndex
 
 INDEX_JOB = "index"
 REBUILD_JOB = "rebuild"
-RENEW_JOB = "renew"
-FORGET_JOB = "forget"
 NOTHING_INDEXED = "No documents indexed. Call /documents/index first."
 
 
@@ -69,15 +66,15 @@ class SearchEngine:
 
     async def serving(self, workspace_id: str) -> Serving:
         """The recipe and embedder that serve the workspace: the former ones, until everything is embedded anew."""
-        present = self.embedders.need()
-        recipe = await self.db.read(lambda tx: chunk_store.serving_recipe(tx, workspace_id)) or present.recipe
-        if recipe == present.recipe:
-            return Serving(recipe, present)
+        current = self.embedders.need()
+        recipe = await self.db.read(lambda tx: chunk_store.serving_recipe(tx, workspace_id)) or current.recipe
+        if recipe == current.recipe:
+            return Serving(recipe, current)
         if former := self.embedders.of_recipe(recipe):
             return Serving(recipe, former)
         # Nothing can be compared with its vectors any more, but its words can still be found.
-        await self.db.write(lambda tx: chunk_store.serve(tx, workspace_id, present.recipe))
-        return Serving(present.recipe, present)
+        await self.db.write(lambda tx: chunk_store.serve(tx, workspace_id, current.recipe))
+        return Serving(current.recipe, current)
 
     async def index(self, workspace_id: str, serving: Serving) -> Index:
         """The workspace's index, with every change that is durable by now."""
@@ -112,21 +109,6 @@ class SearchEngine:
         """After a crash: no document stays in the middle of being indexed."""
         await self.db.write(_unclaim_all)
 
-    async def renew(self) -> None:
-        """Plans to embed anew the documents of every workspace that has chunks of another recipe."""
-        if self.recipe is not None:
-            recipe, now = self.recipe, self.clock.now()
-            await self.db.write(lambda tx: _plan_renewal(tx, recipe, now))
-
-    async def look_for_another_model(self) -> bool:
-        """Whether another model was chosen since the last look; it is in use from now on."""
-        before = self.recipe
-        changed = await self.embedders.refresh()
-        if changed and before is not None:
-            now = self.clock.now()
-            await self.db.write(lambda tx: plan_forgetting(tx, None, before, now))
-        return changed
-
     async def warm(self) -> None:
         """Loads the model, if anything is indexed, so that the first query need not wait for it."""
         anything = await self.db.read(chunk_store.indexed_workspaces)
@@ -141,20 +123,11 @@ class SearchEngine:
             index.distrust()
             await index.current()
 
-    async def forget(self, work: jobs.Work) -> None:
-        """The handler of forget jobs: removes the index, the chunks and the model of a recipe out of service."""
-        workspace_id, recipe = work.job.workspace_id, work.job.payload["recipe"]
-        if workspace_id is not None and not await self.db.read(lambda tx: self._is_wanted(tx, workspace_id, recipe)):
-            if index := self._taken((workspace_id, recipe)):
-                await index.close()
-            await asyncio.to_thread(shutil.rmtree, self._folder_of(workspace_id, recipe), ignore_errors=True)
-            while await self.db.write(
-                lambda tx: chunk_store.forget_some(tx, workspace_id, recipe, limits.FORGET_BATCH)
-            ):
-                await work.progress(0, 0, "")
-        in_service = await self.db.read(chunk_store.serving_recipes)
-        if vectors_of(recipe) not in map(vectors_of, in_service):
-            await self.embedders.retire(recipe)
+    async def drop_index(self, workspace_id: str, recipe: str) -> None:
+        """Closes and removes the workspace's index of a recipe out of service."""
+        if index := self._taken((workspace_id, recipe)):
+            await index.close()
+        await asyncio.to_thread(shutil.rmtree, self._folder_of(workspace_id, recipe), ignore_errors=True)
 
     async def close(self) -> None:
         for index in (*self._indexes.values(), *self._resting.values()):
@@ -169,41 +142,10 @@ class SearchEngine:
     def _folder_of(self, workspace_id: str, recipe: str) -> Path:
         return self._folder / workspace_id / hashlib.sha256(recipe.encode()).hexdigest()[:16]
 
-    def _is_wanted(self, tx: Tx, workspace_id: str, recipe: str) -> bool:
-        return recipe in (self.recipe, chunk_store.serving_recipe(tx, workspace_id))
-
 
 def _unclaim_all(tx: Tx) -> None:
     for upload in store.uploads_with_status(tx, "indexing"):
         store.unclaim(tx, upload)
-
-
-def _plan_renewal(tx: Tx, recipe: str, now: datetime) -> None:
-    for workspace_id in chunk_store.workspaces_to_renew(tx, recipe):
-        jobs.enqueue(
-            tx,
-            RENEW_JOB,
-            {"recipe": recipe},
-            now=now,
-            priority=jobs.BULK,
-            unique_key=f"{RENEW_JOB}:{workspace_id}:{recipe}",
-            workspace_id=workspace_id,
-            max_attempts=limits.INDEX_JOB_ATTEMPTS,
-        )
-
-
-def plan_forgetting(tx: Tx, workspace_id: str | None, recipe: str, now: datetime) -> None:
-    """Has a recipe's chunks, or without a workspace its model, removed when the queries that use them have ended."""
-    jobs.enqueue(
-        tx,
-        FORGET_JOB,
-        {"recipe": recipe},
-        now=now,
-        run_at=now + timedelta(seconds=limits.QUERY_SECONDS),
-        priority=jobs.BULK,
-        unique_key=f"{FORGET_JOB}:{workspace_id}:{recipe}",
-        workspace_id=workspace_id,
-    )
 
 
 def _size(folder: Path) -> int:

@@ -289,7 +289,7 @@ def _mark_failed(tx: Tx, upload: Upload, reason: str) -> bool:
     if present is None or present.revision != upload.revision:
         return False
     _finish(tx, present, {"status": "failed", "error": reason})
-    if reason == NO_TEXT:  # after any other failure, the old chunks go on answering
+    if reason == NO_TEXT:  # after any other failure, the old chunks go on serving
         chunk_store.log_removal(tx, upload.workspace_id, upload.id)
     return True
 

@@ -2,9 +2,9 @@
 step, and the former chunks go."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from deedbox.kernel import log
+from deedbox.kernel import jobs, limits, log
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, Unavailable
@@ -12,17 +12,36 @@ from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, LeaseLost, Work
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.embed import vectors_of
 from deedbox.search.embed_document import DocumentRun, Phase
-from deedbox.search.engine import SearchEngine, Serving, plan_forgetting
+from deedbox.search.engine import SearchEngine, Serving
 from deedbox.search.library import TextCache
+
+RENEW_JOB = "renew"
+FORGET_JOB = "forget"
 
 
 class Renewal:
-    """Runs renewal jobs. No document changes its status meanwhile: the former recipe goes on serving."""
+    """Plans and runs renewals. No document changes its status meanwhile: the former recipe goes on serving."""
 
     def __init__(self, engine: SearchEngine, texts: TextCache) -> None:
         self._engine = engine
         self._texts = texts
+
+    async def plan(self) -> None:
+        """Plans to embed anew the documents of every workspace that has chunks of another recipe."""
+        recipe, now = self._engine.recipe, self._engine.clock.now()
+        if recipe is not None:
+            await self._engine.db.write(lambda tx: _plan_renewal(tx, recipe, now))
+
+    async def look_for_another_model(self) -> bool:
+        """Whether another model was chosen since the last look; it is in use from now on."""
+        before = self._engine.recipe
+        changed = await self._engine.embedders.refresh()
+        if changed and before is not None:
+            now = self._engine.clock.now()
+            await self._engine.db.write(lambda tx: _plan_forgetting(tx, None, before, now))
+        return changed
 
     async def run(self, work: Work) -> None:
         """The handler of renewal jobs. When yet another model is chosen meanwhile, the new chunks go again."""
@@ -37,7 +56,21 @@ class Renewal:
                 return
             left_out.update(await _RenewalRun(self._engine, self._texts, work, workspace_id, fresh).renew(waiting))
         now = self._engine.clock.now()
-        await self._engine.db.write(lambda tx: plan_forgetting(tx, workspace_id, recipe, now))
+        await self._engine.db.write(lambda tx: _plan_forgetting(tx, workspace_id, recipe, now))
+
+    async def forget(self, work: Work) -> None:
+        """The handler of forget jobs: removes the index, the chunks and the model of a recipe out of service."""
+        db, workspace_id, recipe = self._engine.db, work.job.workspace_id, work.job.payload["recipe"]
+        if workspace_id is not None and not await db.read(lambda tx: self._is_wanted(tx, workspace_id, recipe)):
+            await self._engine.drop_index(workspace_id, recipe)
+            while await db.write(lambda tx: chunk_store.forget_some(tx, workspace_id, recipe, limits.FORGET_BATCH)):
+                await work.progress(0, 0, "")
+        in_service = await db.read(chunk_store.serving_recipes)
+        if vectors_of(recipe) not in map(vectors_of, in_service):
+            await self._engine.embedders.retire(recipe)
+
+    def _is_wanted(self, tx: Tx, workspace_id: str, recipe: str) -> bool:
+        return recipe in (self._engine.recipe, chunk_store.serving_recipe(tx, workspace_id))
 
     async def _serve(self, workspace_id: str, fresh: Serving, left_out: Collection[str]) -> bool:
         """Whether everything was embedded anew, so that the fresh recipe serves from now on."""
@@ -104,5 +137,33 @@ def _serve(tx: Tx, workspace_id: str, recipe: str, left_out: Collection[str], no
         return False
     chunk_store.serve(tx, workspace_id, recipe)
     for former in chunk_store.other_recipes(tx, workspace_id, recipe):
-        plan_forgetting(tx, workspace_id, former, now)
+        _plan_forgetting(tx, workspace_id, former, now)
     return True
+
+
+def _plan_renewal(tx: Tx, recipe: str, now: datetime) -> None:
+    for workspace_id in chunk_store.workspaces_to_renew(tx, recipe):
+        jobs.enqueue(
+            tx,
+            RENEW_JOB,
+            {"recipe": recipe},
+            now=now,
+            priority=jobs.BULK,
+            unique_key=f"{RENEW_JOB}:{workspace_id}:{recipe}",
+            workspace_id=workspace_id,
+            max_attempts=limits.INDEX_JOB_ATTEMPTS,
+        )
+
+
+def _plan_forgetting(tx: Tx, workspace_id: str | None, recipe: str, now: datetime) -> None:
+    """Has a recipe's chunks, or without a workspace its model, removed when the queries that use them have ended."""
+    jobs.enqueue(
+        tx,
+        FORGET_JOB,
+        {"recipe": recipe},
+        now=now,
+        run_at=now + timedelta(seconds=limits.QUERY_SECONDS),
+        priority=jobs.BULK,
+        unique_key=f"{FORGET_JOB}:{workspace_id}:{recipe}",
+        workspace_id=workspace_id,
+    )

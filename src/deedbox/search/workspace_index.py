@@ -63,7 +63,7 @@ class WorkspaceIndex:
         # One at a time, and not cancelled with the query that began it: a thread cannot be taken back.
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._catch_up())
-            self._following.add_done_callback(_heard)
+            self._following.add_done_callback(_log_failure)
         await asyncio.shield(self._following)
 
     async def _catch_up(self) -> None:
@@ -128,7 +128,7 @@ class WorkspaceIndex:
         ]
 
 
-def _heard(following: asyncio.Task[None]) -> None:
+def _log_failure(following: asyncio.Task[None]) -> None:
     """Logs a failure: everyone who waited for it may have left."""
     if not following.cancelled() and (error := following.exception()):
         log.warning("an index cannot be brought up to date", reason=str(error))

@@ -88,20 +88,20 @@ def test_uploads_from_an_ordinal_on_can_be_forgotten(words: WordIndex) -> None:
     fill(words, "lease", "lease", "lease", "lease")
     words.forget_from(2)
     assert sorted(found(words, "lease")) == [0, 1]
-    stamp = words.stamp
+    opstamp = words.opstamp
     words.forget_from(2)
-    assert words.stamp == stamp
+    assert words.opstamp == opstamp
 
 
 def test_the_stamp_grows_with_commits_and_is_kept(tmp_path: Path) -> None:
     words = WordIndex(tmp_path / "words")
-    assert words.stamp == 0
+    assert words.opstamp == 0
     fill(words, "lease")
-    stamp = words.stamp
-    assert stamp > 0
+    opstamp = words.opstamp
+    assert opstamp > 0
     words.close()
     again = WordIndex(tmp_path / "words")
-    assert again.stamp == stamp
+    assert again.opstamp == opstamp
     again.close()
 
 

@@ -34,7 +34,7 @@ class LocalEmbedder:
             _kind("embed-bulk", folder, model, nice=limits.EMBED_NICE, seconds=limits.EMBED_BULK_SECONDS)
         )
 
-        self._together = _Together(self._bulk)
+        self._batches = _Batches(self._bulk)
 
     @property
     def name(self) -> str:
@@ -69,14 +69,14 @@ class LocalEmbedder:
             batches = [texts[first : first + limits.EMBED_BATCH] for first in range(0, len(texts), limits.EMBED_BATCH)]
             rows = b"".join([await _called(self._urgent, batch) for batch in batches])
         else:
-            rows = await self._together.rows(texts)
+            rows = await self._batches.rows(texts)
         return np.frombuffer(rows, "<f4").reshape(len(texts), self.dimensions)
 
     async def close(self) -> None:
         await asyncio.gather(self._urgent.close(), self._bulk.close())
 
 
-class _Together:
+class _Batches:
     """Embeds the texts of several small documents in one call, so that it keeps every core busy."""
 
     def __init__(self, sandbox: Sandbox) -> None:

@@ -46,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The float32 vector that the bits are relative to."""
     centred_on: int = 0
     """How many vectors there were when the centre was taken."""
-    words_stamp: int = 0
+    words_opstamp: int = 0
     check: int = 0
 
 

@@ -149,7 +149,7 @@ class LocalIndex:
     def _begun(self, dimensions: int, recipe: str) -> Manifest:
         self._words.forget_from(0)
         centre = np.zeros(dimensions, "<f4").tobytes()
-        manifest = Manifest(recipe=recipe, dimensions=dimensions, centre=centre, words_stamp=self._words.stamp)
+        manifest = Manifest(recipe=recipe, dimensions=dimensions, centre=centre, words_opstamp=self._words.opstamp)
         # Files of an index whose manifest was lost are none of this one's.
         files.remove_others(self._folder, -1)
         files.write_manifest(self._folder, manifest)
@@ -159,13 +159,13 @@ class LocalIndex:
         loaded = files.load(self._folder, self._manifest)
         files.remove_others(self._folder, self._manifest.generation)
         self._names, self._ordinals = loaded.names, loaded.ordinals
-        stamp = self._words.stamp
+        opstamp = self._words.opstamp
         # The words are committed before the manifest: a crash in between leaves them ahead, never behind.
-        if stamp < self._manifest.words_stamp:
+        if opstamp < self._manifest.words_opstamp:
             raise IndexUnusable("The word index is older than the manifest says.")
         self._words.forget_from(len(loaded.names))
         searcher = self._words.searcher()
-        if stamp == self._manifest.words_stamp and searcher.num_docs != len(loaded.vectors):
+        if opstamp == self._manifest.words_opstamp and searcher.num_docs != len(loaded.vectors):
             raise IndexUnusable(f"The word index has {searcher.num_docs} chunks, the vectors {len(loaded.vectors)}.")
         self._view = _View(loaded.vectors, searcher, loaded.names, len(loaded.ordinals))
 
@@ -183,7 +183,7 @@ class LocalIndex:
             parts = batch.tails.finish()
             files.flush_folder(self._folder)
             self._words.commit()
-            manifest = msgspec.structs.replace(manifest, words_stamp=self._words.stamp, **parts)
+            manifest = msgspec.structs.replace(manifest, words_opstamp=self._words.opstamp, **parts)
         manifest = msgspec.structs.replace(manifest, watermark=watermark)
         floats = files.open_floats(self._folder, manifest)
         vectors = self._view.vectors.changed(batch.dead, batch.added(floats)) if batch.names else self._view.vectors

@@ -35,7 +35,7 @@ class WordIndex:
         self._index = _opened(folder, self._schema)
         self._writer: tantivy.IndexWriter | None = self._new_writer()
         _check_segments(folder)
-        self.stamp = self._writer.commit_opstamp
+        self.opstamp = self._writer.commit_opstamp
         """Grows with every commit."""
 
     def searcher(self) -> tantivy.Searcher:
@@ -62,7 +62,7 @@ class WordIndex:
     def commit(self) -> None:
         """Durable when it returns."""
         with _writable():
-            self.stamp = self._open_writer().commit()
+            self.opstamp = self._open_writer().commit()
 
     def reopen(self) -> None:
         """Drops uncommitted changes, also after a failure that ended the writer."""

@@ -25,7 +25,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.search.chunk import _pieces, chunks, token_spans
 from deedbox.search.embed import fetch, graph
-from deedbox.search.embed.engine import Engine
+from deedbox.search.embed.inference import LoadedModel
 from deedbox.search.embed.local import LocalEmbedder, cores
 from deedbox.search.embed.models import GRAPH, TOKENIZER
 from deedbox.search.upload import Extraction
@@ -56,14 +56,14 @@ def tokenizer() -> Tokenizer:
     return made
 
 
-def engines() -> dict[str, Engine]:
+def engines() -> dict[str, LoadedModel]:
     """Our engine with the same weights in both precisions."""
     shape = graph.read_shape((model_files() / fetch.CONFIG).read_bytes())
     weights = load_file(model_files() / fetch.WEIGHTS)
     read = (model_files() / fetch.TOKENIZER).read_bytes()
     return {
-        "int8": Engine(graph.build(weights, shape, "mean", "int8"), read, 256, cores()),
-        "fp32": Engine(graph.build(weights, shape, "mean", "fp32"), read, 256, cores()),
+        "int8": LoadedModel(graph.build(weights, shape, "mean", "int8"), read, 256, cores()),
+        "fp32": LoadedModel(graph.build(weights, shape, "mean", "fp32"), read, 256, cores()),
     }
 
 
@@ -160,7 +160,7 @@ def indexing(text: str, rounds: int) -> None:
     """Documents from upload to indexed through HTTP, by turns with their chunks through the engine alone."""
     model = default_model()
     place = MODELS / model.name
-    engine = Engine((place / GRAPH).read_bytes(), (place / TOKENIZER).read_bytes(), model.window, cores())
+    engine = LoadedModel((place / GRAPH).read_bytes(), (place / TOKENIZER).read_bytes(), model.window, cores())
     whole, bare, count = [], [], 0
     with search_server() as client:
         for number in range(rounds + 1):

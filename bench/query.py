@@ -19,9 +19,9 @@ from bench.corpus import DIMENSIONS, WORDS_PER_QUERY, Corpus, Floats
 from bench.measure import median, peers_python, process, temporary_folder
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
-from deedbox.search import fusion
 from deedbox.search.index import Candidate, Change, Entry, Hit
 from deedbox.search.index.local import LocalIndex
+from deedbox.search.query import fused
 
 CHUNKS_PER_UPLOAD = 10
 PEERS_AT = 100_000
@@ -122,7 +122,7 @@ class Engine:
         """Of both legs with their fusion, and of each alone."""
         queries, top = len(self._asked.texts), limits.LEG_CANDIDATES
         return Times(
-            times(lambda number: fusion.fused(self._candidates(number, top), top), queries),
+            times(lambda number: fused(self._candidates(number, top), top), queries),
             times(lambda number: self._near(number, top), queries),
             times(lambda number: self._words(number, top), queries),
         )

@@ -59,7 +59,7 @@ def fill(data: Path, rows: int) -> None:
                 at,
                 at,
                 f"code-{number}",
-            ),  # fmt: skip
+            ),
         )
     connection.execute("commit")
     connection.execute("analyze")

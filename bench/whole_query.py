@@ -65,7 +65,7 @@ def _index(
     set_id = new_id("set", now)
     chunk_store.add_chunk_set(tx, set_id, upload, recipe, made, instant(now))
     if number == 1:
-        chunk_store.let_answer(tx, workspace, recipe)
+        chunk_store.serve(tx, workspace, recipe)
     chunk_store.log_change(tx, workspace, recipe, upload.id, set_id)
 
 

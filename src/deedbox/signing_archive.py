@@ -1,35 +1,34 @@
-"""What is archived of documents: here the signing side meets the archive, without either knowing the other."""
+"""The archive of documents: signing meets the archive here, without either knowing the other."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from deedbox.archive import PUSH_JOB, ROUND_JOB, Pushing, Rounds, targets
-from deedbox.archive.fetch import Fetching
-from deedbox.archive.overview import Catching
-from deedbox.archive.package import CERTIFICATE, EVIDENCE, SEALED, Bag, Piece, original_path
-from deedbox.archive.receipt import Archived
+from deedbox.archive.archive import Archive
+from deedbox.archive.backfill import Backfill
+from deedbox.archive.daily_roots import ROOTS_JOB, DailyRoots
+from deedbox.archive.fetch import Downloads
+from deedbox.archive.package import CERTIFICATE_PDF, EVIDENCE_JSON, SEALED_PDF, Bag, Piece, original_path
+from deedbox.archive.push import PUSH_JOB, Push
+from deedbox.archive.receipt import ArchiveRow
 from deedbox.archive.records import Anchors
 from deedbox.archive.targets import Target
 from deedbox.authority import Certificates
 from deedbox.authority.remote_timestamp import RemoteTimestamper
 from deedbox.kernel import outbox
-from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import NotFound, SetupError
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import NotFound
 from deedbox.kernel.jobs import Handler
-from deedbox.kernel.settings import Settings
-from deedbox.pdf.workshop import Workshop
+from deedbox.signing import model
 from deedbox.signing.desk import document_in
-from deedbox.signing.model import Archive, ArchiveReceipt
+from deedbox.signing.model import ArchiveReceipt
 from deedbox.signing.store import documents, sealed
 
 if TYPE_CHECKING:
-    from deedbox.archive.verify import Verifying
-    from deedbox.kernel.egress import Egress
+    from deedbox.archive.verify import Verification
 
 _COMPLETED = "document.completed"
 
@@ -46,9 +45,9 @@ class DocumentRecords:
             return None
         document = document_in(packet, document_id)
         named = [
-            (SEALED, made.sha256),
-            (CERTIFICATE, made.certificate_sha256),
-            (EVIDENCE, made.evidence_sha256),
+            (SEALED_PDF, made.sha256),
+            (CERTIFICATE_PDF, made.certificate_sha256),
+            (EVIDENCE_JSON, made.evidence_sha256),
             *((original_path(number, file.name), file.sha256) for number, file in enumerate(document.files)),
         ]
         pieces = [Piece(path, sha256, _kept(tx, sha256, document_id)) for path, sha256 in named]
@@ -65,9 +64,9 @@ class DocumentRecords:
         for piece in bag.pieces:
             blobs_store.release(tx, piece.sha256, _owner(bag.document_id), self._clock.now())
 
-    def show(self, tx: Tx, standing: Archived) -> None:
-        receipt = msgspec.json.decode(standing.receipt, type=ArchiveReceipt) if standing.receipt else None
-        shown = Archive(standing.status, standing.attempts, standing.archived_at, receipt, standing.error)
+    def show(self, tx: Tx, standing: ArchiveRow) -> None:
+        receipt = msgspec.convert(standing.receipt, ArchiveReceipt, from_attributes=True) if standing.receipt else None
+        shown = model.Archive(standing.status, standing.attempts, standing.archived_at, receipt, standing.error)
         documents.note_archive(tx, standing.document_id, shown)
 
     def missed(self, tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
@@ -75,7 +74,7 @@ class DocumentRecords:
 
 
 class SigningAuthority:
-    """Time-stamps as seals get them, and what seals are believed by."""
+    """The time-stamps that seals get, and the anchors that seals are judged by."""
 
     def __init__(self, certificates: Certificates, clock: Clock, remote: RemoteTimestamper | None) -> None:
         self._certificates, self._clock, self._remote = certificates, clock, remote
@@ -92,72 +91,42 @@ class SigningAuthority:
         return Anchors(*await self._certificates.trusted(workspace_id or ""))
 
 
-class Archiving:
-    """The archive of an installation, which reacts to completed documents until it is closed."""
+class DocumentArchive:
+    """The archive of an installation's documents. It reacts to their completion until it is closed."""
 
-    def __init__(
-        self,
-        db: Database,
-        blobs: Blobs,
-        clock: Clock,
-        settings: Settings,
-        workshop: Workshop,
-        authority: SigningAuthority,
-        egress: "Callable[[], Egress]",
-        wake: Callable[[], None],
-    ) -> None:
-        self._db, self._clock, self._settings, self._workshop = db, clock, settings, workshop
-        self._authority, self._egress = authority, egress
-        self._target: Target | None = None
-        self.records = DocumentRecords(clock)
-        self.pushing = Pushing(
-            db,
-            blobs,
-            clock,
-            workshop,
-            self.records,
-            settings.service_ecosystem_key,
-            lambda: self.target,
-            settings.data_dir,
-            wake=wake,
-        )
-        self.catching = Catching(db, clock, self.pushing, self.records)
-        self.rounds = Rounds(db, clock, self.pushing, self.catching, authority, lambda: self.target)
-        self.fetching = Fetching()
-        outbox.react(_COMPLETED, self.pushing.react)
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self.push = Push(archive)
+        self.backfill = Backfill(archive, self.push)
+        self.daily_roots = DailyRoots(archive, self.push, self.backfill)
+        self.downloads = Downloads()
+        outbox.react(_COMPLETED, self.push.react)
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        return {PUSH_JOB: self.pushing.run, ROUND_JOB: self.rounds.run}
+        return {PUSH_JOB: self.push.run, ROOTS_JOB: self.daily_roots.run}
 
     @property
     def target(self) -> Target:
-        """Where packages are pushed to; made when it is first needed, and only where there is a key for it."""
-        key = self._settings.service_ecosystem_key
-        if key is None:
-            raise SetupError("There is no archive without its key.", "Set SERVICE_ECOSYSTEM_KEY.")
-        if self._target is None:
-            self._target = targets.chosen(self._settings, key, self._egress, self._clock)
-        return self._target
+        """Where packages are pushed to; SetupError without the key."""
+        return self._archive.target
 
-    def verifying(self) -> "Verifying":
-        """Who checks what the archive has; SetupError without the key."""
-        from deedbox.archive.verify import Verifying
+    def verification(self) -> "Verification":
+        """A look at all that the archive has; SetupError without the key."""
+        from deedbox.archive.verify import Verification
 
-        target, key = self.target, self.pushing.key
+        target, key = self.target, self.push.key
         assert key is not None  # noqa: S101 (there is a target)
-        folder = self._settings.data_dir
-        return Verifying(self._db, self._clock, self._workshop, self._authority, key, target, folder)
+        return Verification(self._archive, target, key)
 
     async def start(self) -> None:
         """Begins the daily rounds of a server, if there is a key."""
-        if self.pushing.key is not None:
-            await self._db.write(self.rounds.plan_first)
+        if self.push.key is not None:
+            await self._archive.db.write(self.daily_roots.plan_first)
 
     async def close(self) -> None:
-        outbox.forget(_COMPLETED, self.pushing.react)
-        if self._target is not None:
-            await self._target.close()
+        outbox.forget(_COMPLETED, self.push.react)
+        await self._archive.close()
 
 
 def _kept(tx: Tx, sha256: str, document_id: str) -> int:

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from deedbox import mail
 from deedbox.accounts import store as accounts_store
+from deedbox.archive.archive import Archive
 from deedbox.authority import PRIVATE_KEYS, Certificates, pkcs11, remote_timestamp
 from deedbox.authority.remote_timestamp import RemoteTimestamper
 from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
@@ -33,12 +34,12 @@ from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.settings import Settings
 from deedbox.mail import MAIL_JOB, Mailer
 from deedbox.pdf.workshop import Workshop
-from deedbox.search.embed import Embedder
-from deedbox.search.engine import FORGET_JOB, INDEX_JOB, REBUILD_JOB, RENEW_JOB, SearchEngine
+from deedbox.search import embedders
+from deedbox.search.embedders import Embedders
+from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
-from deedbox.search.models import Models
-from deedbox.search.renewal import Renewal
-from deedbox.search.text_cache import Reading
+from deedbox.search.library import TextCache
+from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.expire import EXPIRE_JOB
@@ -50,10 +51,10 @@ from deedbox.signing.completion.seal import Sealer
 from deedbox.signing.completion.upgrade import UPGRADE_JOB, Upgrade
 from deedbox.signing.desk import Office
 from deedbox.signing.paper.intake import Intake
-from deedbox.signing_archive import Archiving, SigningAuthority
+from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailNotifier
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
-from deedbox.webhooks.attempt import Poster
+from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ SEALED = [
     ),
     PRIVATE_KEYS,
     mail.SEALED,
-    hooks.SEALED,
+    hooks.SECRETS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -108,13 +109,26 @@ class Deedbox:
         upgrade = Upgrade(self.office, finalize, remote)
         intake = Intake(self.blobs, self.workshop)
         self.paper_mill = PaperMill(intake, Rehearsal(db, self.blobs, clock, self.workshop, self._seals))
-        authority = SigningAuthority(self.certificates, clock, remote)
-        self.archive = Archiving(
-            db, self.blobs, clock, settings, self.workshop, authority, lambda: self.egress, self._wake
+        self.archive = DocumentArchive(
+            Archive(
+                db=db,
+                blobs=self.blobs,
+                clock=clock,
+                settings=settings,
+                workshop=self.workshop,
+                records=DocumentRecords(clock),
+                authority=SigningAuthority(self.certificates, clock, remote),
+                egress=lambda: self.egress,
+                wake=self._wake,
+            )
         )
-        self.search = SearchEngine(db, clock, settings, Models(self._open_chosen, self._open_former))
-        reading = Reading(db, self.blobs, self.search.extractor, clock)
-        self.ingest = Ingest(self.search, reading)
+        known_embedders = Embedders(
+            lambda: embedders.open_chosen(settings, lambda: self.egress),
+            lambda recipe: embedders.open_former(settings, lambda: self.egress, recipe),
+        )
+        self.search = SearchEngine(db, clock, settings, known_embedders)
+        self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
+        self.renewal = Renewal(self.search, self.ingest.texts)
         # Two containers may have one name, and each calls its process 1.
         worker = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self.jobs = jobs.Runner(
@@ -123,8 +137,8 @@ class Deedbox:
             {
                 HOUSEKEEPING: self._keep_house,
                 INDEX_JOB: self.ingest.run,
-                RENEW_JOB: Renewal(self.search, reading).run,
-                FORGET_JOB: self.search.forget,
+                RENEW_JOB: self.renewal.run,
+                FORGET_JOB: self.renewal.forget,
                 REBUILD_JOB: self.search.rebuild,
                 CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
                 FINALIZE_JOB: finalize.run,
@@ -137,7 +151,7 @@ class Deedbox:
             concurrency=settings.job_concurrency,
             worker=worker,
         )
-        self.sender = Sender(db, clock, Poster(self.box, clock, lambda: self.egress), worker=worker)
+        self.sender = Sender(db, clock, DeliveryAttempts(self.box, clock, lambda: self.egress), worker=worker)
         for kind in catalogue.KINDS:
             outbox.react(kind, plan.plan)
         self.running_keys: set[tuple[str, str]] = set()
@@ -186,25 +200,14 @@ class Deedbox:
             self._egress = Egress(self.settings.egress_allow)
         return self._egress
 
-    def _open_chosen(self) -> Embedder | None:
-        """The model that the settings choose; None when it is not installed."""
-        from deedbox.search.embed.choose import open_embedder
-
-        return open_embedder(self.settings, self.egress)
-
-    def _open_former(self, recipe: str) -> Embedder | None:
-        from deedbox.search.embed.choose import open_former
-
-        return open_former(self.settings, self.egress, recipe)
-
     async def _follow_choice_of_model(self) -> None:
         # Beside the start, not in it: looking for the model loads modules that nothing else needs yet.
         changed = True
         while True:
             try:
-                changed = changed or await self.search.look_for_another_model()
+                changed = changed or await self.renewal.look_for_another_model()
                 if changed:
-                    await self.search.renew()
+                    await self.renewal.plan()
                     changed = False
                     self.jobs.wake()
                     await self.search.warm()

@@ -13,7 +13,7 @@ from litestar import Litestar, get, post
 from litestar.params import JSONBody
 
 from deedbox.kernel import limits
-from deedbox.search.models import Models
+from deedbox.search.embedders import Embedders
 from deedbox.web.app import ROUTES
 from deedbox.web.frame import openapi
 from deedbox.web.frame.permission import scope
@@ -254,7 +254,7 @@ async def test_a_bad_query_value_is_400_on_every_route_that_takes_it(api: Api) -
 
 async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None:
     embedder = HashingEmbedder()
-    api.deedbox.search.models = Models(lambda: embedder, lambda _: None)
+    api.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
     await api.deedbox.start()
     try:
         for path in ("/documents/upload", "/documents/index"):

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from deedbox.archive import store
-from deedbox.archive.daily_roots import ROUND_JOB
-from deedbox.archive.spool import Held
-from deedbox.archive.targets import Kept, Target, Write
+from deedbox.archive.daily_roots import ROOTS_JOB
+from deedbox.archive.spool import SpooledFile
+from deedbox.archive.targets import PutResult, Target, Write
 from deedbox.archive.verify import Verdict
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Unavailable
@@ -43,7 +43,7 @@ class Faulty:
     def location(self, name: str) -> str:
         return self.inner.location(name)
 
-    async def put(self, name: str, content: Held, media_type: str) -> Kept:
+    async def put(self, name: str, content: SpooledFile, media_type: str) -> PutResult:
         if self.down:
             raise Unavailable("The archive is down")
         self.puts.append(name)
@@ -55,7 +55,7 @@ class Faulty:
             raise Unavailable("The archive said nothing")
         return kept
 
-    async def confirm(self, name: str, content: Held) -> Kept:
+    async def confirm(self, name: str, content: SpooledFile) -> PutResult:
         return await self.inner.confirm(name, content)
 
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:
@@ -77,7 +77,7 @@ class Archivist(Office):
 
     def with_fault(self) -> Faulty:
         faulty = Faulty(self.archive.target)
-        self.archive._target = faulty
+        self.archive._archive._target = faulty
         return faulty
 
     async def when(self, document: Any, status: str) -> Any:
@@ -121,13 +121,13 @@ def proof_of(office: Archivist, document: Any) -> Path:
 async def verdicts(office: Archivist, document: Any = None) -> list[Verdict]:
     """What is found of everything, or of one document."""
     found: list[Verdict] = []
-    verifying = office.archive.verifying()
+    verification = office.archive.verification()
     if document is None:
-        await verifying.all(found.append)
+        await verification.all(found.append)
         return found
     row = await office.api.deedbox.db.read(lambda tx: store.find(tx, document["id"]))
     assert row is not None
-    await verifying.document(row, found.append)
+    await verification.document(row, found.append)
     return found
 
 
@@ -142,9 +142,9 @@ def midnight(clock: HandClock) -> datetime:
 async def next_day(office: Archivist, clock: HandClock) -> None:
     """The day ends, and the round over it is made."""
     clock.forward(DAY)
-    await office.archive.rounds.close_before(midnight(clock))
+    await office.archive.daily_roots.close_before(midnight(clock))
     # The day's own job has come due as well: what follows is not to meet it at work.
-    due = f"select 1 from jobs where kind = '{ROUND_JOB}' and state in ('ready', 'running') and run_at <= "
+    due = f"select 1 from jobs where kind = '{ROOTS_JOB}' and state in ('ready', 'running') and run_at <= "
     async with asyncio.timeout(60):
         while await office.api.rows(due + str(clock.now().timestamp())):
             office.api.deedbox.jobs.wake()

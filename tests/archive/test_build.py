@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from deedbox.archive import check, package
-from deedbox.archive.build import Building
+from deedbox.archive.build import PackageBuilder
 from deedbox.archive.package import Bag, ManifestKey, Piece
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
@@ -33,7 +33,7 @@ class Large:
 
 
 def bag(sha256: str, size: int = SIZE) -> Bag:
-    return Bag("doc_1", "wsp_1", "One", "Lease", "2026-03-01T12:00:00Z", [Piece(package.SEALED, sha256, size)])
+    return Bag("doc_1", "wsp_1", "One", "Lease", "2026-03-01T12:00:00Z", [Piece(package.SEALED_PDF, sha256, size)])
 
 
 async def build(sha256: str, folder: Path, *, stored: bool = True, frozen: int = SIZE) -> tuple[int, int]:
@@ -45,11 +45,11 @@ async def build(sha256: str, folder: Path, *, stored: bool = True, frozen: int =
 
     tracemalloc.start()
     try:
-        async with Building(blobs, find, folder).built(bag(sha256, frozen), b"token", KEY) as made:
-            found = check.contents(made.held.file, made.held.size_bytes, "doc_1", KEY)
-            assert (found.authenticated, found.payload[package.SEALED].size_bytes) == (True, SIZE)
+        async with PackageBuilder(blobs, find, folder).package(bag(sha256, frozen), b"token", KEY) as made:
+            found = check.contents(made.file.file, made.file.size_bytes, "doc_1", KEY)
+            assert (found.authenticated, found.payload[package.SEALED_PDF].size_bytes) == (True, SIZE)
             assert found.manifest_sha256 == made.manifest_sha256
-            return made.held.size_bytes, tracemalloc.get_traced_memory()[1]
+            return made.file.size_bytes, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
@@ -91,5 +91,5 @@ async def test_a_package_that_is_not_whole_is_not_given_away(tmp_path: Path) -> 
         return Blob(sha256, SIZE, "there")
 
     with pytest.raises(BadRequest):
-        async with Building(cast(Any, blobs), find, tmp_path).built(bag(sha256), None, KEY):
+        async with PackageBuilder(cast(Any, blobs), find, tmp_path).package(bag(sha256), None, KEY):
             raise AssertionError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deedbox.archive import merkle, proofs, store
-from deedbox.archive.daily_roots import ROUND_JOB
+from deedbox.archive.daily_roots import ROOTS_JOB
 from deedbox.archive.overview import Overview, overview
 from deedbox.archive.receipt import Tree
 from deedbox.kernel import limits
@@ -61,14 +61,14 @@ async def test_the_round_runs_by_itself_and_every_root_names_the_one_before(
     assert isinstance(second, Tree)
     assert (first.previous, second.previous) == (None, proofs.statement_sha256(first))
     assert await problems(office) == {}
-    planned = await office.api.rows("select run_at from jobs where kind = 'archive_round' and state = 'ready'")
+    planned = await office.api.rows("select run_at from jobs where kind = 'archive_roots' and state = 'ready'")
     assert len(planned) == 1
 
 
 async def test_a_round_that_meets_a_process_without_the_key_is_put_back(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:
-    waiting = f"select run_at from jobs where kind = '{ROUND_JOB}' and state in ('ready', 'running')"
+    waiting = f"select run_at from jobs where kind = '{ROOTS_JOB}' and state in ('ready', 'running')"
     async with archiving(database_url, tmp_path, clock) as office:
         await office.archived()
     clock.forward(DAY)
@@ -90,7 +90,7 @@ async def test_after_a_restored_backup_roots_are_published_again(office: Archivi
     before = {path.name for path in office.folder.rglob("*.json")}
     await restored(office)
     # The very same root, which gets another time-stamp; then one over more packages, in which every path is another.
-    assert await office.archive.rounds.close_before(day) == 0
+    assert await office.archive.daily_roots.close_before(day) == 0
     await restored(office)
     await office.archived()
     await next_day(office, clock)
@@ -170,7 +170,7 @@ async def test_a_root_waits_for_the_configured_authority_and_not_for_ever(
             running.answer = lambda _: (503, b"")
             await office.archived()
             await next_day(office, clock)
-            clock.forward(DAY * limits.ARCHIVE_STAMP_DAYS)
+            clock.forward(DAY * limits.ARCHIVE_TIMESTAMP_DAYS)
             await next_day(office, clock)
             shown = await status(office)
             assert (shown.unpublished, shown.trees, shown.degraded) == ([], 2, 1)

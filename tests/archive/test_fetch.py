@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from deedbox.archive.fetch import Fetching
+from deedbox.archive.fetch import Downloads
 from deedbox.archive.receipt import Receipt
 from deedbox.archive.targets import Write
 from deedbox.kernel import limits
@@ -78,11 +78,11 @@ async def test_what_is_not_archived_or_gone_or_another_is_told_apart(office: Arc
 
 async def test_a_server_without_the_key_or_with_another_archive_says_so(office: Archivist) -> None:
     document = await office.archived()
-    key, office.archive.pushing.key = office.archive.pushing.key, None
+    key, office.archive.push.key = office.archive.push.key, None
     without = await office.api.get(path(document))
     assert (without.status_code, "SERVICE_ECOSYSTEM_KEY" in without.json()["error"]) == (503, True)
-    office.archive.pushing.key = key
-    office.archive._target = cast(Any, Pieces([]))
+    office.archive.push.key = key
+    office.archive._archive._target = cast(Any, Pieces([]))
     moved = await office.api.get(path(document))
     assert (moved.status_code, "another archive" in moved.json()["error"]) == (409, True)
 
@@ -116,8 +116,8 @@ def receipt(content: bytes) -> Receipt:
     return Receipt("pieces:a.zip", hashlib.sha256(content).hexdigest(), len(content), "0" * 64, "now", version="v1")
 
 
-def taking(target: Pieces, content: bytes, fetching: Fetching | None = None) -> Any:
-    return aclosing(cast(Any, (fetching or Fetching()).package(cast(Any, target), "a.zip", receipt(content))))
+def taking(target: Pieces, content: bytes, downloads: Downloads | None = None) -> Any:
+    return aclosing(cast(Any, (downloads or Downloads()).package(cast(Any, target), "a.zip", receipt(content))))
 
 
 async def test_a_package_is_fetched_no_faster_than_it_is_taken() -> None:
@@ -136,29 +136,29 @@ async def test_a_package_is_fetched_no_faster_than_it_is_taken() -> None:
 
 async def test_only_so_many_packages_are_fetched_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ARCHIVE_FETCHES", 1)
-    fetching, target = Fetching(), Pieces([b"a", b"b", b"c"])
-    async with taking(target, b"abc", fetching) as first:
+    downloads, target = Downloads(), Pieces([b"a", b"b", b"c"])
+    async with taking(target, b"abc", downloads) as first:
         await anext(first)
         with pytest.raises(Unavailable, match="Too many packages") as full:
-            await anext(fetching.package(cast(Any, target), "a.zip", receipt(b"abc")))
+            await anext(downloads.package(cast(Any, target), "a.zip", receipt(b"abc")))
         assert (full.value.status, full.value.code) == (503, Code.BUSY)
         assert [piece async for piece in first] == [b"b", b"c"]
-    async with taking(target, b"abc", fetching) as next_one:
+    async with taking(target, b"abc", downloads) as next_one:
         assert [piece async for piece in next_one] == [b"a", b"b", b"c"]
 
 
 async def test_a_reader_that_takes_nothing_is_given_up_and_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ARCHIVE_FETCHES", 1)
-    fetching, target = Fetching(), Pieces([b"a", b"b", b"c"])
+    downloads, target = Downloads(), Pieces([b"a", b"b", b"c"])
     # The first is taken, as fast as this machine is; the time for the second is over at once.
     target.before = lambda piece: monkeypatch.setattr(limits, "ARCHIVE_READER_SECONDS", 60 if piece == b"a" else 0)
-    async with taking(target, b"abc", fetching) as idle:
+    async with taking(target, b"abc", downloads) as idle:
         await anext(idle)
         async with asyncio.timeout(60):
             await target.ended.wait()
         await asyncio.sleep(0)
         monkeypatch.setattr(limits, "ARCHIVE_READER_SECONDS", 60)
-        async with taking(Pieces([b"a", b"b"]), b"ab", fetching) as other:
+        async with taking(Pieces([b"a", b"b"]), b"ab", downloads) as other:
             assert [piece async for piece in other] == [b"a", b"b"]
         with pytest.raises(Unavailable, match="not taken in time"):
             await anext(idle)

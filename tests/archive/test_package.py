@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deedbox.archive import check, package, stored_zip
-from deedbox.archive.build import stamped
+from deedbox.archive.build import with_timestamp
 from deedbox.archive.package import Bag, ManifestKey, Piece
 from deedbox.archive.stored_zip import Entry
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 
 KEY = ManifestKey(Secret("a key"))
-FILES = {package.SEALED: b"%PDF sealed", package.EVIDENCE: b"{}", "data/original/01-a.pdf": b"%PDF"}
+FILES = {package.SEALED_PDF: b"%PDF sealed", package.EVIDENCE_JSON: b"{}", "data/original/01-a.pdf": b"%PDF"}
 
 
 def bag(**more: str) -> Bag:
@@ -43,9 +43,10 @@ def test_a_package_is_read_back_and_vouched_for() -> None:
     content = packed(bag())
     found = read(content)
     assert found.authenticated is True
-    assert found.manifest_sha256 == package.manifest_sha256(bag().pieces)
-    place = found.payload[package.SEALED]
-    assert content[place.start :][: place.size_bytes] == FILES[package.SEALED]
+    manifest = package.manifest_of((piece.path, piece.sha256) for piece in bag().pieces)
+    assert found.manifest_sha256 == hashlib.sha256(manifest).hexdigest()
+    place = found.payload[package.SEALED_PDF]
+    assert content[place.start :][: place.size_bytes] == FILES[package.SEALED_PDF]
 
 
 def test_other_programs_read_the_package() -> None:
@@ -88,7 +89,7 @@ def test_what_someone_without_the_key_packs_is_not_vouched_for() -> None:
 
 def test_a_payload_that_the_manifest_does_not_name_is_named() -> None:
     other = bag()
-    pieces = [Piece(package.SEALED, "0" * 64, 11), *other.pieces[1:]]
+    pieces = [Piece(package.SEALED_PDF, "0" * 64, 11), *other.pieces[1:]]
     with pytest.raises(BadRequest, match=r"data/sealed.pdf in the package is not the one in manifest-sha256.txt"):
         read(packed(msgspec.structs.replace(other, pieces=pieces)))
 
@@ -127,5 +128,7 @@ def test_the_end_of_a_long_name_is_kept() -> None:
 
 
 def test_a_seal_without_time_stamp_has_no_file_for_it() -> None:
-    assert stamped(bag(), None) == bag()
-    assert stamped(bag(), b"token").pieces[-1] == Piece(package.TIMESTAMP, hashlib.sha256(b"token").hexdigest(), 5)
+    assert with_timestamp(bag(), None) == bag()
+    assert with_timestamp(bag(), b"token").pieces[-1] == Piece(
+        package.TIMESTAMP_TOKEN, hashlib.sha256(b"token").hexdigest(), 5
+    )

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import bagit
-import msgspec
 import pytest
 
 from deedbox.archive import package, push, store
@@ -144,7 +143,7 @@ async def test_the_same_payload_authenticated_with_another_key_counts_as_archive
     document = await office.sealed()
     await office.tried(document, 1)
     faulty.silent = False
-    office.archive.pushing.key = package.ManifestKey(Secret("another"))
+    office.archive.push.key = package.ManifestKey(Secret("another"))
     clock.forward(60)
     shown = (await office.when(document, "archived"))["archive"]
     assert shown["receipt"]["sha256"] == hashlib.sha256(office.package(document).read_bytes()).hexdigest()
@@ -173,11 +172,10 @@ async def test_a_package_is_the_same_whenever_it_is_made(office: Archivist, cloc
     office.package(document).unlink()
     row = await office.api.deedbox.db.read(lambda tx: store.find(tx, document["id"]))
     assert row is not None
-    bag = msgspec.json.decode(row.bag, type=package.Bag)
     clock.forward(DAY * 400)
-    pushing = office.archive.pushing
-    assert pushing.key is not None
-    receipt = await pushing._pushed(bag, pushing.key)
+    push = office.archive.push
+    assert push.key is not None
+    receipt = await push._pushed(row.bag, push.key)
     assert office.package(document).read_bytes() == first
     assert receipt.sha256 == hashlib.sha256(first).hexdigest()
 
@@ -205,7 +203,7 @@ async def test_a_lost_original_keeps_no_document_from_being_planned_and_is_named
         deedbox = office.api.deedbox
         for table in ("blob_refs", "blobs"):
             await deedbox.db.write(lambda tx, table=table: tx.run(f"delete from {table} where sha256 = '{sha256}'"))  # type: ignore[misc]
-        assert await office.archive.catching.backfill() == 1
+        assert await office.archive.backfill.plan() == 1
         async with asyncio.timeout(60):
             while not (found := await office.api.rows("select error from archives where status = 'failed'")):
                 await asyncio.sleep(0.05)
@@ -222,7 +220,7 @@ async def test_a_lost_original_that_is_back_is_in_a_whole_package(
         [blob] = await office.api.rows(f"select sha256, size_bytes, location, created_at {lost}")
         for table in ("blob_refs", "blobs"):
             await db.write(lambda tx, table=table: tx.run(f"delete {lost.replace('blobs', table)}"))  # type: ignore[misc]
-        await office.archive.catching.backfill()
+        await office.archive.backfill.plan()
         await standing(office, document, "failed")
         names = ("sha256", "size", "location", "at")
         await db.write(
@@ -231,7 +229,7 @@ async def test_a_lost_original_that_is_back_is_in_a_whole_package(
                 **dict(zip(names, blob, strict=True)),
             )
         )
-        await office.archive.catching.retry(document["id"])
+        await office.archive.backfill.retry(document["id"])
         await standing(office, document, "archived")
         [place] = office.folder.rglob("*.zip")
         found = entries(place.read_bytes())
@@ -298,11 +296,11 @@ async def test_what_was_completed_while_the_key_was_away_is_archived_by_the_next
         await standing(office, missed, "archived")
         # What there was before the archive waits until a person asks for it.
         assert await office.api.rows(f"select 1 from archives where document_id = '{before['id']}'") == []
-        catching = office.archive.catching
-        catching._db, db = cast(Any, SimpleNamespace(read=catching._db.read)), catching._db
-        assert await catching.catch_up() == 0  # without a look at what it could write
-        catching._db = db
-        assert await office.archive.catching.backfill() == 1
+        backfill = office.archive.backfill
+        backfill._db, db = cast(Any, SimpleNamespace(read=backfill._db.read)), backfill._db
+        assert await backfill.catch_up() == 0  # without a look at what it could write
+        backfill._db = db
+        assert await office.archive.backfill.plan() == 1
 
 
 def test_the_waits_are_those_of_webhooks_and_then_a_day_for_ever() -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from deedbox.archive.package import ManifestKey
-from deedbox.archive.spool import Held, held
-from deedbox.archive.targets import Taken, Target, fetched
+from deedbox.archive.spool import SpooledFile, in_memory
+from deedbox.archive.targets import NameTaken, Target, fetched
 from deedbox.archive.targets.folder import FolderTarget
 from deedbox.archive.targets.https import HttpsTarget
 from deedbox.archive.targets.s3 import S3Target
@@ -34,7 +34,7 @@ from tests.s3 import Store, client, spoiling
 pytestmark = pytest.mark.anyio
 
 NAME, TYPE = "wsp_1/doc_1.zip", "application/zip"
-ONE, OTHER = held(b"one" * 500_000), held(b"another")
+ONE, OTHER = in_memory(b"one" * 500_000), in_memory(b"another")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_what_was_put_is_there(target: Target) -> None:
 
 async def test_what_lies_under_a_name_is_never_replaced(target: Target) -> None:
     await target.put(NAME, ONE, TYPE)
-    with pytest.raises(Taken):
+    with pytest.raises(NameTaken):
         await target.put(NAME, OTHER, TYPE)
     assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
 
@@ -160,7 +160,7 @@ async def test_a_full_disk_leaves_no_half_package(tmp_path: Path, clock: HandClo
             raise OSError(28, "No space left on device")
 
     with pytest.raises(Unavailable, match="No space left"):
-        await FolderTarget(tmp_path, clock).put(NAME, Held(Full(b"x"), 1, "0" * 64), TYPE)
+        await FolderTarget(tmp_path, clock).put(NAME, SpooledFile(Full(b"x"), 1, "0" * 64), TYPE)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
@@ -218,7 +218,7 @@ async def test_what_is_there_with_a_weaker_lock_is_locked_as_is_set(
 async def test_something_else_under_the_name_is_not_locked(s3_store: Store) -> None:
     target, bucket, _ = locked_target(s3_store)
     bucket.put(NAME, b"another", OTHER.sha256)
-    with pytest.raises(Taken):
+    with pytest.raises(NameTaken):
         await target.put(NAME, ONE, TYPE)
     assert bucket.head(NAME).lock is None
 
@@ -235,7 +235,7 @@ async def test_a_package_under_a_delete_marker_is_still_there(s3_store: Store) -
 
         await target.fetch(NAME, keep, version)
         assert bytes(found) == b"one" * 500_000
-    with pytest.raises(Taken):
+    with pytest.raises(NameTaken):
         await target.put(NAME, OTHER, TYPE)
     assert await target.put(NAME, ONE, TYPE) == kept
     assert len(client(bucket).list_object_versions(Bucket=bucket.place.bucket)["Versions"]) == 1
@@ -251,7 +251,7 @@ async def test_a_package_that_another_was_put_over_is_still_there(
         bucket.put(name, b"another", OTHER.sha256)
     assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
     assert await target.put(NAME, ONE, TYPE) == kept
-    with pytest.raises(Taken):
+    with pytest.raises(NameTaken):
         await target.put(NAME, OTHER, TYPE)
 
 
@@ -274,7 +274,7 @@ async def test_a_store_that_knows_no_versions_is_asked_for_what_it_has(s3_store:
         target = S3Target(s3_store.bucket().place, s3_store.access(address), "none", 30, clock)
         assert (await target.put(NAME, ONE, TYPE)).version is None
         assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
-        with pytest.raises(Taken):
+        with pytest.raises(NameTaken):
             await target.put(NAME, OTHER, TYPE)
 
 
@@ -292,7 +292,7 @@ async def test_without_locks_a_key_without_rights_to_versions_is_enough(
         for _ in range(2):
             assert (await target.put(NAME, ONE, TYPE)).version is None
         assert await fetched(target, NAME, 2_000_000) == b"one" * 500_000
-        with pytest.raises(Taken):
+        with pytest.raises(NameTaken):
             await target.put(NAME, OTHER, TYPE)
         with pytest.raises(NotFound):
             await fetched(target, "missing", 10)
@@ -364,7 +364,7 @@ async def test_a_package_recognised_by_its_manifest_is_locked_as_is_set(
         assert bucket.head(name).lock is None
         faulty.silent = False
         faulty.inner = S3Target(bucket.place, s3_store.access(), "compliance", 30, clock)
-        office.archive.pushing.key = ManifestKey(Secret("another"))
+        office.archive.push.key = ManifestKey(Secret("another"))
         clock.forward(60)
         receipt = (await office.when(document, "archived"))["archive"]["receipt"]
         found = bucket.head(name)
@@ -388,7 +388,7 @@ async def test_a_document_is_archived_in_s3(
         served = await office.api.get(f"/api/v1/documents/{document['id']}/archive/package")
         assert hashlib.sha256(served.content).hexdigest() == receipt["sha256"]
         found: list[Any] = []
-        await office.archive.verifying().all(found.append)
+        await office.archive.verification().all(found.append)
         assert [one.problem for one in found] == [None]
 
 

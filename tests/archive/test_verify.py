@@ -146,8 +146,8 @@ async def test_a_forgery_is_betrayed_by_the_seal_whatever_the_receipt_says(offic
     key, good = ManifestKey(Secret("the forger's")), office.package(document).read_bytes()
     for path, problem in (
         ("data/original/01-lease.pdf", "The original files are not those that the evidence names."),
-        (package.TIMESTAMP, "The time-stamp beside the sealed file is not that of its seal"),
-        (package.EVIDENCE, "This is not an evidence file"),
+        (package.TIMESTAMP_TOKEN, "The time-stamp beside the sealed file is not that of its seal"),
+        (package.EVIDENCE_JSON, "This is not an evidence file"),
     ):
         office.package(document).write_bytes(good)
         forge(office, document, key, lambda found, path=path: found | {path: b"another"})  # type: ignore[misc]
@@ -244,10 +244,10 @@ async def receipted(office: Archivist, document: Any, **told: Any) -> None:
     """The receipt now names what lies there, and these."""
     row = await office.api.deedbox.db.read(lambda tx: store.find(tx, document["id"]))
     assert row is not None
-    assert row.got is not None
+    assert row.receipt is not None
     content = office.package(document).read_bytes()
     receipt = msgspec.structs.replace(
-        row.got, sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content), **told
+        row.receipt, sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content), **told
     )
     text = msgspec.json.encode(receipt).decode()
     await changed(office, "update archives set receipt = :text where document_id = :id", text=text, id=document["id"])

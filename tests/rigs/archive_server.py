@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from deedbox.archive.package import Bag, ManifestKey
-from deedbox.archive.push import Pushing
+from deedbox.archive.push import Push
 from deedbox.archive.receipt import Receipt
 from deedbox.cli import main
 from deedbox.kernel.egress import Answer, Egress
@@ -15,24 +15,24 @@ from tests.rigs.faulty_server import VARIABLE
 
 def noted_before_it_is_pushed() -> None:
     """The receipt is written first: what dies on the way is never pushed."""
-    pushed = Pushing._pushed
+    pushed = Push._pushed
     waiting: dict[str, tuple[Bag, ManifestKey]] = {}
 
-    async def promised(self: Pushing, bag: Bag, key: ManifestKey) -> Receipt:
+    async def promised(self: Push, bag: Bag, key: ManifestKey) -> Receipt:
         waiting[bag.document_id] = bag, key
-        async with self._building.built(bag, await self._token(bag), key) as made:
-            where = self._target().location(made.name)
-            return Receipt(where, made.held.sha256, made.held.size_bytes, made.manifest_sha256, "")
+        async with self._builder.package(bag, await self._token(bag), key) as made:
+            where = self._archive.target.location(made.name)
+            return Receipt(where, made.file.sha256, made.file.size_bytes, made.manifest_sha256, "")
 
-    run = Pushing.run
+    run = Push.run
 
-    async def late(self: Pushing, work: Work) -> None:
+    async def late(self: Push, work: Work) -> None:
         await run(self, work)
         for bag, key in [waiting.pop(one) for one in list(waiting)]:
             await pushed(self, bag, key)
 
-    Pushing._pushed = promised  # type: ignore[method-assign]
-    Pushing.run = late  # type: ignore[method-assign]
+    Push._pushed = promised  # type: ignore[method-assign]
+    Push.run = late  # type: ignore[method-assign]
 
 
 def put_without_looking() -> None:

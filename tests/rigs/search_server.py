@@ -3,16 +3,15 @@
 import os
 from collections.abc import Callable
 
-from deedbox import wiring
 from deedbox.cli import main
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
-from deedbox.search import ingest
+from deedbox.search import embedders, ingest
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
 from deedbox.search.upload import Chunk, Upload
-from deedbox.search.workspace_index import Shelf
+from deedbox.search.workspace_index import WorkspaceIndex
 from tests.rigs.faulty_server import VARIABLE
 from tests.search.hashing import HashingEmbedder
 
@@ -21,14 +20,14 @@ LATE_SECONDS = 0.2
 
 def use_the_tests_model() -> None:
     embedder = HashingEmbedder()
-    wiring.Deedbox._open_chosen = lambda _: embedder  # type: ignore[method-assign, assignment]
+    embedders.open_chosen = lambda *_: embedder
 
 
 def vectors_deleted_after_the_record() -> None:
     """The record goes at once, its entries in the index later, and these answer for themselves meanwhile."""
     known: dict[tuple[str, int], tuple[Upload, Chunk]] = {}
-    look, bring_up = chunk_store.unchanged_chunk, Shelf.current
-    brought: dict[Shelf, float] = {}
+    look, bring_up = chunk_store.unchanged_chunk, WorkspaceIndex.current
+    brought: dict[WorkspaceIndex, float] = {}
 
     def unverified(
         tx: Tx, workspace_id: str, recipe: str, upload_id: str, number: int, mark: int
@@ -38,7 +37,7 @@ def vectors_deleted_after_the_record() -> None:
             known[upload_id, number] = found
         return known.get((upload_id, number))
 
-    async def late(self: Shelf) -> Index:
+    async def late(self: WorkspaceIndex) -> Index:
         if self._index is None or stopwatch() - brought.get(self, 0) > LATE_SECONDS:
             index = await bring_up(self)
             brought[self] = stopwatch()
@@ -46,7 +45,7 @@ def vectors_deleted_after_the_record() -> None:
         return self._index
 
     chunk_store.unchanged_chunk = unverified
-    Shelf.current = late  # type: ignore[method-assign]
+    WorkspaceIndex.current = late  # type: ignore[method-assign]
 
 
 def a_claim_outlives_its_process() -> None:

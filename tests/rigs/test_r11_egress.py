@@ -26,7 +26,7 @@ from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.egress import Egress, EgressFailed, Resolve
 from deedbox.kernel.errors import BadRequest
 from deedbox.webhooks import hooks, signature
-from deedbox.webhooks.attempt import Poster
+from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.queue import Claim, Endpoint
 from deedbox.webhooks.signature import Secrets
 from tests.rigs import FULL
@@ -139,15 +139,15 @@ def by_the_sender(folder: Path) -> Call:
     """The attempts that the sender of webhooks makes, each client with the connections it keeps."""
     make_ring(folder / "master.key")
     box = Box(folder / "master.key")
-    place = hooks.SEALED.place.format(id="hook_1")
+    place = hooks.SECRETS.place.format(id="hook_1")
     secrets = box.seal(signature.packed(Secrets(signature.new_secret())), place)
-    posters: dict[int, tuple[Egress, Poster]] = {}
+    attempts: dict[int, tuple[Egress, DeliveryAttempts]] = {}
 
     async def call(client: Egress, url: str) -> None:
-        if id(client) not in posters:
-            posters[id(client)] = client, Poster(box, SystemClock(), lambda: client)
+        if id(client) not in attempts:
+            attempts[id(client)] = client, DeliveryAttempts(box, SystemClock(), lambda: client)
         endpoint = Endpoint("hook_1", url, "timestamped", secrets, failing=False)
-        outcome = await posters[id(client)][1].post(Claim("dlv_1", "evt_1", "document.sent", "{}", 0, 1, endpoint))
+        outcome = await attempts[id(client)][1].make(Claim("dlv_1", "evt_1", "document.sent", "{}", 0, 1, endpoint))
         assert outcome.attempt.response_status is not None or outcome.status == "pending"
 
     return call

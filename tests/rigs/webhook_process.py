@@ -20,7 +20,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.egress import Answer, Egress
 from deedbox.webhooks import catalogue, plan
-from deedbox.webhooks.attempt import Poster
+from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.queue import Claim, Outcome
 from deedbox.webhooks.queue import store as queue_store
 from deedbox.webhooks.sender import Sender
@@ -33,11 +33,11 @@ NO_BUG = "none"
 DOCUMENTS = 5
 
 
-class RebuildingPoster(Poster):
-    async def post(self, claim: Claim) -> Outcome:
+class RebuildingAttempts(DeliveryAttempts):
+    async def make(self, claim: Claim) -> Outcome:
         if claim.attempts:
             claim = replace(claim, body=claim.body.replace('"data":{', f'"data":{{"attempt":{claim.attempts + 1},'))
-        return await super().post(claim)
+        return await super().make(claim)
 
 
 class FollowingEgress(Egress):
@@ -82,8 +82,8 @@ async def main(folder: str, url: str, events: str, bug: str) -> None:
         outbox.react(kind, plan.plan)
     db, clock, box = opened(url), SystemClock(), Box(Path(folder) / "master.key")
     egress = (FollowingEgress if bug == FOLLOWED else Egress)(networks("127.0.0.0/8"))
-    poster = (RebuildingPoster if bug == REBUILT else Poster)(box, clock, lambda: egress)
-    sender = Sender(db, clock, poster, worker=f"rig {random.random()}")
+    attempts = (RebuildingAttempts if bug == REBUILT else DeliveryAttempts)(box, clock, lambda: egress)
+    sender = Sender(db, clock, attempts, worker=f"rig {random.random()}")
     await sender.start(alone=db.dialect == "sqlite")
     print("ready", flush=True)
     for _ in range(int(events)):

@@ -11,12 +11,12 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
-from deedbox.search import library, packing, query, store
+from deedbox.search import extract, library, query, store
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.embedders import Embedders
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
-from deedbox.search.models import Models
-from deedbox.search.text_cache import Reading
+from deedbox.search.library import TextCache
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
 from tests.search.hashing import HashingEmbedder
@@ -36,7 +36,7 @@ class Corpus:
 
     def opened(self) -> SearchEngine:
         """Another engine over the same folder and database: what the next start would be."""
-        models = Models(lambda: self.embedder, self.installed.get)
+        models = Embedders(lambda: self.embedder, self.installed.get)
         return SearchEngine(self.db, self.clock, Settings(data_dir=self.folder), models)
 
     async def settle(self, workspace: str = "wsp_one") -> None:
@@ -55,19 +55,19 @@ class Corpus:
         """Gives the upload this text, as if it had been read from its file."""
         now = self.clock.now()
         async with self.blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
-            for piece in packing.packed(Extraction(text, None, [])):
+            for piece in extract.packed(Extraction(text, None, [])):
                 await incoming.write(piece)
             received = await incoming.finish()
             await self.db.write(lambda tx: library.keep_again(tx, upload, received, None, now=now))
 
-    def reading(self) -> Reading:
-        return Reading(self.db, self.blobs, self.engine.extractor, self.clock)
+    def texts(self) -> TextCache:
+        return TextCache(self.db, self.blobs, self.engine.extractor, self.clock)
 
     async def index(self, upload_id: str, workspace: str = "") -> None:
         """What an index run writes for one document, in one transaction."""
         workspace = workspace or self.workspace
         upload = await self.upload(upload_id, workspace)
-        chunks = await self.embedder.split(await self.reading().text(upload))
+        chunks = await self.embedder.split(await self.texts().text(upload))
         vectors = await self.embedder.embed([chunk.text for chunk in chunks], urgent=False)
         made = [(chunk, vector.tobytes()) for chunk, vector in zip(chunks, vectors, strict=True)]
         now, recipe = self.clock.now(), self.embedder.recipe
@@ -75,8 +75,8 @@ class Corpus:
         def save(tx: Tx) -> None:
             kept = chunk_store.kept_set(tx, new_id("set", now), upload, recipe, made, instant(now))
             assert kept is not None
-            if chunk_store.answering(tx, workspace) is None:
-                chunk_store.let_answer(tx, workspace, recipe)
+            if chunk_store.serving_recipe(tx, workspace) is None:
+                chunk_store.serve(tx, workspace, recipe)
             store.change_upload(tx, upload_id, {}, {"status": "indexed"})
             chunk_store.log_change(tx, workspace, recipe, upload_id, kept[0])
 
@@ -90,7 +90,7 @@ class Corpus:
     async def local_index(self, engine: SearchEngine | None = None, workspace: str = "") -> Index:
         """What answers now."""
         asked, place = engine or self.engine, workspace or self.workspace
-        return await asked.index(place, await asked.answering(place))
+        return await asked.index(place, await asked.serving(place))
 
     async def delete(self, upload_id: str, workspace: str = "") -> None:
         now = self.clock.now()

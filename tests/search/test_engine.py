@@ -34,7 +34,7 @@ def folders(corpus: Corpus) -> list[Path]:
 
 async def contents(engine: SearchEngine, workspace: str) -> list[tuple[str, int]]:
     """Every chunk that the index holds, as its vectors know them."""
-    index = await engine.index(workspace, await engine.answering(workspace))
+    index = await engine.index(workspace, await engine.serving(workspace))
     vector = (await HashingEmbedder().embed(["anything"], urgent=True))[0]
     return sorted((hit.upload_id, hit.number) for hit in index.near(vector, 100_000))
 

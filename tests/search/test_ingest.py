@@ -14,9 +14,9 @@ from deedbox.kernel.errors import BadRequest, NotFound, Unavailable
 from deedbox.kernel.jobs import Job
 from deedbox.search import ingest, library, store
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB
 from deedbox.search.ingest import NO_TEXT, Failure, Ingest, Outcome
-from deedbox.search.models import Models
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 
@@ -35,7 +35,7 @@ class Bench:
         """As after a crash: a new process with nothing in its memory."""
         corpus = self.corpus
         corpus.engine = corpus.opened()
-        self.ingest = Ingest(corpus.engine, corpus.reading())
+        self.ingest = Ingest(corpus.engine, corpus.texts())
         self.runner = jobs.Runner(
             corpus.db, corpus.clock, {INDEX_JOB: self.ingest.run}, concurrency=4, worker=f"w{id(self)}"
         )
@@ -266,7 +266,7 @@ async def test_two_processes_may_run_over_the_same_documents(bench: Bench) -> No
     first = bench.runner
     await bench.plan()
     corpus = bench.corpus
-    other = Ingest(corpus.engine, corpus.reading())
+    other = Ingest(corpus.engine, corpus.texts())
     second = jobs.Runner(corpus.db, corpus.clock, {INDEX_JOB: other.run}, concurrency=4, worker="other")
     running = asyncio.create_task(first.run_due())
     await asyncio.sleep(0)
@@ -292,7 +292,7 @@ async def test_a_run_without_a_model_is_given_up(bench: Bench) -> None:
     await bench.corpus.add("one rent")
     job_id = await bench.plan()
     bench.restart()
-    bench.corpus.engine.models = Models(lambda: None, lambda _: None)
+    bench.corpus.engine.embedders = Embedders(lambda: None, lambda _: None)
     await bench.runner.run_due()
     job = await bench.job(job_id)
     assert (job.state, job.error) == ("parked", "No embedding model is installed. Run: deedbox model install")

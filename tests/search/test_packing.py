@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search import packing
-from deedbox.search.packing import Damaged, Packed
+from deedbox.search import extract
+from deedbox.search.extract import Damaged, Packed
 from deedbox.search.upload import Extraction
 
 SOUND = Extraction("Rent.\nDue on the first.", [0, 6], [(0, "Rent."), (6, "Due")])
@@ -24,7 +24,7 @@ def opened(text: bytes = SOUND.text.encode(), size: int | None = None, marks: An
 
 
 def pack(extraction: Extraction) -> tuple[list[bytes], Packed]:
-    pieces, packing_ = [], packing.packed(extraction)
+    pieces, packing_ = [], extract.packed(extraction)
     while True:
         try:
             pieces.append(next(packing_))
@@ -39,14 +39,14 @@ async def streamed(body: bytes, step: int = 1000) -> tuple[int, bytes]:
         for start in range(0, len(body), step):
             yield body[start : start + step]
 
-    size, text = await packing.opened_text(pieces())
+    size, text = await extract.opened_text(pieces())
     return size, b"".join([piece async for piece in text])
 
 
 @pytest.mark.parametrize("extraction", [*TEXTS, Extraction(DENSE, None, [])])
 def test_a_text_comes_back_as_it_was(extraction: Extraction) -> None:
     pieces, told = pack(extraction)
-    assert packing.unpacked(b"".join(pieces)) == extraction
+    assert extract.unpacked(b"".join(pieces)) == extraction
     pages = None if extraction.page_starts is None else len(extraction.page_starts)
     assert told == Packed(len(extraction.text), pages)
 
@@ -71,7 +71,7 @@ async def test_a_text_of_a_thousand_times_its_packed_size_is_opened_in_small_pie
     async def body() -> AsyncIterator[bytes]:
         yield b"".join(pack(Extraction("x" * 20_000_000, None, []))[0])
 
-    _, text = await packing.opened_text(body())
+    _, text = await extract.opened_text(body())
     assert max([len(piece) async for piece in text]) <= limits.BLOB_CHUNK_BYTES
 
 
@@ -92,7 +92,7 @@ async def test_a_text_of_a_thousand_times_its_packed_size_is_opened_in_small_pie
 @pytest.mark.anyio
 async def test_what_no_file_can_have_given_is_not_opened(kept: bytes) -> None:
     with pytest.raises(Damaged, match="damaged"):
-        packing.unpacked(kept)
+        extract.unpacked(kept)
     with pytest.raises(Damaged, match="damaged"):
         await streamed(kept)
 
@@ -100,16 +100,16 @@ async def test_what_no_file_can_have_given_is_not_opened(kept: bytes) -> None:
 @pytest.mark.parametrize("marks", [5, None, [], (["0"], []), ([6, 0], []), ([-1], []), (None, [(1000, "beyond")])])
 def test_a_text_with_impossible_marks_is_not_opened(marks: Any) -> None:
     with pytest.raises(Damaged, match="damaged"):
-        packing.unpacked(zlib.compress(opened(marks=marks)))
+        extract.unpacked(zlib.compress(opened(marks=marks)))
 
 
 def test_a_text_without_its_checksum_is_not_opened() -> None:
     with pytest.raises(Damaged):
-        packing.unpacked(zlib.compress(opened())[:-1])
+        extract.unpacked(zlib.compress(opened())[:-1])
 
 
 def test_a_body_that_opens_to_too_much_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PACKED_TEXT_BYTES", 1000)
-    assert packing.unpacked(zlib.compress(opened(b"x" * 900))).text == "x" * 900
+    assert extract.unpacked(zlib.compress(opened(b"x" * 900))).text == "x" * 900
     with pytest.raises(Damaged):
-        packing.unpacked(zlib.compress(opened(b"x" * 1001)))
+        extract.unpacked(zlib.compress(opened(b"x" * 1001)))

@@ -12,10 +12,10 @@ from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.search import ingest, library, query, store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.engine import FORGET_JOB, INDEX_JOB, RENEW_JOB
+from deedbox.search.engine import INDEX_JOB
 from deedbox.search.ingest import Ingest
 from deedbox.search.query import Passage, Question
-from deedbox.search.renewal import Renewal
+from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder
@@ -54,11 +54,12 @@ class House:
         corpus = self.corpus
         corpus.engine = corpus.opened()
         assert corpus.engine.recipe == corpus.embedder.recipe
-        reading = corpus.reading()
+        texts = corpus.texts()
+        self.renewal = Renewal(corpus.engine, texts)
         handlers = {
-            INDEX_JOB: Ingest(corpus.engine, reading).run,
-            RENEW_JOB: Renewal(corpus.engine, reading).run,
-            FORGET_JOB: corpus.engine.forget,
+            INDEX_JOB: Ingest(corpus.engine, texts).run,
+            RENEW_JOB: self.renewal.run,
+            FORGET_JOB: self.renewal.forget,
         }
         self.runner = jobs.Runner(corpus.db, corpus.clock, handlers, concurrency=4, worker=f"w{id(self)}")
 
@@ -69,8 +70,8 @@ class House:
     async def choose(self, embedder: HashingEmbedder) -> HashingEmbedder:
         """Another model is in use from now on; the server has noticed and planned."""
         self.corpus.embedder = embedder
-        assert await self.corpus.engine.look_for_another_model()
-        await self.corpus.engine.renew()
+        assert await self.renewal.look_for_another_model()
+        await self.renewal.plan()
         return embedder
 
     async def settled(self) -> None:
@@ -92,7 +93,7 @@ class House:
         engine, workspace = self.corpus.engine, self.corpus.workspace
         await self.db.write(lambda tx: ingest.plan(tx, engine, workspace, list(doc_ids) or None))
 
-    async def described(self, doc_id: str) -> store.Described:
+    async def described(self, doc_id: str) -> store.UploadSummary:
         return await self.db.read(lambda tx: library.find(tx, self.corpus.workspace, doc_id))
 
     async def recipes(self) -> set[str]:
@@ -107,7 +108,7 @@ class House:
         """Only what the present model made is stored and answers, and every document is found by its meaning."""
         engine, workspace = self.corpus.engine, self.corpus.workspace
         assert await self.recipes() == {self.corpus.embedder.recipe}
-        assert (await engine.answering(workspace)).recipe == self.corpus.embedder.recipe
+        assert (await engine.serving(workspace)).recipe == self.corpus.embedder.recipe
         index = await self.corpus.local_index()
         assert index.size == await self.db.read(lambda tx: chunk_store.indexed_chunks(tx, workspace))
         assert self.folders() == 1
@@ -157,7 +158,7 @@ async def test_no_query_sees_a_mixture(house: House) -> None:
         while not done.is_set():
             for number in (3, 17, 39):
                 assert await house.best(f"number{number}") == f"rent number{number}"
-            seen.add((await house.corpus.engine.answering(house.corpus.workspace)).recipe)
+            seen.add((await house.corpus.engine.serving(house.corpus.workspace)).recipe)
 
     async def change() -> None:
         await house.settled()
@@ -199,7 +200,7 @@ async def test_a_run_that_began_before_the_step_does_not_write_behind_it(house: 
     await old.waiting.wait()
     await house.choose(HashingEmbedder("new"))
     await house.runner.run_due()
-    assert (await house.corpus.engine.answering(house.corpus.workspace)).recipe == "new-64"
+    assert (await house.corpus.engine.serving(house.corpus.workspace)).recipe == "new-64"
     old.open.set()
     await running
     described = await house.described(late)
@@ -238,7 +239,7 @@ async def test_a_restart_in_the_middle_goes_on(house: House) -> None:
     assert await house.best("boat") == TEXTS[2]
     new.open.set()
     house.corpus.clock.forward(limits.JOB_LEASE_SECONDS + 1)
-    await house.corpus.engine.renew()
+    await house.renewal.plan()
     await house.settled()
     assert await house.best("boat") == TEXTS[2]
     await house.sound()
@@ -254,7 +255,7 @@ async def test_a_lost_model_leaves_the_words_and_the_new_one_takes_over_at_once(
     await house.index(late)
     await house.runner.run_due()
     assert await house.best("car") == TEXTS[1]
-    await house.corpus.engine.renew()
+    await house.renewal.plan()
     await house.settled()
     assert await house.best("flat") == TEXTS[0]
     await house.sound()
@@ -311,7 +312,7 @@ async def test_a_document_that_cannot_be_made_anew_is_found_by_its_words(
     described = await house.described(doc_ids[1])
     assert (described.upload.status, described.recipe) == ("indexed", "hashing-64")
     assert await house.best("horse") == TEXTS[3]
-    await house.corpus.engine.renew()  # as at the next start
+    await house.renewal.plan()  # as at the next start
     await house.settled()
     assert await house.best("car") == TEXTS[1]
     await house.sound()

@@ -16,10 +16,9 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.kernel.sandbox import Stream
 from deedbox.search import library
-from deedbox.search.extract import Extractor
+from deedbox.search.extract import Damaged, Extractor, Packed
 from deedbox.search.extract.kinds import KINDS
-from deedbox.search.packing import Damaged, Packed
-from deedbox.search.text_cache import Reading
+from deedbox.search.library import TextCache
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
 
@@ -46,7 +45,7 @@ class House:
         self.db, self.clock = db, clock
         self.blobs = LocalBlobs(folder / "blobs")
         self.extractor = Counting(processes=1)
-        self.reading = Reading(db, self.blobs, self.extractor, clock)
+        self.texts = TextCache(db, self.blobs, self.extractor, clock)
 
     async def settle(self) -> None:
         now = instant(self.clock.now())
@@ -56,7 +55,7 @@ class House:
         async with self.blobs.receive(1_000_000) as incoming:
             await incoming.write(data)
             received: Received = await incoming.finish()
-            async with self.reading.file(workspace, f"a.{kind}", KINDS[kind], received) as file:
+            async with self.texts.parsed(workspace, f"a.{kind}", KINDS[kind], received) as file:
                 now = self.clock.now()
                 return await self.db.write(lambda tx: library.add(tx, workspace, file, now=now))
 
@@ -75,7 +74,7 @@ class House:
         await self.db.write(forget)
 
     async def streamed(self, upload: Upload) -> bytes:
-        size, pieces = await self.reading.stream(upload)
+        size, pieces = await self.texts.stream(upload)
         text = b"".join([piece async for piece in pieces])
         assert len(text) == size
         return text
@@ -102,7 +101,7 @@ async def house(db: Database, clock: HandClock, tmp_path: Path) -> AsyncIterator
 async def test_a_kept_text_is_found_without_a_look_at_the_file(house: House) -> None:
     upload = await house.add()
     await house.lose(upload.sha256)
-    assert await house.reading.text(upload) == TEXT
+    assert await house.texts.text(upload) == TEXT
     assert await house.streamed(upload) == WORDS
     assert house.extractor.parsed == 1
 
@@ -111,9 +110,9 @@ async def test_a_kept_text_is_found_without_a_look_at_the_file(house: House) -> 
 async def test_a_missing_text_is_read_again_and_kept(house: House, first: str) -> None:
     upload = await house.add()
     await house.forget_texts()
-    found = await (house.reading.text(upload) if first == "text" else house.streamed(upload))
+    found = await (house.texts.text(upload) if first == "text" else house.streamed(upload))
     assert found in (TEXT, WORDS)
-    assert (await house.reading.text(upload), await house.streamed(upload)) == (TEXT, WORDS)
+    assert (await house.texts.text(upload), await house.streamed(upload)) == (TEXT, WORDS)
     assert house.extractor.parsed == 2
     assert await house.rows("select count(*) from extractions") == [(1,)]
 
@@ -123,17 +122,17 @@ async def test_a_text_whose_file_is_lost_is_read_again_and_kept(house: House) ->
     [(text_sha256,)] = await house.rows("select text_sha256 from extractions")
     await house.lose(text_sha256)
     assert await house.streamed(upload) == WORDS
-    assert await house.reading.text(upload) == TEXT
+    assert await house.texts.text(upload) == TEXT
     assert house.extractor.parsed == 2
     await house.blobs.sweep(house.db, house.clock.now())
     assert len(house.files()) == 2
-    assert await house.reading.text(upload) == TEXT
+    assert await house.texts.text(upload) == TEXT
 
 
 async def test_many_who_miss_a_text_at_once_all_get_it_and_one_is_kept(house: House) -> None:
     upload = await house.add()
     await house.forget_texts()
-    assert await asyncio.gather(*(house.reading.text(upload) for _ in range(8))) == [TEXT] * 8
+    assert await asyncio.gather(*(house.texts.text(upload) for _ in range(8))) == [TEXT] * 8
     assert await house.rows("select count(*) from extractions") == [(1,)]
     await house.blobs.sweep(house.db, house.clock.now())
     assert len(house.files()) == 2
@@ -144,9 +143,9 @@ async def test_without_text_and_file_there_is_nothing(house: House) -> None:
     now = house.clock.now()
     await house.db.write(lambda tx: library.remove(tx, "wsp_one", upload.id, now=now))
     with pytest.raises(NotFound):
-        await house.reading.text(upload)
+        await house.texts.text(upload)
     with pytest.raises(NotFound):
-        await house.reading.stream(upload)
+        await house.texts.stream(upload)
     await house.blobs.sweep(house.db, house.clock.now())
     assert house.files() == []
 
@@ -165,7 +164,7 @@ async def test_a_document_deleted_while_it_is_read_again_leaves_no_text(
 
     monkeypatch.setattr(house.extractor, "pack", deleted_meanwhile)
     with pytest.raises(NotFound):
-        await house.reading.text(upload)
+        await house.texts.text(upload)
     assert await house.rows("select count(*) from extractions") == [(0,)]
     await house.blobs.sweep(house.db, house.clock.now())
     assert house.files() == []
@@ -176,7 +175,7 @@ async def test_a_text_that_the_workspace_lost_is_read_at_the_next_upload_of_the_
     await house.forget_texts()
     second = await house.add()
     assert house.extractor.parsed == 2
-    assert [await house.reading.text(upload) for upload in (first, second)] == [TEXT, TEXT]
+    assert [await house.texts.text(upload) for upload in (first, second)] == [TEXT, TEXT]
     assert house.extractor.parsed == 2
 
 
@@ -187,6 +186,6 @@ async def test_a_text_that_is_damaged_is_not_given(house: House) -> None:
     assert blob is not None
     (house.blobs.folder / blob.location).write_bytes(b"something else")
     with pytest.raises(Damaged):
-        await house.reading.text(upload)
+        await house.texts.text(upload)
     with pytest.raises(Damaged):
-        await house.reading.stream(upload)
+        await house.texts.stream(upload)

@@ -13,7 +13,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.outbox import Event
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
-from deedbox.webhooks.attempt import Poster
+from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.hook import Change, Delivery, DeliveryDetail, Hook, Made, ManagedBy, Wish
 from deedbox.webhooks.sender import Sender
 from tests.conftest import HandClock
@@ -35,8 +35,8 @@ class Office:
         self.sender = self.new_sender("one")
 
     def new_sender(self, worker: str) -> Sender:
-        poster = Poster(self.box, self.clock, lambda: self.egress, lambda _low, _high: self.jitter)
-        return Sender(self.db, self.clock, poster, worker=worker)
+        attempts = DeliveryAttempts(self.box, self.clock, lambda: self.egress, lambda _low, _high: self.jitter)
+        return Sender(self.db, self.clock, attempts, worker=worker)
 
     async def make(
         self,

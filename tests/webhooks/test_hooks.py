@@ -267,7 +267,7 @@ async def test_a_secret_is_sealed_at_rest_and_follows_a_new_master_key(office: O
     stored = await office.db.read(lambda tx: tx.one("select secrets from hooks"))
     assert stored is not None
     assert secret.reveal().encode() not in bytes(stored[0])
-    result = await rotate(office.db, tmp_path / "master.key", [hooks.SEALED], lambda _done, _of: None)
+    result = await rotate(office.db, tmp_path / "master.key", [hooks.SECRETS], lambda _done, _of: None)
     assert (result.resealed, result.unreadable) == (1, 0)
     now = office.clock.now()
     kept = await office.db.read(

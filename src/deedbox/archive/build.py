@@ -11,7 +11,7 @@ import msgspec
 
 from deedbox.archive import check, package, stored_zip
 from deedbox.archive.package import Bag, ManifestKey, Piece
-from deedbox.archive.spool import Held, Spool, spool
+from deedbox.archive.spool import Spool, SpooledFile, spool
 from deedbox.archive.stored_zip import Entry
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.errors import NotFound
@@ -23,19 +23,19 @@ class Package(msgspec.Struct, frozen=True):
     """A package that is ready to be pushed."""
 
     name: str
-    held: Held
+    file: SpooledFile
     manifest_sha256: str
 
 
-class Building:
+class PackageBuilder:
     def __init__(self, blobs: Blobs, find: Find, folder: Path) -> None:
         self._blobs, self._find, self._folder = blobs, find, folder
 
     @asynccontextmanager
-    async def built(self, bag: Bag, token: bytes | None, key: ManifestKey) -> AsyncIterator[Package]:
+    async def package(self, bag: Bag, token: bytes | None, key: ManifestKey) -> AsyncIterator[Package]:
         """The package of the bag and the time-stamp of its seal; NotFound if a stored file is gone or is another."""
         stored = [await self._found(piece) for piece in bag.pieces]
-        whole = stamped(_measured(bag, stored), token)
+        whole = with_timestamp(_measured(bag, stored), token)
         async with spool(self._folder) as out:
             entries = []
             for name, content in package.tag_files(whole, key):
@@ -43,12 +43,12 @@ class Building:
             for piece, blob in zip(bag.pieces, stored, strict=True):
                 entries.append(await self._stored(out, f"{bag.document_id}/{piece.path}", piece, blob))
             if token is not None:
-                entries.append(await _small(out, f"{bag.document_id}/{package.TIMESTAMP}", token))
+                entries.append(await _small(out, f"{bag.document_id}/{package.TIMESTAMP_TOKEN}", token))
             await out.write(stored_zip.directory(entries))
-            held = await out.finish()
+            file = await out.finish()
             # Read back before it is given away for years: nobody could mend it there.
-            inside = await asyncio.to_thread(check.contents, held.file, held.size_bytes, bag.document_id, key)
-            yield Package(bag.name, held, inside.manifest_sha256)
+            inside = await asyncio.to_thread(check.contents, file.file, file.size_bytes, bag.document_id, key)
+            yield Package(bag.name, file, inside.manifest_sha256)
 
     async def _found(self, piece: Piece) -> Blob:
         blob = await self._find(piece.sha256)
@@ -79,11 +79,11 @@ def _measured(bag: Bag, stored: list[Blob]) -> Bag:
     return msgspec.structs.replace(bag, pieces=pieces)
 
 
-def stamped(bag: Bag, token: bytes | None) -> Bag:
+def with_timestamp(bag: Bag, token: bytes | None) -> Bag:
     """The bag with the time-stamp of its seal, if it has one, as a file of its own."""
     if token is None:
         return bag
-    piece = Piece(package.TIMESTAMP, hashlib.sha256(token).hexdigest(), len(token))
+    piece = Piece(package.TIMESTAMP_TOKEN, hashlib.sha256(token).hexdigest(), len(token))
     return msgspec.structs.replace(bag, pieces=[*bag.pieces, piece])
 
 

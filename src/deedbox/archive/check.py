@@ -7,13 +7,13 @@ import msgspec
 
 from deedbox.archive import package, stored_zip
 from deedbox.archive.package import ManifestKey
-from deedbox.archive.stored_zip import Found
+from deedbox.archive.stored_zip import LocatedEntry
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where a file of the payload lies in the package."""
+class PayloadFile(msgspec.Struct, frozen=True):
+    """A file of the payload, by its place in the package."""
 
     start: int
     size_bytes: int
@@ -22,7 +22,7 @@ class Place(msgspec.Struct, frozen=True):
 
 class Contents(msgspec.Struct, frozen=True):
     manifest_sha256: str
-    payload: dict[str, Place]
+    payload: dict[str, PayloadFile]
     key_id: str
     """Of the key that authenticated it, as the package says."""
     authenticated: bool | None
@@ -30,7 +30,7 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey) -> Contents:
-    """What is in the package; BadRequest, with the reason, unless every byte is accounted for."""
+    """The contents of the package; BadRequest, with the reason, unless every byte is accounted for."""
     entries = stored_zip.read(file, size_bytes)
     top = f"{document_id}/"
     if any(not one.entry.name.startswith(top) for one in entries):
@@ -50,7 +50,7 @@ def contents(file: BinaryIO, size_bytes: int, document_id: str, key: ManifestKey
     )
     return Contents(
         hashlib.sha256(tags[package.MANIFEST]).hexdigest(),
-        {name: Place(one.start, one.entry.size_bytes, hashes[name]) for name, one in payload.items()},
+        {name: PayloadFile(one.start, one.entry.size_bytes, hashes[name]) for name, one in payload.items()},
         *_authenticated(tags, key),
     )
 
@@ -80,7 +80,7 @@ def _demand(manifest: bytes, hashes: dict[str, str], name: str) -> None:
     raise BadRequest(f"The package does not have the files that its {name} names")
 
 
-def _small(file: BinaryIO, one: Found) -> bytes:
+def _small(file: BinaryIO, one: LocatedEntry) -> bytes:
     if one.entry.size_bytes > limits.ARCHIVE_TAG_BYTES:
         raise BadRequest(f"The file {one.entry.name} in the package is too large")
     file.seek(one.start)
@@ -89,7 +89,7 @@ def _small(file: BinaryIO, one: Found) -> bytes:
     return content
 
 
-def _hash(file: BinaryIO, one: Found) -> str:
+def _hash(file: BinaryIO, one: LocatedEntry) -> str:
     found, crc, left = hashlib.sha256(), 0, one.entry.size_bytes
     file.seek(one.start)
     while left > 0 and (chunk := file.read(min(limits.BLOB_CHUNK_BYTES, left))):
@@ -100,6 +100,6 @@ def _hash(file: BinaryIO, one: Found) -> str:
     return found.hexdigest()
 
 
-def _demand_crc(one: Found, crc: int) -> None:
+def _demand_crc(one: LocatedEntry, crc: int) -> None:
     if crc != one.entry.crc:
         raise BadRequest(f"The file {one.entry.name} in the package was altered")

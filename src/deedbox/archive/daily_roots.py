@@ -1,69 +1,60 @@
-"""Once a day: what was left lying is taken up, and the packages of the day before get their time-stamped root."""
+"""The daily round of the archive: pushes that were lost are planned again, and the packages of the day before get
+their time-stamped root."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import msgspec
 
 from deedbox.archive import merkle, proofs, store
-from deedbox.archive.overview import Catching
-from deedbox.archive.package import Bag
-from deedbox.archive.push import Pushing
-from deedbox.archive.receipt import Archived, Tree
-from deedbox.archive.records import Authority
-from deedbox.archive.spool import held
-from deedbox.archive.targets import Taken, Target, fetched
+from deedbox.archive.archive import Archive
+from deedbox.archive.backfill import Backfill
+from deedbox.archive.push import Push
+from deedbox.archive.receipt import Tree
+from deedbox.archive.spool import in_memory
+from deedbox.archive.targets import NameTaken, Target, fetched
 from deedbox.kernel import jobs, limits, log
-from deedbox.kernel.clock import Clock, instant
-from deedbox.kernel.db import Database, Tx, Value
-from deedbox.kernel.errors import BadRequest, DeedboxError, Unavailable
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.errors import DeedboxError, Unavailable
 from deedbox.kernel.jobs import Work
 
-ROUND_JOB = "archive_round"
+ROOTS_JOB = "archive_roots"
 _JSON = "application/json"
 
 
-class Rounds:
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        pushing: Pushing,
-        catching: Catching,
-        authority: Authority,
-        target: Callable[[], Target],
-    ) -> None:
-        self._db, self._clock, self._pushing, self._catching = db, clock, pushing, catching
-        self._authority, self._target = authority, target
+class DailyRoots:
+    def __init__(self, archive: Archive, push: Push, backfill: Backfill) -> None:
+        self._archive, self._db, self._clock = archive, archive.db, archive.clock
+        self._push, self._backfill = push, backfill
 
     def plan(self, tx: Tx, at: datetime) -> None:
         """A round at this time; one that waits for the same day is joined."""
-        key = f"{ROUND_JOB}:{instant(at)[:10]}"
-        jobs.enqueue(tx, ROUND_JOB, {}, now=self._clock.now(), run_at=at, priority=jobs.BULK, unique_key=key)
+        key = f"{ROOTS_JOB}:{instant(at)[:10]}"
+        jobs.enqueue(tx, ROOTS_JOB, {}, now=self._clock.now(), run_at=at, priority=jobs.BULK, unique_key=key)
 
     def plan_first(self, tx: Tx) -> None:
         """A round at the start of a server, and with it all that follow."""
         now = self._clock.now()
-        jobs.enqueue(tx, ROUND_JOB, {}, now=now, priority=jobs.BULK, unique_key=f"{ROUND_JOB}:start")
+        jobs.enqueue(tx, ROOTS_JOB, {}, now=now, priority=jobs.BULK, unique_key=f"{ROOTS_JOB}:start")
 
     async def run(self, work: Work) -> None:
         """The handler of round jobs. The next round is planned first: one that fails must not be the last."""
         now = self._clock.now()
-        if self._pushing.key is None:
+        if self._push.key is None:
             # Another process may have it, or this one after its next start: the rounds must not end here.
-            await self._pushing.put_off(work)
+            await self._push.put_off(work)
             return
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         following = midnight + timedelta(days=1, seconds=limits.ARCHIVE_ROUND_SECONDS)
         await self._db.write(lambda tx: self.plan(tx, following))
         await self._resume(now)
-        await self._catching.catch_up()
+        await self._backfill.catch_up()
         if await self.close_before(midnight):
             later = self._clock.now() + timedelta(seconds=limits.ARCHIVE_ROOT_RETRY_SECONDS)
             await work.finish(lambda tx: self.plan(tx, later))
 
     async def close_before(self, end: datetime) -> int:
-        """Makes, stamps and publishes the trees over all that was archived before; how many are left to do."""
+        """Makes, time-stamps and publishes the trees over all that was archived before; how many are left to do."""
         while await self._db.write(lambda tx: _grow(tx, end)):
             continue
         unfinished = await self._db.read(store.unfinished_trees)
@@ -72,7 +63,7 @@ class Rounds:
     async def _finished(self, tree: Tree) -> bool:
         """Whether the root is published now; if not, that is noted, and keeps no other root from it."""
         try:
-            await self._publish(await self._stamped(tree))
+            await self._publish(await self._timestamped(tree))
         except DeedboxError as error:
             reason = log.redacted(error.message)[: limits.ARCHIVE_ERROR_CHARS]
             log.warning(
@@ -92,52 +83,46 @@ class Rounds:
     def _resume_some(self, tx: Tx, after: str, now: datetime) -> str:
         rows = store.waiting(tx, after, limits.ARCHIVE_BATCH)
         for row in rows:
-            self._pushing.resume(tx, row, now=now)
+            self._push.resume(tx, row, now=now)
         return rows[-1].document_id if rows else ""
 
-    async def _stamped(self, tree: Tree) -> Tree:
+    async def _timestamped(self, tree: Tree) -> Tree:
         if tree.token is None:
             token, degraded = await self._token(tree)
-            await self._db.write(lambda tx: store.stamp_tree(tx, tree.number, token, degraded=degraded))
+            await self._db.write(lambda tx: store.add_timestamp(tx, tree.number, token, degraded=degraded))
         # Read again: another process may have been first.
         found = await self._db.read(lambda tx: store.tree(tx, tree.number))
         return found or tree
 
     async def _token(self, tree: Tree) -> tuple[bytes, bool]:
-        """The time-stamp, and whether it is one of our own because the configured authority was away for too long."""
+        """The time-stamp, and whether it is our own because the configured authority was away for too long."""
         digest = bytes.fromhex(proofs.statement_sha256(tree))
         try:
-            return await self._authority.token(digest), False
+            return await self._archive.authority.token(digest), False
         except Unavailable:
-            if self._clock.now() < proofs.day_end(tree) + timedelta(days=limits.ARCHIVE_STAMP_DAYS):
+            if self._clock.now() < proofs.day_end(tree) + timedelta(days=limits.ARCHIVE_TIMESTAMP_DAYS):
                 raise
-        return await self._authority.own_token(digest), True
+        return await self._archive.authority.own_token(digest), True
 
     async def _publish(self, tree: Tree) -> None:
         """The proofs, then the root: whoever sees the root finds every proof."""
-        target = self._target()
+        target = self._archive.target
         for row in await self._db.read(lambda tx: store.leaves(tx, tree.number)):
-            package, receipt = package_name(row), row.got
-            if receipt is None:
-                continue
-            content = proofs.proof_file(proofs.proof(row, package, receipt, tree))
-            await _put(target, proofs.proof_name(package, tree), content)
+            if row.receipt is not None:
+                content = proofs.proof_file(proofs.proof(row, row.receipt, tree))
+                await _put(target, proofs.proof_name(row.bag.name, tree), content)
         name, now = proofs.root_name(tree), instant(self._clock.now())
         await _put(target, name, proofs.root_file(tree))
         await self._db.write(lambda tx: store.note_published(tx, tree.number, target.location(name), now))
 
 
 async def _put(target: Target, name: str, content: bytes) -> None:
-    """The content lies under the name; Taken if something else does."""
+    """The content lies under the name; NameTaken if something else does."""
     try:
-        await target.put(name, held(content), _JSON)
-    except Taken:
+        await target.put(name, in_memory(content), _JSON)
+    except NameTaken:
         if await fetched(target, name, limits.ARCHIVE_JSON_BYTES) != content:
             raise
-
-
-def package_name(row: Archived) -> str:
-    return msgspec.json.decode(row.bag, type=Bag).name
 
 
 def _grow(tx: Tx, end: datetime) -> bool:
@@ -145,7 +130,7 @@ def _grow(tx: Tx, end: datetime) -> bool:
     rows = store.outside(tx, instant(end), limits.ARCHIVE_TREE_LEAVES)
     if not rows:
         return False
-    leaves = [leaf(row) for row in rows]
+    leaves = [proofs.row_leaf(row) for row in rows]
     last = store.last_tree(tx)
     tree = Tree(
         number=last.number + 1 if last else 1,
@@ -164,11 +149,3 @@ def _grow(tx: Tx, end: datetime) -> bool:
     ]
     store.add_tree(tx, tree, placed)
     return True
-
-
-def leaf(row: Archived) -> bytes:
-    """What stands for the package in its tree; BadRequest if there is no receipt of it."""
-    receipt = row.got
-    if receipt is None:
-        raise BadRequest(f"There is no receipt of {package_name(row)}")
-    return proofs.leaf(package_name(row), receipt.sha256, receipt.size_bytes)

@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
 
 
-class Fetching:
+class Downloads:
     """Packages for callers, so many at a time: each holds a connection or a thread of the archive's."""
 
     def __init__(self) -> None:

@@ -8,15 +8,15 @@ vouches for every byte.
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from deedbox.kernel.crypto import Secret, hmac_sha256, same
 
 MANIFEST, TAG_MANIFEST, AUTHENTICATION = "manifest-sha256.txt", "tagmanifest-sha256.txt", "authentication.txt"
-SEALED, CERTIFICATE, EVIDENCE = "data/sealed.pdf", "data/certificate.pdf", "data/evidence.json"
-ORIGINALS, TIMESTAMP = "data/original/", "data/timestamp.tst"
+SEALED_PDF, CERTIFICATE_PDF, EVIDENCE_JSON = "data/sealed.pdf", "data/certificate.pdf", "data/evidence.json"
+ORIGINALS_FOLDER, TIMESTAMP_TOKEN = "data/original/", "data/timestamp.tst"
 MEDIA_TYPE = "application/zip"
 
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -35,7 +35,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Bag(msgspec.Struct, frozen=True):
-    """What is archived of a document, settled when it was completed: a later attempt makes the same package."""
+    """The files of a document that are archived, settled at its completion: a later attempt makes the same package."""
 
     document_id: str
     workspace_id: str
@@ -51,7 +51,7 @@ class Bag(msgspec.Struct, frozen=True):
 
 
 class ManifestKey:
-    """What authenticates manifests: derived from the archive's key, which it does not give away."""
+    """The key that authenticates manifests, derived from the archive's key, which it does not give away."""
 
     def __init__(self, secret: Secret) -> None:
         self._key = hmac_sha256(secret.reveal().encode(), _PURPOSE)
@@ -66,11 +66,11 @@ class ManifestKey:
 
 
 def original_path(position: int, name: str) -> str:
-    """Where a file that the sender gave lies in the bag; its full name stands in the evidence."""
+    """The path in the bag of a file that the sender gave; its full name stands in the evidence."""
     safe = _UNSAFE.sub("_", name).strip("._") or "file"
     stem, dot, ending = safe.rpartition(".")
     short = f"{stem[: _NAME_CHARS - len(ending) - 1]}.{ending}" if dot and len(ending) < 10 else safe[:_NAME_CHARS]
-    return f"{ORIGINALS}{position + 1:02}-{short}"
+    return f"{ORIGINALS_FOLDER}{position + 1:02}-{short}"
 
 
 def tag_files(bag: Bag, key: ManifestKey) -> list[tuple[str, bytes]]:
@@ -83,11 +83,6 @@ def tag_files(bag: Bag, key: ManifestKey) -> list[tuple[str, bytes]]:
 
 def manifest_of(hashes: Iterable[tuple[str, str]]) -> bytes:
     return "".join(f"{sha256}  {path}\n" for path, sha256 in hashes).encode()
-
-
-def manifest_sha256(pieces: Sequence[Piece]) -> str:
-    """What tells two packages of one document apart: two with the same have the same payload."""
-    return hashlib.sha256(manifest_of((piece.path, piece.sha256) for piece in pieces)).hexdigest()
 
 
 def authentication(key: ManifestKey, tag_manifest: bytes) -> bytes:

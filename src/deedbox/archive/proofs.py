@@ -1,4 +1,4 @@
-"""What proves that a package was in the archive on a day: a root that is time-stamped, and the way from it to the root.
+"""The proof that a package was in the archive on a day: a time-stamped root, and the hashes from the package to it.
 
 Both are canonical JSON. The time-stamp is about the SHA-256 of the root's statement, which is its file without
 `timestamp` and `degraded`; each statement names the hash of the one before, so that no root can be taken out unseen.
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from deedbox.archive import merkle
-from deedbox.archive.receipt import Archived, Receipt, Tree
+from deedbox.archive.receipt import ArchiveRow, Receipt, Tree
 from deedbox.evidence.canonical import canonical
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import BadRequest
@@ -38,7 +38,7 @@ class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def root_name(tree: Tree) -> str:
-    """Of a root that has its time-stamp."""
+    """The name of a root that has its time-stamp."""
     plain = f"roots/{tree.number:06}-{tree.day}"
     return f"{plain}.json" if tree.is_of_old else f"{plain}-{_short(root_file(tree))}.json"
 
@@ -58,8 +58,15 @@ def leaf(package: str, sha256: str, size_bytes: int) -> bytes:
     return merkle.leaf(canonical({"package": package, "sha256": sha256, "size_bytes": size_bytes}))
 
 
+def row_leaf(row: ArchiveRow) -> bytes:
+    """The leaf of an archived document; BadRequest if there is no receipt of it."""
+    if row.receipt is None:
+        raise BadRequest(f"There is no receipt of {row.bag.name}")
+    return leaf(row.bag.name, row.receipt.sha256, row.receipt.size_bytes)
+
+
 def statement(tree: Tree) -> bytes:
-    """What the time-stamp of a root is about."""
+    """The bytes that the time-stamp of a root is about."""
     return canonical(_stated(tree))
 
 
@@ -74,16 +81,16 @@ def root_file(tree: Tree) -> bytes:
     return canonical({**_stated(tree), **mark, "timestamp": base64.b64encode(tree.token).decode()})
 
 
-def proof(row: Archived, package: str, receipt: Receipt, tree: Tree) -> Proof:
+def proof(row: ArchiveRow, receipt: Receipt, tree: Tree) -> Proof:
     return Proof(
         format=PROOF_FORMAT,
-        package=package,
+        package=row.bag.name,
         sha256=receipt.sha256,
         size_bytes=receipt.size_bytes,
         tree=tree.number,
         index=row.leaf or 0,
         tree_size=tree.size,
-        path=msgspec.json.decode(row.proof or "[]"),
+        path=row.proof,
         root=tree.root,
     )
 

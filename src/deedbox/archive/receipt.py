@@ -1,14 +1,16 @@
-"""What the archive knows of a document, and what it tells of it."""
+"""The rows of the archive: a document on its way into it, its receipt, and the daily trees."""
 
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from deedbox.archive.package import Bag
+
 Status: TypeAlias = Literal["pending", "archived", "failed"]
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """Where a package lies, and by what it is recognised."""
+    """The place of a package, and the hashes that it is recognised by."""
 
     location: str
     sha256: str
@@ -22,30 +24,27 @@ class Receipt(msgspec.Struct, frozen=True):
     """Of the key that authenticated the package; receipts of earlier versions do not tell."""
 
 
-class Archived(msgspec.Struct, frozen=True):
-    """A row: what is to be archived of a document, and how far that has come."""
+class ArchiveRow(msgspec.Struct, frozen=True):
+    """A document that is archived or is to be, and how far that has come."""
 
     document_id: str
     workspace_id: str
     status: Status
-    bag: str
+    bag: Bag
     attempts: int
     error: str | None
     created_at: str
     tried_at: str | None
     archived_at: str | None
-    receipt: str | None
+    receipt: Receipt | None
     tree: int | None
     leaf: int | None
-    proof: str | None
-
-    @property
-    def got(self) -> Receipt | None:
-        return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt else None
+    proof: list[str]
+    """The hashes from the leaf to the root, in hexadecimal."""
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """The root over some packages, with what ties it to the root before, and the time-stamp once there is one."""
+    """The root over the packages of a day, tied to the root before it, with its time-stamp once there is one."""
 
     number: int
     day: str
@@ -57,9 +56,9 @@ class Tree(msgspec.Struct, frozen=True):
     location: str | None = None
     """Where the root was published; earlier versions did not note it, and gave it a name without a hash."""
     degraded: bool = False
-    """The installation's own unit stamped it, since the configured authority was away for too long."""
+    """Its time-stamp is of the installation's own unit, since the configured authority was away for too long."""
     error: str | None = None
-    """Why the last attempt to stamp and publish it was in vain."""
+    """Why the last attempt to time-stamp and publish it was in vain."""
 
     @property
     def is_of_old(self) -> bool:

@@ -1,9 +1,9 @@
-"""What the archive needs from its surroundings, which it does not know."""
+"""The documents and the authority that the archive works with, as protocols: it knows neither of them."""
 
 from typing import NamedTuple, Protocol
 
 from deedbox.archive.package import Bag
-from deedbox.archive.receipt import Archived
+from deedbox.archive.receipt import ArchiveRow
 from deedbox.kernel.db import Tx
 
 
@@ -11,12 +11,12 @@ class Records(Protocol):
     """The documents."""
 
     def bag(self, tx: Tx, workspace_id: str, document_id: str) -> Bag | None:
-        """What is to be archived of a completed document, from now on kept for the archive; None if it has nothing."""
+        """The bag of a completed document, whose files stay stored for the archive; None if there is none."""
 
     def release(self, tx: Tx, bag: Bag) -> None:
         """The archive needs the document's files no more."""
 
-    def show(self, tx: Tx, standing: Archived) -> None:
+    def show(self, tx: Tx, standing: ArchiveRow) -> None:
         """Writes where the archiving stands onto the document."""
 
     def missed(self, tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
@@ -24,16 +24,16 @@ class Records(Protocol):
 
 
 class Anchors(NamedTuple):
-    """What seals and time-stamps are judged by, all in DER."""
+    """The anchors that seals and time-stamps are judged by, all in DER."""
 
     roots: list[bytes]
     crls: list[bytes]
-    stamp_roots: list[bytes]
+    timestamp_roots: list[bytes]
     """Trusted for time-stamps only."""
 
 
 class Authority(Protocol):
-    """Who stamps times, and by whom a seal is believed."""
+    """The source of time-stamps, and of the anchors that seals are judged by."""
 
     async def token(self, digest: bytes) -> bytes:
         """An RFC 3161 token for a SHA-256 digest; Unavailable if a configured authority gives none."""
@@ -42,4 +42,4 @@ class Authority(Protocol):
         """One of the installation's own unit."""
 
     async def trusted(self, workspace_id: str | None) -> Anchors:
-        """What seals of the workspace and time-stamps are judged by."""
+        """The anchors for seals of the workspace and for time-stamps."""

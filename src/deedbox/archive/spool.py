@@ -13,7 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import TooLarge
 
 
-class Held(NamedTuple):
+class SpooledFile(NamedTuple):
     """Bytes that are complete; whoever reads them begins with `file.seek(0)`."""
 
     file: BinaryIO
@@ -21,9 +21,9 @@ class Held(NamedTuple):
     sha256: str
 
 
-def held(content: bytes) -> Held:
+def in_memory(content: bytes) -> SpooledFile:
     """Few bytes, in memory."""
-    return Held(BytesIO(content), len(content), hashlib.sha256(content).hexdigest())
+    return SpooledFile(BytesIO(content), len(content), hashlib.sha256(content).hexdigest())
 
 
 class Spool:
@@ -42,8 +42,8 @@ class Spool:
         """Writes over bytes that are there already."""
         await asyncio.to_thread(self._patch, at, data)
 
-    async def finish(self) -> Held:
-        return Held(self.file, self.size_bytes, await asyncio.to_thread(self._hash))
+    async def finish(self) -> SpooledFile:
+        return SpooledFile(self.file, self.size_bytes, await asyncio.to_thread(self._hash))
 
     def _patch(self, at: int, data: bytes) -> None:
         self.file.seek(at)

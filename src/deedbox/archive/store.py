@@ -3,28 +3,31 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deedbox.archive.receipt import Archived, Tree
+import msgspec
+
+from deedbox.archive.package import Bag
+from deedbox.archive.receipt import ArchiveRow, Receipt, Tree
 from deedbox.kernel.db import Row, Tx, Value
 
-_COLUMNS = (
-    "document_id, workspace_id, status, bag, attempts, error, created_at, tried_at, archived_at, receipt, tree, leaf,"
-    " proof"
-)
+_COLUMNS = ", ".join(ArchiveRow.__struct_fields__)
 _TREE = "number, day, size, root, previous, token, published_at, location, degraded, error"
 
 
-def add(tx: Tx, document_id: str, workspace_id: str, bag: str, now: str) -> bool:
-    """Whether there is a new row; False if the document had one."""
-    sql = (
+def add(tx: Tx, bag: Bag, now: str) -> None:
+    """A new row, unless the document has one."""
+    tx.run(
         "insert into archives (document_id, workspace_id, status, bag, attempts, created_at)"
-        " values (:document_id, :workspace_id, 'pending', :bag, 0, :now) on conflict (document_id) do nothing"
+        " values (:document_id, :workspace_id, 'pending', :bag, 0, :now) on conflict (document_id) do nothing",
+        document_id=bag.document_id,
+        workspace_id=bag.workspace_id,
+        bag=msgspec.json.encode(bag).decode(),
+        now=now,
     )
-    return tx.run(sql, document_id=document_id, workspace_id=workspace_id, bag=bag, now=now) > 0
 
 
-def find(tx: Tx, document_id: str) -> Archived | None:
+def find(tx: Tx, document_id: str) -> ArchiveRow | None:
     row = tx.one(f"select {_COLUMNS} from archives where document_id = :id", id=document_id)
-    return Archived(*row) if row else None
+    return _row(row) if row else None
 
 
 def began(tx: Tx) -> str | None:
@@ -33,7 +36,7 @@ def began(tx: Tx) -> str | None:
     return row[0] if row else None
 
 
-def begin(tx: Tx, document_id: str, now: str) -> Archived | None:
+def begin(tx: Tx, document_id: str, now: str) -> ArchiveRow | None:
     """The row, with one more attempt; None if it is archived already."""
     row = tx.one(
         "update archives set attempts = attempts + 1, tried_at = :now where document_id = :id"
@@ -41,7 +44,7 @@ def begin(tx: Tx, document_id: str, now: str) -> Archived | None:
         id=document_id,
         now=now,
     )
-    return Archived(*row) if row else None
+    return _row(row) if row else None
 
 
 def note_failure(tx: Tx, document_id: str, error: str) -> None:
@@ -52,13 +55,13 @@ def note_failure(tx: Tx, document_id: str, error: str) -> None:
     )
 
 
-def note_archived(tx: Tx, document_id: str, receipt: str, now: str) -> None:
+def note_archived(tx: Tx, document_id: str, receipt: Receipt) -> None:
     tx.run(
         "update archives set status = 'archived', error = null, receipt = :receipt, archived_at = :now"
         " where document_id = :id and status <> 'archived'",
         id=document_id,
-        receipt=receipt,
-        now=now,
+        receipt=msgspec.json.encode(receipt).decode(),
+        now=receipt.archived_at,
     )
 
 
@@ -66,27 +69,27 @@ def wait_again(tx: Tx, document_id: str) -> None:
     tx.run("update archives set status = 'pending' where document_id = :id and status = 'failed'", id=document_id)
 
 
-def waiting(tx: Tx, after: str, most: int) -> list[Archived]:
+def waiting(tx: Tx, after: str, most: int) -> list[ArchiveRow]:
     """Those that are not archived yet, by id, after this one."""
     sql = (
         f"select {_COLUMNS} from archives where status <> 'archived' and document_id > :after"
         " order by document_id limit :most"
     )
-    return [Archived(*row) for row in tx.all(sql, after=after, most=most)]
+    return [_row(row) for row in tx.all(sql, after=after, most=most)]
 
 
-def failed(tx: Tx, most: int) -> list[Archived]:
+def failed(tx: Tx, most: int) -> list[ArchiveRow]:
     sql = f"select {_COLUMNS} from archives where status = 'failed' order by document_id limit :most"
-    return [Archived(*row) for row in tx.all(sql, most=most)]
+    return [_row(row) for row in tx.all(sql, most=most)]
 
 
-def archived(tx: Tx, after: str, most: int) -> list[Archived]:
+def archived(tx: Tx, after: str, most: int) -> list[ArchiveRow]:
     """Those that are archived, by id, after this one."""
     sql = (
         f"select {_COLUMNS} from archives where status = 'archived' and document_id > :after"
         " order by document_id limit :most"
     )
-    return [Archived(*row) for row in tx.all(sql, after=after, most=most)]
+    return [_row(row) for row in tx.all(sql, after=after, most=most)]
 
 
 def counts(tx: Tx) -> dict[str, int]:
@@ -96,13 +99,13 @@ def counts(tx: Tx) -> dict[str, int]:
 # trees
 
 
-def outside(tx: Tx, before: str, most: int) -> list[Archived]:
+def outside(tx: Tx, before: str, most: int) -> list[ArchiveRow]:
     """Packages archived before this moment that are in no tree, oldest first."""
     sql = (
         f"select {_COLUMNS} from archives where status = 'archived' and tree is null and archived_at < :before"
         " order by archived_at, document_id limit :most"
     )
-    return [Archived(*row) for row in tx.all(sql, before=before, most=most)]
+    return [_row(row) for row in tx.all(sql, before=before, most=most)]
 
 
 def last_tree(tx: Tx) -> Tree | None:
@@ -153,7 +156,7 @@ def degraded_trees(tx: Tx) -> int:
     return int(row[0]) if row else 0
 
 
-def stamp_tree(tx: Tx, number: int, token: bytes, *, degraded: bool) -> None:
+def add_timestamp(tx: Tx, number: int, token: bytes, *, degraded: bool) -> None:
     sql = "update archive_trees set token = :token, degraded = :degraded where number = :number and token is null"
     tx.run(sql, number=number, token=token, degraded=int(degraded))
 
@@ -173,9 +176,17 @@ def note_unpublished(tx: Tx, number: int, error: str) -> None:
     tx.run(sql, number=number, error=error)
 
 
-def leaves(tx: Tx, number: int) -> list[Archived]:
+def leaves(tx: Tx, number: int) -> list[ArchiveRow]:
     sql = f"select {_COLUMNS} from archives where tree = :number order by leaf"
-    return [Archived(*row) for row in tx.all(sql, number=number)]
+    return [_row(row) for row in tx.all(sql, number=number)]
+
+
+def _row(row: Row) -> ArchiveRow:
+    values: dict[str, Any] = dict(zip(ArchiveRow.__struct_fields__, row, strict=True))
+    values["bag"] = msgspec.json.decode(values["bag"], type=Bag)
+    values["receipt"] = msgspec.json.decode(values["receipt"], type=Receipt) if values["receipt"] else None
+    values["proof"] = msgspec.json.decode(values["proof"], type=list[str]) if values["proof"] else []
+    return ArchiveRow(**values)
 
 
 def _tree(row: Row) -> Tree:

@@ -29,14 +29,14 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def header(entry: Entry) -> bytes:
-    """What stands before the entry's bytes."""
+    """The header before the entry's bytes."""
     name = entry.name.encode("ascii")
     fields = (_VERSION, 0, 0, _TIME, _DATE, entry.crc, entry.size_bytes, entry.size_bytes, len(name), 0)
     return _LOCAL.pack(_LOCAL_SIGN, *fields) + name
 
 
 def directory(entries: Sequence[Entry]) -> bytes:
-    """What stands after the last entry's bytes; ValueError if it all would be too much for a plain zip file."""
+    """The directory after the last entry's bytes; ValueError if there is too much for a plain zip file."""
     found, offset = bytearray(), 0
     for entry in entries:
         name = entry.name.encode("ascii")
@@ -49,20 +49,20 @@ def directory(entries: Sequence[Entry]) -> bytes:
     return bytes(found) + _END.pack(_END_SIGN, 0, 0, len(entries), len(entries), len(found), offset, 0)
 
 
-class Found(msgspec.Struct, frozen=True):
+class LocatedEntry(msgspec.Struct, frozen=True):
     """An entry of a file that was read, and where its bytes begin."""
 
     entry: Entry
     start: int
 
 
-def read(file: BinaryIO, size_bytes: int) -> list[Found]:
+def read(file: BinaryIO, size_bytes: int) -> list[LocatedEntry]:
     """The entries; BadRequest unless the file is spelled as here, from its first byte to its last."""
-    found: list[Found] = []
+    found: list[LocatedEntry] = []
     at = 0
     while entry := _entry(file, at, size_bytes):
         start = at + len(header(entry))
-        found.append(Found(entry, start))
+        found.append(LocatedEntry(entry, start))
         at = start + entry.size_bytes
         if at > size_bytes or len(found) > limits.ARCHIVE_ENTRIES:
             raise BadRequest("The package is cut short, or has too many files")

@@ -1,35 +1,31 @@
-"""Whether the archive still has what it was given: each package, its seal, its proof, and the roots over them."""
+"""Verify the archive: that it still has each package with its seal and proof, and the roots over them."""
 
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from deedbox.archive import check, merkle, package, proofs, store
+from deedbox.archive.archive import Archive
 from deedbox.archive.check import Contents
-from deedbox.archive.daily_roots import leaf, package_name
 from deedbox.archive.package import ManifestKey
-from deedbox.archive.receipt import Archived, Receipt, Tree
-from deedbox.archive.records import Authority
-from deedbox.archive.spool import Held, pieces, spool
+from deedbox.archive.receipt import ArchiveRow, Receipt, Tree
+from deedbox.archive.spool import SpooledFile, pieces, spool
 from deedbox.archive.targets import Target, fetched
 from deedbox.evidence import file as evidence
 from deedbox.kernel import limits
-from deedbox.kernel.clock import Clock, instant, moment
-from deedbox.kernel.db import Database
+from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound
 from deedbox.kernel.sandbox import Stream
 from deedbox.pdf.report import Report
 from deedbox.pdf.timestamped import Told
-from deedbox.pdf.workshop import Workshop
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What was found of one package, or of one root."""
+    """The verdict on one package, or on one root."""
 
     kind: Literal["package", "root"]
     name: str
@@ -42,21 +38,11 @@ class Verdict(msgspec.Struct, frozen=True):
     """A time-stamp that is trusted vouches for it: of a package, that of its root."""
 
 
-class Verifying:
-    """For one look at the archive: what was found of a root is not looked for again."""
+class Verification:
+    """One look at the archive; a root that was judged in it is not judged again."""
 
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        workshop: Workshop,
-        authority: Authority,
-        key: ManifestKey,
-        target: Target,
-        folder: Path,
-    ) -> None:
-        self._db, self._clock, self._workshop, self._authority = db, clock, workshop, authority
-        self._key, self._target, self._folder = key, target, folder
+    def __init__(self, archive: Archive, target: Target, key: ManifestKey) -> None:
+        self._archive, self._db, self._target, self._key = archive, archive.db, target, key
         self._roots: dict[int, Verdict] = {}
 
     async def all(self, tell: Callable[[Verdict], None]) -> None:
@@ -70,14 +56,14 @@ class Verifying:
         for number in range(1, last.number + 1 if last else 1):
             tell(await self._root(number))
 
-    async def document(self, row: Archived, tell: Callable[[Verdict], None]) -> None:
+    async def document(self, row: ArchiveRow, tell: Callable[[Verdict], None]) -> None:
         """One package, and the root over it if there is one."""
         tell(await self._one(row))
         if row.tree is not None:
             tell(await self._root(row.tree))
 
-    async def _one(self, row: Archived) -> Verdict:
-        name, receipt = package_name(row), row.got
+    async def _one(self, row: ArchiveRow) -> Verdict:
+        name, receipt = row.bag.name, row.receipt
         if receipt is None:
             return Verdict("package", name, problem="It is not archived")
         if receipt.location != self._target.location(name):
@@ -89,8 +75,8 @@ class Verifying:
             return Verdict("package", name, problem=error.message)
         return Verdict("package", name, other_key=inside.authenticated is None, proven=proven)
 
-    async def _package(self, row: Archived, name: str, receipt: Receipt) -> Contents:
-        async with spool(self._folder) as out:
+    async def _package(self, row: ArchiveRow, name: str, receipt: Receipt) -> Contents:
+        async with spool(self._archive.folder) as out:
             await self._target.fetch(name, out.write, receipt.version)
             held = await out.finish()
             inside = await asyncio.to_thread(check.contents, held.file, held.size_bytes, row.document_id, self._key)
@@ -101,22 +87,22 @@ class Verifying:
             await self._sealed(row, held, inside)
             return inside
 
-    async def _sealed(self, row: Archived, held: Held, inside: Contents) -> None:
+    async def _sealed(self, row: ArchiveRow, held: SpooledFile, inside: Contents) -> None:
         """BadRequest unless the sealed file is authentic, and evidence and time-stamp are those of it."""
-        roots, crls, stamp_roots = await self._authority.trusted(row.workspace_id)
-        sealed, now = _stream(held, inside, package.SEALED), instant(self._clock.now())
-        found = await self._workshop.run("deedbox.pdf.verify:verify", sealed, roots, crls, now, stamp_roots)
+        roots, crls, timestamp_roots = await self._archive.authority.trusted(row.workspace_id)
+        sealed, now = _stream(held, inside, package.SEALED_PDF), instant(self._archive.clock.now())
+        found = await self._archive.workshop.run("deedbox.pdf.verify:verify", sealed, roots, crls, now, timestamp_roots)
         report = msgspec.convert(found, Report)
         if (report.verdict, report.document_id) != ("authentic", row.document_id):
             raise BadRequest(
                 f"The sealed file is {report.verdict}: {' '.join(report.reasons) or 'of another document'}"
             )
-        beside = inside.payload.get(package.TIMESTAMP)
+        beside = inside.payload.get(package.TIMESTAMP_TOKEN)
         if (beside.sha256 if beside else None) != report.seal_timestamp_sha256:
             raise BadRequest("The time-stamp beside the sealed file is not that of its seal")
         await _demand_evidence(held, inside, report)
 
-    async def _proof(self, row: Archived, name: str, receipt: Receipt) -> bool:
+    async def _proof(self, row: ArchiveRow, name: str, receipt: Receipt) -> bool:
         """Whether a published root vouches for the package; BadRequest if it should and does not."""
         number = row.tree
         tree = None if number is None else await self._db.read(lambda tx: store.tree(tx, number))
@@ -141,8 +127,8 @@ class Verifying:
         )
         if tree is None:
             return Verdict("root", f"root {number}", problem="The root is missing in the database")
-        is_stamped = tree.token is not None
-        name = proofs.root_name(tree) if is_stamped else f"root {number} of {tree.day}"
+        has_timestamp = tree.token is not None
+        name = proofs.root_name(tree) if has_timestamp else f"root {number} of {tree.day}"
         try:
             _demand_whole(tree, before, rows)
             if tree.published_at is None:
@@ -158,14 +144,14 @@ class Verifying:
         return Verdict("root", name, proven=True)
 
     async def _published(self, tree: Tree, name: str, published_at: str) -> None:
-        """BadRequest unless the root lies there as it was published, stamped in its time by who is trusted."""
+        """BadRequest unless the root lies there as it was published, time-stamped in time by a trusted authority."""
         if tree.token is None:
             raise BadRequest("The root was published, but its time-stamp is missing in the database")
         if await fetched(self._target, name, limits.ARCHIVE_JSON_BYTES) != proofs.root_file(tree):
             raise BadRequest("The root in the archive is not the one that was published")
-        anchors = await self._authority.trusted(None)
+        anchors = await self._archive.authority.trusted(None)
         said = (tree.token, proofs.statement(tree), *anchors)
-        found = await self._workshop.run("deedbox.pdf.timestamped:stamped", *said)
+        found = await self._archive.workshop.run("deedbox.pdf.timestamped:stamped", *said)
         told = msgspec.convert(found, Told)
         if not told.trusted:
             raise BadRequest(
@@ -181,57 +167,57 @@ def _elsewhere(location: str) -> str:
     return f"It lies at {location}, and not in the archive that DEEDBOX_ARCHIVE_URL names now"
 
 
-def _guessed(name: str, rows: Sequence[Archived], target: Target) -> str:
-    """Where a root lies of which that was not noted: in the archive that its packages were pushed to."""
-    receipt = rows[0].got if rows else None
-    package_at = package_name(rows[0]) if rows else ""
+def _guessed(name: str, rows: Sequence[ArchiveRow], target: Target) -> str:
+    """The place of a root that has none noted: the archive that its packages were pushed to."""
+    receipt = rows[0].receipt if rows else None
+    package_at = rows[0].bag.name if rows else ""
     if receipt is None or receipt.location == target.location(package_at):
         return target.location(name)
     return f"{receipt.location.removesuffix(package_at)}{name}"
 
 
-def _demand_whole(tree: Tree, before: Tree | None, rows: Sequence[Archived]) -> None:
+def _demand_whole(tree: Tree, before: Tree | None, rows: Sequence[ArchiveRow]) -> None:
     """BadRequest unless the root follows the one before, and stands for exactly the packages that are known of."""
     if tree.previous != (proofs.statement_sha256(before) if before else None):
         raise BadRequest("The root does not follow the one before it")
     if len(rows) != tree.size:
         raise BadRequest(f"The root stands for {tree.size} packages, of which the database knows {len(rows)}")
-    if merkle.root([leaf(row) for row in rows]).hex() != tree.root:
+    if merkle.root([proofs.row_leaf(row) for row in rows]).hex() != tree.root:
         raise BadRequest("The root does not stand for the packages that the database knows of")
 
 
-def _stream(held: Held, inside: Contents, path: str) -> Stream:
+def _stream(held: SpooledFile, inside: Contents, path: str) -> Stream:
     place = inside.payload.get(path)
     if place is None:
         raise BadRequest(f"The package has no {path}")
     return Stream(place.size_bytes, pieces(held.file, place.start, place.size_bytes))
 
 
-async def _read(held: Held, inside: Contents, path: str) -> bytes:
+async def _read(held: SpooledFile, inside: Contents, path: str) -> bytes:
     stream = _stream(held, inside, path)
     if stream.size_bytes > limits.EVIDENCE_BYTES:
         raise BadRequest(f"The file {path} in the package is too large")
     return b"".join([piece async for piece in stream.pieces])
 
 
-async def _demand_evidence(held: Held, inside: Contents, report: Report) -> None:
+async def _demand_evidence(held: SpooledFile, inside: Contents, report: Report) -> None:
     """BadRequest unless the evidence is that of the seal, and the originals are those that it names."""
-    told = evidence.parse(await _read(held, inside, package.EVIDENCE))
+    told = evidence.parse(await _read(held, inside, package.EVIDENCE_JSON))
     reasons = evidence.problems(told)
     if told.document.id != report.document_id or not evidence.is_sealed_in(told, report.chain_head):
         reasons.append("The evidence is not that of the sealed file.")
     if await _beginning(held, inside, told.document.stamped.size_bytes) != told.document.stamped.sha256:
         reasons.append("The sealed file does not begin with the stamped file that the evidence names.")
-    originals = [place.sha256 for path, place in inside.payload.items() if path.startswith(package.ORIGINALS)]
+    originals = [place.sha256 for path, place in inside.payload.items() if path.startswith(package.ORIGINALS_FOLDER)]
     if originals != [one.sha256 for one in told.document.originals]:
         reasons.append("The original files are not those that the evidence names.")
     if reasons:
         raise BadRequest(" ".join(reasons))
 
 
-async def _beginning(held: Held, inside: Contents, size_bytes: int) -> str:
+async def _beginning(held: SpooledFile, inside: Contents, size_bytes: int) -> str:
     """The hash of so many bytes of the sealed file."""
-    place, found = inside.payload[package.SEALED], hashlib.sha256()
+    place, found = inside.payload[package.SEALED_PDF], hashlib.sha256()
     async for piece in pieces(held.file, place.start, min(size_bytes, place.size_bytes)):
         found.update(piece)
     return found.hexdigest()

@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from deedbox.archive import store
-from deedbox.archive.overview import Catching, Overview, overview
+from deedbox.archive.backfill import Backfill
+from deedbox.archive.overview import Overview, overview
 from deedbox.archive.verify import Verdict
 from deedbox.cli import beside, progress
 from deedbox.cli.options import data_option, json_option, load, print_json, run
@@ -94,7 +95,7 @@ def backfill(data_dir: Path | None, as_json: bool) -> None:
 
     What is archived or waits already is left alone: run it again after an interruption."""
     settings = load(data_dir=data_dir)
-    _tell(*run(settings, lambda deedbox: _push(deedbox, settings, lambda it: it.backfill())), as_json=as_json)
+    _tell(*run(settings, lambda deedbox: _push(deedbox, settings, lambda it: it.plan())), as_json=as_json)
 
 
 @command.command()
@@ -116,12 +117,12 @@ def verify(data_dir: Path | None, as_json: bool, document_id: str | None) -> Non
         raise SystemExit(1 if report.problems else UNSEEN)
 
 
-async def _push(deedbox: Any, settings: Settings, plan: Callable[[Catching], Awaitable[int]]) -> tuple[Pushed, bool]:
+async def _push(deedbox: Any, settings: Settings, plan: Callable[[Backfill], Awaitable[int]]) -> tuple[Pushed, bool]:
     """Plans, and waits until everything that waits was tried: by the server that runs, or else by this command, which
     is the other thing that is told."""
     _need_key(settings)
     async with beside.alone(settings) as alone:
-        planned = await plan(deedbox.archive.catching)
+        planned = await plan(deedbox.archive.backfill)
         async with beside.working(deedbox, alone=alone):
             found = await _tried(deedbox, alone=alone)
     return Pushed(planned, found.archived, found.failed, found.pending), alone
@@ -144,12 +145,12 @@ async def _tried(deedbox: Any, *, alone: bool) -> Overview:
 
 
 async def _verify(deedbox: Any, document_id: str | None) -> Checked:
-    report, verifying = Checked(), deedbox.archive.verifying()
+    report, verification = Checked(), deedbox.archive.verification()
     if document_id is not None:
         row = await deedbox.db.read(lambda tx: store.find(tx, document_id))
         if row is None or row.status != "archived":
             raise NotFound(f"The document {document_id} is not archived. `deedbox archive status` shows what is.")
-        await verifying.document(row, lambda verdict: _count(report, verdict))
+        await verification.document(row, lambda verdict: _count(report, verdict))
         return report
     found: Overview = await deedbox.db.read(overview)
     total = found.archived + found.trees
@@ -158,7 +159,7 @@ async def _verify(deedbox: Any, document_id: str | None) -> Checked:
         _count(report, verdict)
         progress.show(report.packages + report.roots, total)
 
-    await verifying.all(tell)
+    await verification.all(tell)
     return report
 
 

@@ -68,7 +68,7 @@ def _tell(report: Report, folder: Path) -> None:
 
 
 async def _index(deedbox: Any, settings: Settings, folder: Path) -> Report:
-    deedbox.search.models.need()
+    deedbox.search.embedders.need()
     now = deedbox.clock.now()
     workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
     async with beside.alone(settings) as alone:
@@ -144,7 +144,7 @@ async def _upload(deedbox: Any, workspace: str, path: Path) -> str:
         except TooLarge as error:
             raise BadRequest("File exceeds maximum size of 50MB") from error
         received = await incoming.finish()
-        async with deedbox.ingest.reading.file(workspace, name, kind, received) as file:
+        async with deedbox.ingest.texts.parsed(workspace, name, kind, received) as file:
             now = deedbox.clock.now()
             upload = await deedbox.db.write(lambda tx: library.add(tx, workspace, file, now=now))
         return str(upload.id)

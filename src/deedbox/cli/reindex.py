@@ -30,7 +30,7 @@ def command(data_dir: Path | None, as_json: bool) -> None:
 
 
 async def _rebuild(deedbox: Any, settings: Settings) -> tuple[int, int]:
-    deedbox.search.models.need()
+    deedbox.search.embedders.need()
     found: list[str] = await deedbox.db.read(chunk_store.indexed_workspaces)
     async with beside.alone(settings) as alone, beside.working(deedbox, alone=alone):
         for done, workspace in enumerate(found):

@@ -1,1 +1,1 @@
-"""What proves how a document was signed: the hash chain of its audit rows, and the file that carries them out."""
+"""The evidence of how a document was signed: the hash chain of its audit rows, and the file that carries them out."""

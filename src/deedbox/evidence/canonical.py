@@ -12,7 +12,7 @@ import json
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
-"""What canonical JSON can write; anything else raises ValueError."""
+"""A value that canonical JSON can write; anything else raises ValueError."""
 
 INTEGER_MAX = 2**53 - 1
 """The largest that every JSON reader keeps exactly."""

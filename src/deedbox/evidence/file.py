@@ -73,7 +73,7 @@ class Consent(Record, frozen=True):
 
 
 class Mark(Record, frozen=True):
-    """What a signer did in one signature or initials field."""
+    """A signer's mark in one signature or initials field."""
 
     field_id: str
     kind: Kind
@@ -91,7 +91,7 @@ class Signer(Record, frozen=True):
     consent: Consent | None
     marks: list[Mark]
     values: dict[str, str]
-    """What was filled in, by field."""
+    """The values that were filled in, by field."""
     identity: Identity | None
     seen_sha256: str | None
     signed_sha256: str | None
@@ -118,7 +118,7 @@ class Evidence(Record, frozen=True):
 
 
 def statement_sha256(document: Document, parties: Sequence[Party], signers: Sequence[Signer]) -> str:
-    """What the detail of the last audit row before sealing must have under STATEMENT."""
+    """The hash of the statement: the detail of the last audit row before sealing has it under STATEMENT."""
     return canonical_sha256(_plain({"format": FORMAT, "document": document, "parties": parties, "signers": signers}))
 
 
@@ -128,7 +128,7 @@ def encode(evidence: Evidence) -> bytes:
 
 
 def parse(data: bytes) -> Evidence:
-    """What an evidence file says, whether true or not; BadRequest when it is no evidence file."""
+    """The content of an evidence file, whether true or not; BadRequest when it is none."""
     if len(data) > limits.EVIDENCE_BYTES:
         raise BadRequest("The evidence file is too large")
     try:

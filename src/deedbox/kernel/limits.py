@@ -419,7 +419,7 @@ ARCHIVE_TREE_LEAVES = 1000
 ARCHIVE_ROUND_SECONDS = 600
 """After midnight, when the root over the day before is made."""
 ARCHIVE_ROOT_RETRY_SECONDS = 6 * 3600
-ARCHIVE_STAMP_DAYS = 7
+ARCHIVE_TIMESTAMP_DAYS = 7
 """So long after its day a root waits for the configured time-stamp authority; then the installation stamps it."""
 ARCHIVE_LOCK_DAYS = 3650
 ARCHIVE_WAIT_SECONDS = 60

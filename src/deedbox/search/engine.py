@@ -1,10 +1,9 @@
-"""The heart of the search: what answers in each workspace, its index, and what a start has to put right."""
+"""The search engine: the recipe and embedder that serve each workspace, and its index."""
 
 import asyncio
 import contextlib
 import hashlib
 import shutil
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,22 +15,19 @@ from deedbox.kernel.settings import Settings
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
+from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, IndexInUse
-from deedbox.search.models import Models
 from deedbox.search.pages import PageImages
-from deedbox.search.recipe import vectors_of
-from deedbox.search.workspace_index import OpenIndex, Shelf
+from deedbox.search.workspace_index import OpenIndex, WorkspaceIndex
 
 INDEX_JOB = "index"
 REBUILD_JOB = "rebuild"
-RENEW_JOB = "renew"
-FORGET_JOB = "forget"
 NOTHING_INDEXED = "No documents indexed. Call /documents/index first."
 
 
-class Answering(NamedTuple):
-    """What answers a workspace's queries: chunks of a recipe, asked with vectors of the model that made theirs."""
+class Serving(NamedTuple):
+    """The recipe and embedder that serve a workspace's queries."""
 
     recipe: str
     embedder: Embedder
@@ -49,61 +45,61 @@ class SearchEngine:
         db: Database,
         clock: Clock,
         settings: Settings,
-        models: Models,
+        embedders: Embedders,
         open_index: OpenIndex = local_index,
     ) -> None:
         self.db = db
         self.clock = clock
-        self.models = models
+        self.embedders = embedders
         self.extractor = Extractor(settings.sandbox_processes)
         self.pages = PageImages()
         self._folder = settings.data_dir / "index"
         self._open_index = open_index
-        self._shelves: dict[tuple[str, str], Shelf] = {}
-        """By workspace and recipe; those in front were not asked for the longest time."""
-        self._resting: dict[tuple[str, str], Shelf] = {}
+        self._indexes: dict[tuple[str, str], WorkspaceIndex] = {}
+        """By workspace and recipe, the least recently used first."""
+        self._resting: dict[tuple[str, str], WorkspaceIndex] = {}
 
     @property
     def recipe(self) -> str | None:
-        """What chunks are to be made by at present; None without a model."""
-        return self.models.present.recipe if self.models.present else None
+        """The recipe of the embedder in use; None without one."""
+        return self.embedders.current.recipe if self.embedders.current else None
 
-    async def answering(self, workspace_id: str) -> Answering:
-        """What answers in the workspace: until everything is made anew, what the model before has made."""
-        present = self.models.need()
-        recipe = await self.db.read(lambda tx: chunk_store.answering(tx, workspace_id)) or present.recipe
-        if recipe == present.recipe:
-            return Answering(recipe, present)
-        if former := self.models.that_made(recipe):
-            return Answering(recipe, former)
+    async def serving(self, workspace_id: str) -> Serving:
+        """The recipe and embedder that serve the workspace: the former ones, until everything is embedded anew."""
+        current = self.embedders.need()
+        recipe = await self.db.read(lambda tx: chunk_store.serving_recipe(tx, workspace_id)) or current.recipe
+        if recipe == current.recipe:
+            return Serving(recipe, current)
+        if former := self.embedders.of_recipe(recipe):
+            return Serving(recipe, former)
         # Nothing can be compared with its vectors any more, but its words can still be found.
-        await self.db.write(lambda tx: chunk_store.let_answer(tx, workspace_id, present.recipe))
-        return Answering(present.recipe, present)
+        await self.db.write(lambda tx: chunk_store.serve(tx, workspace_id, current.recipe))
+        return Serving(current.recipe, current)
 
-    async def index(self, workspace_id: str, answering: Answering) -> Index:
-        """The workspace's index of what answers, with every change that is durable by now."""
-        if not answering.embedder.dimensions:
+    async def index(self, workspace_id: str, serving: Serving) -> Index:
+        """The workspace's index, with every change that is durable by now."""
+        if not serving.embedder.dimensions:
             raise BadRequest(NOTHING_INDEXED)  # an endpoint tells them with its first vector
-        return await self.shelf(workspace_id, answering).current()
+        return await self.workspace_index(workspace_id, serving).current()
 
-    def shelf(self, workspace_id: str, answering: Answering) -> Shelf:
-        place = (workspace_id, answering.recipe)
-        shelf = self._taken(place) or Shelf(
-            self.db, *place, self._folder_of(*place), answering.embedder.dimensions, self._open_index
+    def workspace_index(self, workspace_id: str, serving: Serving) -> WorkspaceIndex:
+        place = (workspace_id, serving.recipe)
+        index = self._taken(place) or WorkspaceIndex(
+            self.db, *place, self._folder_of(*place), serving.embedder.dimensions, self._open_index
         )
-        self._shelves[place] = shelf
-        if len(self._shelves) > limits.OPEN_INDEXES:
-            idle = next(iter(self._shelves))
-            self._resting[idle] = self._shelves.pop(idle)
+        self._indexes[place] = index
+        if len(self._indexes) > limits.OPEN_INDEXES:
+            idle = next(iter(self._indexes))
+            self._resting[idle] = self._indexes.pop(idle)
             self._resting[idle].rest()
-        return shelf
+        return index
 
-    async def follow(self, workspace_id: str, answering: Answering) -> None:
+    async def follow(self, workspace_id: str, serving: Serving) -> None:
         """Brings the index up to date, so that the next query need not wait for it."""
         # Another process may have it: its next query brings it up to date. Without dimensions there is nothing in it.
         with contextlib.suppress(IndexInUse):
-            if answering.embedder.dimensions:
-                await self.index(workspace_id, answering)
+            if serving.embedder.dimensions:
+                await self.index(workspace_id, serving)
 
     async def index_bytes(self, workspace_id: str) -> int:
         """The bytes that the workspace's indexes take on disk."""
@@ -113,98 +109,43 @@ class SearchEngine:
         """After a crash: no document stays in the middle of being indexed."""
         await self.db.write(_unclaim_all)
 
-    async def renew(self) -> None:
-        """Plans to make anew what another model or chunker has made."""
-        if self.recipe is not None:
-            recipe, now = self.recipe, self.clock.now()
-            await self.db.write(lambda tx: _plan_renewal(tx, recipe, now))
-
-    async def look_for_another_model(self) -> bool:
-        """Whether another model was chosen since the last look: it is the present one from now on."""
-        before = self.recipe
-        changed = await self.models.look_again()
-        if changed and before is not None:
-            now = self.clock.now()
-            await self.db.write(lambda tx: plan_forgetting(tx, None, before, now))
-        return changed
-
     async def warm(self) -> None:
-        """Loads the model, if there is anything to be asked, so that the first query need not wait for it."""
+        """Loads the model, if anything is indexed, so that the first query need not wait for it."""
         anything = await self.db.read(chunk_store.indexed_workspaces)
-        if anything and self.models.present:
-            await self.models.present.warm()
+        if anything and self.embedders.current:
+            await self.embedders.current.warm()
 
     async def rebuild(self, work: jobs.Work) -> None:
-        """The handler of rebuild jobs: makes the workspace's index anew from the database."""
+        """The handler of rebuild jobs: builds the workspace's index anew from the database."""
         workspace_id = work.job.workspace_id
         if workspace_id is not None:
-            shelf = self.shelf(workspace_id, await self.answering(workspace_id))
-            shelf.distrust()
-            await shelf.current()
+            index = self.workspace_index(workspace_id, await self.serving(workspace_id))
+            index.distrust()
+            await index.current()
 
-    async def forget(self, work: jobs.Work) -> None:
-        """The handler of forget jobs: removes the index, the chunks and the model of a recipe that answers no more."""
-        workspace_id, recipe = work.job.workspace_id, work.job.payload["recipe"]
-        if workspace_id is not None and not await self.db.read(lambda tx: self._is_wanted(tx, workspace_id, recipe)):
-            if shelf := self._taken((workspace_id, recipe)):
-                await shelf.close()
-            await asyncio.to_thread(shutil.rmtree, self._folder_of(workspace_id, recipe), ignore_errors=True)
-            while await self.db.write(
-                lambda tx: chunk_store.forget_some(tx, workspace_id, recipe, limits.FORGET_BATCH)
-            ):
-                await work.progress(0, 0, "")
-        answering = await self.db.read(chunk_store.answering_recipes)
-        if vectors_of(recipe) not in map(vectors_of, answering):
-            await self.models.retire(recipe)
+    async def drop_index(self, workspace_id: str, recipe: str) -> None:
+        """Closes and removes the workspace's index of a recipe out of service."""
+        if index := self._taken((workspace_id, recipe)):
+            await index.close()
+        await asyncio.to_thread(shutil.rmtree, self._folder_of(workspace_id, recipe), ignore_errors=True)
 
     async def close(self) -> None:
-        for shelf in (*self._shelves.values(), *self._resting.values()):
-            await shelf.close()
-        await self.models.close()
+        for index in (*self._indexes.values(), *self._resting.values()):
+            await index.close()
+        await self.embedders.close()
         await self.extractor.close()
         await self.pages.close()
 
-    def _taken(self, place: tuple[str, str]) -> Shelf | None:
-        return self._shelves.pop(place, None) or self._resting.pop(place, None)
+    def _taken(self, place: tuple[str, str]) -> WorkspaceIndex | None:
+        return self._indexes.pop(place, None) or self._resting.pop(place, None)
 
     def _folder_of(self, workspace_id: str, recipe: str) -> Path:
         return self._folder / workspace_id / hashlib.sha256(recipe.encode()).hexdigest()[:16]
-
-    def _is_wanted(self, tx: Tx, workspace_id: str, recipe: str) -> bool:
-        return recipe in (self.recipe, chunk_store.answering(tx, workspace_id))
 
 
 def _unclaim_all(tx: Tx) -> None:
     for upload in store.uploads_with_status(tx, "indexing"):
         store.unclaim(tx, upload)
-
-
-def _plan_renewal(tx: Tx, recipe: str, now: datetime) -> None:
-    for workspace_id in chunk_store.workspaces_to_renew(tx, recipe):
-        jobs.enqueue(
-            tx,
-            RENEW_JOB,
-            {"recipe": recipe},
-            now=now,
-            priority=jobs.BULK,
-            unique_key=f"{RENEW_JOB}:{workspace_id}:{recipe}",
-            workspace_id=workspace_id,
-            max_attempts=limits.INDEX_JOB_ATTEMPTS,
-        )
-
-
-def plan_forgetting(tx: Tx, workspace_id: str | None, recipe: str, now: datetime) -> None:
-    """Has a recipe's chunks, or without a workspace its model, removed when the queries that use them have ended."""
-    jobs.enqueue(
-        tx,
-        FORGET_JOB,
-        {"recipe": recipe},
-        now=now,
-        run_at=now + timedelta(seconds=limits.QUERY_SECONDS),
-        priority=jobs.BULK,
-        unique_key=f"{FORGET_JOB}:{workspace_id}:{recipe}",
-        workspace_id=workspace_id,
-    )
 
 
 def _size(folder: Path) -> int:

@@ -3,23 +3,23 @@
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 import msgspec
 
 from deedbox.kernel import jobs, limits, log
-from deedbox.kernel.clock import instant, stopwatch
+from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
-from deedbox.search import embed_document, store
+from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.embed_document import Made, Phase
-from deedbox.search.engine import INDEX_JOB, Answering, SearchEngine
-from deedbox.search.models import MISSING
-from deedbox.search.text_cache import Reading
+from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Phase
+from deedbox.search.embedders import MISSING
+from deedbox.search.engine import INDEX_JOB, SearchEngine, Serving
+from deedbox.search.library import TextCache
 from deedbox.search.upload import Upload
 
 NO_TEXT = "No extractable text"
@@ -37,18 +37,18 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct):
-    """What has become of the documents in scope."""
+    """The documents in scope, counted by their end."""
 
     processed: int = 0
-    """Those that are indexed now."""
+    """Indexed now."""
     skipped: int = 0
-    """Those of them that were so before, and cost nothing."""
+    """Indexed before, at no cost; they count as processed too."""
     chunks: int = 0
     failed: list[Failure] = []
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What the note of an index job's progress says, as JSON."""
+    """The note of an index job's progress, as JSON."""
 
     document: str | None = None
     phase: Phase = ""
@@ -57,7 +57,7 @@ class Step(msgspec.Struct, frozen=True):
 
 def plan(tx: Tx, engine: SearchEngine, workspace_id: str, doc_ids: Sequence[str] | None) -> str:
     """The id of the run over these documents, or all; one of the same scope that has not ended is joined."""
-    engine.models.need()
+    engine.embedders.need()
     scope = "all"
     if doc_ids is not None:
         doc_ids = sorted(set(doc_ids))
@@ -77,7 +77,7 @@ def plan(tx: Tx, engine: SearchEngine, workspace_id: str, doc_ids: Sequence[str]
 
 
 def step(job: Job) -> Step:
-    """How far an index job is, and at its end what has become of the documents."""
+    """The progress of an index job; once it has ended, with its outcome."""
     return msgspec.json.decode(job.progress.note, type=Step) if job.progress and job.progress.note else Step()
 
 
@@ -99,9 +99,9 @@ def cancel(tx: Tx, workspace_id: str, job_id: str, now: datetime) -> Job:
 class Ingest:
     """Runs index jobs. A document that two runs want is indexed by one of them; the other waits for it."""
 
-    def __init__(self, engine: SearchEngine, reading: Reading) -> None:
-        self._engine = engine
-        self._reading = reading
+    def __init__(self, engine: SearchEngine, texts: TextCache) -> None:
+        self.engine = engine
+        self.texts = texts
         self._busy: dict[str, asyncio.Event] = {}
         self._watched: dict[str, asyncio.Event] = {}
 
@@ -110,24 +110,24 @@ class Ingest:
         try:
             await self._run(work)
         finally:
-            self._announce(work.job.id)
+            self.announce(work.job.id)
 
     async def _run(self, work: Work) -> None:
         workspace_id = work.job.workspace_id
-        if self._engine.models.present is None or workspace_id is None:
+        if self.engine.embedders.current is None or workspace_id is None:
             raise GiveUp(MISSING)
         order = msgspec.convert(work.job.payload, Order)
-        await _Run(self, work, workspace_id).documents(
-            await self._engine.db.read(lambda tx: _in_scope(tx, workspace_id, order))
-        )
-        await self.follow(workspace_id)
+        doc_ids = await self.engine.db.read(lambda tx: _in_scope(tx, workspace_id, order))
+        await _IndexRun(self, work, workspace_id).index(doc_ids)
+        # So that the next query need not wait for it.
+        await self.engine.follow(workspace_id, await self.engine.serving(workspace_id))
         await work.finish(lambda _: None)
 
     async def ended(self, job_id: str) -> Job | None:
         """The job, once it is done or given up; None if it is gone."""
         while True:
             watch = self._watch(job_id)
-            job = await self._engine.db.read(lambda tx: jobs.find(tx, job_id))
+            job = await self.engine.db.read(lambda tx: jobs.find(tx, job_id))
             if job is None or job.state in ("done", "parked"):
                 return job
             await _wait(watch, limits.JOB_WATCH_SECONDS)
@@ -139,88 +139,74 @@ class Ingest:
     def _watch(self, job_id: str) -> asyncio.Event:
         return self._watched.setdefault(job_id, asyncio.Event())
 
-    def _announce(self, job_id: str) -> None:
+    def announce(self, job_id: str) -> None:
+        """Tells those who watch the job that it has got further."""
         if watch := self._watched.pop(job_id, None):
             watch.set()
 
-    async def report(self, work: Work, done: int, total: int, note: Step) -> None:
-        await work.progress(done, total, msgspec.json.encode(note).decode())
-        self._announce(work.job.id)
-
-    async def follow(self, workspace_id: str) -> None:
-        """Brings the index up to date, so that the next query need not wait for it."""
-        await self._engine.follow(workspace_id, await self._engine.answering(workspace_id))
-
-    async def turn(self, upload_id: str) -> asyncio.Event:
-        """Waits until no other run of this process is at the document; to be ended by `leave`."""
+    @contextlib.asynccontextmanager
+    async def turn(self, upload_id: str) -> AsyncIterator[None]:
+        """Waits until no other run of this process is at the document, and keeps the others waiting meanwhile."""
         while other := self._busy.get(upload_id):
             await other.wait()
-        return self._busy.setdefault(upload_id, asyncio.Event())
-
-    def leave(self, upload_id: str) -> None:
-        self._busy.pop(upload_id).set()
-
-    @property
-    def engine(self) -> SearchEngine:
-        return self._engine
-
-    @property
-    def reading(self) -> Reading:
-        return self._reading
+        self._busy[upload_id] = asyncio.Event()
+        try:
+            yield
+        finally:
+            self._busy.pop(upload_id).set()
 
 
-class _Run:
+class _IndexRun(DocumentRun):
     """One attempt at one index job."""
 
     def __init__(self, ingest: Ingest, work: Work, workspace_id: str) -> None:
+        super().__init__(ingest.engine, ingest.texts, work, workspace_id)
         self._ingest = ingest
-        self._work = work
-        self._engine = ingest.engine
-        self._db = ingest.engine.db
-        self._workspace_id = workspace_id
         self._outcome = Outcome()
-        self._done = self._total = 0
-        self._reported = 0.0
 
-    async def documents(self, doc_ids: Sequence[str]) -> None:
-        """Indexes them, several at a time, and leaves what became of them with the job."""
+    async def index(self, doc_ids: Sequence[str]) -> None:
+        """Indexes the documents, and leaves their outcome with the job."""
         self._total = len(doc_ids)
-        await self._report(Step(), always=True)
-        await embed_document.several(doc_ids, self._in_turn)
+        await self._progress(_encoded(Step()))
+        await self._each(doc_ids)
         self._outcome.failed.sort(key=lambda failure: failure.doc_id)
-        await self._report(Step(outcome=self._outcome), always=True)
+        await self._progress(_encoded(Step(outcome=self._outcome)))
 
-    async def _in_turn(self, doc_id: str) -> None:
-        await self._ingest.turn(doc_id)
-        try:
-            await self._document(doc_id)
-        finally:
-            self._ingest.leave(doc_id)
-        self._done += 1
-        if self._done % limits.INDEX_FOLLOW_DOCUMENTS == 0:
-            await self._ingest.follow(self._workspace_id)
+    async def _serving(self) -> Serving:
+        return await self._engine.serving(self._workspace_id)
+
+    def _note(self, doc_id: str, phase: Phase) -> str:
+        return _encoded(Step(doc_id, phase))
+
+    async def _progress(self, note: str) -> None:
+        await super()._progress(note)
+        self._ingest.announce(self._work.job.id)
 
     async def _document(self, doc_id: str) -> None:
-        for _ in range(limits.INDEX_TRIES):
-            answering = await self._engine.answering(self._workspace_id)
-            found = await self._db.read(lambda tx: store.described(tx, self._workspace_id, doc_id))
-            if not found:
-                return  # deleted meanwhile
-            upload, chunks = found[0].upload, found[0].chunks
-            if upload.status == "indexed" and found[0].recipe == answering.recipe:
-                self._outcome.skipped += 1
-                self._count(chunks)
-                return
-            claimed = await self._db.write(lambda tx, upload=upload: _claim(tx, upload))  # type: ignore[misc]
-            if claimed is not None and await self._attempt(claimed, answering):
-                return
-        self._outcome.failed.append(Failure(doc_id, "The document is being replaced again and again"))
+        async with self._ingest.turn(doc_id):
+            for _ in range(limits.INDEX_TRIES):
+                if await self._try(doc_id):
+                    return
+            self._outcome.failed.append(Failure(doc_id, "The document is being replaced again and again"))
 
-    async def _attempt(self, upload: Upload, answering: Answering) -> bool:
-        """Whether the document is settled: indexed, or failed. If not, it or what answers was replaced meanwhile."""
+    async def _try(self, doc_id: str) -> bool:
+        """Whether the document is settled: indexed, failed or gone. If not, it or the recipe was replaced meanwhile."""
+        serving = await self._serving()
+        found = await self._db.read(lambda tx: store.summaries(tx, self._workspace_id, doc_id))
+        if not found:
+            return True  # deleted meanwhile
+        upload, chunks, recipe = found[0].upload, found[0].chunks, found[0].recipe
+        if upload.status == "indexed" and recipe == serving.recipe:
+            self._outcome.skipped += 1
+            self._count(chunks)
+            return True
+        claimed = await self._db.write(lambda tx: _claim(tx, upload))
+        return claimed is not None and await self._settle(claimed, serving)
+
+    async def _settle(self, upload: Upload, serving: Serving) -> bool:
         settled = False
         try:
-            settled = await self._index(upload, answering)
+            settled = await self._index(upload, serving)
         except (Unavailable, LeaseLost):
             raise  # nothing is wrong with the document
         except DeedboxError as error:
@@ -233,21 +219,14 @@ class _Run:
                 await asyncio.shield(self._db.write(lambda tx: store.unclaim(tx, upload)))
         return settled
 
-    async def _index(self, upload: Upload, answering: Answering) -> bool:
-        recipe = answering.recipe
-        found: Made | None = None
-        if await self._db.read(lambda tx: chunk_store.chunk_set(tx, upload, recipe)) is None:
-
-            async def report(phase: Phase) -> None:
-                await self._report(Step(upload.id, phase))
-
-            found = await embed_document.made(self._ingest.reading, answering.embedder, upload, report)
-            if not found:
-                return await self._fail(upload, NO_TEXT)
-        await self._report(Step(upload.id, "writing"))
+    async def _index(self, upload: Upload, serving: Serving) -> bool:
+        embedded = await self._embed(upload, serving)
+        if embedded is not None and not embedded:
+            return await self._fail(upload, NO_TEXT)
+        await self._report(upload.id, "writing")
         now = self._engine.clock.now()
         set_id = new_id("set", now)
-        chunks = await self._db.write(lambda tx: _save(tx, upload, recipe, set_id, found, instant(now)))
+        chunks = await self._db.write(lambda tx: _save(tx, upload, serving.recipe, set_id, embedded, instant(now)))
         if chunks is not None:
             self._count(chunks)
         return chunks is not None
@@ -262,11 +241,9 @@ class _Run:
         self._outcome.processed += 1
         self._outcome.chunks += chunks
 
-    async def _report(self, note: Step, *, always: bool = False) -> None:
-        # Each report is a write: now and then is enough to look at, and to notice that the job was cancelled.
-        if always or stopwatch() - self._reported >= limits.PROGRESS_SECONDS:
-            self._reported = stopwatch()
-            await self._ingest.report(self._work, self._done, self._total, note)
+
+def _encoded(step: Step) -> str:
+    return msgspec.json.encode(step).decode()
 
 
 def _in_scope(tx: Tx, workspace_id: str, order: Order) -> list[str]:
@@ -286,22 +263,22 @@ def _claim(tx: Tx, upload: Upload) -> Upload | None:
     return msgspec.structs.replace(upload, status="indexing", status_before=before) if claimed else None
 
 
-def _save(tx: Tx, upload: Upload, recipe: str, new_set_id: str, made: Made | None, now: str) -> int | None:
-    """The number of chunks that answer for the upload now; None, and nothing done, when something has changed."""
-    present, answering = (
-        store.upload(tx, upload.workspace_id, upload.id),
-        chunk_store.answering(tx, upload.workspace_id),
-    )
-    if present is None or present.revision != upload.revision or answering not in (None, recipe):
+def _save(
+    tx: Tx, upload: Upload, recipe: str, new_set_id: str, embedded: EmbeddedChunks | None, now: str
+) -> int | None:
+    """The number of chunks that serve for the upload now; None, and nothing done, when something has changed."""
+    present = store.upload(tx, upload.workspace_id, upload.id)
+    serving = chunk_store.serving_recipe(tx, upload.workspace_id)
+    if present is None or present.revision != upload.revision or serving not in (None, recipe):
         return None
     # None also when the set that was to be reused went with another document.
-    found = chunk_store.kept_set(tx, new_set_id, upload, recipe, made, now)
+    found = chunk_store.kept_set(tx, new_set_id, upload, recipe, embedded, now)
     if found is None:
         return None
     set_id, chunks = found
-    if answering is None:
-        chunk_store.let_answer(tx, upload.workspace_id, recipe)
-    _settle(tx, present, {"status": "indexed", "error": None, "indexed_at": now})
+    if serving is None:
+        chunk_store.serve(tx, upload.workspace_id, recipe)
+    _finish(tx, present, {"status": "indexed", "error": None, "indexed_at": now})
     if chunk_store.set_of(tx, upload.workspace_id, recipe, upload.id) != set_id:
         chunk_store.log_change(tx, upload.workspace_id, recipe, upload.id, set_id)
     return chunks
@@ -311,13 +288,13 @@ def _mark_failed(tx: Tx, upload: Upload, reason: str) -> bool:
     present = store.upload(tx, upload.workspace_id, upload.id)
     if present is None or present.revision != upload.revision:
         return False
-    _settle(tx, present, {"status": "failed", "error": reason})
-    if reason == NO_TEXT:  # after any other failure, the old chunks go on answering
+    _finish(tx, present, {"status": "failed", "error": reason})
+    if reason == NO_TEXT:  # after any other failure, the old chunks go on serving
         chunk_store.log_removal(tx, upload.workspace_id, upload.id)
     return True
 
 
-def _settle(tx: Tx, upload: Upload, changes: dict[str, str | None]) -> None:
+def _finish(tx: Tx, upload: Upload, changes: dict[str, str | None]) -> None:
     store.change_upload(tx, upload.id, {"revision": upload.revision}, {"status_before": None, **changes})
 
 

@@ -1,23 +1,33 @@
-"""The documents of a workspace: taken in, shown, replaced, and deleted as one act."""
+"""The library of a workspace: documents with their texts are taken in, shown, replaced, and deleted as one act."""
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
-from deedbox.kernel.blobs import Blob, Received
-from deedbox.kernel.blobs import store as blobs
-from deedbox.kernel.clock import instant
-from deedbox.kernel.db import Tx
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
+from deedbox.kernel.blobs import store as blobs_store
+from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.clock import Clock, instant
+from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.store import Described
-from deedbox.search.upload import Chunk, Upload
+from deedbox.search.extract import Extractor, Packed, opened_text, unpacked
+from deedbox.search.extract.kinds import KINDS, Kind
+from deedbox.search.store import UploadSummary
+from deedbox.search.upload import Chunk, Extraction, Upload
+
+T = TypeVar("T")
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """What is known of a file's text."""
+    """The size of a file's text, and the text itself."""
 
     text_length: int
     pages: int | None
@@ -41,12 +51,57 @@ class Stats(msgspec.Struct, frozen=True):
     stored_bytes: int
 
 
-def known(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Parsed | None:
-    """What a document with the same bytes and of the same type has told; None when the file must be parsed."""
-    twin = store.twin(tx, workspace_id, sha256, media_type)
-    if twin is None or store.text(tx, workspace_id, sha256, media_type) is None:
-        return None
-    return Parsed(twin.text_length, twin.pages, None)
+class TextCache:
+    """The extracted texts: a file is read once, its text is kept beside it, and read again if it is lost."""
+
+    def __init__(self, db: Database, blobs: Blobs, extractor: Extractor, clock: Clock) -> None:
+        self._db = db
+        self._blobs = blobs
+        self._extractor = extractor
+        self._clock = clock
+
+    @asynccontextmanager
+    async def parsed(self, workspace_id: str, filename: str, kind: Kind, received: Received) -> AsyncIterator[File]:
+        """The file with its text, extracted only if the workspace does not have it; stays until this context ends."""
+        sha256 = received.blob.sha256
+        parsed = await self._db.read(lambda tx: _known_text(tx, workspace_id, sha256, kind.media_type))
+        if parsed is not None:
+            yield File(filename, kind.media_type, received, parsed)
+            return
+        async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
+            packed = await self._pack(received.blob, kind, incoming)
+            parsed = Parsed(packed.text_length, packed.pages, await incoming.finish())
+            yield File(filename, kind.media_type, received, parsed)
+
+    async def text(self, upload: Upload) -> Extraction:
+        """The document's text; NotFound when neither it nor its file is there any more."""
+        body = await self._opened(upload, lambda blob: self._blobs.read(blob.location, limits.PACKED_TEXT_BYTES))
+        return await asyncio.to_thread(unpacked, body)
+
+    async def stream(self, upload: Upload) -> tuple[int, AsyncIterator[bytes]]:
+        """As `text`, only its characters: their size in UTF-8, and they themselves piece by piece."""
+        return await self._opened(upload, lambda blob: opened_text(self._blobs.open_range(blob.location)))
+
+    async def _opened(self, upload: Upload, opened: Callable[[Blob], Awaitable[T]]) -> T:
+        kept = await self._db.read(lambda tx: _kept_text(tx, upload))
+        if kept is not None:
+            with suppress(NotFound):  # the row is there and its file is not
+                return await opened(kept)
+        return await opened(await self._read_again(upload, kept))
+
+    async def _read_again(self, upload: Upload, lost: Blob | None) -> Blob:
+        file = await self._db.read(lambda tx: blobs_store.find(tx, upload.sha256))
+        kind = next((kind for kind in KINDS.values() if kind.media_type == upload.media_type), None)
+        if file is None or kind is None:
+            raise NotFound("The file of this document is no longer stored")
+        async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
+            await self._pack(file, kind, incoming)
+            text, now = await incoming.finish(), self._clock.now()
+            return await self._db.write(lambda tx: keep_again(tx, upload, text, lost, now=now))
+
+    async def _pack(self, file: Blob, kind: Kind, incoming: Incoming) -> Packed:
+        async with streamed(self._blobs, file) as data:
+            return await self._extractor.pack(data, kind.name, incoming.write)
 
 
 def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
@@ -69,16 +124,16 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
         indexed_at=None,
     )
     _keep_text(tx, workspace_id, file, now)
-    blobs.adopt(tx, file.received, upload.id, now)
+    blobs_store.adopt(tx, file.received, upload.id, now)
     store.add_upload(tx, upload)
     return upload
 
 
 def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datetime) -> Upload:
-    """The document with another content; its old chunks answer queries until the new ones take their place."""
+    """The document with another content; its old chunks serve queries until the new ones take their place."""
     old = _upload(tx, workspace_id, upload_id)
     _keep_text(tx, workspace_id, file, now)
-    blob = blobs.adopt(tx, file.received, old.id, now)
+    blob = blobs_store.adopt(tx, file.received, old.id, now)
     new = msgspec.structs.replace(
         old,
         filename=file.filename,
@@ -100,20 +155,20 @@ def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datet
 
 
 def remove(tx: Tx, workspace_id: str, upload_id: str, *, now: datetime) -> None:
-    """Record, file, text, chunks and index entries go in one act: the very next query knows nothing of them."""
+    """Removes record, file, text, chunks and index entries at once: the very next query knows nothing of them."""
     upload = _upload(tx, workspace_id, upload_id)
     store.drop_upload(tx, upload.id)
     _let_go(tx, upload, now)
     chunk_store.log_removal(tx, workspace_id, upload.id)
 
 
-def listed(tx: Tx, workspace_id: str) -> list[Described]:
+def list_all(tx: Tx, workspace_id: str) -> list[UploadSummary]:
     """Every document, oldest first."""
-    return store.described(tx, workspace_id)
+    return store.summaries(tx, workspace_id)
 
 
-def find(tx: Tx, workspace_id: str, upload_id: str) -> Described:
-    found = store.described(tx, workspace_id, upload_id)
+def find(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary:
+    found = store.summaries(tx, workspace_id, upload_id)
     if not found:
         raise _unknown()
     return found[0]
@@ -122,32 +177,15 @@ def find(tx: Tx, workspace_id: str, upload_id: str) -> Described:
 def content(tx: Tx, workspace_id: str, upload_id: str) -> tuple[Upload, Blob]:
     """The document, and where its bytes are."""
     upload = _upload(tx, workspace_id, upload_id)
-    blob = blobs.find(tx, upload.sha256)
+    blob = blobs_store.find(tx, upload.sha256)
     if blob is None:
         raise NotFound("The file of this document is no longer stored")
     return upload, blob
 
 
-def kept_text(tx: Tx, upload: Upload) -> Blob | None:
-    """Where the extracted text of the document is; None when it must be read from the file again."""
-    text_sha256 = store.text(tx, upload.workspace_id, upload.sha256, upload.media_type)
-    return None if text_sha256 is None else blobs.find(tx, text_sha256)
-
-
-def keep_again(tx: Tx, upload: Upload, text: Received, lost: Blob | None, *, now: datetime) -> Blob:
-    """Where the text is that was read again, because there was none, or the blob that should hold it is lost."""
-    if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
-        raise _unknown()
-    kept = kept_text(tx, upload)
-    if kept is not None and kept != lost:
-        return kept
-    _drop_text(tx, upload, now)
-    return _adopt_text(tx, upload.workspace_id, upload.sha256, upload.media_type, text, now)
-
-
 def chunks(tx: Tx, workspace_id: str, upload_id: str) -> list[Chunk]:
-    """The chunks that answer queries for the document now; none before it is indexed."""
-    recipe, upload = chunk_store.answering(tx, workspace_id), _upload(tx, workspace_id, upload_id)
+    """The chunks of the document that serve queries now; none before it is indexed."""
+    recipe, upload = chunk_store.serving_recipe(tx, workspace_id), _upload(tx, workspace_id, upload_id)
     set_id = None if recipe is None else chunk_store.set_of(tx, workspace_id, recipe, upload.id)
     return [] if set_id is None else chunk_store.chunks(tx, set_id)
 
@@ -173,6 +211,31 @@ def _unknown() -> NotFound:
     return NotFound("Document does not exist")
 
 
+def _known_text(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Parsed | None:
+    """The text of a document with the same bytes and type; None when the file must be parsed."""
+    twin = store.twin(tx, workspace_id, sha256, media_type)
+    if twin is None or store.text(tx, workspace_id, sha256, media_type) is None:
+        return None
+    return Parsed(twin.text_length, twin.pages, None)
+
+
+def _kept_text(tx: Tx, upload: Upload) -> Blob | None:
+    """Where the extracted text of the document is; None when it must be read from the file again."""
+    text_sha256 = store.text(tx, upload.workspace_id, upload.sha256, upload.media_type)
+    return None if text_sha256 is None else blobs_store.find(tx, text_sha256)
+
+
+def keep_again(tx: Tx, upload: Upload, text: Received, lost: Blob | None, *, now: datetime) -> Blob:
+    """Where the text is that was read again, because there was none, or the blob that should hold it is lost."""
+    if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
+        raise _unknown()
+    kept = _kept_text(tx, upload)
+    if kept is not None and kept != lost:
+        return kept
+    _drop_text(tx, upload, now)
+    return _adopt_text(tx, upload.workspace_id, upload.sha256, upload.media_type, text, now)
+
+
 def _keep_text(tx: Tx, workspace_id: str, file: File, now: datetime) -> None:
     sha256, text = file.received.blob.sha256, file.parsed.text
     if store.text(tx, workspace_id, sha256, file.media_type) is not None:
@@ -183,7 +246,7 @@ def _keep_text(tx: Tx, workspace_id: str, file: File, now: datetime) -> None:
 
 
 def _adopt_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, text: Received, now: datetime) -> Blob:
-    blob = blobs.adopt(tx, text, _text_owner(workspace_id, sha256, media_type), now)
+    blob = blobs_store.adopt(tx, text, _text_owner(workspace_id, sha256, media_type), now)
     store.keep_text(tx, workspace_id, sha256, media_type, blob.sha256)
     return blob
 
@@ -193,7 +256,7 @@ def _drop_text(tx: Tx, upload: Upload, now: datetime) -> None:
     text_sha256 = store.text(tx, *content)
     if text_sha256 is not None:
         store.drop_text(tx, *content)
-        blobs.release(tx, text_sha256, _text_owner(*content), now)
+        blobs_store.release(tx, text_sha256, _text_owner(*content), now)
 
 
 def _text_owner(workspace_id: str, sha256: str, media_type: str) -> str:
@@ -201,9 +264,9 @@ def _text_owner(workspace_id: str, sha256: str, media_type: str) -> str:
 
 
 def _let_go(tx: Tx, upload: Upload, now: datetime) -> None:
-    """The upload, whose row says so already, needs its content no more; what nobody else needs is removed."""
+    """Removes the content that the upload had, as far as no other upload needs it; its row is changed already."""
     if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
         _drop_text(tx, upload, now)
     present = store.upload(tx, upload.workspace_id, upload.id)
     if present is None or present.sha256 != upload.sha256:
-        blobs.release(tx, upload.sha256, upload.id, now)
+        blobs_store.release(tx, upload.sha256, upload.id, now)

@@ -1,6 +1,8 @@
-"""A question, and the passages that answer it best."""
+"""A query and its best passages: the index proposes them, one ranking is made of words and meaning, the database
+confirms them."""
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -9,16 +11,18 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Unavailable
-from deedbox.search import fusion, store
+from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.engine import NOTHING_INDEXED, Answering, SearchEngine
-from deedbox.search.index import Hit, Index, IndexUnusable
+from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
+from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
 from deedbox.search.upload import Chunk, Upload
 
 if TYPE_CHECKING:
     from deedbox.search.index import Vector
 
 Mode: TypeAlias = Literal["hybrid", "semantic", "keyword"]
+DENSE_WEIGHT = 0.55
+WORDS_WEIGHT = 0.45
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -28,7 +32,7 @@ class Question(msgspec.Struct, frozen=True):
     doc_ids: frozenset[str] | None = None
     """Only these documents."""
     conditions: Mapping[str, Value] = {}
-    """Only documents that are so; the names are those of `store.matching`."""
+    """Only documents that meet these conditions; the names are those of `store.matching`."""
 
 
 class Passage(msgspec.Struct, frozen=True):
@@ -47,20 +51,20 @@ class Passage(msgspec.Struct, frozen=True):
 _Row: TypeAlias = tuple[Hit, Upload, Chunk]
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _Verified(msgspec.Struct, frozen=True):
     rows: list[_Row]
     complete: bool
-    """Whether no document changed so that there are fewer rows than there should be."""
+    """No row is missing because its document has just changed."""
 
 
 async def answer(engine: SearchEngine, workspace_id: str, question: Question, *, counted: bool = True) -> list[Passage]:
-    """The passages that answer best, best first, each as it is in the database now; counted durably, or not at all."""
-    asking = _Asking(engine, workspace_id, question)
-    await asking.begin()
+    """The best passages, best first, each as it is in the database now; the query is counted durably, or not at all."""
+    search = _Search(engine, workspace_id, question)
+    await search.begin()
     # Saved while the index is searched: the answer waits for the commit, but seldom longer than for the search.
     counting = asyncio.create_task(_count(engine, workspace_id)) if counted else None
     try:
-        return await asking.best()
+        return await search.best()
     finally:
         if counting is not None:
             await counting
@@ -71,8 +75,8 @@ async def _count(engine: SearchEngine, workspace_id: str) -> None:
     await engine.db.write(lambda tx: store.count_query(tx, workspace_id, 1), isolation="read committed")
 
 
-class _Asking:
-    """One question on its way to its answer."""
+class _Search:
+    """One query on its way to its answer."""
 
     def __init__(self, engine: SearchEngine, workspace_id: str, question: Question) -> None:
         self._engine = engine
@@ -81,41 +85,41 @@ class _Asking:
         self._vectors: dict[str, Vector] = {}
 
     async def begin(self) -> None:
-        """Refuses the question if there is nothing to be asked, and makes its vector."""
-        answering = await self._engine.answering(self._workspace_id)
-        if (await self._engine.index(self._workspace_id, answering)).size == 0:
+        """Refuses the query if nothing is indexed, and embeds it."""
+        serving = await self._engine.serving(self._workspace_id)
+        if (await self._engine.index(self._workspace_id, serving)).size == 0:
             raise BadRequest(NOTHING_INDEXED)
-        await self._vector(answering)
+        await self._vector(serving)
 
     async def best(self) -> list[Passage]:
         for attempt in range(limits.QUERY_TRIES):
-            found = await self._found()
+            found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
                 return await asyncio.to_thread(_highlighted, found.rows, self._question.text)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
-    async def _vector(self, answering: Answering) -> "Vector | None":
-        """The question as the model sees it whose vectors answer now: seldom another than at the last look."""
+    async def _vector(self, serving: Serving) -> "Vector | None":
+        """The query as the serving model sees it, embedded once; None where only words count."""
         if self._question.mode == "keyword":
             return None
-        if answering.recipe not in self._vectors:
-            vectors = await answering.embedder.embed([self._question.text], urgent=True)
-            self._vectors[answering.recipe] = vectors[0]
-        return self._vectors[answering.recipe]
+        if serving.recipe not in self._vectors:
+            vectors = await serving.embedder.embed([self._question.text], urgent=True)
+            self._vectors[serving.recipe] = vectors[0]
+        return self._vectors[serving.recipe]
 
-    async def _found(self) -> "_Found | None":
-        """What the index finds, with the rows it stands for; None when the index cannot be read."""
+    async def _look_up(self) -> _Verified | None:
+        """The hits of the index with their rows; None when the index cannot be read."""
         place, question = self._workspace_id, self._question
-        answering = await self._engine.answering(place)
-        index = await self._engine.index(place, answering)
-        vector, mark = await self._vector(answering), index.watermark
+        serving = await self._engine.serving(place)
+        index = await self._engine.index(place, serving)
+        vector, mark = await self._vector(serving), index.watermark
         only = await self._engine.db.read(lambda tx: _scope(tx, place, question))
         try:
             hits = await asyncio.to_thread(_hits, index, question, vector, only)
         except IndexUnusable:
-            self._engine.shelf(place, answering).distrust()
+            self._engine.workspace_index(place, serving).distrust()
             return None
-        return await self._engine.db.read(lambda tx: _verified(tx, place, answering.recipe, hits, question.top_k, mark))
+        return await self._engine.db.read(lambda tx: _verified(tx, place, serving.recipe, hits, question.top_k, mark))
 
 
 def _scope(tx: Tx, workspace_id: str, question: Question) -> frozenset[str] | None:
@@ -134,10 +138,44 @@ def _hits(index: Index, question: Question, vector: "Vector | None", only: froze
         return index.words(question.text, top, only)
     if question.mode == "semantic":
         return index.near(vector, top, only)
-    return fusion.fused(index.candidates(vector, question.text, top, only), top)
+    return fused(index.candidates(vector, question.text, top, only), top)
 
 
-def _verified(tx: Tx, workspace_id: str, recipe: str, hits: Sequence[Hit], most: int, mark: int) -> "_Found":
+def fused(candidates: Sequence[Candidate], asked: int = limits.LEG_CANDIDATES) -> list[Hit]:
+    """One ranking of two, best first: each leg was asked for so many candidates.
+
+    BM25 and cosine have no common scale, so a score counts by its distance from the mean, in standard deviations."""
+    unlisted = _unlisted([each.bm25 for each in candidates if each.bm25 is not None], asked)
+    near = _z_scores([each.cosine for each in candidates])
+    said = _z_scores([unlisted if each.bm25 is None else each.bm25 for each in candidates])
+    # By the negative, so that what scores the same stands in the order of upload and chunk.
+    ranked = sorted(
+        (-DENSE_WEIGHT * cosine - WORDS_WEIGHT * bm25, each.upload_id, each.number)
+        for each, cosine, bm25 in zip(candidates, near, said, strict=True)
+    )
+    return [Hit(upload_id, number, -score) for score, upload_id, number in ranked]
+
+
+def _unlisted(listed: Sequence[float], asked: int) -> float:
+    """The BM25 score of a chunk that is not among the best by its words."""
+    # If the list is whole, it has none of the words. If not, its score lies anywhere between that and the least.
+    return min(listed) / 2 if len(listed) >= asked else 0.0
+
+
+def _z_scores(scores: Sequence[float]) -> list[float]:
+    """How many standard deviations each score lies above the mean; 0 where all are the same."""
+    if not scores:
+        return []
+    # Exact sums: they do not depend on the order in which the chunks came.
+    mean = math.fsum(scores) / len(scores)
+    spread = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores))
+    # A spread that is only rounding would blow up differences that mean nothing.
+    if spread <= 1e-9 * max(1.0, abs(mean)):
+        return [0.0] * len(scores)
+    return [(score - mean) / spread for score in scores]
+
+
+def _verified(tx: Tx, workspace_id: str, recipe: str, hits: Sequence[Hit], most: int, mark: int) -> _Verified:
     # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
     # so neither deleted nor replaced text can be answered, and no score belongs to another text.
     rows: list[_Row] = []
@@ -147,7 +185,7 @@ def _verified(tx: Tx, workspace_id: str, recipe: str, hits: Sequence[Hit], most:
             rows.append((hit, *current))
         if len(rows) == most:
             break
-    return _Found(rows, complete=len(rows) == min(most, len(hits)))
+    return _Verified(rows, complete=len(rows) == min(most, len(hits)))
 
 
 def _highlighted(found: Sequence[_Row], text: str) -> list[Passage]:

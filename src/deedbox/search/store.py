@@ -13,8 +13,8 @@ UPLOAD_COLUMNS = (
 )
 
 
-class Described(msgspec.Struct, frozen=True):
-    """An upload with what the chunks tell that answer for it."""
+class UploadSummary(msgspec.Struct, frozen=True):
+    """An upload with the number and recipe of the chunks in service for it."""
 
     upload: Upload
     chunks: int
@@ -44,8 +44,8 @@ def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
     return [Upload(*row) for row in rows]
 
 
-def described(tx: Tx, workspace_id: str, upload_id: str | None = None) -> list[Described]:
-    """Uploads with the size and recipe of the chunk sets that answer for them, oldest first."""
+def summaries(tx: Tx, workspace_id: str, upload_id: str | None = None) -> list[UploadSummary]:
+    """Uploads with the number and recipe of their chunks in service, oldest first."""
     columns = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
     one = "" if upload_id is None else " and u.id = :upload_id"
     values: dict[str, Value] = {} if upload_id is None else {"upload_id": upload_id}
@@ -57,7 +57,7 @@ def described(tx: Tx, workspace_id: str, upload_id: str | None = None) -> list[D
         workspace_id=workspace_id,
         **values,
     )
-    return [Described(Upload(*row[:-2]), row[-2], row[-1]) for row in rows]
+    return [UploadSummary(Upload(*row[:-2]), row[-2], row[-1]) for row in rows]
 
 
 def change_upload(tx: Tx, upload_id: str, expected: Mapping[str, Value], changes: Mapping[str, Value]) -> bool:
@@ -89,7 +89,7 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
 
 
 def matching(tx: Tx, workspace_id: str, conditions: Mapping[str, Value]) -> list[str]:
-    """The uploads that are so; `created_after` and `created_before` are moments, the rest must be equal."""
+    """The uploads that meet the conditions; `created_after` and `created_before` are moments, others must be equal."""
     compared = {"created_after": "created_at >= :created_after", "created_before": "created_at < :created_before"}
     also = "".join(f" and {compared.get(name, f'{name} = :{name}')}" for name in conditions)
     rows = tx.all(

@@ -1,4 +1,4 @@
-"""What an uploaded document is."""
+"""An uploaded document, its extracted text and its chunks."""
 
 from typing import Literal, TypeAlias
 
@@ -20,7 +20,7 @@ class Upload(msgspec.Struct, frozen=True):
     pages: int | None
     status: Status
     status_before: Status | None
-    """While it is being indexed: what a crash goes back to."""
+    """The status to go back to when a crash interrupts indexing."""
     error: str | None
     revision: int
     """Grows when the content is replaced, so that an index run over the old content loses."""

@@ -1,4 +1,4 @@
-"""One workspace's index of one recipe, brought up to the database before it is asked."""
+"""One workspace's index of one recipe, brought up to date with the database before it is searched."""
 
 import asyncio
 import functools
@@ -10,14 +10,14 @@ from typing import TypeAlias
 from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.embed import vectors_of
 from deedbox.search.index import Change, Entry, Index, IndexUnusable
-from deedbox.search.recipe import vectors_of
 
 OpenIndex: TypeAlias = Callable[[Path, int, str], Index]
 """The index in a folder, with vectors of so many dimensions, made by this recipe."""
 
 
-class Shelf:
+class WorkspaceIndex:
     def __init__(
         self, db: Database, workspace_id: str, recipe: str, folder: Path, dimensions: int, open_index: OpenIndex
     ) -> None:
@@ -32,7 +32,7 @@ class Shelf:
         self._distrusted = False
 
     async def current(self) -> Index:
-        """The index with every change that the database held when this was asked: one look when nothing changed."""
+        """The index with every change that is in the database now; costs one read when nothing changed."""
         target = await self._db.read(lambda tx: chunk_store.watermark(tx, self._workspace_id, self._recipe))
         while self._index is None or self._distrusted or self._index.watermark != target:
             await self._follow()
@@ -41,11 +41,11 @@ class Shelf:
         return self._index
 
     def distrust(self) -> None:
-        """Has the index made anew before it is asked again: it could not be read, or someone wants it so."""
+        """Has the index built anew before the next search: it could not be read, or someone wants it so."""
         self._distrusted = True
 
     def rest(self) -> None:
-        """Closes the index until it is asked again; one that is just being brought up to date stays open."""
+        """Closes the index until the next search; one that is just being brought up to date stays open."""
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._close())
 
@@ -63,7 +63,7 @@ class Shelf:
         # One at a time, and not cancelled with the query that began it: a thread cannot be taken back.
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._catch_up())
-            self._following.add_done_callback(_heard)
+            self._following.add_done_callback(_log_failure)
         await asyncio.shield(self._following)
 
     async def _catch_up(self) -> None:
@@ -73,12 +73,12 @@ class Shelf:
         loop = asyncio.get_running_loop()
         try:
             if distrusted:
-                raise IndexUnusable("it is to be made anew")
+                raise IndexUnusable("it is to be built anew")
             self._index = await asyncio.to_thread(self._caught_up, self._index, target, loop)
         except IndexUnusable as reason:
-            log.warning("an index is made anew", workspace=self._workspace_id, reason=str(reason))
+            log.warning("an index is built anew", workspace=self._workspace_id, reason=str(reason))
             old, self._index = old or self._index, None
-            self._index = await asyncio.to_thread(self._made_anew, old, target, loop)
+            self._index = await asyncio.to_thread(self._built_anew, old, target, loop)
 
     def _caught_up(self, index: Index | None, target: int, loop: asyncio.AbstractEventLoop) -> Index:
         if index is None:
@@ -90,7 +90,7 @@ class Shelf:
             index.apply(self._changes(index.watermark, target, loop), target)
         return index
 
-    def _made_anew(self, old: Index | None, target: int, loop: asyncio.AbstractEventLoop) -> Index:
+    def _built_anew(self, old: Index | None, target: int, loop: asyncio.AbstractEventLoop) -> Index:
         if old is not None:
             old.close()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -119,7 +119,7 @@ class Shelf:
     def _entries(self, tx: Tx, set_id: str | None) -> list[Entry]:
         if set_id is None:
             return []
-        # What a lost model made is found by its words only, until it is made anew: its vectors mean nothing here.
+        # Chunks of a lost model are found by words only, until they are embedded anew: their vectors mean nothing here.
         foreign = None
         if vectors_of(chunk_store.recipe(tx, set_id) or "") != vectors_of(self._recipe):
             foreign = bytes(4 * self._dimensions)
@@ -128,7 +128,7 @@ class Shelf:
         ]
 
 
-def _heard(following: asyncio.Task[None]) -> None:
-    """Everyone who waited may have left: then nobody else takes note of the failure."""
+def _log_failure(following: asyncio.Task[None]) -> None:
+    """Logs a failure: everyone who waited for it may have left."""
     if not following.cancelled() and (error := following.exception()):
         log.warning("an index cannot be brought up to date", reason=str(error))

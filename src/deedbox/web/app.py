@@ -7,7 +7,7 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 
 from deedbox.kernel import limits, log
-from deedbox.web.api_search import content, embeddings, health, indexing, info, jobs, query
+from deedbox.web.api_search import content, embeddings, health, index_runs, info, query
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import (
     archive,
@@ -49,8 +49,7 @@ ROUTES = [
     *uploads.ROUTES,
     *content.ROUTES,
     *info.ROUTES,
-    *indexing.ROUTES,
-    *jobs.ROUTES,
+    *index_runs.ROUTES,
     *query.ROUTES,
     *embeddings.ROUTES,
     *account.ROUTES,

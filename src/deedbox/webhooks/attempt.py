@@ -1,4 +1,4 @@
-"""Makes one attempt: signs the kept bytes, posts them, and judges what came back."""
+"""One attempt at a delivery: the kept bytes are signed and posted, and the answer is judged."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -12,7 +12,7 @@ from deedbox.kernel.clock import Clock, instant, stopwatch
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.errors import DeedboxError
 from deedbox.webhooks import schedule, signature
-from deedbox.webhooks.hooks import SEALED
+from deedbox.webhooks.hooks import SECRETS
 from deedbox.webhooks.queue import Claim, Outcome
 from deedbox.webhooks.store import AttemptRow
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GONE = 410
 
 
-class _Wires(msgspec.Struct):
+class _Connections(msgspec.Struct):
     """The connections to one endpoint."""
 
     egress: "Egress"
@@ -30,8 +30,8 @@ class _Wires(msgspec.Struct):
     used_at: float = 0.0
 
 
-class Poster:
-    """Each endpoint has few connections of its own, which are used again: one that stalls keeps nobody waiting."""
+class DeliveryAttempts:
+    """Makes the attempts. Each endpoint has few connections of its own: one that stalls keeps nobody waiting."""
 
     def __init__(
         self, box: Box, clock: Clock, egress: Callable[[], "Egress"], jitter: schedule.Jitter = uniform
@@ -40,11 +40,11 @@ class Poster:
         self._clock = clock
         self._egress = egress
         self._jitter = jitter
-        self._open: dict[tuple[str, bool], _Wires] = {}
+        self._open: dict[tuple[str, bool], _Connections] = {}
         """By subscription, and whether it was failing: then its host may not even be found."""
 
-    async def post(self, claim: Claim) -> Outcome:
-        """How the attempt ended. It never raises: whatever happens is an outcome."""
+    async def make(self, claim: Claim) -> Outcome:
+        """The outcome of the attempt. It never raises: whatever happens is an outcome."""
         now, started = self._clock.now(), stopwatch()
         headers: dict[str, str] = {}
         try:
@@ -72,7 +72,7 @@ class Poster:
 
     def _headers(self, claim: Claim, now: datetime) -> dict[str, str]:
         endpoint, body = claim.endpoint, claim.body.encode()
-        secrets = signature.unpacked(self._box.open(endpoint.secrets, SEALED.place.format(id=endpoint.hook_id)))
+        secrets = signature.unpacked(self._box.open(endpoint.secrets, SECRETS.place.format(id=endpoint.hook_id)))
         own = {
             "Content-Type": "application/json",
             "X-Service-Event": claim.kind,
@@ -85,13 +85,13 @@ class Poster:
 
     async def _ask(self, claim: Claim, headers: dict[str, str]) -> "Answer":
         doubtful = claim.endpoint.failing
-        wires = self._open.get((claim.endpoint.hook_id, doubtful))
-        if wires is None:
-            wires = _Wires(self._egress().apart(limits.WEBHOOK_PER_ENDPOINT, doubtful=doubtful))
-            self._open[claim.endpoint.hook_id, doubtful] = wires
-        wires.users += 1
+        connections = self._open.get((claim.endpoint.hook_id, doubtful))
+        if connections is None:
+            connections = _Connections(self._egress().apart(limits.WEBHOOK_PER_ENDPOINT, doubtful=doubtful))
+            self._open[claim.endpoint.hook_id, doubtful] = connections
+        connections.users += 1
         try:
-            return await wires.egress.request(
+            return await connections.egress.request(
                 "POST",
                 claim.endpoint.target_url,
                 headers=headers,
@@ -101,20 +101,20 @@ class Poster:
                 head_is_enough=True,
             )
         finally:
-            wires.users -= 1
-            wires.used_at = stopwatch()
+            connections.users -= 1
+            connections.used_at = stopwatch()
 
     async def tidy(self) -> None:
         """Closes the connections to endpoints that nothing was sent to for a while."""
         idle = stopwatch() - limits.EGRESS_IDLE_SECONDS
-        for whose, wires in list(self._open.items()):
-            if not wires.users and wires.used_at < idle:
+        for whose, connections in list(self._open.items()):
+            if not connections.users and connections.used_at < idle:
                 del self._open[whose]
-                await wires.egress.close()
+                await connections.egress.close()
 
     async def close(self) -> None:
-        for wires in self._open.values():
-            await wires.egress.close()
+        for connections in self._open.values():
+            await connections.egress.close()
         self._open.clear()
 
 

@@ -7,8 +7,8 @@ from deedbox.kernel.outbox import Event
 API_VERSION = "v1"
 
 
-class Envelope(msgspec.Struct, frozen=True):
-    """What a receiver gets, and what the feed shows of an event."""
+class EventBody(msgspec.Struct, frozen=True):
+    """An event, as receivers get it and the feed shows it."""
 
     id: str
     type: str
@@ -18,8 +18,8 @@ class Envelope(msgspec.Struct, frozen=True):
     data: msgspec.Raw
 
 
-def envelope(event: Event) -> Envelope:
-    return Envelope(
+def event_body(event: Event) -> EventBody:
+    return EventBody(
         id=event.id,
         type=event.kind,
         timestamp=event.created_at,
@@ -31,4 +31,4 @@ def envelope(event: Event) -> Envelope:
 
 def encoded(event: Event) -> str:
     """The event as minified JSON of at most 20 kB, since no event's data has more than `limits.EVENT_BYTES`."""
-    return msgspec.json.encode(envelope(event)).decode()
+    return msgspec.json.encode(event_body(event)).decode()

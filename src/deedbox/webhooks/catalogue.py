@@ -28,7 +28,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class DocumentTold(msgspec.Struct, frozen=True, kw_only=True):
-    """What every event of a document tells."""
+    """The data of every event of a document."""
 
     document_id: str
     title: str

@@ -1,4 +1,4 @@
-"""What people see of deliveries, and sending one again."""
+"""Deliveries: list, show, send again, forget."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a subscription, a delivery and an attempt at it are."""
+"""A subscription, a delivery and an attempt at it, as the API shows them."""
 
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -43,7 +43,7 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What to change of a subscription; UNSET leaves it as it is."""
+    """The new values of a subscription; UNSET leaves one as it is."""
 
     target_url: str | msgspec.UnsetType = msgspec.UNSET
     events: list[str] | msgspec.UnsetType = msgspec.UNSET

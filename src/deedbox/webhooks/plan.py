@@ -1,4 +1,4 @@
-"""Deliveries are rows, written in the transaction of the event that they carry."""
+"""Plan deliveries: rows that are written in the transaction of the event that they carry."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime

@@ -23,7 +23,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def check(secret: Secret, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Verdict:
-    """What a receiver with this secret says of a delivery whose header names are in lower case."""
+    """The verdict of a receiver with this secret on a delivery; header names are in lower case."""
     timestamp = headers.get(signature.TIMESTAMP.lower())
     scheme: Scheme = "body" if timestamp is None else "timestamped"
     if timestamp is not None and (doubt := _doubt(timestamp, now)):
@@ -39,7 +39,7 @@ def check(secret: Secret, headers: Mapping[str, str], body: bytes, *, now: datet
 
 
 def _doubt(timestamp: str, now: datetime) -> str | None:
-    """What speaks against the timestamp."""
+    """The objection to the timestamp, if there is one."""
     try:
         # A beginning of the body must not pass for a time: only this one spelling is one.
         sent = moment(timestamp) if _TIMESTAMP.fullmatch(timestamp) else None

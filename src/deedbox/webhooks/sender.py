@@ -7,7 +7,7 @@ from deedbox.kernel import limits, tasks
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.webhooks import plan
-from deedbox.webhooks.attempt import Poster
+from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.queue import Claim, Room, store
 
 _DEATH = "webhooks are no longer sent: restart the server"
@@ -43,10 +43,10 @@ class Sender:
     Endpoints that fail stand in a line of their own, one attempt at each look for what is due: no number of them, and
     no number of deliveries that wait for them, delays those that work."""
 
-    def __init__(self, db: Database, clock: Clock, poster: Poster, *, worker: str) -> None:
+    def __init__(self, db: Database, clock: Clock, attempts: DeliveryAttempts, *, worker: str) -> None:
         self._db = db
         self._clock = clock
-        self._poster = poster
+        self._attempts = attempts
         self._worker = worker
         self._running: dict[asyncio.Task[list[Claim]], Claim] = {}
         self._busy: dict[str, int] = {}
@@ -88,7 +88,7 @@ class Sender:
         now = self._clock.now()
         with tasks.going_on("deliveries cannot be handed back"):  # their leases lapse instead
             await self._db.write(lambda tx: store.hand_back(tx, self._worker, now))
-        await self._poster.close()
+        await self._attempts.close()
 
     async def run_due(self) -> int:
         """Sends what is due until nothing more is; the number of attempts. For tests and commands."""
@@ -107,7 +107,7 @@ class Sender:
             with tasks.going_on("deliveries cannot be looked for"):
                 await self._look()
             with tasks.going_on("idle connections to webhooks cannot be closed"):
-                await self._poster.tidy()
+                await self._attempts.tidy()
             await asyncio.sleep(limits.WEBHOOK_POLL_SECONDS)
 
     async def _look(self) -> None:
@@ -188,7 +188,7 @@ class Sender:
 
     async def _attempt(self, claim: Claim) -> list[Claim]:
         """Deliveries that follow at once: claimed with the outcome, so that a busy endpoint costs one commit each."""
-        outcome = await self._poster.post(claim)
+        outcome = await self._attempts.make(claim)
         hook_id, now = claim.endpoint.hook_id, self._clock.now()
         delivered = outcome.status == "delivered"
         self._note(hook_id, failing=not delivered)

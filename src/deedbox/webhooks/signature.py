@@ -1,4 +1,4 @@
-"""How deliveries are signed. Pure: secrets, bytes and a time in, headers out."""
+"""The signature of a delivery. Pure: secrets, bytes and a time in, headers out."""
 
 import base64
 import os
@@ -46,7 +46,7 @@ class Secrets(msgspec.Struct, frozen=True):
 
 
 def packed(secrets: Secrets) -> bytes:
-    """The bytes that the box seals."""
+    """The bytes that the box encrypts."""
     return msgspec.json.encode(secrets, enc_hook=Secret.reveal)
 
 

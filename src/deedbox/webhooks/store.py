@@ -1,7 +1,6 @@
 """The tables of subscriptions and deliveries, as people see and change them; `queue` holds what the sender does."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -9,8 +8,6 @@ from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert
 from deedbox.kernel.outbox import Event
 from deedbox.webhooks.hook import DeliveryStatus, ManagedBy, Scheme, Status
-
-StoredStatus: TypeAlias = Literal["active", "paused", "disabled", "deleted"]
 
 
 class HookRow(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deedbox.search.models import Models
+from deedbox.search.embedders import Embedders
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
 from tests.search.hashing import HashingEmbedder
@@ -52,7 +52,7 @@ async def search(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIt
     async with opened(database_url, tmp_path, clock) as made:
         await made.settle()
         embedder = HashingEmbedder()
-        made.deedbox.search.models = Models(lambda: embedder, lambda _: None)
+        made.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
         await made.deedbox.start()
         try:
             yield Search(made, embedder)

@@ -59,7 +59,7 @@ async def index_as(api: Api, upload_id: str, *texts: str, recipe: str = "recipe"
         set_id = f"set_{upload_id}_{found.revision}"
         chunk_store.add_chunk_set(tx, set_id, found, recipe, made, found.created_at)
         store.change_upload(tx, upload_id, {}, {"status": "indexed"})
-        chunk_store.let_answer(tx, place, recipe)
+        chunk_store.serve(tx, place, recipe)
         chunk_store.log_change(tx, place, recipe, upload_id, set_id)
 
     await api.deedbox.db.write(write)

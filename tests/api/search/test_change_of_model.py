@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from deedbox.search.models import Models
+from deedbox.search.embedders import Embedders
 from tests.api.search.conftest import Search
 from tests.search.hashing import HashingEmbedder
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_running_server_takes_another_model_and_answers_all_the_time(search: Search) -> None:
     doc_ids = [await search.indexed(text) for text in ("rent of the flat", "colour of the car")]
     chosen = [search.embedder]
-    search.api.deedbox.search.models = Models(lambda: chosen[0], lambda _: None)
+    search.api.deedbox.search.embedders = Embedders(lambda: chosen[0], lambda _: None)
     assert (await search.api.get("/info")).json()["embedding_model"] == "hashing"
     chosen[0] = HashingEmbedder("other")
     async with asyncio.timeout(60):

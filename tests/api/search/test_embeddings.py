@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.models import Models
+from deedbox.search.embedders import Embedders
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
@@ -160,7 +160,7 @@ async def test_a_retry_with_the_same_key_gets_the_same_bytes(search: Search, pat
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_without_a_model_the_answer_says_what_to_run(api: Api, path: str) -> None:
-    api.deedbox.search.models = Models(lambda: None, lambda _: None)
+    api.deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
     answer = await api.post(path, {PATHS[path]: "a"})
     assert faults(path, answer, 503) == []
     assert answer.json()["error"] == "No embedding model is installed. Run: deedbox model install"

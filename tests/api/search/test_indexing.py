@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.models import Models
+from deedbox.search.embedders import Embedders
 from deedbox.search.upload import Chunk, Extraction
 from tests.api.answers import faults
 from tests.api.conftest import Api
@@ -267,7 +267,7 @@ async def test_workspaces_index_only_their_own(search: Search) -> None:
 
 
 async def test_without_a_model_the_answer_says_what_to_run(api: Api) -> None:
-    api.deedbox.search.models = Models(lambda: None, lambda _: None)
+    api.deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
     answer = await api.post("/documents/index", {})
     assert faults("/documents/index", answer, 503) == []
     assert answer.json()["error"] == "No embedding model is installed. Run: deedbox model install"

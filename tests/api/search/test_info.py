@@ -6,7 +6,7 @@ import pytest
 
 from deedbox import VERSION
 from deedbox.search import store
-from deedbox.search.models import Models
+from deedbox.search.embedders import Embedders
 from tests.api.conftest import Api
 from tests.api.search.files import TEXT, doc_id, index_as
 
@@ -31,7 +31,7 @@ async def test_info_has_exactly_the_seed_s_fields(api: Api) -> None:
 
 
 async def test_without_a_model_info_says_so(api: Api) -> None:
-    api.deedbox.search.models = Models(lambda: None, lambda _: None)
+    api.deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
     body = (await api.get("/info")).json()
     assert (body["embedding_model"], body["embedding_dimensions"]) == ("none", 0)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.models import Models
+from deedbox.search.embedders import Embedders
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
@@ -215,7 +215,7 @@ async def test_another_workspace_sees_and_changes_nothing(search: Search) -> Non
 
 
 async def test_without_a_model_the_answer_says_what_to_run(api: Api) -> None:
-    api.deedbox.search.models = Models(lambda: None, lambda _: None)
+    api.deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
     answer = await api.post("/query", {"query": "rent"})
     assert faults("/query", answer, 503) == []
     assert answer.json()["error"] == "No embedding model is installed. Run: deedbox model install"

@@ -22,8 +22,8 @@ from deedbox.kernel.addresses import networks
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, SetupError
 from deedbox.search.embed import fetch, install, models
-from deedbox.search.embed.engine import Engine
 from deedbox.search.embed.fetch import Wheel
+from deedbox.search.embed.inference import LoadedModel
 from tests.search.embed import oracle, tiny
 from tests.search.embed.loopback import Request, Response, serving
 
@@ -46,7 +46,7 @@ def test_a_folder_becomes_a_model_that_works(tmp_path: Path) -> None:
     assert models.current(place) == model
     graph, tokenizer = ((place / "tiny" / name).read_bytes() for name in (models.GRAPH, models.TOKENIZER))
     assert models.fingerprint(graph, tokenizer) == model.fingerprint
-    (vector,) = Engine(graph, tokenizer, model.window, 1).vectors(["the tenant pays"])
+    (vector,) = LoadedModel(graph, tokenizer, model.window, 1).vectors(["the tenant pays"])
     assert float(vector @ oracle.vector(tiny.weights(), tiny.shape(), [2, 4, 5, 6, 3], "mean")) > 0.97
 
 
@@ -81,7 +81,7 @@ def test_the_pooling_and_the_window_that_a_model_names_are_taken(tmp_path: Path)
     model = installed(source, place)
     assert model.window == 24
     files = [(place / "tiny" / name).read_bytes() for name in (models.GRAPH, models.TOKENIZER)]
-    (vector,) = Engine(files[0], files[1], model.window, 1).vectors(["the tenant pays"])
+    (vector,) = LoadedModel(files[0], files[1], model.window, 1).vectors(["the tenant pays"])
     assert float(vector @ oracle.vector(tiny.weights(), tiny.shape(), [2, 4, 5, 6, 3], "cls")) > 0.97
 
 

@@ -17,7 +17,7 @@ from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import TimedOut, Unavailable
-from deedbox.search.embed.remote import RemoteEmbedder
+from deedbox.search.embed.remote import Endpoint, RemoteEmbedder
 from deedbox.search.upload import Extraction
 from tests.search.embed.loopback import Request, Response, serving
 
@@ -32,7 +32,7 @@ def answered(rows: list[list[float]], status: int = 200) -> Response:
     return Response(status, json.dumps({"object": "list", "data": data, "model": "m", "usage": {}}).encode())
 
 
-class Endpoint:
+class LengthEndpoint:
     """Gives each text a vector by its length, and remembers what it was asked."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ async def remote(answer: Callable[[Request], Response], key: str | None = KEY) -
         egress = Egress(LOOPBACK)
         secret = Secret(key) if key else None
         place = Path(folder) / "models"
-        embedder = RemoteEmbedder(egress, f"{address}/v1/", "some-model", secret, place, size=50, overlap=10)
+        embedder = RemoteEmbedder(egress, Endpoint(f"{address}/v1/", "some-model", secret), place, size=50, overlap=10)
         try:
             yield embedder
         finally:
@@ -70,7 +70,7 @@ async def failure(answer: Callable[[Request], Response], kind: type[Exception] =
 
 
 async def test_texts_go_out_as_the_api_wants_and_come_back_as_unit_vectors() -> None:
-    endpoint = Endpoint()
+    endpoint = LengthEndpoint()
     async with remote(endpoint) as embedder:
         assert (embedder.name, embedder.dimensions) == ("some-model", 0)
         vectors = await embedder.embed(["one", "three"], urgent=False)
@@ -85,14 +85,14 @@ async def test_texts_go_out_as_the_api_wants_and_come_back_as_unit_vectors() -> 
 
 
 async def test_without_a_key_none_is_sent() -> None:
-    endpoint = Endpoint()
+    endpoint = LengthEndpoint()
     async with remote(endpoint, key=None) as embedder:
         await embedder.embed(["one"], urgent=True)
     assert "authorization" not in endpoint.requests[0].headers
 
 
 async def test_many_texts_go_out_in_batches_and_keep_their_order() -> None:
-    endpoint = Endpoint()
+    endpoint = LengthEndpoint()
 
     def by_number(request: Request) -> Response:
         endpoint.requests.append(request)
@@ -106,7 +106,7 @@ async def test_many_texts_go_out_in_batches_and_keep_their_order() -> None:
 
 
 async def test_no_texts_need_no_request() -> None:
-    endpoint = Endpoint()
+    endpoint = LengthEndpoint()
     async with remote(endpoint) as embedder:
         assert (await embedder.embed([], urgent=True)).shape == (0, 0)
     assert endpoint.requests == []
@@ -172,15 +172,15 @@ async def test_vectors_of_another_length_than_before_are_refused() -> None:
 @pytest.mark.parametrize("note", [None, "", "many"])
 async def test_the_dimensions_are_known_after_a_restart(tmp_path: Path, note: str | None) -> None:
     egress = Egress(LOOPBACK)
-    with serving(Endpoint()) as address:
-        first = RemoteEmbedder(egress, f"{address}/v1", "m", None, tmp_path, size=50, overlap=10)
+    with serving(LengthEndpoint()) as address:
+        first = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
         await first.embed(["one"], urgent=True)
         if note is not None:
             for path in tmp_path.iterdir():
                 path.write_text(note)
-        again = RemoteEmbedder(egress, f"{address}/v1", "m", None, tmp_path, size=50, overlap=10)
+        again = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
         assert again.dimensions == (3 if note is None else 0)
-        other = RemoteEmbedder(egress, f"{address}/v1", "n", None, tmp_path, size=50, overlap=10)
+        other = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "n", None), tmp_path, size=50, overlap=10)
         assert other.dimensions == 0
         assert (await again.embed(["one"], urgent=True)).shape == (1, 3)
     await egress.close()
@@ -202,9 +202,9 @@ async def test_an_answer_beyond_all_bounds_is_refused(monkeypatch: pytest.Monkey
 
 
 async def test_an_address_inside_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
-    with serving(Endpoint()) as address:
+    with serving(LengthEndpoint()) as address:
         egress = Egress()
-        embedder = RemoteEmbedder(egress, f"{address}/v1", "m", None, tmp_path, size=50, overlap=10)
+        embedder = RemoteEmbedder(egress, Endpoint(f"{address}/v1", "m", None), tmp_path, size=50, overlap=10)
         with pytest.raises(Unavailable, match="not public"):
             await embedder.embed(["one"], urgent=True)
         await embedder.close()
@@ -213,7 +213,7 @@ async def test_an_address_inside_is_refused_unless_it_is_allowed(tmp_path: Path)
 
 async def test_chunks_are_cut_by_an_estimate_that_loses_nothing() -> None:
     text = "# One\n" + "Some rather ordinary words, in a sentence. " * 30 + "\n\n" + "漢字かな交じり文。" * 40
-    async with remote(Endpoint()) as embedder:
+    async with remote(LengthEndpoint()) as embedder:
         found = await embedder.split(Extraction(text, [0], [(0, "One")]))
     assert all(chunk.text == text[chunk.char_start : chunk.char_end] for chunk in found)
     assert found[0].heading == "One"
@@ -226,7 +226,7 @@ async def test_another_endpoint_or_model_is_another_recipe(tmp_path: Path) -> No
     egress = Egress()
 
     def recipe(url: str, model: str) -> str:
-        return RemoteEmbedder(egress, url, model, None, tmp_path, size=50, overlap=10).recipe
+        return RemoteEmbedder(egress, Endpoint(url, model, None), tmp_path, size=50, overlap=10).recipe
 
     recipes: list[Any] = [recipe("https://a.example/v1", "m"), recipe("https://b.example/v1", "m")]
     recipes += [recipe("https://a.example/v1", "n")]

@@ -9,9 +9,8 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import SandboxFailed, Sink, Stream
-from deedbox.search.extract import Extractor, extract
+from deedbox.search.extract import Extractor, extract, packed
 from deedbox.search.extract.kinds import KINDS, kind_of
-from deedbox.search.packing import packed
 from deedbox.search.upload import Extraction
 from tests.search.extract.pdfs import lines, paged
 from tests.search.extract.words import archive, docx, paragraph

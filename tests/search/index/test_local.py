@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.index import Change, IndexInUse, IndexUnusable, files
-from deedbox.search.index.local import LocalIndex, discard
+from deedbox.search.index.local import LocalIndex
 from tests.search.index.model import DIMENSIONS, WORDS, Model, assert_same, change, entry, vector
 
 
@@ -155,7 +156,7 @@ def flipped(part: str, at: int) -> Callable[[Path], None]:
 def gone(pattern: str) -> Callable[[Path], None]:
     def work(folder: Path) -> None:
         for file in folder.glob(pattern):
-            discard(file) if file.is_dir() else file.unlink()
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
 
     return work
 
@@ -205,7 +206,7 @@ def test_a_damaged_folder_is_unusable_and_made_anew_once_discarded(
     damage(folder)
     with pytest.raises(IndexUnusable):
         opened(folder).words("lease", 5)
-    discard(folder)
+    shutil.rmtree(folder)
     index = opened(folder)
     assert (index.watermark, index.size) == (0, 0)
     index.close()

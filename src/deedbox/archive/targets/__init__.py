@@ -1,11 +1,11 @@
-"""Where packages are pushed to. A name is given once: what lies under it is never replaced."""
+"""The targets that packages are pushed to. A name is given once: its content is never replaced."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from deedbox.archive.spool import Held
+from deedbox.archive.spool import SpooledFile
 from deedbox.kernel.archive_url import Folder, Web
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.crypto import Secret
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """What a target says of what it took."""
+class PutResult(msgspec.Struct, frozen=True):
+    """A target's answer to a put."""
 
     version: str | None = None
     etag: str | None = None
     answer: str | None = None
 
 
-class Taken(Conflict):
+class NameTaken(Conflict):
     """Something else lies under the name."""
 
 
 class Target(Protocol):
     def location(self, name: str) -> str:
-        """Where what has this name lies, for people and receipts."""
+        """The location of a name, for people and receipts."""
 
-    async def put(self, name: str, content: Held, media_type: str) -> Kept:
-        """Durable under its name, also if the very same was there before; Taken if something else is."""
+    async def put(self, name: str, content: SpooledFile, media_type: str) -> PutResult:
+        """Durable under its name, also if the very same was there before; NameTaken if something else is."""
 
-    async def confirm(self, name: str, content: Held) -> Kept:
-        """As `put` of what was fetched from under the name: it is kept from now on as something new would be."""
+    async def confirm(self, name: str, content: SpooledFile) -> PutResult:
+        """As `put` of content that was fetched from under the name: it is locked as new content would be."""
 
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:
-        """Writes what lies under the name, in the version that `Kept` told; NotFound if nothing does."""
+        """Writes the content of the name, in the version that `PutResult` told; NotFound if there is none."""
 
     async def close(self) -> None:
         """Ends its connections."""
 
 
 async def fetched(target: Target, name: str, most: int) -> bytes:
-    """What lies under the name, if it is small; NotFound if nothing does, TooLarge if it has more bytes."""
+    """The content of the name, if it is small; NotFound if there is none, TooLarge if it has more bytes."""
     found = bytearray()
 
     async def keep(chunk: bytes) -> None:

@@ -9,8 +9,8 @@ import shutil
 from io import FileIO
 from pathlib import Path
 
-from deedbox.archive.spool import Held
-from deedbox.archive.targets import Kept, Taken, Write
+from deedbox.archive.spool import SpooledFile
+from deedbox.archive.targets import NameTaken, PutResult, Write
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.errors import Code, NotFound, Unavailable
@@ -28,15 +28,15 @@ class FolderTarget:
         """Without the folder: where that is on this machine concerns nobody who asks from outside."""
         return f"file:{name}"
 
-    async def put(self, name: str, content: Held, media_type: str) -> Kept:  # noqa: ARG002 (a file has no type)
+    async def put(self, name: str, content: SpooledFile, media_type: str) -> PutResult:  # noqa: ARG002 (a file has no type)
         try:
             await asyncio.to_thread(self._put, name, content)
         except OSError as error:
             raise _unusable(self._folder, error) from error
-        return Kept()
+        return PutResult()
 
-    async def confirm(self, name: str, content: Held) -> Kept:  # noqa: ARG002 (a file is kept in one way only)
-        return Kept()
+    async def confirm(self, name: str, content: SpooledFile) -> PutResult:  # noqa: ARG002 (a file is kept in one way only)
+        return PutResult()
 
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:  # noqa: ARG002 (a file has one)
         try:
@@ -57,7 +57,7 @@ class FolderTarget:
 
     async def close(self) -> None: ...
 
-    def _put(self, name: str, content: Held) -> None:
+    def _put(self, name: str, content: SpooledFile) -> None:
         place, incoming = self._folder / name, self._folder / _INCOMING
         missing = [folder for folder in (self._folder, *self._folder.parents) if not folder.exists()]
         for folder in (incoming, place.parent):
@@ -80,7 +80,7 @@ class FolderTarget:
         _demand_same(place, content, name)
 
     def _clear(self, incoming: Path) -> None:
-        """Removes what a process that died left behind, long after it could still be at work."""
+        """Removes the drafts of dead processes, long after they could still be at work."""
         before = self._clock.now().timestamp() - limits.BLOB_ORPHAN_SECONDS
         for path in incoming.iterdir():
             with contextlib.suppress(FileNotFoundError):
@@ -88,11 +88,11 @@ class FolderTarget:
                     path.unlink()
 
 
-def _demand_same(place: Path, content: Held, name: str) -> None:
-    """Taken unless the file has these bytes: those that were just written, or the same from an attempt before."""
+def _demand_same(place: Path, content: SpooledFile, name: str) -> None:
+    """NameTaken unless the file has these bytes: those that were just written, or the same from an attempt before."""
     with open(place, "rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != content.sha256:
-            raise Taken(f"Something else lies under {name} in the archive, and it must not be replaced")
+            raise NameTaken(f"Something else lies under {name} in the archive, and it must not be replaced")
 
 
 def _opened(path: Path) -> tuple[FileIO, int]:

@@ -3,8 +3,8 @@
 import base64
 from typing import Any
 
-from deedbox.archive.spool import Held, pieces
-from deedbox.archive.targets import Kept, Taken, Write
+from deedbox.archive.spool import SpooledFile, pieces
+from deedbox.archive.targets import NameTaken, PutResult, Write
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Answer, Egress, EgressFailed
@@ -22,7 +22,7 @@ class HttpsTarget:
     def location(self, name: str) -> str:
         return f"{self._url}/{name}"
 
-    async def put(self, name: str, content: Held, media_type: str) -> Kept:
+    async def put(self, name: str, content: SpooledFile, media_type: str) -> PutResult:
         digest = f"sha-256=:{base64.b64encode(bytes.fromhex(content.sha256)).decode()}:"
         answer = await self._asked(
             self._out,
@@ -40,13 +40,13 @@ class HttpsTarget:
             limit=limits.ARCHIVE_ANSWER_BYTES,
         )
         if answer.status in _EXISTS:
-            raise Taken(f"The archive has something under {name} already (status {answer.status})")
+            raise NameTaken(f"The archive has something under {name} already (status {answer.status})")
         if answer.status // 100 != 2:
             raise Unavailable(f"The archive answered with status {answer.status}")
         return self._kept(answer)
 
-    async def confirm(self, name: str, content: Held) -> Kept:  # noqa: ARG002 (what it keeps, and how, is its affair)
-        return Kept()
+    async def confirm(self, name: str, content: SpooledFile) -> PutResult:  # noqa: ARG002 (what it keeps, and how, is its affair)
+        return PutResult()
 
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:  # noqa: ARG002 (a URL has one)
         answer = await self._asked(
@@ -76,11 +76,11 @@ class HttpsTarget:
     def _credential(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._key.reveal()}"}
 
-    def _kept(self, answer: Answer) -> Kept:
+    def _kept(self, answer: Answer) -> PutResult:
         # An archive may answer with what it was sent: the key is not to be stored with it.
         secret = self._key.reveal()
         text = answer.body.decode("utf-8", "replace").replace("\0", "").replace(secret, "…").strip()
-        return Kept(
+        return PutResult(
             version=_plain(answer.headers.get("x-amz-version-id") or answer.headers.get("x-version-id"), secret),
             etag=_plain(answer.headers.get("etag"), secret),
             answer=text[: limits.ARCHIVE_ANSWER_CHARS] or None,

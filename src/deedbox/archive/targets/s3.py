@@ -12,8 +12,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from deedbox.archive.spool import Held
-from deedbox.archive.targets import Kept, Taken, Write
+from deedbox.archive.spool import SpooledFile
+from deedbox.archive.targets import NameTaken, PutResult, Write
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.errors import Code, Conflict, NotFound, Unavailable
@@ -52,10 +52,10 @@ class S3Target:
     def location(self, name: str) -> str:
         return f"{self._bucket.place}/{name}"
 
-    async def put(self, name: str, content: Held, media_type: str) -> Kept:  # noqa: ARG002 (the bucket sets none)
+    async def put(self, name: str, content: SpooledFile, media_type: str) -> PutResult:  # noqa: ARG002 (the bucket sets none)
         return await self._in_thread(self._put, name, content)
 
-    async def confirm(self, name: str, content: Held) -> Kept:
+    async def confirm(self, name: str, content: SpooledFile) -> PutResult:
         return await self._in_thread(self._put, name, content)
 
     async def fetch(self, name: str, write: Write, version: str | None = None) -> None:
@@ -85,7 +85,7 @@ class S3Target:
                 raise _no_right(self._bucket, error) from error
             return self._bucket.open(name)
 
-    def _put(self, name: str, content: Held) -> Kept:
+    def _put(self, name: str, content: SpooledFile) -> PutResult:
         try:
             # Asked first: a store that does not know put-if-absent, or takes a deleted name for a new one, would make
             # a second version.
@@ -96,7 +96,7 @@ class S3Target:
             self._demand_same(found, content)
             if lock is not None and not _is_enough(found.lock, lock):
                 self._lock_longer(found, lock)
-            return Kept(version=found.version, etag=found.etag)
+            return PutResult(version=found.version, etag=found.etag)
         except Denied as error:
             raise _no_right(self._bucket, error) from error
         except Rejected as error:
@@ -108,7 +108,7 @@ class S3Target:
                 ) from error
             raise
         except Conflict as error:
-            raise Taken(f"Something else lies under {name} in the archive, and it must not be replaced") from error
+            raise NameTaken(f"Something else lies under {name} in the archive, and it must not be replaced") from error
 
     def _found(self, name: str) -> Stored | None:
         try:
@@ -125,7 +125,7 @@ class S3Target:
                 raise
             return msgspec.structs.replace(self._bucket.head(name), version=None)
 
-    def _demand_same(self, found: Stored, content: Held) -> None:
+    def _demand_same(self, found: Stored, content: SpooledFile) -> None:
         if (found.sha256 or self._bucket.hashed(found.name, found.version)) != content.sha256:
             raise Conflict("another")
         if found.size_bytes != content.size_bytes:
@@ -134,7 +134,7 @@ class S3Target:
             )
 
     def _lock_longer(self, found: Stored, wanted: Lock) -> None:
-        """For what was there already, put by whomever and locked as was set then; and to see that a lock is kept."""
+        """Locks an object that was there already, whoever put it, and checks that the store keeps the lock."""
         mode, until = wanted.mode, wanted.until
         if found.lock is not None:
             mode = "COMPLIANCE" if "COMPLIANCE" in (mode, found.lock.mode) else mode

@@ -1,1 +1,1 @@
-"""What indexes are made from: chunks with their vectors, and the logs that say which of them answer."""
+"""Chunks with their vectors, and the logs that indexes follow."""

@@ -1,4 +1,4 @@
-"""The tables of chunk sets, chunks, the index logs, and what answers."""
+"""The tables of chunk sets, chunks, index logs, and the recipe in service."""
 
 from collections.abc import Mapping, Sequence
 
@@ -62,7 +62,7 @@ def add_chunk_set(
 def kept_set(
     tx: Tx, new_set_id: str, upload: Upload, recipe: str, made: Sequence[tuple[Chunk, bytes]] | None, now: str
 ) -> tuple[str, int] | None:
-    """The id and size of the set of the upload's content: one that is there, or else what was made; None without."""
+    """The id and size of the set of the upload's content, added if it is not there; None if there is none to add."""
     found = chunk_set(tx, upload, recipe)
     if found is None and made:
         add_chunk_set(tx, new_set_id, upload, recipe, made, now)
@@ -71,13 +71,13 @@ def kept_set(
 
 
 def recipe(tx: Tx, set_id: str) -> str | None:
-    """What a chunk set was made by; None when it is gone."""
+    """The recipe of a chunk set; None when it is gone."""
     row = tx.one("select recipe from chunk_sets where id = :id", id=set_id)
     return row[0] if row else None
 
 
 def drop_unused_set(tx: Tx, set_id: str) -> None:
-    """Removes a chunk set that answers for no upload any more."""
+    """Removes a chunk set that stands for no upload any more."""
     if tx.one("select 1 from index_log where chunk_set_id = :id limit 1", id=set_id) is None:
         tx.run("delete from chunks where chunk_set_id = :id", id=set_id)
         tx.run("delete from chunk_sets where id = :id", id=set_id)
@@ -115,7 +115,7 @@ def unchanged_chunk(
     return (Upload(*row[:-6]), Chunk(*row[-6:])) if row else None
 
 
-# the logs that indexes follow: one for each recipe, which says what set answers for an upload
+# the logs that indexes follow, one for each recipe: which chunk set stands for which upload
 
 
 def log_change(tx: Tx, workspace_id: str, recipe: str, upload_id: str, chunk_set_id: str | None) -> None:
@@ -139,7 +139,7 @@ def log_change(tx: Tx, workspace_id: str, recipe: str, upload_id: str, chunk_set
 
 
 def log_removal(tx: Tx, workspace_id: str, upload_id: str) -> None:
-    """Nothing answers for the upload any more, in whatever index."""
+    """Takes the upload out of every index."""
     rows = tx.all(
         "select recipe from index_log where workspace_id = :workspace_id and upload_id = :upload_id"
         " and chunk_set_id is not null order by recipe",
@@ -184,18 +184,18 @@ def log_after(tx: Tx, workspace_id: str, recipe: str, number: int, limit: int) -
     return [LogEntry(*row) for row in rows]
 
 
-# what answers: one recipe at a time in each workspace
+# the recipe in service, one at a time in each workspace
 
 
-def answering(tx: Tx, workspace_id: str) -> str | None:
-    """The recipe whose chunks answer the workspace's queries; None when nothing was ever indexed."""
+def serving_recipe(tx: Tx, workspace_id: str) -> str | None:
+    """The recipe that serves the workspace's queries; None when nothing was ever indexed."""
     row = tx.one("select recipe from libraries where workspace_id = :id", id=workspace_id)
     return row[0] if row else None
 
 
-def let_answer(tx: Tx, workspace_id: str, recipe: str) -> None:
-    """Chunks of this recipe answer from now on, and until they are made those of the recipe before, by their words."""
-    before = answering(tx, workspace_id)
+def serve(tx: Tx, workspace_id: str, recipe: str) -> None:
+    """Puts the recipe into service. Uploads that it has no chunks of keep the former ones, found by words only."""
+    before = serving_recipe(tx, workspace_id)
     if before is not None and before != recipe:
         tx.run(
             "insert into index_log (workspace_id, recipe, number, upload_id, chunk_set_id)"
@@ -223,16 +223,16 @@ _NOT_RENEWED = (
     " and n.recipe = :recipe and n.upload_id = l.upload_id and s.recipe = :recipe and s.sha256 = a.sha256"
     " and s.media_type = a.media_type)"
 )
-"""What answers by the recipe before, and of whose content the new recipe's log has no set of its own."""
+"""The log entries of the former recipe whose content the new recipe has no chunks of."""
 
 
 def to_renew(tx: Tx, workspace_id: str, recipe: str) -> list[str]:
-    """The indexed uploads whose chunks the recipe has not made yet, oldest first."""
+    """The indexed uploads that the recipe has no chunks of, oldest first."""
     rows = tx.all(
         "select u.id from uploads u where u.workspace_id = :workspace_id and u.status = 'indexed' and u.id in"
         f" (select l.upload_id from {_NOT_RENEWED}) order by u.id",
         workspace_id=workspace_id,
-        before=answering(tx, workspace_id) or recipe,
+        before=serving_recipe(tx, workspace_id) or recipe,
         recipe=recipe,
     )
     return [row[0] for row in rows]
@@ -249,7 +249,7 @@ def workspaces_to_renew(tx: Tx, recipe: str) -> list[str]:
 
 
 def other_recipes(tx: Tx, workspace_id: str, recipe: str) -> list[str]:
-    """What else than this recipe the workspace has logs of."""
+    """The other recipes that the workspace has logs of."""
     rows = tx.all(
         "select distinct recipe from index_log where workspace_id = :workspace_id and recipe <> :recipe"
         " order by recipe",
@@ -260,7 +260,7 @@ def other_recipes(tx: Tx, workspace_id: str, recipe: str) -> list[str]:
 
 
 def forget_some(tx: Tx, workspace_id: str, recipe: str, limit: int) -> bool:
-    """Whether there was anything of the recipe's log left to remove; so much of it, with its sets, is gone now."""
+    """Removes so much of the recipe's log, with its chunk sets; whether there was anything left to remove."""
     found = log_after(tx, workspace_id, recipe, 0, limit)
     for entry in found:
         tx.run(
@@ -274,12 +274,12 @@ def forget_some(tx: Tx, workspace_id: str, recipe: str, limit: int) -> bool:
     return bool(found)
 
 
-def answering_recipes(tx: Tx) -> list[str]:
+def serving_recipes(tx: Tx) -> list[str]:
     return [row[0] for row in tx.all("select distinct recipe from libraries order by recipe")]
 
 
 def indexed_chunks(tx: Tx, workspace_id: str) -> int:
-    """Vectors that answer queries: the chunks of every upload that has a set."""
+    """The number of chunks in service."""
     row = tx.one(
         "select coalesce(sum(s.chunks), 0) from libraries b join index_log l on l.workspace_id = b.workspace_id"
         " and l.recipe = b.recipe join chunk_sets s on s.id = l.chunk_set_id where b.workspace_id = :id",

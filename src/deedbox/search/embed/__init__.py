@@ -1,4 +1,6 @@
-"""The interface of an embedding model: it splits text into chunks by its own tokenizer, and makes vectors of text."""
+"""An embedding model splits text into chunks by its own tokenizer, and makes vectors of text.
+
+A recipe names how chunks and their vectors are made: chunks of another recipe are stale."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -12,17 +14,30 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 
+CHUNKER = 1
+"""Grows when the same text is cut otherwise than before."""
+
+
+def recipe_name(model: str, fingerprint: str, size: int, overlap: int) -> str:
+    return f"{model}@{fingerprint[:16]} chunks:{CHUNKER}/{size}/{overlap}"
+
+
+def vectors_of(recipe: str) -> str:
+    """The model's part of a recipe: vectors with the same one can be compared, however the text was cut."""
+    return recipe.partition(" chunks:")[0]
+
+
 class Embedder(Protocol):
     @property
     def name(self) -> str:
-        """What `/info` shows as `embedding_model`."""
+        """The `embedding_model` of `/info`."""
 
     @property
     def dimensions(self) -> int: ...
 
     @property
     def recipe(self) -> str:
-        """Names the model, the chunker and their sizes: chunks of another recipe are stale."""
+        """The name of the model, the chunker and their sizes."""
 
     async def warm(self) -> None:
         """Gets ready, so that the first query need not wait."""

@@ -96,7 +96,7 @@ def _download(wheel: Wheel, place: Path, progress: Progress) -> None:
 
 
 def _without_settings() -> dict[str, str]:
-    """The environment without what is ours: pip needs the user's index and proxy, not our secrets."""
+    """The environment without our settings: pip needs the user's index and proxy, not our secrets."""
     mine = (settings.PREFIX, settings.ECOSYSTEM_KEY)
     return {name: value for name, value in os.environ.items() if not name.startswith(mine)}
 

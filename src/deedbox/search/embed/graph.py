@@ -24,7 +24,7 @@ _WORDS = "embeddings.word_embeddings.weight"
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What a model's config.json says about its form."""
+    """The form of a model, by its config.json."""
 
     hidden_size: int
     num_hidden_layers: int

@@ -17,8 +17,8 @@ from deedbox.search.embed.fetch import Progress
 from deedbox.search.embed.models import Model
 
 if TYPE_CHECKING:
-    from deedbox.search.embed.engine import Engine
     from deedbox.search.embed.graph import Pooling, Precision
+    from deedbox.search.embed.inference import LoadedModel
 
 T = TypeVar("T")
 
@@ -153,11 +153,11 @@ def _decoded(folder: Path, name: str, kind: type[T]) -> T:
 
 
 def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int) -> "Precision":
-    """8-bit integers, if they are faster on this machine and the vectors stay what they were."""
-    from deedbox.search.embed.engine import Engine
+    """8-bit integers, if they are faster on this machine and give the same vectors."""
+    from deedbox.search.embed.inference import LoadedModel
 
     try:
-        engines = {precision: Engine(graph, tokenizer, window, 1) for precision, graph in graphs.items()}
+        engines = {precision: LoadedModel(graph, tokenizer, window, 1) for precision, graph in graphs.items()}
         full, small = engines["fp32"].vectors(_SENTENCES), engines["int8"].vectors(_SENTENCES)
     except DeedboxError:
         raise
@@ -169,7 +169,7 @@ def _tried(graphs: Mapping["Precision", bytes], tokenizer: bytes, window: int) -
     return "int8" if _gain(engines["fp32"], engines["int8"]) >= limits.MODEL_INT8_GAIN else "fp32"
 
 
-def _gain(full: "Engine", small: "Engine") -> float:
+def _gain(full: "LoadedModel", small: "LoadedModel") -> float:
     """How many times as fast the second one is; by turns and by the best time, which other work disturbs least."""
     text = [" ".join(_SENTENCES) * 3]
     times: tuple[list[float], list[float]] = ([], [])

@@ -11,14 +11,14 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import TimedOut, Unavailable
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.search import recipe
+from deedbox.search.embed import recipe_name
 from deedbox.search.embed.models import GRAPH, Model
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
     from deedbox.search.embed import Vectors
 
-_ENGINE = "deedbox.search.embed.engine"
+_INFERENCE = "deedbox.search.embed.inference"
 
 
 class LocalEmbedder:
@@ -34,7 +34,7 @@ class LocalEmbedder:
             _kind("embed-bulk", folder, model, nice=limits.EMBED_NICE, seconds=limits.EMBED_BULK_SECONDS)
         )
 
-        self._together = _Together(self._bulk)
+        self._batches = _Batches(self._bulk)
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class LocalEmbedder:
 
     @property
     def recipe(self) -> str:
-        return recipe.named(self.name, self._model.fingerprint, self._size, self._overlap)
+        return recipe_name(self.name, self._model.fingerprint, self._size, self._overlap)
 
     async def warm(self) -> None:
         """Loads the model for queries, so that the first one does not wait for it."""
@@ -57,7 +57,7 @@ class LocalEmbedder:
         from deedbox.search.chunk import cut
 
         headings = [offset for offset, _ in extraction.headings]
-        found = await self._bulk.call(f"{_ENGINE}:split", extraction.text, headings, self._size, self._overlap)
+        found = await self._bulk.call(f"{_INFERENCE}:split", extraction.text, headings, self._size, self._overlap)
         return await asyncio.to_thread(cut, extraction, found)
 
     async def embed(self, texts: Sequence[str], *, urgent: bool) -> "Vectors":
@@ -69,14 +69,14 @@ class LocalEmbedder:
             batches = [texts[first : first + limits.EMBED_BATCH] for first in range(0, len(texts), limits.EMBED_BATCH)]
             rows = b"".join([await _called(self._urgent, batch) for batch in batches])
         else:
-            rows = await self._together.rows(texts)
+            rows = await self._batches.rows(texts)
         return np.frombuffer(rows, "<f4").reshape(len(texts), self.dimensions)
 
     async def close(self) -> None:
         await asyncio.gather(self._urgent.close(), self._bulk.close())
 
 
-class _Together:
+class _Batches:
     """Embeds the texts of several small documents in one call, so that it keeps every core busy."""
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -133,7 +133,7 @@ async def _called(sandbox: Sandbox, texts: Sequence[str]) -> bytes:
     # Half of a surrogate pair, as JSON can carry it, is no text that a tokenizer takes.
     clean = [text.encode("utf-8", "replace").decode() for text in texts]
     try:
-        rows: bytes = await sandbox.call(f"{_ENGINE}:embed", clean)
+        rows: bytes = await sandbox.call(f"{_INFERENCE}:embed", clean)
     except SandboxFailed as failed:
         if failed.reason == "deadline":
             raise TimedOut("Request took too long") from failed
@@ -153,8 +153,8 @@ def _kind(name: str, folder: Path, model: Model, *, nice: int, seconds: int) -> 
     graph_bytes = (place / GRAPH).stat().st_size
     return SandboxKind(
         name=name,
-        preload=(_ENGINE,),
-        setup=(Call(f"{_ENGINE}:load", (str(place), model.fingerprint, model.window, threads, nice)),),
+        preload=(_INFERENCE,),
+        setup=(Call(f"{_INFERENCE}:load", (str(place), model.fingerprint, model.window, threads, nice)),),
         memory_bytes=limits.EMBED_MEMORY_BYTES + 4 * graph_bytes + threads * limits.EMBED_THREAD_BYTES,
         cpu_seconds=seconds * threads,
         seconds=seconds,

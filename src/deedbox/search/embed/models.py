@@ -25,7 +25,7 @@ _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MODEL_NAME_CHARS - 1}}}")
 
 
 class Model(msgspec.Struct, frozen=True):
-    """What model.json says. The window is counted in tokens, special ones included."""
+    """An installed model, by its model.json. The window is counted in tokens, special ones included."""
 
     name: str
     dimensions: int
@@ -105,7 +105,7 @@ def _put(fresh: Path, place: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Clears what installations left that were cut short; a model taken away but not replaced comes back."""
+    """Clears the leftovers of interrupted installations; a model that was taken away but not replaced comes back."""
     for entry in folder.iterdir():
         if entry.name.startswith(_REPLACED):
             place = folder / entry.name.removeprefix(_REPLACED).partition("-")[2]

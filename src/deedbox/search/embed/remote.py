@@ -14,7 +14,7 @@ from deedbox.kernel.egress import Answer, Egress, EgressFailed, TookTooLong
 from deedbox.kernel.errors import DeedboxError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.search import recipe
+from deedbox.search.embed import recipe_name
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
@@ -34,20 +34,26 @@ class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
+class Endpoint(msgspec.Struct, frozen=True):
+    """An OpenAI-compatible endpoint, and the model that is asked there."""
+
+    url: str
+    model: str
+    key: Secret | None
+
+
 class RemoteEmbedder:
     """Vectors from another machine. `dimensions` is 0 until it has answered once; after that, also after a restart, all
     must have as many. The number is noted in the folder of the models."""
 
-    def __init__(
-        self, egress: Egress, url: str, model: str, key: Secret | None, folder: Path, *, size: int, overlap: int
-    ) -> None:
+    def __init__(self, egress: Egress, endpoint: Endpoint, folder: Path, *, size: int, overlap: int) -> None:
         self._egress = egress
-        self._url = f"{url.rstrip('/')}/embeddings"
-        self._model = model
-        self._key = key
+        self._url = f"{endpoint.url.rstrip('/')}/embeddings"
+        self._model = endpoint.model
+        self._key = endpoint.key
         self._size = size
         self._overlap = overlap
-        self._place = hashlib.sha256(f"{self._url} {model}".encode()).hexdigest()
+        self._place = hashlib.sha256(f"{self._url} {self._model}".encode()).hexdigest()
         self._note = folder / f".endpoint-{self._place[:16]}"
         self._dimensions = _noted(self._note)
         self._sandbox = Sandbox(
@@ -69,10 +75,10 @@ class RemoteEmbedder:
 
     @property
     def recipe(self) -> str:
-        return recipe.named(self._model, self._place, self._size, self._overlap)
+        return recipe_name(self._model, self._place, self._size, self._overlap)
 
     async def warm(self) -> None:
-        """Nothing is to be got ready here."""
+        """Does nothing: the endpoint is ready."""
 
     async def split(self, extraction: Extraction) -> list[Chunk]:
         """The text as chunks of at most so many estimated tokens."""
@@ -149,7 +155,7 @@ def _noted(note: Path) -> int:
 
 
 def _rows(answer: Answer, count: int) -> list[list[float]]:
-    """The vectors in the order of the texts, or an error that says what came instead."""
+    """The vectors in the order of the texts; Unavailable with the reason if the answer has none."""
     if answer.status in (401, 403):
         raise _failed("refuses the key; check DEEDBOX_EMBEDDING_KEY")
     if answer.status == 404:

@@ -1,15 +1,43 @@
-"""The text of an uploaded file. Files are read in sandboxes only: `Extractor` is the way in."""
+"""The text of an uploaded file. Files are read in sandboxes only: `Extractor` is the way in.
 
-from collections.abc import Awaitable, Callable, Generator
+A sandbox packs the text in the form in which it is kept: compressed are its length in eight bytes, the text in UTF-8,
+and the offsets of its pages and headings. Whoever opens it checks it."""
+
+import codecs
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from deedbox.kernel.limits import EXTRACT_CPU_SECONDS, EXTRACT_SECONDS, PACKED_TEXT_BYTES
+from deedbox.kernel import limits
+from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.extract.kinds import KINDS, check_content
-from deedbox.search.packing import Damaged, Packed, packed, unpacked
 from deedbox.search.upload import Extraction
+
+_HEAD_BYTES = 8
+
+
+class Packed(msgspec.Struct, frozen=True):
+    """The size of a packed text."""
+
+    text_length: Annotated[int, Meta(ge=0, le=limits.EXTRACTED_CHARS)]
+    pages: Annotated[int, Meta(ge=0)] | None
+
+
+class Damaged(DeedboxError):
+    """The kept text is none that a file can have given: a file that took over its sandbox may have written anything."""
+
+    def __init__(self) -> None:
+        super().__init__("The stored text of this document is damaged. Upload the file again.")
+
+
+class _Marks(msgspec.Struct, frozen=True, array_like=True):
+    page_starts: list[int] | None
+    headings: list[tuple[int, str]]
 
 
 class Extractor:
@@ -22,8 +50,8 @@ class Extractor:
                 preload=(__name__, *(f"{__name__}.{kind}" for kind in KINDS)),
                 setup=(Call(f"{__name__}:prepare"),),
                 processes=processes,
-                cpu_seconds=EXTRACT_CPU_SECONDS,
-                seconds=EXTRACT_SECONDS,
+                cpu_seconds=limits.EXTRACT_CPU_SECONDS,
+                seconds=limits.EXTRACT_SECONDS,
             )
         )
 
@@ -32,7 +60,7 @@ class Extractor:
 
         BadRequest or SandboxFailed, both a 400 with the reason, if it cannot be read; a part may be written then.
         """
-        found = await self._sandbox.call(f"{__name__}:pack", data, kind, into=Sink(PACKED_TEXT_BYTES, write))
+        found = await self._sandbox.call(f"{__name__}:pack", data, kind, into=Sink(limits.PACKED_TEXT_BYTES, write))
         try:
             return msgspec.convert(found, Packed)
         except msgspec.ValidationError as error:
@@ -67,7 +95,7 @@ def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
 
 
 def prepare() -> None:
-    """Loads, while a sandbox still may, what the formats load when they first need it."""
+    """Loads the modules that formats need late, while the sandbox still may."""
     from deedbox.search.extract import charset
 
     charset.load()
@@ -79,3 +107,96 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
 
     readers = {"pdf": pdf.read, "docx": docx.read, "txt": txt.read, "html": html.read, "md": md.read, "csv": csv.read}
     return readers[kind]
+
+
+def packed(extraction: Extraction) -> Generator[bytes, None, Packed]:
+    """Yields the packed text in pieces; returns its size."""
+    text = extraction.text.encode()
+    marks = msgspec.msgpack.encode(_Marks(extraction.page_starts, extraction.headings))
+    packer = zlib.compressobj(1)
+    for part in (len(text).to_bytes(_HEAD_BYTES, "big"), text, marks):
+        view = memoryview(part)
+        for start in range(0, len(view), limits.BLOB_CHUNK_BYTES):
+            if piece := packer.compress(view[start : start + limits.BLOB_CHUNK_BYTES]):
+                yield piece
+    yield packer.flush()
+    return Packed(len(extraction.text), None if extraction.page_starts is None else len(extraction.page_starts))
+
+
+def unpacked(body: bytes | bytearray) -> Extraction:
+    """The extraction, or Damaged."""
+    opening = zlib.decompressobj()
+    try:
+        opened = memoryview(opening.decompress(body, limits.PACKED_TEXT_BYTES))
+        end = _HEAD_BYTES + int.from_bytes(opened[:_HEAD_BYTES], "big")
+        marks = msgspec.msgpack.decode(opened[end:], type=_Marks)
+        extraction = Extraction(str(opened[_HEAD_BYTES:end], "utf-8"), marks.page_starts, marks.headings)
+    except (zlib.error, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Damaged from error
+    if not opening.eof or not _is_sound(extraction):
+        raise Damaged
+    return extraction
+
+
+async def opened_text(body: AsyncIterator[bytes]) -> tuple[int, AsyncIterator[bytes]]:
+    """The size of the text in UTF-8, and the text as it is opened piece by piece; Damaged, maybe only on the way."""
+    opened = _inflated(body)
+    head = b""
+    while len(head) < _HEAD_BYTES:
+        head += await _next(opened)
+    size = int.from_bytes(head[:_HEAD_BYTES], "big")
+    if size > limits.PACKED_TEXT_BYTES:
+        raise Damaged
+    return size, _text(head[_HEAD_BYTES:], opened, size)
+
+
+async def _text(piece: bytes, rest: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    while size:
+        piece = (piece or await _next(rest))[:size]
+        size -= len(piece)
+        try:
+            text = decoder.decode(piece, final=not size)
+        except UnicodeDecodeError as error:
+            raise Damaged from error
+        if "\x00" in text:
+            raise Damaged
+        yield piece
+        piece = b""
+
+
+async def _inflated(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    opening = zlib.decompressobj()
+    async for piece in body:
+        rest = piece
+        while rest and not opening.eof:
+            try:
+                opened = opening.decompress(rest, limits.BLOB_CHUNK_BYTES)
+            except zlib.error as error:
+                raise Damaged from error
+            rest = opening.unconsumed_tail
+            if opened:
+                yield opened
+
+
+async def _next(pieces: AsyncIterator[bytes]) -> bytes:
+    try:
+        return await anext(pieces)
+    except StopAsyncIteration as error:
+        raise Damaged from error
+
+
+def _is_sound(extraction: Extraction) -> bool:
+    """Whether the text is one that can be kept, and the offsets lie in it and in order."""
+    starts = extraction.page_starts or []
+    offsets = [offset for offset, _ in extraction.headings]
+    length = len(extraction.text)
+    return (
+        length <= limits.EXTRACTED_CHARS
+        and "\x00" not in extraction.text
+        and all(
+            column == sorted(column) and column[0] >= 0 and column[-1] <= length
+            for column in (starts, offsets)
+            if column
+        )
+    )

@@ -73,7 +73,7 @@ def _wide(data: bytes) -> str | None:
 
 
 def _checked(text: str, kind: str) -> str:
-    """The text, unless a mark at its beginning was the only thing textual about it."""
+    """The text; BadRequest if only the mark at its beginning is text."""
     sample = text[:CHARSET_SAMPLE_BYTES]
     wrong = sample.count("\ufffd") + sum(map(sample.count, "\x00\x01\x02\x03\x04\x05\x06\x07\x08"))
     if wrong * 10 > len(sample):

@@ -108,7 +108,7 @@ def _write(draft: Draft, found: Iterator[Block]) -> None:
 
 
 def _check_entry(entry: zipfile.ZipInfo) -> None:
-    """BadRequest unless the part can be read within the limits, by what the archive's directory says of it."""
+    """BadRequest unless the part, by its entry in the archive's directory, can be read within the limits."""
     if entry.flag_bits & 1:
         raise BadRequest(ENCRYPTED)
     if entry.compress_type not in _PLAIN_METHODS:

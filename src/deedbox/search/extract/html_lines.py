@@ -20,7 +20,7 @@ _BLOCKS = _PARAGRAPHS | _LISTS
 _BREAKING = _BLOCKS | _HEADINGS | _ON_A_LINE
 _KNOWN = _BREAKING | _ROWS | _CELLS | {"img"}
 _LAYOUT = "table, h1, h2, h3, h4, h5, h6, ul, ol, form, article, section"
-"""What a table holds that arranges a page rather than data."""
+"""Elements in a table that arranges a page rather than data."""
 
 
 class Lines:
@@ -89,7 +89,7 @@ class Lines:
             self._line.append(line)
 
     def end_block(self) -> None:
-        """What follows stands after an empty line."""
+        """Leaves an empty line before the next block."""
         self.end_line()
         self._gap = "\n\n"
 

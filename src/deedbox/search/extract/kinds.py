@@ -1,4 +1,4 @@
-"""The six kinds of file: their names, their media types, and whether a file's content is what its name says."""
+"""The six kinds of file: names, media types, and the check that a file's content is of the kind that its name says."""
 
 import re
 
@@ -82,7 +82,7 @@ def mislabelled(kind: str, content: str) -> BadRequest:
 
 
 def _recognise(data: bytes) -> str | None:
-    """What the first bytes say the file is; None for text and for what is unknown."""
+    """The kind of file that the first bytes belong to; None for text and unknown ones."""
     for signature, content in _SIGNATURES.items():
         if data.startswith(signature):
             return content

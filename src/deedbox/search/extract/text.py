@@ -1,4 +1,4 @@
-"""What every format's text goes through: clean characters, a limit, and offsets that stay exact."""
+"""Clean text, for every format: allowed characters only, a limit, and exact offsets of the headings."""
 
 import re
 

@@ -9,7 +9,7 @@ from deedbox.search.extract.word_xml import local, value
 _HEADING = re.compile(r"heading ?([1-9])")
 _CHAIN = 20
 BODY_LEVEL = 10
-"""What a paragraph that is no heading has, when it is said at all."""
+"""The level of a paragraph that is no heading, where one is written."""
 
 
 def headings(styles: etree._Element) -> dict[str, int]:

@@ -66,7 +66,7 @@ class Index(Protocol):
 
     @property
     def size(self) -> int:
-        """Vectors that answer queries."""
+        """The number of vectors that can be found."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -83,6 +83,6 @@ class Index(Protocol):
     def candidates(
         self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None
     ) -> list[Candidate]:
-        """What `near` and `words` find at one moment, each chunk once, with the exact cosine of all; in no order."""
+        """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""How text becomes terms: in the same way for a chunk, for a query and for what is highlighted.
+"""Terms of a text, made in the same way for chunks, queries and highlights.
 
 Words are folded (case, accents, ligatures, full width) and stemmed as English, which other languages survive because
 queries are stemmed alike. Scripts without spaces are cut into single characters and pairs."""

@@ -21,7 +21,7 @@ _FAST_WORDS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Nearest:
     """The best chunks in no order: as many as were asked for, and all that tie with the last of them."""
 
     scores: Floats
@@ -39,14 +39,14 @@ class Vectors:
     numbers: Numbers
     """Ascending within an upload."""
     positions: Numbers
-    """Where the row's vector is among the floats, some of which are dead."""
+    """The place of the row's vector among the floats; some floats are dead."""
     floats: Floats
     centre: Floats
 
     def __len__(self) -> int:
         return len(self.uploads)
 
-    def near(self, query: Floats, top: int, only: Numbers | None = None) -> Found:
+    def near(self, query: Floats, top: int, only: Numbers | None = None) -> Nearest:
         """The best `top` rows by cosine; `only` are the ordinals of the uploads that may answer."""
         asked = self._asked(query)
         rows = self._candidates(asked, top, None if only is None else self._rows_of(only))
@@ -54,7 +54,7 @@ class Vectors:
         if len(rows) > top:
             best = scores >= np.partition(scores, len(rows) - top)[len(rows) - top]
             rows, scores = rows[best], scores[best]
-        return Found(scores, self.uploads[rows], self.numbers[rows])
+        return Nearest(scores, self.uploads[rows], self.numbers[rows])
 
     def cosines(self, query: Floats, uploads: Numbers, numbers: Numbers) -> Floats:
         """The score of each of these chunks."""
@@ -134,7 +134,7 @@ def empty(dimensions: int, centre: Floats) -> Vectors:
 
 
 def unit(rows: NDArray[np.floating]) -> Floats:
-    """The rows with length 1; what is not finite counts as zero, and a row of zeros stays one."""
+    """The rows with length 1; components that are not finite count as zero, and a row of zeros stays one."""
     clean = np.nan_to_num(rows.astype(np.float64), nan=0, posinf=0, neginf=0)
     lengths = np.sqrt(np.vecdot(clean, clean))
     return (clean / np.where(lengths > 0, lengths, 1)[:, np.newaxis]).astype(np.float32)
@@ -159,7 +159,7 @@ def distances(codes: Codes, code: Codes) -> NDArray[np.int32]:
 
 
 def mean(vectors: Vectors) -> Floats:
-    """The centre of the vectors that answer."""
+    """The centre of the vectors."""
     total = np.zeros(len(vectors.centre), np.float64)
     for begin in range(0, len(vectors), limits.RESCORE_ROWS):
         total += vectors.floats[vectors.positions[begin : begin + limits.RESCORE_ROWS]].sum(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The files of an index. A manifest says how much of each is true; what lies beyond is of a change that never ended."""
+"""The files of an index. A manifest says how much of each counts; the rest is of a change that never ended."""
 
 import fcntl
 import os
@@ -31,7 +31,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes an index: swapped in one step, after all that it speaks of is durable."""
+    """The state of an index: swapped in one step, after everything that it names is durable."""
 
     format: int = FORMAT
     recipe: str
@@ -46,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The float32 vector that the bits are relative to."""
     centred_on: int = 0
     """How many vectors there were when the centre was taken."""
-    words_stamp: int = 0
+    words_opstamp: int = 0
     check: int = 0
 
 
@@ -210,7 +210,7 @@ def open_floats(folder: Path, manifest: Manifest) -> Floats:
 
 
 def remove_others(folder: Path, generation: int) -> None:
-    """Removes what other generations left."""
+    """Removes the files of other generations."""
     for part in PARTS:
         for file in folder.glob(f"{part}.*"):
             if file != path(folder, part, generation):

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.index import Candidate, Change, Entry, Hit, IndexUnusable, bits, files
 from deedbox.search.index.bits import Floats, Numbers, Vectors
 from deedbox.search.index.files import Manifest, Tails
-from deedbox.search.index.words import Match, Words
+from deedbox.search.index.words import Match, WordIndex
 
 _beside = ThreadPoolExecutor(limits.SEARCH_THREADS, thread_name_prefix="words")
 _Place: TypeAlias = tuple[int, int]
@@ -28,7 +27,7 @@ _Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What a search sees; a change makes a new one."""
+    """The state of the index that a search sees; a change makes a new one."""
 
     vectors: Vectors
     searcher: tantivy.Searcher
@@ -40,7 +39,7 @@ class _View:
         matches = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
         return self._cut(list(matches), top)
 
-    def said(self, words: Words, query: str, top: int, allowed: list[int] | None) -> list[Match]:
+    def by_words(self, words: WordIndex, query: str, top: int, allowed: list[int] | None) -> list[Match]:
         only = None if allowed is None else set(allowed)
         return self._cut(words.best(self.searcher, query, top, only, self.uploads), top)
 
@@ -74,7 +73,7 @@ class LocalIndex:
             known = files.read_manifest(folder)
             if known is not None and (known.dimensions, known.recipe) != (dimensions, recipe):
                 raise IndexUnusable(f"The index was made by {known.recipe} with {known.dimensions} dimensions.")
-            self._words = Words(folder / files.WORDS)
+            self._words = WordIndex(folder / files.WORDS)
             opening.callback(self._words.close)
             self._manifest = known or self._begun(dimensions, recipe)
             self._unfinished = False
@@ -127,16 +126,16 @@ class LocalIndex:
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
-        return view.hits(view.said(self._words, query, top, allowed))
+        return view.hits(view.by_words(self._words, query, top, allowed))
 
     def candidates(self, vector: Floats, query: str, top: int, only: Collection[str] | None = None) -> list[Candidate]:
-        """What `near` and `words` find at one moment, each chunk once, with the exact cosine of all; in no order."""
+        """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
         asked = np.asarray(vector)
         # Beside each other: both run outside of the interpreter's lock, and each takes about as long as the other.
-        saying = _beside.submit(view.said, self._words, query, top, allowed)
+        saying = _beside.submit(view.by_words, self._words, query, top, allowed)
         near = {match[1:]: match[0] for match in view.near(asked, top, allowed)}
         said = {match[1:]: match[0] for match in saying.result()}
         near |= view.cosines(asked, said.keys() - near.keys())
@@ -150,7 +149,7 @@ class LocalIndex:
     def _begun(self, dimensions: int, recipe: str) -> Manifest:
         self._words.forget_from(0)
         centre = np.zeros(dimensions, "<f4").tobytes()
-        manifest = Manifest(recipe=recipe, dimensions=dimensions, centre=centre, words_stamp=self._words.stamp)
+        manifest = Manifest(recipe=recipe, dimensions=dimensions, centre=centre, words_opstamp=self._words.opstamp)
         # Files of an index whose manifest was lost are none of this one's.
         files.remove_others(self._folder, -1)
         files.write_manifest(self._folder, manifest)
@@ -160,13 +159,13 @@ class LocalIndex:
         loaded = files.load(self._folder, self._manifest)
         files.remove_others(self._folder, self._manifest.generation)
         self._names, self._ordinals = loaded.names, loaded.ordinals
-        stamp = self._words.stamp
+        opstamp = self._words.opstamp
         # The words are committed before the manifest: a crash in between leaves them ahead, never behind.
-        if stamp < self._manifest.words_stamp:
+        if opstamp < self._manifest.words_opstamp:
             raise IndexUnusable("The word index is older than the manifest says.")
         self._words.forget_from(len(loaded.names))
         searcher = self._words.searcher()
-        if stamp == self._manifest.words_stamp and searcher.num_docs != len(loaded.vectors):
+        if opstamp == self._manifest.words_opstamp and searcher.num_docs != len(loaded.vectors):
             raise IndexUnusable(f"The word index has {searcher.num_docs} chunks, the vectors {len(loaded.vectors)}.")
         self._view = _View(loaded.vectors, searcher, loaded.names, len(loaded.ordinals))
 
@@ -184,7 +183,7 @@ class LocalIndex:
             parts = batch.tails.finish()
             files.flush_folder(self._folder)
             self._words.commit()
-            manifest = msgspec.structs.replace(manifest, words_stamp=self._words.stamp, **parts)
+            manifest = msgspec.structs.replace(manifest, words_opstamp=self._words.opstamp, **parts)
         manifest = msgspec.structs.replace(manifest, watermark=watermark)
         floats = files.open_floats(self._folder, manifest)
         vectors = self._view.vectors.changed(batch.dead, batch.added(floats)) if batch.names else self._view.vectors
@@ -210,7 +209,7 @@ class LocalIndex:
                 self._rewrite()
 
     def _rewrite(self) -> None:
-        """The same index without what is dead, its bits relative to the centre it has now."""
+        """Writes the same index without dead rows, its bits relative to the present centre."""
         old = self._view.vectors
         centre = bits.mean(old)
         manifest = msgspec.structs.replace(
@@ -250,7 +249,7 @@ class _Batch:
         self,
         folder: Path,
         manifest: Manifest,
-        words: Words,
+        words: WordIndex,
         names: list[str],
         known: dict[str, int],
         vectors: Vectors,
@@ -302,11 +301,6 @@ class _Batch:
         self._rows.append(rows)
         for entry in entries:
             self._words.add(ordinal, entry.number, entry.text)
-
-
-def discard(folder: Path) -> None:
-    """Removes the folder of an index that is not open."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -1,16 +1,19 @@
-"""Words: BM25 by tantivy. A chunk is known by the ordinal of its upload and its number."""
+"""The word index: BM25 by tantivy. A chunk is known by the ordinal of its upload and its number."""
 
 import contextlib
+import struct
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import tantivy
 from tantivy import Occur, Query
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import IndexInUse, IndexUnusable, segments
+from deedbox.search.index import IndexInUse, IndexUnusable
 from deedbox.search.index.analysis import analyser, indexable, terms
 
 Match = tuple[float, int, int]
@@ -19,21 +22,24 @@ Match = tuple[float, int, int]
 _ANALYSER = "deedbox"
 _SCORE_DIGITS = 4
 """The terms of a score are added in an order that varies, so its last digits are not the same for the same text."""
+_FOOTER_MAGIC = 1337
+_FOOTER_END = struct.Struct("<II")
+"""The length of the footer, a fixed number."""
 
 
-class Words:
+class WordIndex:
     """The words of one index, open for writing: no other process can open them meanwhile."""
 
     def __init__(self, folder: Path) -> None:
         self._schema = _schema()
         self._index = _opened(folder, self._schema)
         self._writer: tantivy.IndexWriter | None = self._new_writer()
-        segments.check(folder)
-        self.stamp = self._writer.commit_opstamp
+        _check_segments(folder)
+        self.opstamp = self._writer.commit_opstamp
         """Grows with every commit."""
 
     def searcher(self) -> tantivy.Searcher:
-        """Searches what is committed now, whatever is committed later."""
+        """A searcher of all that is committed now; later commits do not change it."""
         with _readable():
             self._index.reload()
             return self._index.searcher()
@@ -56,10 +62,10 @@ class Words:
     def commit(self) -> None:
         """Durable when it returns."""
         with _writable():
-            self.stamp = self._open_writer().commit()
+            self.opstamp = self._open_writer().commit()
 
     def reopen(self) -> None:
-        """Forgets what was not committed, also after a failure that ended the writer."""
+        """Drops uncommitted changes, also after a failure that ended the writer."""
         self.close()
         self._writer = self._new_writer()
 
@@ -165,7 +171,7 @@ def _matches(searcher: tantivy.Searcher, query: Query, limit: int) -> list[Match
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """What tantivy cannot read is unusable."""
+    """IndexUnusable if tantivy cannot read its files."""
     try:
         yield
     except BaseException as error:  # files gone bad can make tantivy panic, which is no Exception
@@ -176,8 +182,50 @@ def _readable() -> Iterator[None]:
 
 @contextmanager
 def _writable() -> Iterator[None]:
-    """What tantivy cannot write is for want of disk."""
+    """Unavailable if tantivy cannot write: the disk is full or failing."""
     try:
         yield
     except (ValueError, OSError) as error:
         raise Unavailable(f"The word index cannot be written: {error}", code=Code.STORAGE_FULL) from error
+
+
+class _Deletes(msgspec.Struct):
+    opstamp: int
+
+
+class _Segment(msgspec.Struct):
+    segment_id: str
+    deletes: _Deletes | None = None
+
+
+class _Meta(msgspec.Struct):
+    segments: list[_Segment]
+
+
+class _Footer(msgspec.Struct):
+    crc: int
+
+
+def _check_segments(folder: Path) -> None:
+    """IndexUnusable when a file of a segment in use was altered: tantivy writes a checksum, but does not read it.
+
+    Leftovers of a crash do not count."""
+    try:
+        meta = msgspec.json.decode((folder / "meta.json").read_bytes(), type=_Meta)
+        for segment in meta.segments:
+            name = segment.segment_id.replace("-", "")
+            deletes = None if segment.deletes is None else f"{name}.{segment.deletes.opstamp}.del"
+            for file in folder.glob(f"{name}.*"):
+                if file.suffix != ".del" or file.name == deletes:
+                    _check_file(file)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, struct.error) as error:
+        raise IndexUnusable(f"The word index cannot be read: {error}") from error
+
+
+def _check_file(file: Path) -> None:
+    with memoryview(file.read_bytes()) as body:
+        length, magic = _FOOTER_END.unpack(body[-_FOOTER_END.size :])
+        end = len(body) - _FOOTER_END.size - length
+        footer = msgspec.json.decode(body[max(0, end) : -_FOOTER_END.size], type=_Footer)
+        if magic != _FOOTER_MAGIC or footer.crc != zlib.crc32(body[: max(0, end)]):
+            raise IndexUnusable(f"{file.name} was altered.")

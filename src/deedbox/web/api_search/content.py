@@ -1,4 +1,4 @@
-"""What a document holds: its bytes, its text, its chunks and pictures of its pages."""
+"""The content of a document: its bytes, its text, its chunks and pictures of its pages."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from deedbox.web.frame.permission import scope
 
 
 def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:
-    """For a route whose answers the description of the API cannot tell from its code."""
+    """The options of a route whose answers cannot be described from its code."""
     return {**scope("search:read"), openapi.ANSWERS: answers, openapi.ALSO: errors}
 
 
@@ -72,7 +72,7 @@ async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Respon
 async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
-    size, pieces = await here.deedbox.ingest.reading.stream(found.upload)
+    size, pieces = await here.deedbox.ingest.texts.stream(found.upload)
     return StreamedResponse(
         pieces,
         headers={"X-Content-Type-Options": "nosniff", "Content-Length": str(size)},

@@ -12,7 +12,7 @@ from deedbox.kernel.db import Tx
 from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
 from deedbox.search.library import File
-from deedbox.search.store import Described
+from deedbox.search.store import UploadSummary
 from deedbox.search.upload import Status, Upload
 from deedbox.web.frame import context, multipart, once
 from deedbox.web.frame.context import AnyRequest, Context
@@ -77,7 +77,7 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
 @get("/documents", opt=scope("search:read"), summary="List all documents, oldest first", tags=["search"])
 async def list_uploads(request: AnyRequest) -> DocumentList:
     here = context.of(request)
-    found = await here.deedbox.db.read(lambda tx: library.listed(tx, here.caller.workspace_id))
+    found = await here.deedbox.db.read(lambda tx: library.list_all(tx, here.caller.workspace_id))
     recipe = here.deedbox.search.recipe
     return DocumentList([_record(each, recipe) for each in found], len(found))
 
@@ -112,8 +112,8 @@ async def delete_document(request: AnyRequest, doc_id: FromPath[str]) -> None:
 
 
 def _parsed(here: Context, part: Part) -> AbstractAsyncContextManager[File]:
-    reading = here.deedbox.ingest.reading
-    return reading.file(here.caller.workspace_id, part.filename, kind_of(part.filename), part.received)
+    texts = here.deedbox.ingest.texts
+    return texts.parsed(here.caller.workspace_id, part.filename, kind_of(part.filename), part.received)
 
 
 def _uploaded(upload: Upload) -> Uploaded:
@@ -123,7 +123,7 @@ def _uploaded(upload: Upload) -> Uploaded:
     return Uploaded("success", upload.id, upload.filename, upload.size_bytes, upload.text_length, message)
 
 
-def _record(described: Described, recipe: str | None) -> DocumentRecord:
+def _record(described: UploadSummary, recipe: str | None) -> DocumentRecord:
     upload = described.upload
     return DocumentRecord(
         doc_id=upload.id,

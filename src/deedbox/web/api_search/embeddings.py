@@ -113,7 +113,7 @@ async def embed_and_quantize(request: AnyRequest, data: JSONBody[NewEmbedding]) 
     status_code=200,
 )
 async def openai_embeddings(request: AnyRequest, data: JSONBody[NewEmbeddings]) -> Response[EmbeddingList]:
-    embedder = context.of(request).deedbox.search.models.need()
+    embedder = context.of(request).deedbox.search.embedders.need()
     if data.dimensions not in (None, embedder.dimensions):
         raise BadRequest(f"dimensions must be {embedder.dimensions}: the model makes vectors of no other length")
     texts = [data.input] if isinstance(data.input, str) else data.input
@@ -130,7 +130,7 @@ async def _vectors(request: AnyRequest, texts: list[str]) -> "Vectors":
     here = context.of(request)
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
-    return await here.deedbox.search.models.need().embed(texts, urgent=True)
+    return await here.deedbox.search.embedders.need().embed(texts, urgent=True)
 
 
 def _encoded(vector: Any, encoding: str) -> list[float] | str:

@@ -1,4 +1,4 @@
-"""What the service is, and how much it holds."""
+"""The service's name and model, and how much a workspace holds."""
 
 from typing import Annotated, Literal
 
@@ -38,7 +38,7 @@ class StatsRecord(msgspec.Struct, frozen=True):
 @get("/info", opt=scope("search:read"), summary="What the service is", tags=["search"])
 async def info(request: AnyRequest) -> Info:
     deedbox = context.of(request).deedbox
-    embedder = deedbox.search.models.present
+    embedder = deedbox.search.embedders.current
     return Info(
         name="deedbox",
         version=VERSION,

@@ -1,4 +1,4 @@
-"""Questions and their answers."""
+"""Query the indexed documents."""
 
 import asyncio
 from datetime import datetime

@@ -10,8 +10,7 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import Meta
 
 from deedbox.archive import package, proofs, store
-from deedbox.archive.daily_roots import package_name
-from deedbox.archive.receipt import Archived, Receipt
+from deedbox.archive.receipt import ArchiveRow, Receipt
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Unavailable
@@ -97,21 +96,21 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     def look(tx: Tx) -> tuple[str, Receipt]:
         _, document = document_of(tx, here.caller.workspace_id, document_id)
         row = store.find(tx, document.id)
-        receipt = row.got if row else None
+        receipt = row.receipt if row else None
         if row is None or receipt is None:
             raise Conflict("The document is not archived: its `archive` tells where it stands")
-        return package_name(row), receipt
+        return row.bag.name, receipt
 
     name, receipt = await here.deedbox.db.read(look)
     etag = f'"{receipt.sha256}"'
     if ranges.is_current(request.headers.get("if-none-match"), etag):
         return not_modified(etag)
-    if here.deedbox.archive.pushing.key is None:
+    if here.deedbox.archive.push.key is None:
         raise Unavailable(f"This server cannot ask the archive: {ECOSYSTEM_KEY} is not set")
     target = here.deedbox.archive.target
     if receipt.location != target.location(name):
         raise Conflict(f"The package lies in another archive than the one that is set now: at {receipt.location}")
-    pieces = here.deedbox.archive.fetching.package(target, name, receipt)
+    pieces = here.deedbox.archive.downloads.package(target, name, receipt)
     # Asked for here, so that what is missing is a 404 and not half an answer.
     first = await anext(pieces)
     headers = {
@@ -126,12 +125,11 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     return StreamedResponse(taken, headers=headers)
 
 
-def _inclusion(tx: Tx, row: Archived) -> Inclusion | None:
+def _inclusion(tx: Tx, row: ArchiveRow) -> Inclusion | None:
     tree = store.tree(tx, row.tree) if row.tree is not None else None
-    receipt = row.got
-    if tree is None or receipt is None:
+    if tree is None or row.receipt is None:
         return None
-    proof = proofs.proof(row, package_name(row), receipt, tree)
+    proof = proofs.proof(row, row.receipt, tree)
     return Inclusion(
         tree=tree.number,
         day=tree.day,

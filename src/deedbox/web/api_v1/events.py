@@ -14,7 +14,7 @@ from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.permission import scope
 from deedbox.webhooks import catalogue, feed
-from deedbox.webhooks.body import API_VERSION, Envelope
+from deedbox.webhooks.body import API_VERSION, EventBody
 
 _SAMPLE_ID = "evt_01JD0000000000000000000000"
 _SAMPLE_TIME = "2026-03-01T12:00:00Z"
@@ -35,7 +35,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    events: list[Envelope]
+    events: list[EventBody]
     count: int
     has_more: bool
     next_cursor: Annotated[
@@ -51,7 +51,7 @@ async def event_catalogue() -> Catalogue:
 
 def _body(kind: catalogue.Kind) -> dict[str, Any]:
     data = msgspec.Raw(msgspec.json.encode(kind.sample))
-    whole = Envelope(_SAMPLE_ID, kind.name, _SAMPLE_TIME, API_VERSION, 1, data)
+    whole = EventBody(_SAMPLE_ID, kind.name, _SAMPLE_TIME, API_VERSION, 1, data)
     body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole))
     return body
 

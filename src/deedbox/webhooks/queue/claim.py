@@ -1,4 +1,4 @@
-"""What the sender holds while it makes an attempt, and what it writes down afterwards."""
+"""The claim that the sender holds while it makes an attempt, and the outcome that it writes down."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How an attempt ended, and what follows."""
+    """The end of an attempt: its row, the delivery's next status and when that is due."""
 
     claim: Claim
     attempt: AttemptRow

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from deedbox.kernel.errors import DeedboxError
 from deedbox.search.embed import graph, models
-from deedbox.search.embed.engine import Engine, unit
 from deedbox.search.embed.graph import Precision
+from deedbox.search.embed.inference import LoadedModel, unit
 from deedbox.search.upload import Extraction
 from tests.search.embed import oracle, tiny
 
@@ -29,17 +29,19 @@ ODD = ["", " ", "\x00", "\x00" * 40, "😀" * 300, "\u200d\ufe0f", "a" * 5000, "
 
 
 @cache
-def tiny_engine(precision: Precision = "int8", window: int = 20, threads: int = 2) -> Engine:
+def tiny_engine(precision: Precision = "int8", window: int = 20, threads: int = 2) -> LoadedModel:
     shape = graph.read_shape(json.dumps(tiny.shape()).encode())
     built = graph.build(tiny.weights(), shape, "mean", precision)
-    return Engine(built, tiny.tokenizer().to_str().encode(), window, threads)
+    return LoadedModel(built, tiny.tokenizer().to_str().encode(), window, threads)
 
 
-def real_engine(models_dir: Path, threads: int = 2) -> Engine:
+def real_engine(models_dir: Path, threads: int = 2) -> LoadedModel:
     model = models.current(models_dir)
     assert model is not None
     folder = models_dir / model.name
-    return Engine((folder / models.GRAPH).read_bytes(), (folder / models.TOKENIZER).read_bytes(), model.window, threads)
+    return LoadedModel(
+        (folder / models.GRAPH).read_bytes(), (folder / models.TOKENIZER).read_bytes(), model.window, threads
+    )
 
 
 def same(one: Any, other: Any) -> bool:

@@ -193,7 +193,7 @@ class Rig:
         async with opened(self.database_url or "sqlite:", self.data, clock, service_ecosystem_key=Secret(KEY)) as api:
             deedbox = api.deedbox
             await deedbox.db.write(lambda tx: _copy(tx, document["id"], packages - 1))
-            assert await deedbox.archive.catching.backfill() == packages
+            assert await deedbox.archive.backfill.plan() == packages
 
     def _burst(self) -> None:
         """One life of the server: it ends when a few more packages have come, or are just coming."""

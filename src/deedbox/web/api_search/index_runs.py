@@ -1,11 +1,14 @@
-"""Builds the search index."""
+"""Index runs: they build the search index, tell how far they are, as they go, and can be ended."""
 
 import asyncio
-from typing import Annotated, Any, Literal
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
-from litestar import Response, post
+from litestar import Response, delete, get, post
 from litestar.openapi import ResponseSpec
+from litestar.params import FromPath
+from litestar.response import ServerSentEvent, ServerSentEventMessage
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
@@ -15,15 +18,17 @@ from deedbox.kernel.errors import Conflict, DeedboxError, TimedOut
 from deedbox.kernel.jobs import Job
 from deedbox.search import ingest
 from deedbox.search.chunks import store as chunk_store
+from deedbox.search.embed_document import Phase
 from deedbox.search.ingest import Failure
-from deedbox.web.api_search.runs import Run, run
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.once import once
 from deedbox.web.frame.openapi import ALSO
 from deedbox.web.frame.permission import OPTIONAL_BODY, scope
+from deedbox.wiring import Deedbox
 
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": openapi.NO_NUL})]
+State: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class IndexOrder(msgspec.Struct, forbid_unknown_fields=True):
@@ -42,6 +47,30 @@ class Indexed(msgspec.Struct, frozen=True, omit_defaults=True):
     elapsed_seconds: float
     message: str
     failed: list[Failure] | UnsetType = UNSET
+
+
+class RunProgress(msgspec.Struct, frozen=True):
+    document: Annotated[str | None, Meta(description="The document that is being worked on.")]
+    phase: Annotated[Phase, Meta(description="What is being done with it.")]
+    done: Annotated[int, Meta(description="Documents that are through.")]
+    total: Annotated[int, Meta(description="Documents in scope.")]
+
+
+class RunResult(msgspec.Struct, frozen=True):
+    documents_processed: int
+    documents_skipped: int
+    total_chunks: int
+    failed: list[Failure]
+
+
+class Run(msgspec.Struct, frozen=True):
+    id: str
+    state: State
+    progress: RunProgress
+    result: Annotated[RunResult | None, Meta(description="What has become of the documents; null until it is done.")]
+    error: str | None
+    created_at: str
+    finished_at: str | None
 
 
 class _Planned(msgspec.Struct, frozen=True):
@@ -75,6 +104,34 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
     size = await here.deedbox.db.read(lambda tx: chunk_store.indexed_chunks(tx, here.caller.workspace_id))
     del headers["Location"]
     return Response(_answer(job_at_end, size, stopwatch() - begun), headers=headers)
+
+
+@get("/jobs/{job_id:str}", opt=scope("search:read"), summary="How far an index run is", tags=["search"])
+async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
+    here = context.of(request)
+    return run(await here.deedbox.db.read(lambda tx: ingest.find(tx, here.caller.workspace_id, job_id)))
+
+
+@get(
+    "/jobs/{job_id:str}/events",
+    opt=scope("search:read"),
+    summary="An index run as it goes, as server-sent events",
+    tags=["search"],
+)
+async def follow_run(request: AnyRequest, job_id: FromPath[str]) -> ServerSentEvent:
+    here = context.of(request)
+    await here.deedbox.db.read(lambda tx: ingest.find(tx, here.caller.workspace_id, job_id))
+    if here.deadline is not None:
+        here.deadline.reschedule(None)
+    return ServerSentEvent(_events(here.deedbox, here.caller.workspace_id, job_id))
+
+
+@delete("/jobs/{job_id:str}", opt=scope("search:write"), summary="End an index run", tags=["search"], status_code=200)
+async def cancel_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
+    """What is indexed already stays indexed; a run that has ended stays as it is."""
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    return run(await here.deedbox.db.write(lambda tx: ingest.cancel(tx, here.caller.workspace_id, job_id, now)))
 
 
 async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
@@ -113,4 +170,49 @@ def _answer(job: Job | None, size: int, seconds: float) -> Indexed:
     )
 
 
-ROUTES = [build_index]
+async def _events(deedbox: Deedbox, workspace_id: str, job_id: str) -> AsyncIterator[ServerSentEventMessage]:
+    """An event whenever the run has got further, until it ends; a comment now and then, so that no proxy hangs up."""
+    last, begun, spoken = b"", stopwatch(), stopwatch()
+    while stopwatch() - begun < limits.JOB_EVENTS_SECONDS:
+        seen = run(await deedbox.db.read(lambda tx: ingest.find(tx, workspace_id, job_id)))
+        text = msgspec.json.encode(seen)
+        ended = seen.finished_at is not None
+        if text != last:
+            last, spoken = text, stopwatch()
+            yield ServerSentEventMessage(data=text.decode(), event="end" if ended else "progress")
+        elif stopwatch() - spoken >= limits.JOB_HEARTBEAT_SECONDS:
+            spoken = stopwatch()
+            yield ServerSentEventMessage(comment="still running")
+        if ended:
+            return
+        await deedbox.ingest.changed(job_id)
+
+
+def run(job: Job) -> Run:
+    step = ingest.step(job)
+    outcome = step.outcome
+    return Run(
+        id=job.id,
+        state=_state(job),
+        progress=RunProgress(
+            step.document,
+            step.phase,
+            job.progress.done if job.progress else 0,
+            job.progress.total if job.progress else 0,
+        ),
+        result=RunResult(outcome.processed, outcome.skipped, outcome.chunks, outcome.failed)
+        if outcome is not None and job.state == "done" and job.error is None
+        else None,
+        error=job.error,
+        created_at=job.created_at,
+        finished_at=job.finished_at,
+    )
+
+
+def _state(job: Job) -> State:
+    if job.state == "done":
+        return "done" if job.error is None else "cancelled"
+    return {"ready": "waiting", "running": "running", "parked": "failed"}[job.state]  # type: ignore[return-value]
+
+
+ROUTES = [build_index, show_run, follow_run, cancel_run]

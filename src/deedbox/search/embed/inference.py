@@ -19,7 +19,7 @@ from deedbox.search.upload import Extraction
 Vector = NDArray[np.float32]
 
 
-class Engine:
+class LoadedModel:
     """A model in memory. One text is one run: the 8-bit scale of a run, and so the vector, depends on all that is in
     it. The cores are used by threads, each with a text of its own."""
 
@@ -79,7 +79,7 @@ def _session(graph: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
-_loaded: list[Engine] = []
+_loaded: list[LoadedModel] = []
 
 
 def load(folder: str, expected: str, window: int, threads: int, nice: int) -> None:
@@ -88,7 +88,7 @@ def load(folder: str, expected: str, window: int, threads: int, nice: int) -> No
     graph, tokenizer = (Path(folder, name).read_bytes() for name in (GRAPH, TOKENIZER))
     if fingerprint(graph, tokenizer) != expected:
         raise ValueError(f"the model in {folder} was changed; restart the server")
-    _loaded[:] = [Engine(graph, tokenizer, window, threads)]
+    _loaded[:] = [LoadedModel(graph, tokenizer, window, threads)]
     # What libraries load at their first use must be loaded before the sandbox closes.
     embed(["The first run.", "It wakes every thread."] * threads)
     split("The first run.", [], 16, 4)

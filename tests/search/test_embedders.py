@@ -3,8 +3,8 @@
 import pytest
 
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.models import Models
-from deedbox.search.recipe import named, vectors_of
+from deedbox.search.embed import recipe_name, vectors_of
+from deedbox.search.embedders import Embedders
 from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,7 @@ class Shop:
         self.installed = installed
         self.chosen: str | None = None
         self.opened: list[HashingEmbedder] = []
-        self.models = Models(self._chosen, self._former)
+        self.embedders = Embedders(self._chosen, self._former)
 
     def _chosen(self) -> HashingEmbedder | None:
         return self._open(self.chosen) if self.chosen else None
@@ -35,32 +35,32 @@ class Shop:
 
 async def test_a_model_installed_later_is_found() -> None:
     shop = Shop()
-    assert shop.models.present is None
+    assert shop.embedders.current is None
     with pytest.raises(Unavailable) as missing:
-        shop.models.need()
+        shop.embedders.need()
     assert missing.value.code is Code.MODEL_MISSING
     shop.chosen = "one"
-    assert shop.models.need().name == "one"
+    assert shop.embedders.need().name == "one"
 
 
 async def test_a_look_that_finds_the_same_model_changes_nothing() -> None:
     shop = Shop()
     shop.chosen = "one"
-    present = shop.models.present
-    assert not await shop.models.look_again()
-    assert shop.models.present is present
+    current = shop.embedders.current
+    assert not await shop.embedders.refresh()
+    assert shop.embedders.current is current
     assert shop.open_now() == ["one"]
 
 
 async def test_another_choice_is_followed_and_the_one_before_is_kept() -> None:
     shop = Shop()
     shop.chosen = "one"
-    one = shop.models.need()
+    one = shop.embedders.need()
     shop.chosen = "two"
-    assert await shop.models.look_again()
-    assert shop.models.need().name == "two"
-    assert shop.models.that_made(one.recipe) is one
-    await shop.models.retire(one.recipe)
+    assert await shop.embedders.refresh()
+    assert shop.embedders.need().name == "two"
+    assert shop.embedders.of_recipe(one.recipe) is one
+    await shop.embedders.retire(one.recipe)
     assert shop.open_now() == ["two"]
 
 
@@ -68,36 +68,36 @@ async def test_a_choice_taken_back_leaves_one_model_of_each_open() -> None:
     shop = Shop()
     for name in ("one", "two", "one"):
         shop.chosen = name
-        await shop.models.look_again()
-    assert shop.models.need().name == "one"
+        await shop.embedders.refresh()
+    assert shop.embedders.need().name == "one"
     assert shop.open_now() == ["one", "two"]
-    await shop.models.close()
+    await shop.embedders.close()
     assert shop.open_now() == []
 
 
 async def test_a_choice_of_nothing_leaves_the_model_in_use() -> None:
     shop = Shop()
     shop.chosen = "one"
-    shop.models.need()
+    shop.embedders.need()
     shop.chosen = None
-    assert not await shop.models.look_again()
-    assert shop.models.need().name == "one"
+    assert not await shop.embedders.refresh()
+    assert shop.embedders.need().name == "one"
 
 
 async def test_a_former_model_is_opened_if_it_is_installed() -> None:
     shop = Shop("old")
     shop.chosen = "one"
-    old = shop.models.that_made(HashingEmbedder("old").recipe)
+    old = shop.embedders.of_recipe(HashingEmbedder("old").recipe)
     assert old is not None
     assert old.name == "old"
-    assert shop.models.that_made(old.recipe) is old
-    assert shop.models.that_made("lost") is None
+    assert shop.embedders.of_recipe(old.recipe) is old
+    assert shop.embedders.of_recipe("lost") is None
 
 
 async def test_the_present_model_does_for_chunks_of_other_sizes() -> None:
     shop = Shop()
     shop.chosen = "one"
-    shop.models.need().recipe = named("model", "f" * 64, 200, 40)  # type: ignore[misc]
-    assert shop.models.that_made(named("model", "f" * 64, 100, 20)) is shop.models.present
-    assert shop.models.that_made(named("model", "e" * 64, 200, 40)) is None
+    shop.embedders.need().recipe = recipe_name("model", "f" * 64, 200, 40)  # type: ignore[misc]
+    assert shop.embedders.of_recipe(recipe_name("model", "f" * 64, 100, 20)) is shop.embedders.current
+    assert shop.embedders.of_recipe(recipe_name("model", "e" * 64, 200, 40)) is None
     assert vectors_of("plain") == "plain"

@@ -53,13 +53,13 @@ class BareWork:
         certificate.prepare()
         prepared = _whole(intake.take_in(pdf))
         marks, completion = _plain(_marks(signers)), _plain(_completion(signers))
-        stamped = _whole(mark.stamp(prepared, marks))
+        stamped = _whole(mark.mark_pages(prepared, marks))
         seal = ours(stamped, papers)
         sealed = seal()
         self._steps: dict[str, Callable[[], object]] = {
             "take in": lambda: _whole(intake.take_in(pdf)),
             "place": lambda: _whole(block.block(prepared, signers)),
-            "stamp": lambda: _whole(mark.stamp(prepared, marks)),
+            "stamp": lambda: _whole(mark.mark_pages(prepared, marks)),
             "seal": seal,
             "verify": lambda: verify.verify(sealed, [papers.root.der], [], _AT),
             "certify": lambda: _whole(certificate.certify(sealed, completion)),

@@ -51,7 +51,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 class Papers(NamedTuple):
     root: authority.Issued
     issuing: authority.Issued
-    stamping: authority.Issued
+    timestamp_unit: authority.Issued
     seal: authority.Issued
     crls: list[bytes]
 
@@ -59,9 +59,9 @@ class Papers(NamedTuple):
 def make_papers() -> Papers:
     root = authority.make_root("Bench", now=NOW)
     issuing = authority.make_issuing(root, "Bench", None, now=NOW)
-    stamping = authority.make_stamping(root, "Bench", None, now=NOW)
+    timestamp_unit = authority.make_timestamp_unit(root, "Bench", None, now=NOW)
     crls = [authority.make_crl(one, [], 1, authority.ROOT_CRL_LIFE, now=NOW) for one in (root, issuing)]
-    return Papers(root, issuing, stamping, authority.make_seal(issuing, "Bench", None, now=NOW), crls)
+    return Papers(root, issuing, timestamp_unit, authority.make_seal(issuing, "Bench", None, now=NOW), crls)
 
 
 def make_pdf(size: int) -> bytes:
@@ -82,8 +82,8 @@ def make_pdf(size: int) -> bytes:
 def ours(data: bytes, papers: Papers) -> Callable[[], bytes]:
     """One seal as the product makes it, sandbox and disk left out."""
     identity = SealIdentity(papers.seal.key, papers.seal.der, [papers.issuing.der, papers.root.der], papers.crls)
-    unit = Timestamper(Signer(papers.stamping.key, papers.stamping.der))
-    certificates = [one.der for one in (papers.root, papers.issuing, papers.stamping, papers.seal)]
+    unit = Timestamper(Signer(papers.timestamp_unit.key, papers.timestamp_unit.der))
+    certificates = [one.der for one in (papers.root, papers.issuing, papers.timestamp_unit, papers.seal)]
     room = seal.room_for(identity, unit.most_bytes)
 
     def once() -> bytes:
@@ -114,14 +114,14 @@ class InProcess(TimeStamper):
 
 def stock(data: bytes, papers: Papers) -> Callable[[], bytes]:
     """The same seal by pyHanko's own writer and builder; its time-stamps come from our unit, in process."""
-    root, issuing, stamping, own = (
-        asn1_x509.Certificate.load(one.der) for one in (papers.root, papers.issuing, papers.stamping, papers.seal)
+    root, issuing, timestamp_unit, own = (
+        asn1_x509.Certificate.load(one.der) for one in (papers.root, papers.issuing, papers.timestamp_unit, papers.seal)
     )
     crls = [asn1_crl.CertificateList.load(crl) for crl in papers.crls]
     registry = SimpleCertificateStore()  # type: ignore[no-untyped-call]
     registry.register_multiple([issuing])
     signer = signers.SimpleSigner(own, asn1_keys.PrivateKeyInfo.load(papers.seal.key_der), registry)
-    stamper = InProcess(Timestamper(Signer(papers.stamping.key, papers.stamping.der)))
+    timestamper = InProcess(Timestamper(Signer(papers.timestamp_unit.key, papers.timestamp_unit.der)))
     metadata = signers.PdfSignatureMetadata(
         field_name="Seal",
         md_algorithm="sha256",
@@ -132,8 +132,8 @@ def stock(data: bytes, papers: Papers) -> Callable[[], bytes]:
 
     def once() -> bytes:
         writer = IncrementalPdfFileWriter(io.BytesIO(data))
-        DocumentSecurityStore.supply_dss_in_writer(writer, None, certs=[root, issuing, stamping, own], crls=crls)
-        made = signers.PdfSigner(metadata, signer, timestamper=stamper).sign_pdf(writer)
+        DocumentSecurityStore.supply_dss_in_writer(writer, None, certs=[root, issuing, timestamp_unit, own], crls=crls)
+        made = signers.PdfSigner(metadata, signer, timestamper=timestamper).sign_pdf(writer)
         return bytes(made.getvalue())
 
     return once

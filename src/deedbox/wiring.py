@@ -90,8 +90,8 @@ class Deedbox:
         self.post = MailPost(lambda: self.mailer, lambda: self.address)
         self.workshop = Workshop(settings.sandbox_processes)
         self._token = pkcs11.chosen(settings)
-        stamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
-        self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, stamp_roots)
+        timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
+        self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)
         self._seals = Sandbox(sealing.sandbox_kind(settings.sandbox_processes))
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
         seals = Sealing(self.blobs, self._seals, self.certificates, clock, remote)

@@ -170,7 +170,7 @@ async def test_a_root_waits_for_the_configured_authority_and_not_for_ever(
             running.answer = lambda _: (503, b"")
             await office.archived()
             await next_day(office, clock)
-            clock.forward(DAY * limits.ARCHIVE_STAMP_DAYS)
+            clock.forward(DAY * limits.ARCHIVE_TIMESTAMP_DAYS)
             await next_day(office, clock)
             shown = await status(office)
             assert (shown.unpublished, shown.trees, shown.degraded) == ([], 2, 1)

@@ -125,9 +125,9 @@ async def test_a_root_that_someone_else_stamped_is_found(office: Archivist, cloc
     await next_day(office, clock)
     tree = await tree_of(office)
     stranger = authority.make_root("Stranger", now=clock.now())
-    unit = authority.make_stamping(stranger, "Stranger", None, now=clock.now())
-    stamper = Timestamper(Signer(unit.key, unit.der, [stranger.der]))
-    token = stamper.token(bytes.fromhex(proofs.statement_sha256(tree)), clock.now())
+    unit = authority.make_timestamp_unit(stranger, "Stranger", None, now=clock.now())
+    timestamper = Timestamper(Signer(unit.key, unit.der, [stranger.der]))
+    token = timestamper.token(bytes.fromhex(proofs.statement_sha256(tree)), clock.now())
     await restamped(office, tree, token)
     found = await verdicts(office)
     assert [one.proven for one in found] == [False, False]

@@ -36,13 +36,13 @@ def verified(folder: Path, issued: Issued, purpose: str, crls: list[bytes]) -> s
 def test_openssl_verifies_seal_and_time_stamp_unit_with_their_crls(tmp_path: Path) -> None:
     made = installation()
     assert verified(tmp_path, made.seal, "smimesign", made.crls) == "one.pem: OK\n"
-    assert verified(tmp_path, made.stamping, "timestampsign", made.crls) == "one.pem: OK\n"
+    assert verified(tmp_path, made.timestamp_unit, "timestampsign", made.crls) == "one.pem: OK\n"
 
 
 def test_a_seal_cannot_stamp_time_and_a_unit_cannot_sign_mail(tmp_path: Path) -> None:
     made = installation()
     assert "unsuitable certificate purpose" in verified(tmp_path, made.seal, "timestampsign", made.crls)
-    assert "unsuitable certificate purpose" in verified(tmp_path, made.stamping, "smimesign", made.crls)
+    assert "unsuitable certificate purpose" in verified(tmp_path, made.timestamp_unit, "smimesign", made.crls)
 
 
 def test_a_revoked_seal_is_refused_from_the_next_crl_on(tmp_path: Path) -> None:
@@ -58,7 +58,9 @@ def test_a_revoked_seal_is_refused_from_the_next_crl_on(tmp_path: Path) -> None:
 
 def test_each_certificate_lives_as_long_as_its_kind_does() -> None:
     made = installation()
-    lives = [one.certificate.not_valid_after_utc - NOW for one in (made.root, made.issuing, made.stamping, made.seal)]
+    lives = [
+        one.certificate.not_valid_after_utc - NOW for one in (made.root, made.issuing, made.timestamp_unit, made.seal)
+    ]
     assert lives == [timedelta(days=7300), timedelta(days=3650), timedelta(days=3650), timedelta(days=825)]
 
 
@@ -70,7 +72,7 @@ def test_nothing_outlives_its_issuer() -> None:
 
 
 def test_a_time_stamp_unit_has_its_purpose_marked_as_critical_and_no_other() -> None:
-    found = extension(installation().stamping, x509.ExtendedKeyUsage)
+    found = extension(installation().timestamp_unit, x509.ExtendedKeyUsage)
     assert found.critical
     assert found.value == x509.ExtendedKeyUsage([ExtendedKeyUsageOID.TIME_STAMPING])
 
@@ -91,7 +93,7 @@ def test_an_issuing_authority_can_make_no_authority_below_it() -> None:
 
 
 def test_a_certificate_says_where_its_issuer_publishes() -> None:
-    for issued in (installation().seal, installation().issuing, installation().stamping):
+    for issued in (installation().seal, installation().issuing, installation().timestamp_unit):
         points = extension(issued, x509.CRLDistributionPoints).value
         access = extension(issued, x509.AuthorityInformationAccess).value
         assert isinstance(points, x509.CRLDistributionPoints)

@@ -94,7 +94,7 @@ def test_certificates_come_only_when_they_are_asked_for() -> None:
     without = answered(der.sequence(*query))["time_stamp_token"]["content"]["certificates"]
     asked = answered(der.sequence(*query, der.TRUE))["time_stamp_token"]["content"]["certificates"]
     assert not without
-    assert [one.chosen.dump() for one in asked] == [installation().stamping.der]
+    assert [one.chosen.dump() for one in asked] == [installation().timestamp_unit.der]
 
 
 def test_our_own_policy_may_be_asked_for_and_no_other() -> None:

@@ -31,7 +31,7 @@ SHAPES = ["plain", "object_streams", "form", "linearised", "hybrid"]
 def elsewhere() -> tuple[bytes, Timestamper]:
     """The root of another authority, and its time-stamp unit."""
     root = authority.make_root("Elsewhere", now=NOW)
-    unit = authority.make_stamping(root, "Elsewhere", None, now=NOW)
+    unit = authority.make_timestamp_unit(root, "Elsewhere", None, now=NOW)
     return root.der, Timestamper(Signer(unit.key, unit.der, [root.der]))
 
 
@@ -43,7 +43,7 @@ def roomy(data: bytes) -> bytes:
 def stamped_again(pdf: bytes, unit: Timestamper, tail_bytes: int = 100_000) -> bytes:
     tail = pdf[-tail_bytes:]
     found = timestamp_again.gap_in(tail, len(pdf) - len(tail))
-    digits = found.restamped(unit.token(found.digest, LATER))
+    digits = found.with_timestamp(unit.token(found.digest, LATER))
     return pdf[: found.contents_at] + digits + pdf[found.contents_at + found.contents_length :]
 
 
@@ -91,9 +91,9 @@ def test_a_root_for_time_stamps_vouches_for_the_time_and_for_nothing_else() -> N
     after = stamped_again(roomy(shapes.plain()), unit)
     years_later = instant(NOW + timedelta(days=3 * 365))
     assert verify(after, [own], now=years_later).verdict == "unrecognised"
-    report = verify(after, [own], now=years_later, stamp_roots=[root])
+    report = verify(after, [own], now=years_later, timestamp_roots=[root])
     assert (report.verdict, report.checks.timestamp, report.reasons) == ("authentic", True, [])
-    assert verify(after, [root], stamp_roots=[own]).verdict == "unrecognised"
+    assert verify(after, [root], timestamp_roots=[own]).verdict == "unrecognised"
 
 
 def test_stock_pyhanko_believes_the_new_time_stamp() -> None:
@@ -127,7 +127,7 @@ def test_a_time_stamp_too_large_for_the_gap_is_refused() -> None:
     pdf = sealed(shapes.plain())
     found = timestamp_again.gap_in(pdf, 0)
     with pytest.raises(BadRequest, match="larger than the room"):
-        found.restamped(bytes(found.contents_length))
+        found.with_timestamp(bytes(found.contents_length))
 
 
 def test_the_gap_is_found_however_much_of_the_end_is_shown_if_only_enough() -> None:
@@ -160,7 +160,7 @@ def test_what_looks_like_a_byte_range_in_the_document_does_not_mislead() -> None
 def test_what_is_no_signature_is_refused_whatever_its_bytes() -> None:
     whole = cms_of(roomy(shapes.plain()))
     token = installation().timestamper.token(hashlib.sha256(b"").digest(), NOW)
-    assert cms.signature_in(cms.with_time_stamp(whole, token)) == cms.signature_in(whole)
+    assert cms.signature_in(cms.with_timestamp(whole, token)) == cms.signature_in(whole)
     several = der.sequence(cms.SIGNED_DATA, der.explicit(0, der.sequence(der.integer(1), der.set_of(b"", b""))))
     for bad in (b"", b"\x30\x00", several, whole[:-1], der.sequence(cms.DATA, der.explicit(0, der.sequence()))):
         with pytest.raises(Malformed):
@@ -170,7 +170,7 @@ def test_what_is_no_signature_is_refused_whatever_its_bytes() -> None:
         harmed = bytearray(whole)
         harmed[chance.randrange(len(harmed))] ^= 1 << chance.randrange(8)
         try:
-            cms.with_time_stamp(bytes(harmed), token)
+            cms.with_timestamp(bytes(harmed), token)
         except Malformed:
             continue
 

@@ -176,7 +176,7 @@ def test_without_a_time_stamp_a_revocation_counts_whenever_it_was(ours: Authorit
 
 
 def test_the_time_of_a_stolen_time_stamp_key_is_not_believed(ours: Authority, clean: bytes) -> None:
-    stolen = (ours.stamper, SIGNED + timedelta(days=90), x509.ReasonFlags.key_compromise)
+    stolen = (ours.timestamper, SIGNED + timedelta(days=90), x509.ReasonFlags.key_compromise)
     crl = revocation_list(ours.root, [stolen], at=SIGNED + YEAR / 2)
     assert verify(clean, ours.roots, [crl], NOW).checks.timestamp is None
     assert verify(clean, ours.roots, [crl], LATER).verdict == "unrecognised"
@@ -196,7 +196,7 @@ def test_without_any_list_revocation_is_not_known(ours: Authority) -> None:
 
 def test_only_a_certificate_for_documents_seals(ours: Authority) -> None:
     for holder in (
-        ours.stamper,
+        ours.timestamper,
         issue("Both", ours.root, usages=[ExtendedKeyUsageOID.TIME_STAMPING, ExtendedKeyUsageOID.EMAIL_PROTECTION]),
         issue("Another authority", ours.root, ca=True),
     ):
@@ -210,7 +210,7 @@ def test_a_certificate_with_our_names_and_another_key_is_not_ours(ours: Authorit
 
 def test_another_authoritys_time_stamp_counts_when_it_is_trusted_too(ours: Authority, theirs: Authority) -> None:
     mixed = Authority()
-    mixed.root, mixed.issuing, mixed.seal, mixed.stamper = ours.root, ours.issuing, ours.seal, theirs.stamper
+    mixed.root, mixed.issuing, mixed.seal, mixed.timestamper = ours.root, ours.issuing, ours.seal, theirs.timestamper
     data = sealed(mixed, document())
     alone, both = verify(data, ours.roots, (), NOW), verify(data, [*ours.roots, *theirs.roots], (), NOW)
     assert (alone.verdict, alone.checks.timestamp) == ("authentic", None)

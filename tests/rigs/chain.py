@@ -79,7 +79,7 @@ class Chain:
             return Outcome(refused=error.message)
         marks = _marks(len(known.pages))
         stamped = bytearray()
-        await self._workshop.stamp(bytes(taken), marks, _into(stamped))
+        await self._workshop.mark(bytes(taken), marks, _into(stamped))
         sealed = await self._sealed(bytes(stamped))
         outcome = Outcome(sealed=sealed)
         outcome.faults = await self.faults(data, sealed)

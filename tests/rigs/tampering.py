@@ -39,13 +39,13 @@ class Office:
         self.root = authority.make_root(name, now=began)
         self.issuing = authority.make_issuing(self.root, name, None, now=began)
         self.seal = authority.make_seal(self.issuing, name, None, now=began)
-        self.stamping = authority.make_stamping(self.root, name, None, now=began)
+        self.timestamp_unit = authority.make_timestamp_unit(self.root, name, None, now=began)
         self.crls = [
             authority.make_crl(issuer, (), 1, timedelta(days=90), now=NOW) for issuer in (self.root, self.issuing)
         ]
         self.roots = [self.root.der]
         self.identity = seal.SealIdentity(self.seal.key, self.seal.der, [self.issuing.der], self.crls)
-        self.stamper = Timestamper(cms.Signer(self.stamping.key, self.stamping.der))
+        self.timestamper = Timestamper(cms.Signer(self.timestamp_unit.key, self.timestamp_unit.der))
 
     def bring(self, other: "Office", *, with_root: bool) -> None:
         """Seals from now on with a certificate from elsewhere, whose chain may end below its root."""
@@ -55,9 +55,14 @@ class Office:
 
     def sealed(self, pdf: bytes, *, document_id: str = "doc_1", head: str = HEAD) -> bytes:
         order = seal.Order(
-            room=seal.room_for(self.identity, self.stamper.most_bytes),
+            room=seal.room_for(self.identity, self.timestamper.most_bytes),
             signed_at=NOW,
-            certificates=[self.identity.certificate_der, *self.identity.chain_ders, self.stamping.der, self.root.der],
+            certificates=[
+                self.identity.certificate_der,
+                *self.identity.chain_ders,
+                self.timestamp_unit.der,
+                self.root.der,
+            ],
             crls=list(self.identity.crl_ders),
             document_id=document_id,
             audit_head=head,
@@ -71,7 +76,7 @@ class Office:
             except StopIteration as end:
                 prepared: seal.Prepared = end.value
                 break
-        digits = seal.filled(prepared, seal.cms_for(prepared.digest, self.identity, self.stamper, NOW))
+        digits = seal.filled(prepared, seal.cms_for(prepared.digest, self.identity, self.timestamper, NOW))
         whole = bytearray(b"".join(pieces))
         whole[prepared.contents_at : prepared.contents_at + prepared.contents_length] = digits
         return bytes(whole)
@@ -266,7 +271,7 @@ def time_stamped(office: Office, data: bytes) -> bytes:
 
     class InProcess(TimeStamper):
         async def async_request_tsa_response(self, req: tsp.TimeStampReq) -> tsp.TimeStampResp:
-            return tsp.TimeStampResp.load(office.stamper.answer(req.dump(), NOW))
+            return tsp.TimeStampResp.load(office.timestamper.answer(req.dump(), NOW))
 
     return PdfTimeStamper(InProcess()).timestamp_pdf(IncrementalPdfFileWriter(io.BytesIO(data)), "sha256").getvalue()  # type: ignore[no-any-return]
 

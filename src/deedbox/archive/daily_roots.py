@@ -109,7 +109,7 @@ class Rounds:
         try:
             return await self._authority.token(digest), False
         except Unavailable:
-            if self._clock.now() < proofs.day_end(tree) + timedelta(days=limits.ARCHIVE_STAMP_DAYS):
+            if self._clock.now() < proofs.day_end(tree) + timedelta(days=limits.ARCHIVE_TIMESTAMP_DAYS):
                 raise
         return await self._authority.own_token(digest), True
 

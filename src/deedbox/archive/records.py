@@ -28,7 +28,7 @@ class Anchors(NamedTuple):
 
     roots: list[bytes]
     crls: list[bytes]
-    stamp_roots: list[bytes]
+    timestamp_roots: list[bytes]
     """Trusted for time-stamps only."""
 
 

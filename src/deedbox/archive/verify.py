@@ -103,9 +103,9 @@ class Verifying:
 
     async def _sealed(self, row: Archived, held: Held, inside: Contents) -> None:
         """BadRequest unless the sealed file is authentic, and evidence and time-stamp are those of it."""
-        roots, crls, stamp_roots = await self._authority.trusted(row.workspace_id)
+        roots, crls, timestamp_roots = await self._authority.trusted(row.workspace_id)
         sealed, now = _stream(held, inside, package.SEALED), instant(self._clock.now())
-        found = await self._workshop.run("deedbox.pdf.verify:verify", sealed, roots, crls, now, stamp_roots)
+        found = await self._workshop.run("deedbox.pdf.verify:verify", sealed, roots, crls, now, timestamp_roots)
         report = msgspec.convert(found, Report)
         if (report.verdict, report.document_id) != ("authentic", row.document_id):
             raise BadRequest(
@@ -165,7 +165,7 @@ class Verifying:
             raise BadRequest("The root in the archive is not the one that was published")
         anchors = await self._authority.trusted(None)
         said = (tree.token, proofs.statement(tree), *anchors)
-        found = await self._workshop.run("deedbox.pdf.timestamped:stamped", *said)
+        found = await self._workshop.run("deedbox.pdf.timestamped:verify_token", *said)
         told = msgspec.convert(found, Told)
         if not told.trusted:
             raise BadRequest(

@@ -52,7 +52,7 @@ class Trusted(NamedTuple):
 
     roots: list[bytes]
     crls: list[bytes]
-    stamp_roots: list[bytes]
+    timestamp_roots: list[bytes]
     """Trusted for time-stamps only."""
 
 
@@ -66,13 +66,13 @@ class Certificates:
         clock: Clock,
         base_url: str | None,
         token: Token | None = None,
-        stamp_roots: Sequence[bytes] = (),
+        timestamp_roots: Sequence[bytes] = (),
     ) -> None:
         self._db = db
         self._clock = clock
         self._ledger = Ledger(box, base_url)
         self._token = token
-        self._stamp_roots = list(stamp_roots)
+        self._timestamp_roots = list(timestamp_roots)
         self._seals: OrderedDict[str, SealIdentity] = OrderedDict()
         self._unit: tuple[Papers, Timestamper] | None = None
 
@@ -104,7 +104,7 @@ class Certificates:
         own, brought = await self._db.read(lambda tx: (store.authorities(tx), store.brought(tx, slot)))
         ends = [(ledger.chain_of(row) or [row.certificate])[-1] for row in brought]
         roots = [*(row.certificate for row in own if row.slot == ROOT), *ends]
-        return Trusted(list(dict.fromkeys(roots)), [await self.crl(row.id) for row in own], self._stamp_roots)
+        return Trusted(list(dict.fromkeys(roots)), [await self.crl(row.id) for row in own], self._timestamp_roots)
 
     async def timestamper(self) -> Timestamper:
         """The installation's time-stamp unit."""

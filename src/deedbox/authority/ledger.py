@@ -27,7 +27,7 @@ _BEFORE_END = {
     # An issuing certificate must outlast each seal that it issues.
     ISSUING: authority.SEAL_LIFE,
     # A token is believed as long as its unit's certificate lasts: young units make tokens that last.
-    STAMPING: authority.STAMPING_LIFE / 2,
+    STAMPING: authority.TIMESTAMP_UNIT_LIFE / 2,
     _SEAL: timedelta(days=30),
 }
 _CRL_LIFE = {ROOT: authority.ROOT_CRL_LIFE, ISSUING: authority.ISSUING_CRL_LIFE}
@@ -204,7 +204,7 @@ class Ledger:
         if slot == ISSUING:
             return authority.make_issuing(above, self._organization, addresses, now=now)
         if slot == STAMPING:
-            return authority.make_stamping(above, self._organization, addresses, now=now)
+            return authority.make_timestamp_unit(above, self._organization, addresses, now=now)
         name = store.workspace_name(tx, slot.removeprefix(_SEAL))
         if name is None:
             raise NotFound("Workspace does not exist")

@@ -270,7 +270,7 @@ PREPARE_SECONDS = 9
 PREPARE_ATTEMPTS = 3
 FINALIZE_ATTEMPTS = 1000
 """Once an hour at last, so for six weeks, and however often the process dies meanwhile: nobody signs a second time."""
-STAMP_SECONDS = 60
+MARK_SECONDS = 60
 PROVE_SECONDS = 60
 PAGE_POINTS_MIN = 3
 PAGE_POINTS_MAX = 200_000
@@ -283,7 +283,7 @@ TEXT_TAG_CHARS = 400
 FIELD_LABEL_CHARS = 100
 FIELD_OPTIONS = 100
 FIELD_TEXT_CHARS = 4000
-STAMP_FIELDS = 20_000
+MARK_FIELDS = 20_000
 BLOCK_SIGNERS = 500
 SIGNATURE_IMAGE_BYTES = 2 * MB
 SIGNATURE_IMAGE_PIXELS = 4_000_000
@@ -419,7 +419,7 @@ ARCHIVE_TREE_LEAVES = 1000
 ARCHIVE_ROUND_SECONDS = 600
 """After midnight, when the root over the day before is made."""
 ARCHIVE_ROOT_RETRY_SECONDS = 6 * 3600
-ARCHIVE_STAMP_DAYS = 7
+ARCHIVE_TIMESTAMP_DAYS = 7
 """So long after its day a root waits for the configured time-stamp authority; then the installation stamps it."""
 ARCHIVE_LOCK_DAYS = 3650
 ARCHIVE_WAIT_SECONDS = 60

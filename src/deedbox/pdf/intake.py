@@ -1,4 +1,4 @@
-"""Runs in a sandbox: a PDF from outside becomes one that can be shown, stamped and sealed, or is refused by name."""
+"""Runs in a sandbox: a PDF from outside becomes one that can be shown, marked and sealed, or is refused by name."""
 
 import codecs
 import io

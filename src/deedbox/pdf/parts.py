@@ -12,11 +12,11 @@ def parts(data: bytes) -> Parts:
         raise BadRequest("This PDF has no signature")
     place = hole.hole(data, seals[-1].byte_range)
     opened = signed_data.opened(hole.contents(data, place))
-    stamp = signed_data.stamp(opened)
+    timestamp = signed_data.timestamp(opened)
     return Parts(
         start=place.start,
         end=place.end,
         signature=opened.whole,
-        value=opened.info["signature"].native,
-        timestamp=stamp.envelope.whole if stamp else None,
+        value=opened.signer_info["signature"].native,
+        timestamp=timestamp.signed.whole if timestamp else None,
     )

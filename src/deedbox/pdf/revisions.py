@@ -15,7 +15,7 @@ _CATALOG_MAY_CHANGE = {"/DSS", "/Extensions", "/Version", "/AcroForm", "/Metadat
 _FORM_MAY_CHANGE = {"/Fields", "/SigFlags"}
 _PAGE_MAY_CHANGE = {"/Annots"}
 _INFO_MAY_CHANGE = {"/ModDate", "/Producer"}
-_STAMP_FIELD = {"/FT", "/T", "/TU", "/V", "/Type", "/Subtype", "/F", "/Rect", "/P", "/Ff"}
+_TIMESTAMP_FIELD = {"/FT", "/T", "/TU", "/V", "/Type", "/Subtype", "/F", "/Rect", "/P", "/Ff"}
 
 Id = tuple[int, int]
 
@@ -106,28 +106,28 @@ def _entry(owner: Any, name: str) -> bytes | None:
 def _form_only_grew(old: Any, new: Any) -> bool:
     if old is None or new is None:
         return False
-    return _may_change(old, new, _FORM_MAY_CHANGE) and _only_stamps_added(old.get("/Fields"), new.get("/Fields"))
+    return _may_change(old, new, _FORM_MAY_CHANGE) and _only_timestamps_added(old.get("/Fields"), new.get("/Fields"))
 
 
 def _page_only_grew(old: pikepdf.Page, new: pikepdf.Page) -> bool:
     if old.obj.objgen != new.obj.objgen or not _may_change(old.obj, new.obj, _PAGE_MAY_CHANGE):
         return False
-    return _only_stamps_added(old.obj.get("/Annots"), new.obj.get("/Annots"))
+    return _only_timestamps_added(old.obj.get("/Annots"), new.obj.get("/Annots"))
 
 
-def _only_stamps_added(old: Any, new: Any) -> bool:
+def _only_timestamps_added(old: Any, new: Any) -> bool:
     before, after = list(old or []), list(new or [])
     kept = [_reference(one) for one in after[: len(before)]] == [_reference(one) for one in before]
-    return kept and all(map(_is_unseen_stamp, after[len(before) :]))
+    return kept and all(map(_is_unseen_timestamp, after[len(before) :]))
 
 
 def _reference(value: Any) -> bytes:
     return bytes(value.unparse())
 
 
-def _is_unseen_stamp(field: Any) -> bool:
+def _is_unseen_timestamp(field: Any) -> bool:
     """Whether it is the field of a document time-stamp that takes no room on a page and does nothing."""
-    if not set(field.keys()) <= _STAMP_FIELD or field.get("/FT") != "/Sig":
+    if not set(field.keys()) <= _TIMESTAMP_FIELD or field.get("/FT") != "/Sig":
         return False
     if field.get("/V") is None or field.V.get("/Type") != "/DocTimeStamp":
         return False

@@ -94,16 +94,16 @@ class Signature:
         """What a time-stamp has to be made for."""
         return hashlib.sha256(self._signature).digest()
 
-    def stamped(self, token: bytes | None) -> bytes:
+    def with_timestamp(self, token: bytes | None) -> bytes:
         """The CMS, with the token if there is one."""
-        unsigned = cms.time_stamp_attribute(token) if token is not None else b""
+        unsigned = cms.timestamp_attribute(token) if token is not None else b""
         return self._signer.assembled(cms.DATA, None, self._attributes, self._signature, unsigned)
 
 
 def cms_for(digest: bytes, identity: SealIdentity, timestamper: Timestamper | None, now: datetime) -> bytes:
     """The CMS that signs a prepared file's digest, with a time-stamp made in process."""
     signature = Signature(digest, identity)
-    return signature.stamped(timestamper.token(signature.digest, now) if timestamper is not None else None)
+    return signature.with_timestamp(timestamper.token(signature.digest, now) if timestamper is not None else None)
 
 
 def room_for(identity: SealIdentity, token_bytes: int) -> int:

@@ -21,14 +21,14 @@ class Gap(NamedTuple):
         try:
             return hashlib.sha256(cms.signature_in(self.cms_der)).digest()
         except Malformed as error:
-            raise BadRequest(f"The signature of the file cannot be stamped again: {error}") from error
+            raise BadRequest(f"The signature of the file cannot be time-stamped again: {error}") from error
 
-    def restamped(self, token: bytes) -> bytes:
+    def with_timestamp(self, token: bytes) -> bytes:
         """The digits to be written in place of those in the file, as many as there are."""
         try:
-            digits = cms.with_time_stamp(self.cms_der, token).hex().encode()
+            digits = cms.with_timestamp(self.cms_der, token).hex().encode()
         except Malformed as error:
-            raise BadRequest(f"The signature of the file cannot be stamped again: {error}") from error
+            raise BadRequest(f"The signature of the file cannot be time-stamped again: {error}") from error
         if len(digits) > self.contents_length:
             raise BadRequest("The time-stamp is larger than the room that the seal left for one")
         return digits.ljust(self.contents_length, b"0")

@@ -37,8 +37,8 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
             preload=(f"{_PACKAGE}.mark", f"{_PACKAGE}.certificate"),
             setup=(Call(f"{_PACKAGE}.mark:prepare"), Call(f"{_PACKAGE}.certificate:prepare")),
             processes=processes,
-            cpu_seconds=limits.STAMP_SECONDS,
-            seconds=limits.STAMP_SECONDS,
+            cpu_seconds=limits.MARK_SECONDS,
+            seconds=limits.MARK_SECONDS,
         ),
         SandboxKind(name="render", preload=(f"{_PACKAGE}.render",), processes=processes),
         SandboxKind(
@@ -74,7 +74,7 @@ class Workshop:
         return await sandbox.call(function, *args, into=into)
 
     async def take_in(self, data: Data, write: Write) -> Prepared:
-        """Writes the PDF as it will be shown, stamped and sealed; after an error only a part may be written."""
+        """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
         return await self._made(Prepared, "intake:take_in", data, write=write)
 
     async def join(self, data: Data, sizes: Sequence[int], write: Write) -> int:
@@ -85,9 +85,9 @@ class Workshop:
         """Places for signers without a field, none of them taken; writes a new PDF only if pages were added."""
         return await self._made(Block, "block:block", data, signers, list(taken), write=write)
 
-    async def stamp(self, data: Data, marks: Marks, write: Write) -> int:
+    async def mark(self, data: Data, marks: Marks, write: Write) -> int:
         """Writes the PDF with the marks on its pages; how many pages have some."""
-        return await self._made(int, "mark:stamp", data, marks, write=write)
+        return await self._made(int, "mark:mark_pages", data, marks, write=write)
 
     async def certificate(self, signed: Data, completion: Completion, write: Write) -> int:
         """Writes the certificate of completion with pictures of the signed document's pages; its size."""

@@ -102,7 +102,7 @@ class Finalizing:
                 images[signer_id] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, facts.prepared) as data:
-            await self._workshop.stamp(data, showing.marks(facts, images), incoming.write)
+            await self._workshop.mark(data, showing.marks(facts, images), incoming.write)
         return await incoming.finish()
 
     async def _verify(self, sealed: Blob, facts: Facts, head: str) -> None:

@@ -40,7 +40,7 @@ class Rehearsal:
             return  # another document has shown that it can
         async with self._blobs.receive(limits.PREPARED_FILE_BYTES) as incoming:
             async with streamed(self._blobs, paper.pdf.blob) as data:
-                await self._workshop.stamp(data, _marks(paper, fields), incoming.write)
+                await self._workshop.mark(data, _marks(paper, fields), incoming.write)
             await self._seal(await incoming.finish())
 
     async def _seal(self, stamped: Received) -> None:
@@ -82,7 +82,7 @@ class _Stage:
         if self._made is None or now >= self._until:
             root = authority.make_root("Rehearsal", now=now)
             issuing = authority.make_issuing(root, "Rehearsal", _NOWHERE, now=now)
-            stamping = authority.make_stamping(root, "Rehearsal", _NOWHERE, now=now)
+            timestamp_unit = authority.make_timestamp_unit(root, "Rehearsal", _NOWHERE, now=now)
             seal = authority.make_seal(issuing, "Rehearsal", _NOWHERE, now=now)
             crls = [
                 authority.make_crl(root, [], 1, authority.ROOT_CRL_LIFE, now=now),
@@ -90,7 +90,7 @@ class _Stage:
             ]
             self._until = now + authority.ISSUING_CRL_LIFE / 2
             identity = SealIdentity(seal.key, seal.der, [issuing.der, root.der], crls)
-            self._made = identity, Timestamper(Signer(stamping.key, stamping.der, [root.der]), crls[:1])
+            self._made = identity, Timestamper(Signer(timestamp_unit.key, timestamp_unit.der, [root.der]), crls[:1])
         return self._made
 
 

@@ -87,7 +87,7 @@ class Upgrading:
         try:
             gap = await self._gap(found.file)
             token = await self._token(gap.digest)
-            digits = gap.restamped(token)
+            digits = gap.with_timestamp(token)
         except BadRequest as error:  # the file will not be another one at the next attempt
             raise GiveUp(error.message) from error
         file = await self._written(found.file, gap, digits, held)

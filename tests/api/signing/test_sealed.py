@@ -124,7 +124,7 @@ async def test_a_failed_sealing_is_tried_again_and_no_signature_is_lost(
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(office.api.deedbox.workshop, "stamp", broken)
+        patch.setattr(office.api.deedbox.workshop, "mark", broken)
         assert (await office.sign(document, "ann")).json()["document_status"] == "finalizing"
         async with asyncio.timeout(30):
             while not await office.api.rows("select 1 from jobs where kind = 'finalize' and error is not null"):

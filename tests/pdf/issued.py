@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from deedbox.pdf import authority, seal
-from deedbox.pdf.authority import Addresses, Issued
+from deedbox.authority import issue
+from deedbox.authority.issue import Addresses, Issued
+from deedbox.pdf import seal
 from deedbox.pdf.cms import PrivateKey, Signer
 from deedbox.pdf.seal import Order, Prepared, SealIdentity
 from deedbox.pdf.timestamp import Timestamper
@@ -38,14 +39,14 @@ class Installation(NamedTuple):
 
 @functools.cache
 def installation() -> Installation:
-    root = authority.make_root("Test", now=NOW)
-    issuing = authority.make_issuing(root, "Test", AT, now=NOW)
-    timestamp_unit = authority.make_timestamp_unit(root, "Test", AT, now=NOW)
+    root = issue.make_root("Test", now=NOW)
+    issuing = issue.make_issuing(root, "Test", AT, now=NOW)
+    timestamp_unit = issue.make_timestamp_unit(root, "Test", AT, now=NOW)
     crls = [
-        authority.make_crl(root, [], 1, authority.ROOT_CRL_LIFE, now=NOW),
-        authority.make_crl(issuing, [], 1, authority.ISSUING_CRL_LIFE, now=NOW),
+        issue.make_crl(root, [], 1, issue.ROOT_CRL_LIFE, now=NOW),
+        issue.make_crl(issuing, [], 1, issue.ISSUING_CRL_LIFE, now=NOW),
     ]
-    return Installation(root, issuing, timestamp_unit, authority.make_seal(issuing, "Acme", AT, now=NOW), crls)
+    return Installation(root, issuing, timestamp_unit, issue.make_seal(issuing, "Acme", AT, now=NOW), crls)
 
 
 def end_entity(key: PrivateKey, issuer: Issued, name: str = "Other", **changes: bool) -> Issued:

@@ -15,8 +15,8 @@ from pyhanko.sign.ades.api import CAdESSignedAttrSpec
 from pyhanko.sign.signers.pdf_cms import PdfCMSSignedAttributes
 from pyhanko_certvalidator.registry import SimpleCertificateStore
 
+from deedbox.authority.issue import Issued
 from deedbox.pdf import cms, der
-from deedbox.pdf.authority import Issued
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.der import Malformed
 from tests.pdf.issued import NOW, end_entity, installation, keys

@@ -4,9 +4,9 @@ import hashlib
 
 import pytest
 
+from deedbox.authority import issue
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import authority
 from deedbox.pdf.timestamped import verify_token
 from tests.pdf.issued import NOW, installation
 
@@ -24,12 +24,12 @@ def test_a_token_of_our_own_unit_is_trusted_by_our_root() -> None:
 
 
 def test_a_token_of_someone_else_tells_the_time_without_being_trusted() -> None:
-    another = authority.make_root("Another", now=NOW)
+    another = issue.make_root("Another", now=NOW)
     assert verify_token(token(), CONTENT, [another.der], []).trusted is False
 
 
 def test_a_root_that_is_trusted_for_time_stamps_only_is_enough() -> None:
-    another, here = authority.make_root("Another", now=NOW), installation()
+    another, here = issue.make_root("Another", now=NOW), installation()
     assert verify_token(token(), CONTENT, [another.der], [], [here.root.der]).trusted is True
 
 

@@ -13,7 +13,7 @@ from pyhanko.sign.fields import MDPPerm
 
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import revisions
+from deedbox.pdf import changes
 from deedbox.pdf.report import Checks, Report, judged, with_records
 from deedbox.pdf.verify import verify
 from tests.pdf.pki import ISSUED, YEAR, Authority, issue, revocation_list
@@ -120,11 +120,11 @@ def test_an_archival_time_stamp_does_not_hide_what_else_was_added(ours: Authorit
 def test_an_object_that_was_missing_when_it_was_sealed_cannot_be_supplied_afterwards(ours: Authority) -> None:
     hollow = sealed(ours, with_dangling_reference())
     assert verify(hollow, ours.roots, (), NOW).verdict == "authentic"
-    assert revisions._nothing_else_changed(hollow, archived(ours, hollow))
+    assert changes._nothing_else_changed(hollow, archived(ours, hollow))
     shown = filled_in(hollow)
     assert verify(shown, ours.roots, (), NOW).verdict == "altered"
     assert verify(archived(ours, shown), ours.roots, (), NOW).verdict == "altered"
-    assert not revisions._nothing_else_changed(hollow, archived(ours, shown))
+    assert not changes._nothing_else_changed(hollow, archived(ours, shown))
 
 
 def test_an_archival_time_stamp_must_be_trusted(ours: Authority, theirs: Authority, clean: bytes) -> None:

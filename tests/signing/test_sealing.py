@@ -19,6 +19,7 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 
 from deedbox.accounts import workspaces
 from deedbox.authority import Certificates, remote_timestamp
+from deedbox.authority.issue import pem
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
@@ -32,7 +33,6 @@ from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import timestamp
-from deedbox.pdf.authority import pem
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify

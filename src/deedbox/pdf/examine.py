@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import hole, report
+from deedbox.pdf import gap, report
 from deedbox.pdf import signed_data as cms
-from deedbox.pdf.hole import Hole
+from deedbox.pdf.gap import Gap
 from deedbox.pdf.signatures import PdfSignature
 from deedbox.pdf.signed_data import SignedData, Timestamp
 from deedbox.pdf.timestamp import POLICY
@@ -28,7 +28,7 @@ class Examined(Struct, kw_only=True):
     """What is true of a signature; `broken` is why it is none, or one that was changed."""
 
     signature: PdfSignature
-    place: Hole | None = None
+    place: Gap | None = None
     signed: SignedData | None = None
     broken: str = ""
     timestamp: Timestamp | None = None
@@ -60,8 +60,8 @@ def examined(pdf: bytes, signature: PdfSignature, trust: Trust, now: datetime) -
 
 def _examine(pdf: bytes, result: Examined, trust: Trust, now: datetime) -> None:
     signature = result.signature
-    result.place = place = hole.hole(pdf, signature.byte_range)
-    whole = hole.contents(pdf, place)
+    result.place = place = gap.find(pdf, signature.byte_range)
+    whole = gap.contents(pdf, place)
     digits = pdf[place.start + 1 : place.end - 1]
     if bytes.fromhex(digits.decode("ascii")) != signature.filled:
         raise BadRequest("The signature that a reader sees is not the one in the gap of the byte range.")
@@ -75,9 +75,9 @@ def _examine(pdf: bytes, result: Examined, trust: Trust, now: datetime) -> None:
         raise BadRequest("The digits of the signature are not written as a seal writes them.")
 
 
-def _seal(pdf: bytes, result: Examined, place: Hole, signed: SignedData, trust: Trust, now: datetime) -> None:
+def _seal(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: Trust, now: datetime) -> None:
     result.timestamp = cms.timestamp(signed)
-    digest = hole.digest(pdf, place, signed.algorithm) if signed.algorithm in cms.HASHES else b""
+    digest = gap.digest(pdf, place, signed.algorithm) if signed.algorithm in cms.HASHES else b""
     if not cms.is_true(signed, digest, "data"):
         raise BadRequest("The signature does not fit the file: what was signed is not what is here.")
     if result.timestamp is not None:
@@ -102,9 +102,9 @@ def _attached(result: Examined, timestamp: Timestamp, signed: SignedData, trust:
         result.at = timestamp.at
 
 
-def _time_stamp(pdf: bytes, result: Examined, place: Hole, signed: SignedData, trust: Trust) -> None:
+def _time_stamp(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: Trust) -> None:
     timestamp = cms.as_timestamp(signed)
-    if not cms.timestamp_is_true(timestamp, lambda name: hole.digest(pdf, place, name)):
+    if not cms.timestamp_is_true(timestamp, lambda name: gap.digest(pdf, place, name)):
         raise BadRequest("The document's time-stamp does not fit the file.")
     result.timestamp = timestamp
     _judge_path(result, signed, trust, timestamp.at)

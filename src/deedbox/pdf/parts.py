@@ -1,7 +1,7 @@
 """Runs in a sandbox: a sealed file taken apart, for programs that know signatures and time-stamps but not PDF."""
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import hole, signatures, signed_data
+from deedbox.pdf import gap, signatures, signed_data
 from deedbox.pdf.report import Parts
 
 
@@ -10,8 +10,8 @@ def parts(data: bytes) -> Parts:
     seals = [one for one in signatures.structure(data).signatures if one.kind == "seal"]
     if not seals:
         raise BadRequest("This PDF has no signature")
-    place = hole.hole(data, seals[-1].byte_range)
-    opened = signed_data.opened(hole.contents(data, place))
+    place = gap.find(data, seals[-1].byte_range)
+    opened = signed_data.opened(gap.contents(data, place))
     timestamp = signed_data.timestamp(opened)
     return Parts(
         start=place.start,

@@ -4,11 +4,11 @@ import hashlib
 from typing import NamedTuple
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import cms, hole
+from deedbox.pdf import cms, gap
 from deedbox.pdf.der import Malformed
 
 
-class Gap(NamedTuple):
+class LastSeal(NamedTuple):
     """Where the hex digits of a seal's signature begin in the file, how many there are, and the signature in them."""
 
     contents_at: int
@@ -34,15 +34,15 @@ class Gap(NamedTuple):
         return digits.ljust(self.contents_length, b"0")
 
 
-def gap_in(tail: bytes, before: int) -> Gap:
+def last_seal(tail: bytes, before: int) -> LastSeal:
     """The gap of the seal that is about all of a file, of which these are the last bytes after so many others.
 
     BadRequest if there is none, as in a file that grew after its seal."""
-    for _, start, end, rest in reversed(hole.traces(tail)):
+    for _, start, end, rest in reversed(gap.traces(tail)):
         try:
-            place = hole.hole(tail, [0, start - before, end - before, rest])
+            place = gap.find(tail, [0, start - before, end - before, rest])
             if place.covered == len(tail):
-                return Gap(start + 1, end - start - 2, hole.contents(tail, place))
+                return LastSeal(start + 1, end - start - 2, gap.contents(tail, place))
         except BadRequest:
             continue  # whatever the document holds that looks like the byte range of a signature
     raise BadRequest("The file does not end with a seal that is about all of it")

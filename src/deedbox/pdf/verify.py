@@ -13,7 +13,7 @@ from datetime import datetime
 
 from deedbox.kernel.clock import SystemClock, moment
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import hole, revisions, signed_data
+from deedbox.pdf import changes, gap, signed_data
 from deedbox.pdf.examine import Examined, described, examined
 from deedbox.pdf.report import Checks, Report, judged
 from deedbox.pdf.signatures import Structure, structure
@@ -73,10 +73,10 @@ def _report(pdf: bytes, sha256: str, built: Structure, trust: Trust, now: dateti
 def _changes_allowed(pdf: bytes, results: list[Examined], seals: list[Examined], *, trusted: bool) -> bool | None:
     if len(results) == 1 and results[0].covers(pdf):
         return True
-    if not all(one.place is None or revisions.is_accounted_for(pdf, one.place.covered) for one in results):
+    if not all(one.place is None or changes.is_accounted_for(pdf, one.place.covered) for one in results):
         return False
     if not trusted:
-        told = [revisions.changes_allowed(one.signature.library) for one in results]
+        told = [changes.changes_allowed(one.signature.library) for one in results]
         return None if None in told else all(told)
     return _is_archival(pdf, results, seals)
 
@@ -90,7 +90,7 @@ def _is_archival(pdf: bytes, results: list[Examined], seals: list[Examined]) -> 
     if sealed is None or not any(one.covers(pdf) for one in timestamps):
         return False
     after = all(one.at is not None and one.place is not None and one.place.start > sealed.covered for one in timestamps)
-    return after and revisions.archival_only(pdf, sealed.covered, seals[0].signature.field)
+    return after and changes.archival_only(pdf, sealed.covered, seals[0].signature.field)
 
 
 def _trusted(seals: list[Examined]) -> bool | None:
@@ -133,14 +133,14 @@ def _fingerprint(seal: Examined) -> str | None:
 
 
 def _without_signature(pdf: bytes, sha256: str) -> Report:
-    if not hole.traces(pdf):
+    if not gap.traces(pdf):
         return Report(verdict="unsigned", sha256=sha256, checks=Checks())
     return _unreadable(pdf, sha256, "The file holds a signature, but nothing in the document leads to it.")
 
 
 def _unreadable(pdf: bytes, sha256: str, reason: str) -> Report:
     """What can be said of a file whose structure is damaged: a signature in it may still show that it was changed."""
-    found = [why for why in (_damage(pdf, byte_range) for byte_range in hole.traces(pdf)) if why]
+    found = [why for why in (_damage(pdf, byte_range) for byte_range in gap.traces(pdf)) if why]
     if not found:
         return Report(verdict="unexplained", sha256=sha256, checks=Checks(), reasons=[reason])
     return Report(verdict="altered", sha256=sha256, checks=Checks(intact=False), reasons=[reason, found[-1]])
@@ -151,12 +151,12 @@ def _damage(pdf: bytes, byte_range: list[int]) -> str:
     # A signed file may be attached to another; its byte range then ends somewhere in the middle.
     ends_here = byte_range[2] + byte_range[3] >= len(pdf)
     try:
-        place = hole.hole(pdf, byte_range)
-        signed = signed_data.opened(hole.contents(pdf, place))
+        place = gap.find(pdf, byte_range)
+        signed = signed_data.opened(gap.contents(pdf, place))
     except BadRequest as error:
         return error.message if ends_here else ""
     if signed.content_type != "data" or signed.algorithm not in signed_data.HASHES:
         return "The signature in it is of a kind that is not used for documents." if ends_here else ""
-    if not signed_data.is_true(signed, hole.digest(pdf, place, signed.algorithm), "data"):
+    if not signed_data.is_true(signed, gap.digest(pdf, place, signed.algorithm), "data"):
         return "The signature in it does not fit the file: what was signed is not what is here."
     return "" if ends_here else "Something was added to the file after it was signed."

@@ -26,7 +26,9 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
     return (
         SandboxKind(
             name="prepare",
-            preload=tuple(f"{_PACKAGE}.{module}" for module in ("intake", "join", "block", "images", "picture")),
+            preload=tuple(
+                f"{_PACKAGE}.{module}" for module in ("intake", "join", "signature_block", "images", "picture")
+            ),
             setup=(Call(f"{_PACKAGE}.intake:prepare"), Call(f"{_PACKAGE}.picture:prepare")),
             processes=processes,
             cpu_seconds=limits.PREPARE_SECONDS,
@@ -83,7 +85,7 @@ class Workshop:
 
     async def block(self, data: Data, signers: int, write: Write, taken: Sequence[Place] = ()) -> Block:
         """Places for signers without a field, none of them taken; writes a new PDF only if pages were added."""
-        return await self._made(Block, "block:block", data, signers, list(taken), write=write)
+        return await self._made(Block, "signature_block:place", data, signers, list(taken), write=write)
 
     async def mark(self, data: Data, marks: Marks, write: Write) -> int:
         """Writes the PDF with the marks on its pages; how many pages have some."""

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from deedbox.authority import issue
 from deedbox.evidence import file as proof
 from deedbox.evidence.chain import Entry
 from deedbox.kernel.blobs import Blob
-from deedbox.pdf import authority
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.seal import SealIdentity
@@ -106,7 +106,7 @@ def evidence(statement: Statement, facts: Facts, head: str, identity: SealIdenti
         audit=facts.trail,
         head=head,
         seal=proof.Seal(
-            certificates=[authority.pem([der]).decode() for der in chain if authority.pem([der]) != root_pem],
+            certificates=[issue.pem([der]).decode() for der in chain if issue.pem([der]) != root_pem],
             root=root_pem.decode(),
         ),
     )

@@ -21,7 +21,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.pdf import timestamp, timestamp_again
-from deedbox.pdf.timestamp_again import Gap
+from deedbox.pdf.timestamp_again import LastSeal
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing import audit, proving, store
 from deedbox.signing.document import Document, Seal, decoded
@@ -118,12 +118,12 @@ class Upgrading:
             self._failed = None
             return token
 
-    async def _gap(self, file: Blob) -> Gap:
+    async def _gap(self, file: Blob) -> LastSeal:
         before = max(0, file.size_bytes - limits.SEAL_TAIL_BYTES)
         tail = [piece async for piece in self._blobs.open_range(file.location, before, file.size_bytes - before)]
-        return timestamp_again.gap_in(b"".join(tail), before)
+        return timestamp_again.last_seal(b"".join(tail), before)
 
-    async def _written(self, file: Blob, gap: Gap, digits: bytes, held: AsyncExitStack) -> Received:
+    async def _written(self, file: Blob, gap: LastSeal, digits: bytes, held: AsyncExitStack) -> Received:
         incoming = await held.enter_async_context(self._blobs.receive(file.size_bytes))
         async for piece in self._blobs.open_range(file.location, 0, gap.contents_at):
             await incoming.write(piece)

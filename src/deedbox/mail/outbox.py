@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from deedbox import words
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.blobs import store as blobs_store
@@ -22,7 +23,7 @@ from deedbox.kernel.mailbox import Mailbox, mailbox, named_mailbox
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.settings import Settings
 from deedbox.kernel.smtp_url import MailServer, mail_server
-from deedbox.mail import store, wording
+from deedbox.mail import store
 from deedbox.mail.inbox import InboxMail, Kept
 from deedbox.mail.letter import Code, Mail, Test
 from deedbox.mail.store import Entry, Status
@@ -264,7 +265,7 @@ class Mailer:
                 to=mail.to,
                 reply_to=mail.reply_to,
                 written_at=at,
-                language=wording.known(mail.language),
+                language=words.known(mail.language),
                 rendered=rendered,
                 file=file,
             )

@@ -31,7 +31,7 @@ from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.settings import Settings
-from deedbox.mail import MAIL_JOB, Mailer
+from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.workshop import Workshop
 from deedbox.search.embed import Embedder
 from deedbox.search.engine import FORGET_JOB, INDEX_JOB, REBUILD_JOB, RENEW_JOB, SearchEngine
@@ -50,7 +50,7 @@ from deedbox.signing.sealing import Sealing
 from deedbox.signing.timers import Timers
 from deedbox.signing.upgrading import Upgrading
 from deedbox.signing_archive import Archiving, SigningAuthority
-from deedbox.signing_mail import MailPost
+from deedbox.signing_mail import MailNotifier
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import Poster
 from deedbox.webhooks.sender import Sender
@@ -67,7 +67,7 @@ SEALED = [
         place="idempotency.response:{caller}/{idempotency_key}",
     ),
     PRIVATE_KEYS,
-    mail.SEALED,
+    mail.MAIL_DATA,
     hooks.SEALED,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
@@ -86,8 +86,9 @@ class Deedbox:
         self._egress: Egress | None = None
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         """Under which people reach this server."""
-        self.mailer = Mailer(db, self.box, clock, settings, self.blobs, wake=self._wake)
-        self.post = MailPost(lambda: self.mailer, lambda: self.address)
+        self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs, wake=self._wake)
+        self.inbox = Inbox(self.box)
+        self.post = MailNotifier(lambda: self.mailer, lambda: self.address)
         self.workshop = Workshop(settings.sandbox_processes)
         self._token = pkcs11.chosen(settings)
         timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)

@@ -41,13 +41,11 @@ WORDS = {
     "mail.declined_subject": "Abgelehnt: {title}",
     "mail.declined_lead": "{signer} hat die Unterschrift abgelehnt. Das Dokument kann nicht mehr unterschrieben"
     " werden.",
-    "mail.declined_button": "Dokument öffnen",
     "mail.voided_subject": "Zurückgezogen: {title}",
     "mail.voided_lead": "{sender} hat dieses Dokument zurückgezogen. Es kann nicht mehr unterschrieben werden; Sie"
     " brauchen nichts weiter zu tun.",
     "mail.expired_subject": "Abgelaufen: {title}",
     "mail.expired_lead": "Die Frist für dieses Dokument endete am {moment}. Es kann nicht mehr unterschrieben werden.",
-    "mail.expired_button": "Dokument öffnen",
     "mail.test_subject": "Deedbox kann E-Mails senden",
     "mail.test_lead": "Dies ist die Test-E-Mail Ihres Deedbox-Servers. Sie wurde an {server} übergeben.",
     "mail.footer": "Gesendet von Deedbox, einem Server zum Unterschreiben von Dokumenten.",

@@ -38,13 +38,11 @@ WORDS = {
     "mail.completion_code": "Verification code",
     "mail.declined_subject": "Declined: {title}",
     "mail.declined_lead": "{signer} has declined to sign this document. It can no longer be signed.",
-    "mail.declined_button": "Open the document",
     "mail.voided_subject": "Withdrawn: {title}",
     "mail.voided_lead": "{sender} has withdrawn this document. It can no longer be signed, and you need not do"
     " anything.",
     "mail.expired_subject": "Expired: {title}",
     "mail.expired_lead": "The time to sign this document ended on {moment}. It can no longer be signed.",
-    "mail.expired_button": "Open the document",
     "mail.test_subject": "Deedbox can send mail",
     "mail.test_lead": "This is the test mail of your Deedbox server. It was handed to {server}.",
     "mail.footer": "Sent by Deedbox, a server for signing documents.",

@@ -1,4 +1,4 @@
-"""The installation's own authority, and what each workspace seals with."""
+"""The installation's own certificate authority, and the certificate that each workspace seals with."""
 
 import asyncio
 from collections import OrderedDict
@@ -26,7 +26,7 @@ from deedbox.pdf.timestamp import Timestamper
 PRIVATE_KEYS = EncryptedColumn(
     table="certificates", key_columns=("id",), column="private_key", place=ledger.key_place("{id}")
 )
-"""For `wiring.SEALED`."""
+"""The column that `deedbox keys rotate-master` encrypts anew."""
 Reason = Literal["unspecified", "keyCompromise", "cessationOfOperation", "superseded", "affiliationChanged"]
 
 
@@ -47,7 +47,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
 
 class Trusted(NamedTuple):
-    """What a seal of a workspace is verified with, all in DER."""
+    """Roots and CRLs to verify a workspace's seals with, all in DER."""
 
     roots: list[bytes]
     crls: list[bytes]
@@ -56,7 +56,7 @@ class Trusted(NamedTuple):
 
 
 class Certificates:
-    """Everything is made on first need, by whichever process is first; private keys are in the box."""
+    """The installation's certificates, each made on first need by whichever process is first; keys are encrypted."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The certificates of one installation: root → issuing → a workspace's seal, root → time-stamp unit; and their CRLs."""
+"""Issues an installation's certificates, root → issuing → a workspace's seal and root → time-stamp unit, and CRLs."""
 
 import hashlib
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Which certificate is in use for what: made on first need, replaced before its end, revoked when it must be."""
+"""The ledger of certificates in use: made on first need, replaced before their end, revoked when they must be."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -34,7 +34,7 @@ _CRL_LIFE = {ROOT: issue.ROOT_CRL_LIFE, ISSUING: issue.ISSUING_CRL_LIFE}
 
 
 class CertificateChain(NamedTuple):
-    """A certificate in use, those above it, and a fresh CRL of each of its issuers."""
+    """A certificate in use, the certificates above it, and a fresh CRL of each issuer."""
 
     row: CertificateRow
     above: list[bytes]
@@ -72,7 +72,7 @@ class Ledger:
         self._organization = (urlsplit(base_url).hostname if base_url else None) or "Deedbox"
 
     def chain(self, tx: Tx, slot: str, now: datetime) -> CertificateChain | None:
-        """What is in use and fresh; None if something has to be made first. Changes nothing."""
+        """The chain in use in the slot; None if a part of it has to be made first. Changes nothing."""
         row = store.in_slot(tx, slot)
         if row is None or _is_due(row, now):
             return None

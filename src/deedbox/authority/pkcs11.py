@@ -46,7 +46,7 @@ class Choice(NamedTuple):
 
 
 class TokenCertificate(NamedTuple):
-    """What the token's key seals with: its certificate, and those above it in DER, nearest first."""
+    """The certificate of the token's key, and those above it in DER, nearest first."""
 
     certificate: x509.Certificate
     chain: list[bytes]

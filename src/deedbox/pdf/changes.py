@@ -1,4 +1,4 @@
-"""What was added to a file after its seal: only what keeps the seal verifiable, and two parsers must agree on it."""
+"""Changes to a file after its seal: only those that keep the seal verifiable pass, and two parsers must agree."""
 
 import io
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def is_accounted_for(pdf: bytes, signed_bytes: int) -> bool:
 
 
 def changes_allowed(signature: Any) -> bool | None:
-    """What the library says of changes after another's signature; None when it cannot say."""
+    """Whether pyHanko allows the changes made after someone else's signature; None when it cannot say."""
     try:
         with reading("What was added after the signature cannot be read."):
             signature.compute_integrity_info()
@@ -55,7 +55,7 @@ def _library_agrees(pdf: bytes, field: str) -> bool:
 
 
 def _nothing_else_changed(before: bytes, after: bytes) -> bool:
-    """Compares every object of the sealed file with its successor: shadow content needs one that differs."""
+    """Compares every object of the sealed file with the same object of the new one, where hidden content would show."""
     with (
         pikepdf.open(io.BytesIO(before), attempt_recovery=False, inherit_page_attributes=False) as old,
         pikepdf.open(io.BytesIO(after), attempt_recovery=False, inherit_page_attributes=False) as new,
@@ -126,7 +126,7 @@ def _reference(value: Any) -> bytes:
 
 
 def _is_unseen_timestamp(field: Any) -> bool:
-    """Whether it is the field of a document time-stamp that takes no room on a page and does nothing."""
+    """Whether the field is that of a document time-stamp, takes no room on a page and does nothing."""
     if not set(field.keys()) <= _TIMESTAMP_FIELD or field.get("/FT") != "/Sig":
         return False
     if field.get("/V") is None or field.V.get("/Type") != "/DocTimeStamp":
@@ -136,7 +136,7 @@ def _is_unseen_timestamp(field: Any) -> bool:
 
 
 def _explained(old: pikepdf.Pdf) -> Iterator[Id]:
-    """The objects of the sealed file that an archival update may write again; how is checked elsewhere."""
+    """The objects of the sealed file that an archival update may write again; what it writes is checked elsewhere."""
     form: Any = old.Root.get("/AcroForm")
     pages = [page.obj for page in old.pages]
     yield from _numbers(old.Root, form, form.get("/Fields"), old.Root.get("/Metadata"), old.trailer.get("/Info"))

@@ -1,4 +1,4 @@
-"""One signature of a PDF examined: its place, its truth, its exactness, its time, and whom its certificate leads to."""
+"""Examines one signature of a PDF: its place, whether it is true and exact, its time, and the root that it leads to."""
 
 import hashlib
 from datetime import datetime
@@ -25,7 +25,7 @@ _LEVELS = {(False, False): "B-B", (False, True): "B-B", (True, False): "B-T", (T
 
 
 class Examined(Struct, kw_only=True):
-    """What is true of a signature; `broken` is why it is none, or one that was changed."""
+    """The findings about one signature; `broken` says why it is none, or was changed."""
 
     signature: PdfSignature
     place: Gap | None = None

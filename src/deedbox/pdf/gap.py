@@ -1,4 +1,4 @@
-"""The one gap that a signature leaves in the file: where it is, and that it holds the signature and nothing else."""
+"""The gap in a file that holds the signature, the only bytes that the signature does not cover."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ _INDEFINITE = 0x80
 
 
 class Gap(Struct, frozen=True):
-    """What a signature is not about: `<`, digits, `>`; and where what it is about ends."""
+    """The bytes that a signature does not cover, `<`, digits, `>`; `covered` is where the bytes that it covers end."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ def contents(data: bytes, place: Gap) -> bytes:
 
 
 def digest(data: bytes, place: Gap, algorithm: str) -> bytes:
-    """The hash of all that the signature is about."""
+    """The hash of all that the signature covers."""
     counted = hashlib.new(algorithm)
     counted.update(memoryview(data)[: place.start])
     counted.update(memoryview(data)[place.end : place.covered])

@@ -1,4 +1,4 @@
-"""Runs in a sandbox: a PDF from outside becomes one that can be shown, marked and sealed, or is refused by name."""
+"""Runs in a sandbox: makes a PDF from outside one that can be shown, marked and sealed, or says why it is refused."""
 
 import codecs
 import io

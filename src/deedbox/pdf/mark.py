@@ -1,4 +1,4 @@
-"""Runs in a sandbox: the marks of a document put on its pages, where the signer saw the fields."""
+"""Runs in a sandbox: puts the marks of a document on its pages, where the signers saw the fields."""
 
 import io
 from collections.abc import Generator, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What lies on the pages of a document: places, the text tags that name them, and the marks that fill them."""
+"""Places on the pages of a document, the text tags that ask for them, and the marks that fill them."""
 
 from typing import Literal, TypeAlias, get_args
 

@@ -1,4 +1,4 @@
-"""Runs in a sandbox: a sealed file taken apart, for programs that know signatures and time-stamps but not PDF."""
+"""Runs in a sandbox: the seal of a file in parts, for programs that know signatures and time-stamps but not PDF."""
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import gap, signatures, signed_data

@@ -1,4 +1,4 @@
-"""One more revision at the end of a PDF: what stands before it keeps every byte. Only to be run in a sandbox."""
+"""Adds one revision at the end of a PDF and changes no byte before it. Only to be run in a sandbox."""
 
 import hashlib
 import io
@@ -65,7 +65,7 @@ def _is_plain(data: bytes, pdf: pikepdf.Pdf) -> bool:
 
 
 class Revision:
-    """Collects objects, then writes them with their table."""
+    """The new revision: collects objects, then writes them with their table."""
 
     def __init__(self, opened: Opened) -> None:
         self._data, self._pdf = opened

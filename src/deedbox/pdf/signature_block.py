@@ -1,4 +1,4 @@
-"""Runs in a sandbox: places for the signatures of signers who have no field, where they cover nothing."""
+"""Runs in a sandbox: finds places, on free ground or on new pages, for the signatures of signers who have no field."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""A CMS signature opened: who signed what when, whether it is true, and whether a byte in it could be another one."""
+"""Reads a CMS signature: who signed what and when, whether it is true, and whether any byte of it is free to change."""
 
 import hashlib
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""RFC 3161: queries read strictly, tokens and refusals made, and the answer of another authority checked."""
+"""RFC 3161: reads queries strictly, makes tokens and refusals, and checks the answer of another authority."""
 
 import hashlib
 import os

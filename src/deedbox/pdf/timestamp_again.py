@@ -1,4 +1,4 @@
-"""Another time-stamp in a sealed file: it takes the place of the one in the gap, and no signed byte changes."""
+"""Puts another time-stamp into a sealed file, in place of the one in the gap: no signed byte changes."""
 
 import hashlib
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from deedbox.pdf.der import Malformed
 
 
 class LastSeal(NamedTuple):
-    """Where the hex digits of a seal's signature begin in the file, how many there are, and the signature in them."""
+    """The seal at the end of a file: where the hex digits of its signature begin, how many, and the signature."""
 
     contents_at: int
     contents_length: int
@@ -35,7 +35,7 @@ class LastSeal(NamedTuple):
 
 
 def last_seal(tail: bytes, before: int) -> LastSeal:
-    """The gap of the seal that is about all of a file, of which these are the last bytes after so many others.
+    """The seal that covers all of a file. `tail` is the end of the file, after so many other bytes.
 
     BadRequest if there is none, as in a file that grew after its seal."""
     for _, start, end, rest in reversed(gap.traces(tail)):

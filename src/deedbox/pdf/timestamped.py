@@ -1,4 +1,4 @@
-"""Whether a time-stamp token by itself, outside of any PDF, is about a digest. Only to be run in a sandbox."""
+"""Verifies a time-stamp token that stands by itself, outside of any PDF. Only to be run in a sandbox."""
 
 import hashlib
 from collections.abc import Sequence

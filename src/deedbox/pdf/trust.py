@@ -1,4 +1,4 @@
-"""Whom to believe: the way from a certificate to a trusted root at a moment, and what was revoked by then."""
+"""Trusted roots, the path from a certificate to one of them at a moment, and what was revoked by then."""
 
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -56,7 +56,7 @@ class Trust:
         *,
         of_timestamp: bool = False,
     ) -> Path:
-        """The way from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
+        """The path from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
         try:
             with reading("Its certificate chain cannot be read."):
                 context = ValidationContext(
@@ -73,7 +73,7 @@ class Trust:
         return Path([_loaded(one.dump()) for one in reversed(list(found))])
 
     def revoked(self, path: Path, at: datetime) -> bool | None:
-        """Whether a certificate of the way was revoked by then; None when there is no list to tell."""
+        """Whether a certificate on the path was revoked by then; None when there is no list to tell."""
         told = [self._revoked(one, issuer, at) for one, issuer in pairwise(path.certificates)]
         if any(told):
             return True
@@ -117,7 +117,7 @@ class Trust:
 
 
 def _finished(work: Coroutine[Any, Any, ValidationPath]) -> Iterable[asn1.Certificate]:
-    """What a coroutine that fetches nothing comes to; an event loop would need files that a sandbox has not."""
+    """The result of a coroutine that fetches nothing; an event loop would need files that a sandbox does not have."""
     try:
         work.send(None)
     except StopIteration as end:
@@ -188,7 +188,7 @@ def _counts(entry: x509.RevokedCertificate, certificate: x509.Certificate, at: d
     invalid = _entry_extension(entry, x509.InvalidityDate)
     if isinstance(invalid, x509.InvalidityDate):
         since = min(since, invalid.invalidity_date_utc)
-    # Whoever stole the key of an authority or a time-stamp unit can write any date.
+    # With a stolen key of an authority or a time-stamp unit any date can be written.
     return since <= at or (why in _COMPROMISED and (_is_authority(certificate) or _makes_timestamps(certificate)))
 
 

@@ -1,4 +1,4 @@
-"""The server's way to everything that is done with PDF files: each kind of work in sandboxes of its own."""
+"""The sandboxes in which the server has PDF files worked on, one pool for each kind of work."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from bench.seal import NOW, make_papers, ours
+from bench.seal import NOW, make_hierarchy, ours
 from deedbox.kernel.clock import instant
-from deedbox.pdf import block, certificate, intake, mark, verify
+from deedbox.pdf import certificate, intake, mark, signature_block, verify
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
 from deedbox.pdf.marks import Mark, Marks, Place
 
@@ -47,21 +47,21 @@ class BareWork:
     """The same steps as the server's, one after the other, and the CPU time of each."""
 
     def __init__(self, pdf: bytes, signers: int) -> None:
-        papers = make_papers()
+        issued = make_hierarchy()
         intake.prepare()
         mark.prepare()
         certificate.prepare()
         prepared = _whole(intake.take_in(pdf))
         marks, completion = _plain(_marks(signers)), _plain(_completion(signers))
-        stamped = _whole(mark.stamp(prepared, marks))
-        seal = ours(stamped, papers)
+        stamped = _whole(mark.mark_pages(prepared, marks))
+        seal = ours(stamped, issued)
         sealed = seal()
         self._steps: dict[str, Callable[[], object]] = {
             "take in": lambda: _whole(intake.take_in(pdf)),
-            "place": lambda: _whole(block.block(prepared, signers)),
-            "stamp": lambda: _whole(mark.stamp(prepared, marks)),
+            "place": lambda: _whole(signature_block.place(prepared, signers)),
+            "stamp": lambda: _whole(mark.mark_pages(prepared, marks)),
             "seal": seal,
-            "verify": lambda: verify.verify(sealed, [papers.root.der], [], _AT),
+            "verify": lambda: verify.verify(sealed, [issued.root.der], [], _AT),
             "certify": lambda: _whole(certificate.certify(sealed, completion)),
         }
 

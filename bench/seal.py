@@ -28,7 +28,7 @@ from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 from bench.measure import cpu_seconds, median, temporary_folder
 from deedbox.accounts import workspaces
-from deedbox.authority import Certificates
+from deedbox.authority import Certificates, issue
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
@@ -38,7 +38,7 @@ from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import authority, seal
+from deedbox.pdf import seal
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.seal import Order, SealIdentity
 from deedbox.pdf.timestamp import Timestamper
@@ -48,20 +48,20 @@ AIM_TIMES, AIM_RATE = 8, 150
 NOW = datetime.now(UTC).replace(microsecond=0)
 
 
-class Papers(NamedTuple):
-    root: authority.Issued
-    issuing: authority.Issued
-    stamping: authority.Issued
-    seal: authority.Issued
+class Hierarchy(NamedTuple):
+    root: issue.Issued
+    issuing: issue.Issued
+    timestamp_unit: issue.Issued
+    seal: issue.Issued
     crls: list[bytes]
 
 
-def make_papers() -> Papers:
-    root = authority.make_root("Bench", now=NOW)
-    issuing = authority.make_issuing(root, "Bench", None, now=NOW)
-    stamping = authority.make_stamping(root, "Bench", None, now=NOW)
-    crls = [authority.make_crl(one, [], 1, authority.ROOT_CRL_LIFE, now=NOW) for one in (root, issuing)]
-    return Papers(root, issuing, stamping, authority.make_seal(issuing, "Bench", None, now=NOW), crls)
+def make_hierarchy() -> Hierarchy:
+    root = issue.make_root("Bench", now=NOW)
+    issuing = issue.make_issuing(root, "Bench", None, now=NOW)
+    timestamp_unit = issue.make_timestamp_unit(root, "Bench", None, now=NOW)
+    crls = [issue.make_crl(one, [], 1, issue.ROOT_CRL_LIFE, now=NOW) for one in (root, issuing)]
+    return Hierarchy(root, issuing, timestamp_unit, issue.make_seal(issuing, "Bench", None, now=NOW), crls)
 
 
 def make_pdf(size: int) -> bytes:
@@ -79,15 +79,15 @@ def make_pdf(size: int) -> bytes:
     return out.getvalue()
 
 
-def ours(data: bytes, papers: Papers) -> Callable[[], bytes]:
+def ours(data: bytes, issued: Hierarchy) -> Callable[[], bytes]:
     """One seal as the product makes it, sandbox and disk left out."""
-    identity = SealIdentity(papers.seal.key, papers.seal.der, [papers.issuing.der, papers.root.der], papers.crls)
-    unit = Timestamper(Signer(papers.stamping.key, papers.stamping.der))
-    certificates = [one.der for one in (papers.root, papers.issuing, papers.stamping, papers.seal)]
+    identity = SealIdentity(issued.seal.key, issued.seal.der, [issued.issuing.der, issued.root.der], issued.crls)
+    unit = Timestamper(Signer(issued.timestamp_unit.key, issued.timestamp_unit.der))
+    certificates = [one.der for one in (issued.root, issued.issuing, issued.timestamp_unit, issued.seal)]
     room = seal.room_for(identity, unit.most_bytes)
 
     def once() -> bytes:
-        order = Order(room=room, signed_at=NOW, certificates=certificates, crls=papers.crls)
+        order = Order(room=room, signed_at=NOW, certificates=certificates, crls=issued.crls)
         pieces, steps = [], seal.prepare(data, order)
         while True:
             try:
@@ -112,16 +112,16 @@ class InProcess(TimeStamper):
         return tsp.TimeStampResp.load(self._unit.answer(req.dump(), NOW))
 
 
-def stock(data: bytes, papers: Papers) -> Callable[[], bytes]:
+def stock(data: bytes, issued: Hierarchy) -> Callable[[], bytes]:
     """The same seal by pyHanko's own writer and builder; its time-stamps come from our unit, in process."""
-    root, issuing, stamping, own = (
-        asn1_x509.Certificate.load(one.der) for one in (papers.root, papers.issuing, papers.stamping, papers.seal)
+    root, issuing, timestamp_unit, own = (
+        asn1_x509.Certificate.load(one.der) for one in (issued.root, issued.issuing, issued.timestamp_unit, issued.seal)
     )
-    crls = [asn1_crl.CertificateList.load(crl) for crl in papers.crls]
+    crls = [asn1_crl.CertificateList.load(crl) for crl in issued.crls]
     registry = SimpleCertificateStore()  # type: ignore[no-untyped-call]
     registry.register_multiple([issuing])
-    signer = signers.SimpleSigner(own, asn1_keys.PrivateKeyInfo.load(papers.seal.key_der), registry)
-    stamper = InProcess(Timestamper(Signer(papers.stamping.key, papers.stamping.der)))
+    signer = signers.SimpleSigner(own, asn1_keys.PrivateKeyInfo.load(issued.seal.key_der), registry)
+    timestamper = InProcess(Timestamper(Signer(issued.timestamp_unit.key, issued.timestamp_unit.der)))
     metadata = signers.PdfSignatureMetadata(
         field_name="Seal",
         md_algorithm="sha256",
@@ -132,8 +132,8 @@ def stock(data: bytes, papers: Papers) -> Callable[[], bytes]:
 
     def once() -> bytes:
         writer = IncrementalPdfFileWriter(io.BytesIO(data))
-        DocumentSecurityStore.supply_dss_in_writer(writer, None, certs=[root, issuing, stamping, own], crls=crls)
-        made = signers.PdfSigner(metadata, signer, timestamper=stamper).sign_pdf(writer)
+        DocumentSecurityStore.supply_dss_in_writer(writer, None, certs=[root, issuing, timestamp_unit, own], crls=crls)
+        made = signers.PdfSigner(metadata, signer, timestamper=timestamper).sign_pdf(writer)
         return bytes(made.getvalue())
 
     return once
@@ -218,8 +218,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     wish: Any = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    papers, small = make_papers(), make_pdf(12_300)
-    makers = {"deedbox": ours(small, papers), "pyHanko": stock(small, papers)}
+    issued, small = make_hierarchy(), make_pdf(12_300)
+    makers = {"deedbox": ours(small, issued), "pyHanko": stock(small, issued)}
     rates: dict[str, list[float]] = {name: [] for name in makers}
     for once in makers.values():
         once()

@@ -1,4 +1,4 @@
-"""What signers hear of, as mail: here the signing side meets the mail, without either knowing the other."""
+"""Mail to signers about their documents: here signing meets mail, and neither knows the other."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MailNotifier:
-    """Writes a mail in the transaction of what it tells of."""
+    """Writes each mail in the transaction of the change that it tells of."""
 
     def __init__(self, mailer: Callable[[], "Mailer"], address: Callable[[], str]) -> None:
         self._mailer = mailer

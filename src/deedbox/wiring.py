@@ -32,7 +32,7 @@ from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.settings import Settings
-from deedbox.mail import MAIL_JOB, Mailer
+from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.workshop import Workshop
 from deedbox.search import embedders
 from deedbox.search.embedders import Embedders
@@ -69,7 +69,7 @@ SEALED = [
         place="idempotency.response:{caller}/{idempotency_key}",
     ),
     PRIVATE_KEYS,
-    mail.SEALED,
+    mail.MAIL_DATA,
     hooks.SECRETS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
@@ -88,11 +88,12 @@ class Deedbox:
         self._egress: Egress | None = None
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         """Under which people reach this server."""
-        self.mailer = Mailer(db, self.box, clock, settings, self.blobs, wake=self._wake)
+        self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs, wake=self._wake)
+        self.inbox = Inbox(self.box)
         self.workshop = Workshop(settings.sandbox_processes)
         self._token = pkcs11.chosen(settings)
-        stamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
-        self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, stamp_roots)
+        timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
+        self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)
         self.office = Office(
             db=db,
             blobs=self.blobs,

@@ -76,7 +76,7 @@ async def test_the_root_that_is_served_is_the_one_that_is_named(api: Api) -> Non
     assert x509.load_pem_x509_certificate(pem.content) == x509.load_der_x509_certificate(named.content)
 
 
-@pytest.mark.parametrize("path", ["/crl/none.crl", "/crl/root", "/crl/stamping.crl", "/ca/none.cer", "/ca/root.pem"])
+@pytest.mark.parametrize("path", ["/crl/none.crl", "/crl/root", "/crl/timestamp.crl", "/ca/none.cer", "/ca/root.pem"])
 async def test_what_is_not_there_is_not_found(api: Api, path: str) -> None:
     assert faults(path, await api.get(path, key=None), 404) == []
 

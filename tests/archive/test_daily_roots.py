@@ -14,9 +14,9 @@ from deedbox.archive import merkle, proofs, store
 from deedbox.archive.daily_roots import ROOTS_JOB
 from deedbox.archive.overview import Overview, overview
 from deedbox.archive.receipt import Tree
+from deedbox.authority import issue as certificates
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
-from deedbox.pdf import authority as certificates
 from tests.archive.conftest import DAY, Archivist, archiving, midnight, next_day, problems, proof_of, root_of, verdicts
 from tests.conftest import HandClock
 from tests.pdf import issued

@@ -14,8 +14,8 @@ from deedbox.archive import package, proofs, store, stored_zip
 from deedbox.archive.package import ManifestKey
 from deedbox.archive.receipt import Tree
 from deedbox.archive.stored_zip import Entry
+from deedbox.authority import issue
 from deedbox.kernel.crypto import Secret
-from deedbox.pdf import authority
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.timestamp import Timestamper
 from tests.archive.conftest import KEY, Archivist, archiving, entries, next_day, problems, proof_of, root_of, verdicts
@@ -124,10 +124,10 @@ async def test_a_root_that_someone_else_stamped_is_found(office: Archivist, cloc
     await office.archived()
     await next_day(office, clock)
     tree = await tree_of(office)
-    stranger = authority.make_root("Stranger", now=clock.now())
-    unit = authority.make_stamping(stranger, "Stranger", None, now=clock.now())
-    stamper = Timestamper(Signer(unit.key, unit.der, [stranger.der]))
-    token = stamper.token(bytes.fromhex(proofs.statement_sha256(tree)), clock.now())
+    stranger = issue.make_root("Stranger", now=clock.now())
+    unit = issue.make_timestamp_unit(stranger, "Stranger", None, now=clock.now())
+    timestamper = Timestamper(Signer(unit.key, unit.der, [stranger.der]))
+    token = timestamper.token(bytes.fromhex(proofs.statement_sha256(tree)), clock.now())
     await restamped(office, tree, token)
     found = await verdicts(office)
     assert [one.proven for one in found] == [False, False]

@@ -60,7 +60,7 @@ async def test_everything_is_made_on_first_need_and_then_stays(
     assert await slots(db) == []
     first = await certificates.seal_identity(workspace)
     await certificates.timestamper()
-    assert sorted(await slots(db)) == ["issuing", "root", f"seal:{workspace}", "stamping"]
+    assert sorted(await slots(db)) == ["issuing", "root", f"seal:{workspace}", "timestamp"]
     assert (await certificates.seal_identity(workspace)).certificate_der == first.certificate_der
     assert first.chain_ders == (await certificates.certificate("issuing"), await certificates.certificate("root"))
 
@@ -152,7 +152,7 @@ async def test_of_many_processes_that_start_at_once_one_makes_the_root(
     finally:
         for db in databases:
             await db.close()
-    assert sorted(row[0] for row in rows) == ["issuing", "root", f"seal:{workspace}", "stamping"]
+    assert sorted(row[0] for row in rows) == ["issuing", "root", f"seal:{workspace}", "timestamp"]
     assert len({one.certificate_der for one in identities}) == 1
     assert len({unit.certificate_ders for unit in units}) == 1
     assert len(pems) == 1
@@ -242,7 +242,7 @@ async def test_a_root_is_not_revoked_and_the_unknown_is_not_found(certificates: 
         await certificates.revoke(root.id)
     with pytest.raises(NotFound):
         await certificates.revoke("crt_none")
-    for name in ("", "nothing", "stamping", "seal"):
+    for name in ("", "nothing", "timestamp", "seal"):
         with pytest.raises(NotFound):
             await certificates.crl(name)
     with pytest.raises(NotFound):

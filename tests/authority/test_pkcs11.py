@@ -12,15 +12,14 @@ import pkcs11
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from deedbox.authority import Certificates
+from deedbox.authority import Certificates, issue
 from deedbox.authority import pkcs11 as tokens
+from deedbox.authority.issue import Issued, pem
 from deedbox.authority.pkcs11 import Choice, Token, TokenFailed, TokenKey
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Conflict, SetupError
 from deedbox.kernel.settings import Settings, load
-from deedbox.pdf import authority
-from deedbox.pdf.authority import Issued, pem
 from tests.authority.softhsm import LABEL, PIN, SoftHsm
 from tests.authority.test_pkcs12 import above, brought, packed
 from tests.pdf import issued as foreign
@@ -87,7 +86,7 @@ async def test_a_key_in_a_token_seals_and_every_judge_accepts_it(
     assert cms_verified(cms_of(made), signed_bytes(made), [root], tmp_path) == "CMS Verification successful"
     assert (seal.level, seal.certificate_fingerprint) == (
         "B-T",
-        authority.fingerprint(own.der),
+        issue.fingerprint(own.der),
     )
 
 
@@ -218,14 +217,14 @@ async def test_what_is_wrong_with_a_token_is_said_by_name(hsm: SoftHsm, opened: 
     hsm.put_key(stray.key, "twin", "04")
     make, reason = _FAILURES[case]
     with pytest.raises(TokenFailed, match=reason) as failed:
-        await opened(make(hsm)).found(foreign.NOW)
+        await opened(make(hsm)).certificate(foreign.NOW)
     assert PIN not in str(failed.value)
 
 
 async def test_a_certificate_that_has_ended_is_refused(hsm: SoftHsm, opened: Opened) -> None:
     filled(hsm)
     with pytest.raises(TokenFailed, match="ended"):
-        await opened(hsm.choice()).found(foreign.NOW + timedelta(days=400))
+        await opened(hsm.choice()).certificate(foreign.NOW + timedelta(days=400))
 
 
 async def test_a_wrong_pin_is_tried_once_so_that_the_token_is_not_locked(
@@ -241,14 +240,14 @@ async def test_a_wrong_pin_is_tried_once_so_that_the_token_is_not_locked(
 
     monkeypatch.setattr(pkcs11, "lib", watched)
     with pytest.raises(TokenFailed, match="refused the PIN"):
-        await wrong.found(foreign.NOW)
+        await wrong.certificate(foreign.NOW)
     assert used
     used.clear()
     for _ in range(5):
         with pytest.raises(TokenFailed, match="refused the PIN"):
-            await wrong.found(foreign.NOW)
+            await wrong.certificate(foreign.NOW)
     assert not used
-    assert await opened(hsm.choice()).found(foreign.NOW)
+    assert await opened(hsm.choice()).certificate(foreign.NOW)
 
 
 async def test_a_slow_token_holds_up_nobody_else_and_is_given_up(

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from deedbox.authority import Certificates
+from deedbox.authority.issue import Issued
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Box, Secret
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
-from deedbox.pdf.authority import Issued
 from deedbox.pdf.cms import PrivateKey
 from tests.authority.test_certificates import BASE, certificates, ring, workspace
 from tests.conftest import HandClock

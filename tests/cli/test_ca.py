@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from deedbox.pdf import authority
+from deedbox.authority import issue
 from tests import server
 from tests.pdf import issued as foreign
 
@@ -85,4 +85,4 @@ def test_import_brings_a_certificate_of_your_own_and_a_wrong_password_does_not(d
     password.write_text("word\n")
     brought = json.loads(ca(data, "import", str(file), "--password-file", str(password), "--json").stdout)
     assert (brought["brought"], brought["status"]) == (True, "in use")
-    assert brought["fingerprint"] == authority.fingerprint(own.der)
+    assert brought["fingerprint"] == issue.fingerprint(own.der)

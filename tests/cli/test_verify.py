@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from deedbox.authority import issue
 from deedbox.evidence import chain, file
-from deedbox.pdf import authority
 from tests import server
 from tests.evidence.samples import DOCUMENT, evidence
 from tests.pdf.sealed import document
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, office: Office) -> Path:
     told = evidence(stamped)
     (tmp_path / "deed.pdf").write_bytes(office.sealed(stamped, document_id=DOCUMENT, head=told.head))
     (tmp_path / "evidence.json").write_bytes(file.encode(told))
-    (tmp_path / "root.pem").write_bytes(authority.pem([office.root.der]))
+    (tmp_path / "root.pem").write_bytes(issue.pem([office.root.der]))
     return tmp_path
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deedbox.kernel.mailbox import Mailbox, mailbox, one_line
-from deedbox.mail.message import Draft, Envelope, compose
+from deedbox.mail.message import Draft, SmtpEnvelope, compose
 from deedbox.mail.templates import Rendered
 
 AT = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -26,7 +26,7 @@ def composed(
     text: str = "Hello\n",
     file: tuple[str, bytes] | None = None,
     reply_to: Mailbox | None = None,
-) -> Envelope:
+) -> SmtpEnvelope:
     return compose(
         Draft(
             message_id="<mail_01@example.com>",
@@ -41,7 +41,7 @@ def composed(
     )
 
 
-def read(envelope: Envelope) -> EmailMessage:
+def read(envelope: SmtpEnvelope) -> EmailMessage:
     message = email.message_from_bytes(envelope.message, policy=default)
     assert isinstance(message, EmailMessage)
     assert message.defects == []

@@ -23,7 +23,7 @@ from deedbox.kernel.jobs.job import Slots
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.rotation import rotate
 from deedbox.kernel.settings import Settings
-from deedbox.mail import MAIL_JOB, SEALED, Attachment, Kept, Mail, Mailer, prune
+from deedbox.mail import MAIL_DATA, MAIL_JOB, Attachment, Inbox, ListedMail, Mail, Mailer, Relay, prune
 from deedbox.mail.smtp import Patience
 from tests.conftest import HandClock
 from tests.mail.letters import CODE, LETTERS, LINK, READER, TOKEN, invitation
@@ -49,7 +49,8 @@ class Post:
         made = Settings(data_dir=folder, **settings)
         self.woken = 0
         patience = Patience(60, reply_seconds)
-        self.mailer = Mailer(db, self.box, clock, made, self.blobs, wake=self._wake, patience=patience)
+        self.mailer = Mailer(db, self.box, clock, Relay(made, patience), self.blobs, wake=self._wake)
+        self.inbox = Inbox(self.box)
 
     def _wake(self) -> None:
         self.woken += 1
@@ -61,8 +62,8 @@ class Post:
         runner = Runner(self.db, self.clock, {MAIL_JOB: self.mailer.deliver}, concurrency=4, worker=worker)
         return await runner.run_due()
 
-    async def kept(self, mail_id: str) -> Kept:
-        page = await self.db.read(lambda tx: self.mailer.page(tx, US))
+    async def kept(self, mail_id: str) -> ListedMail:
+        page = await self.db.read(lambda tx: self.inbox.page(tx, US))
         return next(kept for kept in page if kept.id == mail_id)
 
     async def row(self, mail_id: str) -> tuple[Any, ...]:
@@ -162,7 +163,7 @@ async def test_a_cause_that_fails_sends_no_mail(line: Line) -> None:
     with pytest.raises(OSError, match="the cause failed"):
         await line.post.db.write(fail)
     assert await line.post.work() == 0
-    assert await line.post.db.read(lambda tx: line.post.mailer.page(tx, US)) == []
+    assert await line.post.db.read(lambda tx: line.post.inbox.page(tx, US)) == []
     assert (line.room.taken, line.post.woken) == ([], 0)
 
 
@@ -182,7 +183,7 @@ async def test_what_has_not_left_yet_can_be_taken_back(line: Line) -> None:
     assert await recalled("doc_1", READER)
     assert not await recalled("doc_1", READER)
     await post.work()
-    kept = await post.db.read(lambda tx: post.mailer.page(tx, US))
+    kept = await post.db.read(lambda tx: post.inbox.page(tx, US))
     assert sorted((one.kind, one.about, one.to) for one in kept) == [
         ("invitation", "doc_1", other.address),
         ("invitation", "doc_2", READER.address),
@@ -198,7 +199,7 @@ async def test_an_invitation_that_was_tried_may_have_arrived(line: Line) -> None
     await post.queue(invitation(about="doc_1"))
     await post.work()
     assert not await post.db.write(lambda tx: post.mailer.recall(tx, US, "doc_1", READER))
-    assert await post.db.read(lambda tx: post.mailer.page(tx, US)) == []
+    assert await post.db.read(lambda tx: post.inbox.page(tx, US)) == []
 
 
 async def test_what_a_mail_says_is_nowhere_in_clear(line: Line) -> None:
@@ -430,7 +431,7 @@ async def test_a_mail_that_the_box_cannot_open_fails_by_name(line: Line) -> None
 async def test_a_rotation_of_the_master_key_goes_through_the_mails(line: Line) -> None:
     await line.post.queue(invitation())
     await line.post.queue(invitation())
-    done = await rotate(line.post.db, line.post.ring, [SEALED], lambda _done, _total: None)
+    done = await rotate(line.post.db, line.post.ring, [MAIL_DATA], lambda _done, _total: None)
     assert (done.resealed, done.unreadable) == (2, 0)
     await line.post.work()
     assert len(line.room.taken) == 2
@@ -458,7 +459,7 @@ async def test_without_a_mail_server_mail_stays_in_the_inbox(inbox: Post) -> Non
     second = await inbox.queue(mail)
     await inbox.queue(invitation(), THEM)
     assert await inbox.work() == 0
-    found = await inbox.db.read(lambda tx: inbox.mailer.inbox(tx, US))
+    found = await inbox.db.read(lambda tx: inbox.inbox.page(tx, US, status="inbox"))
     assert [(kept.id, kept.status, kept.kind) for kept in found] == [
         (second, "inbox", "completion"),
         (first, "inbox", "invitation"),
@@ -467,11 +468,11 @@ async def test_without_a_mail_server_mail_stays_in_the_inbox(inbox: Post) -> Non
         "Von allen unterschrieben: Lease & <annex>",
         "Harbour Ltd asks you to sign: Lease & <annex>",
     ]
-    shown = await inbox.db.read(lambda tx: inbox.mailer.show(tx, US, first))
+    shown = await inbox.db.read(lambda tx: inbox.inbox.show(tx, US, first))
     assert shown.mail == invitation(about="doc_1")
     assert LINK in shown.text
     assert LINK in shown.html
-    other = await inbox.db.read(lambda tx: inbox.mailer.show(tx, US, second))
+    other = await inbox.db.read(lambda tx: inbox.inbox.show(tx, US, second))
     assert other.attachment_sha256 == sha256
     assert "hängt dieser E-Mail an" in other.text
 
@@ -483,7 +484,7 @@ async def test_the_inbox_comes_in_pages_and_by_what_it_is_about(inbox: Post) -> 
         inbox.clock.forward(1)
 
     def ids(**more: Any) -> Any:
-        return inbox.db.read(lambda tx: [kept.id for kept in inbox.mailer.inbox(tx, US, **more)])
+        return inbox.db.read(lambda tx: [kept.id for kept in inbox.inbox.page(tx, US, status="inbox", **more)])
 
     assert await ids(limit=2) == made[:2:-1]
     assert await ids(limit=2, before=made[3]) == [made[2], made[1]]
@@ -493,13 +494,13 @@ async def test_the_inbox_comes_in_pages_and_by_what_it_is_about(inbox: Post) -> 
 async def test_another_workspace_s_mail_does_not_exist(inbox: Post) -> None:
     mail_id = await inbox.queue(invitation(), THEM)
     with pytest.raises(NotFound):
-        await inbox.db.read(lambda tx: inbox.mailer.show(tx, US, mail_id))
+        await inbox.db.read(lambda tx: inbox.inbox.show(tx, US, mail_id))
 
 
 async def test_what_is_to_be_sent_cannot_be_looked_into(line: Line) -> None:
     mail_id = await line.post.queue(invitation())
     with pytest.raises(NotFound):
-        await line.post.db.read(lambda tx: line.post.mailer.show(tx, US, mail_id))
+        await line.post.db.read(lambda tx: line.post.inbox.show(tx, US, mail_id))
 
 
 async def test_mail_queued_before_the_server_was_taken_out_of_the_settings_goes_to_the_inbox(
@@ -508,7 +509,7 @@ async def test_mail_queued_before_the_server_was_taken_out_of_the_settings_goes_
     mail_id = await line.post.queue(invitation())
     without = Post(line.post.db, clock, tmp_path)
     await without.work()
-    shown = await without.db.read(lambda tx: without.mailer.show(tx, US, mail_id))
+    shown = await without.db.read(lambda tx: without.inbox.show(tx, US, mail_id))
     assert LINK in shown.text
     assert line.room.taken == []
 
@@ -533,7 +534,7 @@ async def test_old_mail_is_forgotten_with_its_attachment(line: Line) -> None:
     assert (await post.kept(sent)).status == "sent"
     post.clock.forward((limits.MAIL_KEEP_DAYS - limits.MAIL_INBOX_DAYS) * 86400)
     assert await pruned() == 1
-    assert await post.db.read(lambda tx: post.mailer.page(tx, US)) == []
+    assert await post.db.read(lambda tx: post.inbox.page(tx, US)) == []
 
 
 async def test_a_job_whose_mail_was_pruned_ends_without_a_word(line: Line) -> None:

@@ -12,14 +12,14 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import BadAnswer, CannotConnect, EgressFailed, TookTooLong
 from deedbox.kernel.smtp_url import MailServer
-from deedbox.mail.message import Envelope
+from deedbox.mail.message import SmtpEnvelope
 from deedbox.mail.smtp import Patience, SmtpRefused, TooLargeForServer, hand_in
 from tests.mail.mailserver import PASSWORD, USER, certificate, mailroom, saying, scripted
 
 pytestmark = pytest.mark.anyio
 
 MESSAGE = b"Subject: hello\r\n\r\n.leading dot\r\n..two\r\n"
-LETTER = Envelope("sign@example.com", "reader@example.com", MESSAGE, False)
+LETTER = SmtpEnvelope("sign@example.com", "reader@example.com", MESSAGE, False)
 EHLO = b"250-mail.test\r\n250 SIZE 1000000\r\n"
 
 
@@ -29,7 +29,7 @@ def server(port: int, scheme: str = "smtp", *, login: bool = False, password: st
 
 async def hand(
     to: MailServer,
-    envelope: Envelope | None = LETTER,
+    envelope: SmtpEnvelope | None = LETTER,
     tls: ssl.SSLContext | None = None,
     *,
     whole: float = 20,
@@ -59,14 +59,14 @@ async def test_a_megabyte_of_anything_arrives_byte_for_byte() -> None:
     lines = os.urandom(1_000_000).replace(b"\r", b".").replace(b"\n", b"\r\n.").split(b"\r\n")
     message = b"\r\n".join(line[i : i + 900] for line in lines for i in range(0, max(len(line), 1), 900)) + b"\r\n"
     async with mailroom() as room:
-        await hand(server(room.port), Envelope("a@b.example", "c@d.example", message, False))
+        await hand(server(room.port), SmtpEnvelope("a@b.example", "c@d.example", message, False))
     assert room.taken[0].content == message
 
 
 async def test_a_lone_line_feed_cannot_end_the_mail() -> None:
     smuggled = b"Subject: x\r\n\r\none\n.\nMAIL FROM:<thief@example.com>\r.\rtwo\r\n"
     async with mailroom() as room:
-        await hand(server(room.port), Envelope("a@b.example", "c@d.example", smuggled, False))
+        await hand(server(room.port), SmtpEnvelope("a@b.example", "c@d.example", smuggled, False))
     (taken,) = room.taken
     assert isinstance(taken.content, bytes)
     assert taken.content.split(b"\r\n")[2:] == [b"one", b".", b"MAIL FROM:<thief@example.com>", b".", b"two", b""]
@@ -167,7 +167,7 @@ async def test_a_refusal_says_what_was_refused_and_whether_it_will_last(
 async def test_a_mail_larger_than_the_server_takes_is_not_begun() -> None:
     async with mailroom(size=1000) as room:
         with pytest.raises(TooLargeForServer, match="takes 1000"):
-            await hand(server(room.port), Envelope("a@b.example", "c@d.example", b"x: y\r\n" * 500, False))
+            await hand(server(room.port), SmtpEnvelope("a@b.example", "c@d.example", b"x: y\r\n" * 500, False))
     async with mailroom() as room:
         room.answers["MAIL"] = ["552 too big"]
         with pytest.raises(TooLargeForServer):
@@ -175,7 +175,7 @@ async def test_a_mail_larger_than_the_server_takes_is_not_begun() -> None:
 
 
 async def test_an_address_beyond_ascii_needs_a_server_that_takes_it() -> None:
-    letter = Envelope("sign@example.com", "zoë@example.com", MESSAGE, True)
+    letter = SmtpEnvelope("sign@example.com", "zoë@example.com", MESSAGE, True)
     async with mailroom(utf8=False) as room:
         with pytest.raises(SmtpRefused, match="beyond ASCII") as refused:
             await hand(server(room.port), letter)
@@ -267,4 +267,4 @@ async def test_a_server_that_closes_right_after_its_yes_has_taken_the_mail() -> 
 
     message = email.message_from_string("Subject: x\n\nhello\n").as_bytes()
     async with scripted(take) as port:
-        assert await hand(server(port), Envelope("a@b.example", "c@d.example", message, False)) == "250 mine"
+        assert await hand(server(port), SmtpEnvelope("a@b.example", "c@d.example", message, False)) == "250 mine"

@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from deedbox.pdf import authority, seal
-from deedbox.pdf.authority import Addresses, Issued
+from deedbox.authority import issue
+from deedbox.authority.issue import Addresses, Issued
+from deedbox.pdf import seal
 from deedbox.pdf.cms import PrivateKey, Signer
 from deedbox.pdf.seal import Order, Prepared, SealIdentity
 from deedbox.pdf.timestamp import Timestamper
@@ -23,7 +24,7 @@ AT = Addresses("http://127.0.0.1:9/crl/a.crl", "http://127.0.0.1:9/ca/a.cer")
 class Installation(NamedTuple):
     root: Issued
     issuing: Issued
-    stamping: Issued
+    timestamp_unit: Issued
     seal: Issued
     crls: list[bytes]
 
@@ -33,19 +34,19 @@ class Installation(NamedTuple):
 
     @property
     def timestamper(self) -> Timestamper:
-        return Timestamper(Signer(self.stamping.key, self.stamping.der, [self.root.der]), self.crls[:1])
+        return Timestamper(Signer(self.timestamp_unit.key, self.timestamp_unit.der, [self.root.der]), self.crls[:1])
 
 
 @functools.cache
 def installation() -> Installation:
-    root = authority.make_root("Test", now=NOW)
-    issuing = authority.make_issuing(root, "Test", AT, now=NOW)
-    stamping = authority.make_stamping(root, "Test", AT, now=NOW)
+    root = issue.make_root("Test", now=NOW)
+    issuing = issue.make_issuing(root, "Test", AT, now=NOW)
+    timestamp_unit = issue.make_timestamp_unit(root, "Test", AT, now=NOW)
     crls = [
-        authority.make_crl(root, [], 1, authority.ROOT_CRL_LIFE, now=NOW),
-        authority.make_crl(issuing, [], 1, authority.ISSUING_CRL_LIFE, now=NOW),
+        issue.make_crl(root, [], 1, issue.ROOT_CRL_LIFE, now=NOW),
+        issue.make_crl(issuing, [], 1, issue.ISSUING_CRL_LIFE, now=NOW),
     ]
-    return Installation(root, issuing, stamping, authority.make_seal(issuing, "Acme", AT, now=NOW), crls)
+    return Installation(root, issuing, timestamp_unit, issue.make_seal(issuing, "Acme", AT, now=NOW), crls)
 
 
 def end_entity(key: PrivateKey, issuer: Issued, name: str = "Other", **changes: bool) -> Issued:
@@ -82,7 +83,7 @@ def keys() -> dict[str, PrivateKey]:
 
 def order(identity: SealIdentity, **changes: object) -> Order:
     made = installation()
-    certificates = [identity.certificate_der, *identity.chain_ders, made.stamping.der]
+    certificates = [identity.certificate_der, *identity.chain_ders, made.timestamp_unit.der]
     room = seal.room_for(identity, made.timestamper.most_bytes)
     wish = {"room": room, "signed_at": NOW, "certificates": certificates, "crls": made.crls, **changes}
     return Order(**wish)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deedbox.pdf import authority
+from deedbox.authority import issue
 
 
 def need(*programs: str) -> None:
@@ -37,7 +37,7 @@ def trusting(root_der: bytes, folder: Path) -> Path:
     database = folder / "nss"
     if not database.exists():
         database.mkdir()
-        (folder / "root.pem").write_bytes(authority.pem([root_der]))
+        (folder / "root.pem").write_bytes(issue.pem([root_der]))
         said("certutil", "-N", "-d", f"sql:{database}", "--empty-password", folder=folder)
         said("certutil", "-A", "-d", f"sql:{database}", "-n", "r", "-t", "CT,C,C", "-i", "root.pem", folder=folder)
     return database
@@ -73,7 +73,7 @@ def cms_verified(cms_der: bytes, signed: bytes, roots: Sequence[bytes], folder: 
     """openssl's verdict on a detached CMS over these bytes."""
     (folder / "cms.der").write_bytes(cms_der)
     (folder / "signed.bin").write_bytes(signed)
-    (folder / "roots.pem").write_bytes(authority.pem(roots))
+    (folder / "roots.pem").write_bytes(issue.pem(roots))
     words = ["openssl", "cms", "-verify", "-binary", "-inform", "DER", "-in", "cms.der", "-content", "signed.bin"]
     done = run(*words, "-CAfile", "roots.pem", "-purpose", "any", "-out", "out.bin", folder=folder)
     return done.stderr.strip()

@@ -103,7 +103,7 @@ class Authority:
         self.issuing = issue(f"{name} Issuing", self.root, ca=True, ends=ISSUED + 15 * YEAR)
         self.seal = issue(f"{name} Seal", self.issuing, ends=ends)
         # pyHanko's time-stamper for tests knows only RSA.
-        self.stamper = issue(f"{name} Time", self.root, usages=[ExtendedKeyUsageOID.TIME_STAMPING], with_rsa=True)
+        self.timestamper = issue(f"{name} Time", self.root, usages=[ExtendedKeyUsageOID.TIME_STAMPING], with_rsa=True)
 
     @cached_property
     def crls(self) -> list[bytes]:

@@ -95,7 +95,7 @@ def sealed(
     holder = signer or authority.seal
     writer = IncrementalPdfFileWriter(io.BytesIO(data))
     if validation_data:
-        certificates = [one.asn1 for one in (authority.root, authority.issuing, authority.stamper, holder)]
+        certificates = [one.asn1 for one in (authority.root, authority.issuing, authority.timestamper, holder)]
         DocumentSecurityStore.supply_dss_in_writer(
             writer, sig_contents=None, certs=certificates, crls=authority.asn1_crls
         )
@@ -110,12 +110,12 @@ def sealed(
         docmdp_permissions=permission or MDPPerm.FILL_FORMS,
         reason=head,
     )
-    signer_of_pdf = signers.PdfSigner(metadata, simple, timestamper=None if at is None else stamper(authority, at))
+    signer_of_pdf = signers.PdfSigner(metadata, simple, timestamper=None if at is None else timestamper(authority, at))
     return signer_of_pdf.sign_pdf(writer).getvalue()  # type: ignore[no-any-return]
 
 
-def stamper(authority: Authority, at: datetime = SIGNED, holder: Holder | None = None) -> DummyTimeStamper:
-    used = holder or authority.stamper
+def timestamper(authority: Authority, at: datetime = SIGNED, holder: Holder | None = None) -> DummyTimeStamper:
+    used = holder or authority.timestamper
     registry = SimpleCertificateStore()
     registry.register_multiple([authority.root.asn1])
     return DummyTimeStamper(used.asn1, used.asn1_key, registry, fixed_dt=at)
@@ -125,7 +125,7 @@ def archived(authority: Authority, data: bytes, at: datetime = SIGNED + timedelt
     """The sealed file with an archival update: a document time-stamp over everything."""
     writer = IncrementalPdfFileWriter(io.BytesIO(data))
     DocumentSecurityStore.supply_dss_in_writer(writer, sig_contents=None, crls=authority.asn1_crls)
-    return PdfTimeStamper(stamper(authority, at)).timestamp_pdf(writer, "sha256").getvalue()  # type: ignore[no-any-return]
+    return PdfTimeStamper(timestamper(authority, at)).timestamp_pdf(writer, "sha256").getvalue()  # type: ignore[no-any-return]
 
 
 def updated(data: bytes, *names: str) -> bytes:

@@ -15,8 +15,8 @@ from pyhanko.sign.ades.api import CAdESSignedAttrSpec
 from pyhanko.sign.signers.pdf_cms import PdfCMSSignedAttributes
 from pyhanko_certvalidator.registry import SimpleCertificateStore
 
+from deedbox.authority.issue import Issued
 from deedbox.pdf import cms, der
-from deedbox.pdf.authority import Issued
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.der import Malformed
 from tests.pdf.issued import NOW, end_entity, installation, keys
@@ -102,18 +102,18 @@ def test_the_certificates_are_carried_but_for_the_root() -> None:
 
 
 def test_a_time_stamp_of_the_signature_goes_into_the_unsigned_attributes() -> None:
-    made, stamped = installation(), []
+    made, digests = installation(), []
 
-    def stamp(digest: bytes) -> bytes:
-        stamped.append(digest)
+    def timestamp(digest: bytes) -> bytes:
+        digests.append(digest)
         return made.timestamper.token(digest, NOW)
 
-    (one,) = parsed(signer().signed_data(cms.DATA, None, DIGEST, stamp=stamp))["signer_infos"]
-    assert stamped == [hashlib.sha256(one["signature"].native).digest()]
+    (one,) = parsed(signer().signed_data(cms.DATA, None, DIGEST, timestamp=timestamp))["signer_infos"]
+    assert digests == [hashlib.sha256(one["signature"].native).digest()]
     (attribute,) = one["unsigned_attrs"]
     assert attribute["type"].native == "signature_time_stamp_token"
     info = attribute["values"][0]["content"]["encap_content_info"]["content"].parsed
-    assert info["message_imprint"]["hashed_message"].native == stamped[0]
+    assert info["message_imprint"]["hashed_message"].native == digests[0]
 
 
 def test_the_most_bytes_are_never_exceeded() -> None:

@@ -42,7 +42,7 @@ BOXES: dict[str, dict[str, Any]] = {
 
 def stamped(data: bytes, *marks: Mark, covers: tuple[Place, ...] = (), **images: bytes) -> bytes:
     wanted = msgspec.to_builtins(Marks(marks, covers, images), builtin_types=(bytes,))
-    return drained(mark.stamp(data, wanted))[0]
+    return drained(mark.mark_pages(data, wanted))[0]
 
 
 def ink(data: bytes, place: Place, scale: float = 2.0) -> Any:
@@ -228,7 +228,7 @@ def test_a_field_on_a_page_that_is_not_there_is_refused() -> None:
 
 
 def test_more_fields_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "STAMP_FIELDS", 1)
+    monkeypatch.setattr(limits, "MARK_FIELDS", 1)
     with pytest.raises(BadRequest, match="at most 1 field"):
         stamped(paper(b""), *(Mark("text", Place(1, 0, 0, 0.1, 0.1), "a") for _ in range(2)))
 

@@ -33,9 +33,9 @@ def signature(pdf: bytes) -> Any:
 def status(pdf: bytes) -> Any:
     """pyHanko's full verdict, strict about the file, with our root as the only trust."""
     root = asn1_x509.Certificate.load(installation().root.der)
-    signer, stamper = (ValidationContext(trust_roots=[root], allow_fetching=False) for _ in range(2))
+    signer, timestamper = (ValidationContext(trust_roots=[root], allow_fetching=False) for _ in range(2))
     checked = async_validate_pdf_signature(
-        signature(pdf), signer, stamper, key_usage_settings=KeyUsageConstraints(key_usage={"non_repudiation"})
+        signature(pdf), signer, timestamper, key_usage_settings=KeyUsageConstraints(key_usage={"non_repudiation"})
     )
     return asyncio.run(checked)
 
@@ -93,7 +93,7 @@ def test_what_is_needed_to_verify_is_in_the_sealed_revision() -> None:
         made.seal.der,
         made.issuing.der,
         made.root.der,
-        made.stamping.der,
+        made.timestamp_unit.der,
     }
     assert {crl.get_object().data for crl in store.crls} == set(made.crls)
     assert reader.xrefs.total_revisions == 2
@@ -104,8 +104,8 @@ def from_the_file_alone(pdf: bytes) -> bool:
     root = asn1_x509.Certificate.load(installation().root.der)
     kept = DocumentSecurityStore.read_dss(PdfFileReader(io.BytesIO(pdf)))
     trust = {"trust_roots": [root], "allow_fetching": False, "revocation_mode": "require", "moment": NOW}
-    signer, stamper = (kept.as_validation_context(dict(trust)) for _ in range(2))
-    return bool(asyncio.run(async_validate_pdf_signature(signature(pdf), signer, stamper)).bottom_line)
+    signer, timestamper = (kept.as_validation_context(dict(trust)) for _ in range(2))
+    return bool(asyncio.run(async_validate_pdf_signature(signature(pdf), signer, timestamper)).bottom_line)
 
 
 def test_the_file_alone_proves_that_nothing_was_revoked_when_it_was_sealed() -> None:

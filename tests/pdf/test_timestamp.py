@@ -9,7 +9,8 @@ from asn1crypto import tsp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deedbox.pdf import authority, cms, der, timestamp
+from deedbox.authority import issue
+from deedbox.pdf import cms, der, timestamp
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.timestamp import POLICY, Timestamper
@@ -50,7 +51,7 @@ def info(answer: tsp.TimeStampResp) -> tsp.TSTInfo:
 @pytest.mark.parametrize("algorithm", ["sha256", "sha384", "sha512"])
 def test_openssl_asks_for_a_time_stamp_and_verifies_it(algorithm: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"agreed")
-    (tmp_path / "root.pem").write_bytes(authority.pem([installation().root.der]))
+    (tmp_path / "root.pem").write_bytes(issue.pem([installation().root.der]))
     said("openssl", "ts", "-query", "-data", "file", f"-{algorithm}", "-cert", "-out", "q", folder=tmp_path)
     (tmp_path / "r").write_bytes(installation().timestamper.answer((tmp_path / "q").read_bytes(), NOW))
     for what in (["-queryfile", "q"], ["-data", "file"]):
@@ -60,7 +61,7 @@ def test_openssl_asks_for_a_time_stamp_and_verifies_it(algorithm: str, tmp_path:
 
 def test_a_token_in_process_is_verified_by_openssl_too(tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(installation().timestamper.token(DIGEST, NOW))
-    (tmp_path / "root.pem").write_bytes(authority.pem([installation().root.der]))
+    (tmp_path / "root.pem").write_bytes(issue.pem([installation().root.der]))
     words = ["-in", "token", "-token_in", "-digest", DIGEST.hex(), "-CAfile", "root.pem"]
     assert "Verification: OK" in said("openssl", "ts", "-verify", *words, folder=tmp_path)
 
@@ -94,7 +95,7 @@ def test_certificates_come_only_when_they_are_asked_for() -> None:
     without = answered(der.sequence(*query))["time_stamp_token"]["content"]["certificates"]
     asked = answered(der.sequence(*query, der.TRUE))["time_stamp_token"]["content"]["certificates"]
     assert not without
-    assert [one.chosen.dump() for one in asked] == [installation().stamping.der]
+    assert [one.chosen.dump() for one in asked] == [installation().timestamp_unit.der]
 
 
 def test_our_own_policy_may_be_asked_for_and_no_other() -> None:

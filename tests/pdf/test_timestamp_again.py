@@ -13,9 +13,10 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import validate_pdf_signature
 from pyhanko_certvalidator import ValidationContext
 
+from deedbox.authority import issue
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import authority, cms, der, seal, timestamp, timestamp_again
+from deedbox.pdf import cms, der, seal, timestamp, timestamp_again
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.timestamp import Timestamper
@@ -30,8 +31,8 @@ SHAPES = ["plain", "object_streams", "form", "linearised", "hybrid"]
 
 def elsewhere() -> tuple[bytes, Timestamper]:
     """The root of another authority, and its time-stamp unit."""
-    root = authority.make_root("Elsewhere", now=NOW)
-    unit = authority.make_stamping(root, "Elsewhere", None, now=NOW)
+    root = issue.make_root("Elsewhere", now=NOW)
+    unit = issue.make_timestamp_unit(root, "Elsewhere", None, now=NOW)
     return root.der, Timestamper(Signer(unit.key, unit.der, [root.der]))
 
 
@@ -42,8 +43,8 @@ def roomy(data: bytes) -> bytes:
 
 def stamped_again(pdf: bytes, unit: Timestamper, tail_bytes: int = 100_000) -> bytes:
     tail = pdf[-tail_bytes:]
-    found = timestamp_again.gap_in(tail, len(pdf) - len(tail))
-    digits = found.restamped(unit.token(found.digest, LATER))
+    found = timestamp_again.last_seal(tail, len(pdf) - len(tail))
+    digits = found.with_timestamp(unit.token(found.digest, LATER))
     return pdf[: found.contents_at] + digits + pdf[found.contents_at + found.contents_length :]
 
 
@@ -76,7 +77,7 @@ def test_the_new_time_stamp_is_the_only_one_and_its_authority_can_be_trusted(tmp
     (token,) = attribute["values"]
     (tmp_path / "token.der").write_bytes(token.dump())
     (tmp_path / "signature.bin").write_bytes(signer["signature"].native)
-    (tmp_path / "root.pem").write_bytes(authority.pem([root]))
+    (tmp_path / "root.pem").write_bytes(issue.pem([root]))
     words = ["-token_in", "-in", "token.der", "-data", "signature.bin", "-CAfile", "root.pem"]
     assert "Verification: OK" in said("openssl", "ts", "-verify", *words, folder=tmp_path)
     report = verify(after, [installation().root.der, root])
@@ -91,9 +92,9 @@ def test_a_root_for_time_stamps_vouches_for_the_time_and_for_nothing_else() -> N
     after = stamped_again(roomy(shapes.plain()), unit)
     years_later = instant(NOW + timedelta(days=3 * 365))
     assert verify(after, [own], now=years_later).verdict == "unrecognised"
-    report = verify(after, [own], now=years_later, stamp_roots=[root])
+    report = verify(after, [own], now=years_later, timestamp_roots=[root])
     assert (report.verdict, report.checks.timestamp, report.reasons) == ("authentic", True, [])
-    assert verify(after, [root], stamp_roots=[own]).verdict == "unrecognised"
+    assert verify(after, [root], timestamp_roots=[own]).verdict == "unrecognised"
 
 
 def test_stock_pyhanko_believes_the_new_time_stamp() -> None:
@@ -125,26 +126,26 @@ def test_a_seal_without_time_stamp_gets_its_first() -> None:
 
 def test_a_time_stamp_too_large_for_the_gap_is_refused() -> None:
     pdf = sealed(shapes.plain())
-    found = timestamp_again.gap_in(pdf, 0)
+    found = timestamp_again.last_seal(pdf, 0)
     with pytest.raises(BadRequest, match="larger than the room"):
-        found.restamped(bytes(found.contents_length))
+        found.with_timestamp(bytes(found.contents_length))
 
 
 def test_the_gap_is_found_however_much_of_the_end_is_shown_if_only_enough() -> None:
     pdf = roomy(shapes.plain())
-    whole = timestamp_again.gap_in(pdf, 0)
+    whole = timestamp_again.last_seal(pdf, 0)
     assert (whole.contents_at, whole.contents_at + whole.contents_length) == gap(pdf)
     start = pdf.rindex(b"/ByteRange")
-    assert timestamp_again.gap_in(pdf[start:], start) == whole
+    assert timestamp_again.last_seal(pdf[start:], start) == whole
     with pytest.raises(BadRequest, match="does not end with a seal"):
-        timestamp_again.gap_in(pdf[start + 1 :], start + 1)
+        timestamp_again.last_seal(pdf[start + 1 :], start + 1)
 
 
 def test_a_file_that_grew_after_its_seal_or_has_none_is_refused() -> None:
     pdf = roomy(shapes.plain())
     for other in (pdf + b"\n", shapes.plain(), b"", b"/ByteRange [0 1 2 3]"):
         with pytest.raises(BadRequest, match="does not end with a seal"):
-            timestamp_again.gap_in(other, 0)
+            timestamp_again.last_seal(other, 0)
 
 
 def test_what_looks_like_a_byte_range_in_the_document_does_not_mislead() -> None:
@@ -152,15 +153,15 @@ def test_what_looks_like_a_byte_range_in_the_document_does_not_mislead() -> None
     decoy = b"/ByteRange [0 4 8 %d]" % (len(pdf) - 8)
     tail = pdf + decoy
     with pytest.raises(BadRequest, match="does not end with a seal"):
-        timestamp_again.gap_in(tail, 0)
+        timestamp_again.last_seal(tail, 0)
     in_front = roomy(shapes.plain() + b"%" + decoy + b"\n")
-    assert gap(in_front)[0] == timestamp_again.gap_in(in_front, 0).contents_at
+    assert gap(in_front)[0] == timestamp_again.last_seal(in_front, 0).contents_at
 
 
 def test_what_is_no_signature_is_refused_whatever_its_bytes() -> None:
     whole = cms_of(roomy(shapes.plain()))
     token = installation().timestamper.token(hashlib.sha256(b"").digest(), NOW)
-    assert cms.signature_in(cms.with_time_stamp(whole, token)) == cms.signature_in(whole)
+    assert cms.signature_in(cms.with_timestamp(whole, token)) == cms.signature_in(whole)
     several = der.sequence(cms.SIGNED_DATA, der.explicit(0, der.sequence(der.integer(1), der.set_of(b"", b""))))
     for bad in (b"", b"\x30\x00", several, whole[:-1], der.sequence(cms.DATA, der.explicit(0, der.sequence()))):
         with pytest.raises(Malformed):
@@ -170,7 +171,7 @@ def test_what_is_no_signature_is_refused_whatever_its_bytes() -> None:
         harmed = bytearray(whole)
         harmed[chance.randrange(len(harmed))] ^= 1 << chance.randrange(8)
         try:
-            cms.with_time_stamp(bytes(harmed), token)
+            cms.with_timestamp(bytes(harmed), token)
         except Malformed:
             continue
 

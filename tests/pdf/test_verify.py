@@ -13,7 +13,7 @@ from pyhanko.sign.fields import MDPPerm
 
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import revisions
+from deedbox.pdf import changes
 from deedbox.pdf.report import Checks, Report, judged, with_records
 from deedbox.pdf.verify import verify
 from tests.pdf.pki import ISSUED, YEAR, Authority, issue, revocation_list
@@ -120,11 +120,11 @@ def test_an_archival_time_stamp_does_not_hide_what_else_was_added(ours: Authorit
 def test_an_object_that_was_missing_when_it_was_sealed_cannot_be_supplied_afterwards(ours: Authority) -> None:
     hollow = sealed(ours, with_dangling_reference())
     assert verify(hollow, ours.roots, (), NOW).verdict == "authentic"
-    assert revisions._nothing_else_changed(hollow, archived(ours, hollow))
+    assert changes._nothing_else_changed(hollow, archived(ours, hollow))
     shown = filled_in(hollow)
     assert verify(shown, ours.roots, (), NOW).verdict == "altered"
     assert verify(archived(ours, shown), ours.roots, (), NOW).verdict == "altered"
-    assert not revisions._nothing_else_changed(hollow, archived(ours, shown))
+    assert not changes._nothing_else_changed(hollow, archived(ours, shown))
 
 
 def test_an_archival_time_stamp_must_be_trusted(ours: Authority, theirs: Authority, clean: bytes) -> None:
@@ -176,7 +176,7 @@ def test_without_a_time_stamp_a_revocation_counts_whenever_it_was(ours: Authorit
 
 
 def test_the_time_of_a_stolen_time_stamp_key_is_not_believed(ours: Authority, clean: bytes) -> None:
-    stolen = (ours.stamper, SIGNED + timedelta(days=90), x509.ReasonFlags.key_compromise)
+    stolen = (ours.timestamper, SIGNED + timedelta(days=90), x509.ReasonFlags.key_compromise)
     crl = revocation_list(ours.root, [stolen], at=SIGNED + YEAR / 2)
     assert verify(clean, ours.roots, [crl], NOW).checks.timestamp is None
     assert verify(clean, ours.roots, [crl], LATER).verdict == "unrecognised"
@@ -196,7 +196,7 @@ def test_without_any_list_revocation_is_not_known(ours: Authority) -> None:
 
 def test_only_a_certificate_for_documents_seals(ours: Authority) -> None:
     for holder in (
-        ours.stamper,
+        ours.timestamper,
         issue("Both", ours.root, usages=[ExtendedKeyUsageOID.TIME_STAMPING, ExtendedKeyUsageOID.EMAIL_PROTECTION]),
         issue("Another authority", ours.root, ca=True),
     ):
@@ -210,7 +210,7 @@ def test_a_certificate_with_our_names_and_another_key_is_not_ours(ours: Authorit
 
 def test_another_authoritys_time_stamp_counts_when_it_is_trusted_too(ours: Authority, theirs: Authority) -> None:
     mixed = Authority()
-    mixed.root, mixed.issuing, mixed.seal, mixed.stamper = ours.root, ours.issuing, ours.seal, theirs.stamper
+    mixed.root, mixed.issuing, mixed.seal, mixed.timestamper = ours.root, ours.issuing, ours.seal, theirs.timestamper
     data = sealed(mixed, document())
     alone, both = verify(data, ours.roots, (), NOW), verify(data, [*ours.roots, *theirs.roots], (), NOW)
     assert (alone.verdict, alone.checks.timestamp) == ("authentic", None)

@@ -84,9 +84,9 @@ async def test_every_script_is_stamped_though_no_font_file_can_be_opened(worksho
     )
     drawn = Mark("initials", Place(1, 0.6, 0.1, 0.2, 0.05), image="a")
     here, there = Collected(), Collected()
-    assert await workshop.stamp(paper(b""), Marks((*marks, drawn), images={"a": scribble()}), there.write) == 1
+    assert await workshop.mark(paper(b""), Marks((*marks, drawn), images={"a": scribble()}), there.write) == 1
     wanted = msgspec.to_builtins(Marks((*marks, drawn), images={"a": scribble()}), builtin_types=(bytes,))
-    await here.write(drained(mark.stamp(paper(b""), wanted))[0])
+    await here.write(drained(mark.mark_pages(paper(b""), wanted))[0])
     assert shown(bytes(there.data)).tobytes() == shown(bytes(here.data)).tobytes()
 
 

@@ -21,7 +21,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Sink
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import cleaning, seal
+from deedbox.pdf import clean, seal
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.report import Report
 from deedbox.pdf.workshop import Workshop
@@ -79,7 +79,7 @@ class Chain:
             return Outcome(refused=error.message)
         marks = _marks(len(known.pages))
         stamped = bytearray()
-        await self._workshop.stamp(bytes(taken), marks, _into(stamped))
+        await self._workshop.mark(bytes(taken), marks, _into(stamped))
         sealed = await self._sealed(bytes(stamped))
         outcome = Outcome(sealed=sealed)
         outcome.faults = await self.faults(data, sealed)
@@ -175,7 +175,7 @@ def poppler_look(before: bytes, after: bytes, places: Sequence[Place], folder: P
     try:
         with pikepdf.open(io.BytesIO(before)) as pdf:
             fields = "/AcroForm" in pdf.Root or _has_fields(pdf.pages[0].obj)
-            if fields or cleaning.lacks_appearances(pdf) or cleaning.UNDRAWN in cleaning.clean(pdf):
+            if fields or clean.lacks_appearances(pdf) or clean.UNDRAWN in clean.clean(pdf):
                 return ""
     except pikepdf.PdfError:
         return ""

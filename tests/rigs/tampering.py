@@ -17,8 +17,9 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import async_validate_pdf_signature
 from pyhanko_certvalidator import ValidationContext
 
-from deedbox.pdf import authority, cms, seal
-from deedbox.pdf.hole import hole, traces
+from deedbox.authority import issue
+from deedbox.pdf import cms, seal
+from deedbox.pdf.gap import find, traces
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
 from tests.pdf.sealed import document, form
@@ -36,16 +37,14 @@ class Office:
 
     def __init__(self, name: str = "Example") -> None:
         began = NOW - timedelta(days=30)
-        self.root = authority.make_root(name, now=began)
-        self.issuing = authority.make_issuing(self.root, name, None, now=began)
-        self.seal = authority.make_seal(self.issuing, name, None, now=began)
-        self.stamping = authority.make_stamping(self.root, name, None, now=began)
-        self.crls = [
-            authority.make_crl(issuer, (), 1, timedelta(days=90), now=NOW) for issuer in (self.root, self.issuing)
-        ]
+        self.root = issue.make_root(name, now=began)
+        self.issuing = issue.make_issuing(self.root, name, None, now=began)
+        self.seal = issue.make_seal(self.issuing, name, None, now=began)
+        self.timestamp_unit = issue.make_timestamp_unit(self.root, name, None, now=began)
+        self.crls = [issue.make_crl(issuer, (), 1, timedelta(days=90), now=NOW) for issuer in (self.root, self.issuing)]
         self.roots = [self.root.der]
         self.identity = seal.SealIdentity(self.seal.key, self.seal.der, [self.issuing.der], self.crls)
-        self.stamper = Timestamper(cms.Signer(self.stamping.key, self.stamping.der))
+        self.timestamper = Timestamper(cms.Signer(self.timestamp_unit.key, self.timestamp_unit.der))
 
     def bring(self, other: "Office", *, with_root: bool) -> None:
         """Seals from now on with a certificate from elsewhere, whose chain may end below its root."""
@@ -55,9 +54,14 @@ class Office:
 
     def sealed(self, pdf: bytes, *, document_id: str = "doc_1", head: str = HEAD) -> bytes:
         order = seal.Order(
-            room=seal.room_for(self.identity, self.stamper.most_bytes),
+            room=seal.room_for(self.identity, self.timestamper.most_bytes),
             signed_at=NOW,
-            certificates=[self.identity.certificate_der, *self.identity.chain_ders, self.stamping.der, self.root.der],
+            certificates=[
+                self.identity.certificate_der,
+                *self.identity.chain_ders,
+                self.timestamp_unit.der,
+                self.root.der,
+            ],
             crls=list(self.identity.crl_ders),
             document_id=document_id,
             audit_head=head,
@@ -71,7 +75,7 @@ class Office:
             except StopIteration as end:
                 prepared: seal.Prepared = end.value
                 break
-        digits = seal.filled(prepared, seal.cms_for(prepared.digest, self.identity, self.stamper, NOW))
+        digits = seal.filled(prepared, seal.cms_for(prepared.digest, self.identity, self.timestamper, NOW))
         whole = bytearray(b"".join(pieces))
         whole[prepared.contents_at : prepared.contents_at + prepared.contents_length] = digits
         return bytes(whole)
@@ -122,7 +126,7 @@ def _packed(data: bytes) -> bytes:
 
 def flips(data: bytes, count: int, chance: random.Random) -> Iterator[tuple[str, bytes]]:
     """One byte changed at a time: a third in the signature, a third in its padding, a third anywhere else."""
-    place = hole(data, traces(data)[-1])
+    place = find(data, traces(data)[-1])
     digits = data[place.start + 1 : place.end - 1]
     used = place.start + 1 + len(digits.rstrip(b"0"))
     zones = [(place.start, used), (used, place.end), (0, len(data))]
@@ -134,7 +138,7 @@ def flips(data: bytes, count: int, chance: random.Random) -> Iterator[tuple[str,
 
 def bits(data: bytes, step: int) -> Iterator[tuple[str, bytes]]:
     """One bit of the signature changed at a time, in every so many of its bytes."""
-    place = hole(data, traces(data)[-1])
+    place = find(data, traces(data)[-1])
     whole = bytes.fromhex(data[place.start + 1 : place.end - 1].decode())
     for at in range(0, len(whole.rstrip(b"\0")), step):
         changed = _with(whole, at, bytes([whole[at] ^ 1 << at % 8]))
@@ -181,9 +185,9 @@ def _content_again(data: bytes) -> bytes:
 
 def _signature_attacks(data: bytes, other: bytes) -> Iterator[tuple[str, bytes]]:
     """Signatures emptied, wrapped, moved or lent by another file."""
-    place = hole(data, traces(data)[-1])
+    place = find(data, traces(data)[-1])
     size = place.end - place.start - 2
-    foreign = hole(other, traces(other)[-1])
+    foreign = find(other, traces(other)[-1])
     lent = other[foreign.start + 1 : foreign.end - 1][:size].ljust(size, b"0")
     yield "an empty signature", _with(data, place.start + 1, b"0" * size)
     yield "the signature of another file", _with(data, place.start + 1, lent)
@@ -208,7 +212,7 @@ _RANGES = {
 
 
 def _layouts(data: bytes, other: bytes) -> Iterator[tuple[str, bytes]]:
-    place = hole(data, traces(data)[-1])
+    place = find(data, traces(data)[-1])
     yield "something before the header", b"%junk\n" + data
     yield "cut in the middle", data[: len(data) // 2]
     yield "cut before EOF", data[:-6]
@@ -266,7 +270,7 @@ def time_stamped(office: Office, data: bytes) -> bytes:
 
     class InProcess(TimeStamper):
         async def async_request_tsa_response(self, req: tsp.TimeStampReq) -> tsp.TimeStampResp:
-            return tsp.TimeStampResp.load(office.stamper.answer(req.dump(), NOW))
+            return tsp.TimeStampResp.load(office.timestamper.answer(req.dump(), NOW))
 
     return PdfTimeStamper(InProcess()).timestamp_pdf(IncrementalPdfFileWriter(io.BytesIO(data)), "sha256").getvalue()  # type: ignore[no-any-return]
 

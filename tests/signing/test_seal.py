@@ -19,6 +19,7 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 
 from deedbox.accounts import workspaces
 from deedbox.authority import Certificates, remote_timestamp
+from deedbox.authority.issue import pem
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
@@ -32,7 +33,6 @@ from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import timestamp
-from deedbox.pdf.authority import pem
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
@@ -234,7 +234,7 @@ class Authority:
 
     def __init__(self) -> None:
         made = foreign.installation()
-        self.unit = Timestamper(Signer(made.stamping.key, made.stamping.der, [made.root.der]))
+        self.unit = Timestamper(Signer(made.timestamp_unit.key, made.timestamp_unit.der, [made.root.der]))
         self.answer: Callable[[bytes], tuple[int, bytes]] = lambda query: (200, self.unit.answer(query, foreign.NOW))
         self.queries: list[tuple[str, bytes]] = []
         self.url = ""
@@ -292,7 +292,7 @@ def token_issuer(pdf: bytes) -> bytes:
 async def test_a_configured_authority_stamps_in_our_place(desk: Desk, authority: Authority, egress: Egress) -> None:
     made, seal = await desk.sealed(shapes.plain(), RemoteTimestamper(authority.url, lambda: egress, desk.clock))
     assert (seal.level, seal.timestamped, seal.degraded) == ("B-T", True, False)
-    assert token_issuer(made) == foreign.installation().stamping.der
+    assert token_issuer(made) == foreign.installation().timestamp_unit.der
     assert [kind for kind, _ in authority.queries] == [timestamp.QUERY_TYPE]
 
 
@@ -345,8 +345,8 @@ async def test_a_seal_stamped_elsewhere_outlives_its_certificate_where_that_auth
     desk.clock.forward(3 * 365 * 86_400)
     box = desk.certificates._ledger._box
     for roots, verdict in (([], "unrecognised"), (remote_timestamp.roots(file), "authentic")):
-        trusted = await Certificates(desk.db, box, desk.clock, None, stamp_roots=roots).trusted(desk.workspace)
-        report = verify(made, trusted.roots, trusted.crls, instant(desk.clock.now()), trusted.stamp_roots)
+        trusted = await Certificates(desk.db, box, desk.clock, None, timestamp_roots=roots).trusted(desk.workspace)
+        report = verify(made, trusted.roots, trusted.crls, instant(desk.clock.now()), trusted.timestamp_roots)
         assert report.verdict == verdict
 
 

@@ -151,7 +151,7 @@ class Verification:
             raise BadRequest("The root in the archive is not the one that was published")
         anchors = await self._archive.authority.trusted(None)
         said = (tree.token, proofs.statement(tree), *anchors)
-        found = await self._archive.workshop.run("deedbox.pdf.timestamped:stamped", *said)
+        found = await self._archive.workshop.run("deedbox.pdf.timestamped:verify_token", *said)
         told = msgspec.convert(found, Told)
         if not told.trusted:
             raise BadRequest(

@@ -1,4 +1,4 @@
-"""The installation's own authority, and what each workspace seals with."""
+"""The installation's own certificate authority, and the certificate that each workspace seals with."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import msgspec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from deedbox.authority import ledger, pkcs12, store
-from deedbox.authority.ledger import AUTHORITIES, ISSUING, ROOT, STAMPING, Ledger, Papers
+from deedbox.authority import issue, ledger, pkcs12, store
+from deedbox.authority.ledger import AUTHORITIES, ISSUING, ROOT, TIMESTAMP, CertificateChain, Ledger
 from deedbox.authority.pkcs11 import Token
 from deedbox.authority.store import CertificateRow
 from deedbox.kernel import limits
@@ -19,7 +19,6 @@ from deedbox.kernel.crypto import Box, Secret
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.rotation import EncryptedColumn
-from deedbox.pdf import authority
 from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
@@ -27,7 +26,7 @@ from deedbox.pdf.timestamp import Timestamper
 PRIVATE_KEYS = EncryptedColumn(
     table="certificates", key_columns=("id",), column="private_key", place=ledger.key_place("{id}")
 )
-"""For `wiring.SEALED`."""
+"""The column that `deedbox keys rotate-master` encrypts anew."""
 Reason = Literal["unspecified", "keyCompromise", "cessationOfOperation", "superseded", "affiliationChanged"]
 
 
@@ -36,7 +35,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
     id: str
     use: str
-    """`root`, `issuing`, `stamping`, or `seal:` and the workspace."""
+    """`root`, `issuing`, `timestamp`, or `seal:` and the workspace."""
     subject: str
     serial: str
     fingerprint: str
@@ -48,16 +47,16 @@ class Certificate(msgspec.Struct, frozen=True):
 
 
 class Trusted(NamedTuple):
-    """What a seal of a workspace is verified with, all in DER."""
+    """Roots and CRLs to verify a workspace's seals with, all in DER."""
 
     roots: list[bytes]
     crls: list[bytes]
-    stamp_roots: list[bytes]
+    timestamp_roots: list[bytes]
     """Trusted for time-stamps only."""
 
 
 class Certificates:
-    """Everything is made on first need, by whichever process is first; private keys are in the box."""
+    """The installation's certificates, each made on first need by whichever process is first; keys are encrypted."""
 
     def __init__(
         self,
@@ -66,19 +65,19 @@ class Certificates:
         clock: Clock,
         base_url: str | None,
         token: Token | None = None,
-        stamp_roots: Sequence[bytes] = (),
+        timestamp_roots: Sequence[bytes] = (),
     ) -> None:
         self._db = db
         self._clock = clock
         self._ledger = Ledger(box, base_url)
         self._token = token
-        self._stamp_roots = list(stamp_roots)
+        self._timestamp_roots = list(timestamp_roots)
         self._seals: OrderedDict[str, SealIdentity] = OrderedDict()
-        self._unit: tuple[Papers, Timestamper] | None = None
+        self._unit: tuple[CertificateChain, Timestamper] | None = None
 
     async def root_pem(self) -> bytes:
         """The root certificate in use: what others have to trust."""
-        return authority.pem([(await self._in_use(ROOT)).certificate])
+        return issue.pem([(await self._in_use(ROOT)).certificate])
 
     async def seal_identity(self, workspace_id: str) -> SealIdentity:
         """What the workspace seals with: its own certificate, the token's, or one that is issued now.
@@ -86,16 +85,16 @@ class Certificates:
         TokenFailed if there is a token and it cannot be used."""
         if self._token is not None:
             await self._use_token(self._token, workspace_id)
-        papers = await self._papers(ledger.seal_slot(workspace_id))
-        known = self._seals.get(papers.row.id)
-        if known is None or known.crl_ders != tuple(papers.crls):
+        chain = await self._chain(ledger.seal_slot(workspace_id))
+        known = self._seals.get(chain.row.id)
+        if known is None or known.crl_ders != tuple(chain.crls):
             # The key stays loaded: reading it, and for RSA checking it, would cost more than a signature.
-            key = known.key if known is not None else self._key_of(papers.row)
-            known = SealIdentity(key, papers.row.certificate, papers.chain, papers.crls)
-            self._seals[papers.row.id] = known
+            key = known.key if known is not None else self._key_of(chain.row)
+            known = SealIdentity(key, chain.row.certificate, chain.above, chain.crls)
+            self._seals[chain.row.id] = known
             if len(self._seals) > limits.SEAL_IDENTITIES:
                 self._seals.popitem(last=False)
-        self._seals.move_to_end(papers.row.id)
+        self._seals.move_to_end(chain.row.id)
         return known
 
     async def trusted(self, workspace_id: str | None) -> Trusted:
@@ -104,14 +103,14 @@ class Certificates:
         own, brought = await self._db.read(lambda tx: (store.authorities(tx), store.brought(tx, slot)))
         ends = [(ledger.chain_of(row) or [row.certificate])[-1] for row in brought]
         roots = [*(row.certificate for row in own if row.slot == ROOT), *ends]
-        return Trusted(list(dict.fromkeys(roots)), [await self.crl(row.id) for row in own], self._stamp_roots)
+        return Trusted(list(dict.fromkeys(roots)), [await self.crl(row.id) for row in own], self._timestamp_roots)
 
     async def timestamper(self) -> Timestamper:
         """The installation's time-stamp unit."""
-        papers = await self._papers(STAMPING)
-        if self._unit is None or self._unit[0] != papers:
-            signer = Signer(self._ledger.key_of(papers.row), papers.row.certificate, papers.chain)
-            self._unit = papers, Timestamper(signer, papers.crls)
+        chain = await self._chain(TIMESTAMP)
+        if self._unit is None or self._unit[0] != chain:
+            signer = Signer(self._ledger.key_of(chain.row), chain.row.certificate, chain.above)
+            self._unit = chain, Timestamper(signer, chain.crls)
         return self._unit[1]
 
     async def crl(self, name: str) -> bytes:
@@ -135,10 +134,10 @@ class Certificates:
         now = self._clock.now()
         return _shown(await self._db.write(lambda tx: self._ledger.revoke(tx, certificate_id, reason, now)))
 
-    async def renew(self, use: Literal["root", "issuing", "stamping"] | str) -> Certificate:
+    async def renew(self, use: Literal["root", "issuing", "timestamp"] | str) -> Certificate:
         """A new certificate in place of the one in use, which stays good for what it has signed."""
-        if use not in (*AUTHORITIES, STAMPING) and not use.startswith(ledger.seal_slot("")):
-            raise NotFound("There is no certificate with this use. The uses are root, issuing, stamping and seal.")
+        if use not in (*AUTHORITIES, TIMESTAMP) and not use.startswith(ledger.seal_slot("")):
+            raise NotFound("There is no certificate with this use. The uses are root, issuing, timestamp and seal.")
         return _shown(await self._written(self._ledger.replaced, use))
 
     async def renew_seal(self, workspace_id: str) -> Certificate:
@@ -164,7 +163,7 @@ class Certificates:
         row = await self._db.read(partial(store.in_slot, slot=slot))
         if row is not None and ledger.is_brought(row) and not ledger.is_in_token(row):
             return
-        certificate, chain = await token.found(now)
+        certificate, chain = await token.certificate(now)
         der = certificate.public_bytes(Encoding.DER)
 
         def bring(tx: Tx) -> None:
@@ -180,12 +179,12 @@ class Certificates:
             return self._token.key(row.certificate)
         return self._ledger.key_of(row)
 
-    async def _papers(self, slot: str) -> Papers:
+    async def _chain(self, slot: str) -> CertificateChain:
         now = self._clock.now()
-        found = await self._db.read(lambda tx: self._ledger.papers(tx, slot, now))
+        found = await self._db.read(lambda tx: self._ledger.chain(tx, slot, now))
         if found is not None:
             return found
-        return await self._db.write(lambda tx: self._ledger.ensured(tx, slot, now))
+        return await self._db.write(lambda tx: self._ledger.ensure_chain(tx, slot, now))
 
     async def _in_use(self, slot: str) -> CertificateRow:
         row = await self._db.read(partial(store.in_slot, slot=slot))
@@ -217,7 +216,7 @@ def _shown(row: CertificateRow) -> Certificate:
         use=row.slot,
         subject=certificate.subject.rfc4514_string(),
         serial=row.serial,
-        fingerprint=authority.fingerprint(row.certificate),
+        fingerprint=issue.fingerprint(row.certificate),
         created_at=row.created_at,
         not_after=row.not_after,
         status="revoked" if row.revoked_at else "ended" if row.ended_at else "in use",
@@ -229,7 +228,7 @@ __all__ = [
     "ISSUING",
     "PRIVATE_KEYS",
     "ROOT",
-    "STAMPING",
+    "TIMESTAMP",
     "Certificate",
     "Certificates",
     "Reason",

@@ -1,4 +1,4 @@
-"""Which certificate is in use for what: made on first need, replaced before its end, revoked when it must be."""
+"""The ledger of certificates in use: made on first need, replaced before their end, revoked when they must be."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -7,37 +7,37 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from deedbox.authority import store
+from deedbox.authority import issue, store
+from deedbox.authority.issue import Addresses, Issued, Revoked
 from deedbox.authority.store import CertificateRow
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.ids import new_id
-from deedbox.pdf import authority, der
-from deedbox.pdf.authority import Addresses, Issued, Revoked
+from deedbox.pdf import der
 from deedbox.pdf.cms import PrivateKey
 
-ROOT, ISSUING, STAMPING = "root", "issuing", "stamping"
+ROOT, ISSUING, TIMESTAMP = "root", "issuing", "timestamp"
 AUTHORITIES = (ROOT, ISSUING)
 _SEAL = "seal:"
 _BEFORE_END = {
     # A root must outlast what it issues, or each that follows would have a shorter life than the one before.
-    ROOT: authority.ISSUING_LIFE,
+    ROOT: issue.ISSUING_LIFE,
     # An issuing certificate must outlast each seal that it issues.
-    ISSUING: authority.SEAL_LIFE,
+    ISSUING: issue.SEAL_LIFE,
     # A token is believed as long as its unit's certificate lasts: young units make tokens that last.
-    STAMPING: authority.STAMPING_LIFE / 2,
+    TIMESTAMP: issue.TIMESTAMP_UNIT_LIFE / 2,
     _SEAL: timedelta(days=30),
 }
-_CRL_LIFE = {ROOT: authority.ROOT_CRL_LIFE, ISSUING: authority.ISSUING_CRL_LIFE}
+_CRL_LIFE = {ROOT: issue.ROOT_CRL_LIFE, ISSUING: issue.ISSUING_CRL_LIFE}
 
 
-class Papers(NamedTuple):
-    """A certificate in use, those above it, and a fresh CRL of each of its issuers."""
+class CertificateChain(NamedTuple):
+    """A certificate in use, the certificates above it, and a fresh CRL of each issuer."""
 
     row: CertificateRow
-    chain: list[bytes]
+    above: list[bytes]
     crls: list[bytes]
 
 
@@ -71,35 +71,35 @@ class Ledger:
         self._base_url = base_url
         self._organization = (urlsplit(base_url).hostname if base_url else None) or "Deedbox"
 
-    def papers(self, tx: Tx, slot: str, now: datetime) -> Papers | None:
-        """What is in use and fresh; None if something has to be made first. Changes nothing."""
+    def chain(self, tx: Tx, slot: str, now: datetime) -> CertificateChain | None:
+        """The chain in use in the slot; None if a part of it has to be made first. Changes nothing."""
         row = store.in_slot(tx, slot)
         if row is None or _is_due(row, now):
             return None
         if is_brought(row):
             _refuse_ended(row, now)
-            return Papers(row, chain_of(row), [])
-        chain, crls, below = [], [], row
+            return CertificateChain(row, chain_of(row), [])
+        above, crls, below = [], [], row
         while below.issuer_id is not None:
             issuer = store.certificate(tx, below.issuer_id)
             if issuer is None or issuer.crl is None or not is_fresh(issuer, now):
                 return None
-            chain.append(issuer.certificate)
+            above.append(issuer.certificate)
             crls.append(issuer.crl)
             below = issuer
-        return Papers(row, chain, crls)
+        return CertificateChain(row, above, crls)
 
-    def ensured(self, tx: Tx, slot: str, now: datetime) -> Papers:
-        """As `papers`, after making what is missing."""
+    def ensure_chain(self, tx: Tx, slot: str, now: datetime) -> CertificateChain:
+        """As `chain`, after making what is missing."""
         row = self.in_use(tx, slot, now)
         above = row
         while above.issuer_id is not None:
             self.crl(tx, above.issuer_id, now)
             above = self._found(tx, above.issuer_id)
-        papers = self.papers(tx, slot, now)
-        if papers is None:
+        chain = self.chain(tx, slot, now)
+        if chain is None:
             raise Conflict("The certificates changed at this moment. Try again.")
-        return papers
+        return chain
 
     def in_use(self, tx: Tx, slot: str, now: datetime) -> CertificateRow:
         """The certificate in the slot, made if there is none, replaced if it is near its end."""
@@ -173,7 +173,7 @@ class Ledger:
             )
         if row.private_key is None:
             raise Conflict("The private key of a certificate that has ended is no longer kept")
-        return authority.load_key(self._box.open(row.private_key, key_place(row.id)))
+        return issue.load_key(self._box.open(row.private_key, key_place(row.id)))
 
     def row_of(
         self,
@@ -199,16 +199,16 @@ class Ledger:
 
     def _issued(self, tx: Tx, slot: str, issuer: CertificateRow | None, now: datetime) -> Issued:
         if issuer is None:
-            return authority.make_root(self._organization, now=now)
+            return issue.make_root(self._organization, now=now)
         above, addresses = self._loaded(issuer), self._addresses(issuer.id)
         if slot == ISSUING:
-            return authority.make_issuing(above, self._organization, addresses, now=now)
-        if slot == STAMPING:
-            return authority.make_stamping(above, self._organization, addresses, now=now)
+            return issue.make_issuing(above, self._organization, addresses, now=now)
+        if slot == TIMESTAMP:
+            return issue.make_timestamp_unit(above, self._organization, addresses, now=now)
         name = store.workspace_name(tx, slot.removeprefix(_SEAL))
         if name is None:
             raise NotFound("Workspace does not exist")
-        return authority.make_seal(above, name, addresses, now=now)
+        return issue.make_seal(above, name, addresses, now=now)
 
     def _next_crl(self, tx: Tx, issuer: CertificateRow, now: datetime) -> bytes:
         revoked = [
@@ -216,7 +216,7 @@ class Ledger:
             for serial, at, reason in store.revoked_by(tx, issuer.id)
         ]
         life = _CRL_LIFE[issuer.slot]
-        made = authority.make_crl(self._loaded(issuer), revoked, issuer.crl_number + 1, life, now=now)
+        made = issue.make_crl(self._loaded(issuer), revoked, issuer.crl_number + 1, life, now=now)
         if store.keep_crl(tx, issuer, made, instant(now + life / 2)):
             return made
         return self._found(tx, issuer.id).crl or made

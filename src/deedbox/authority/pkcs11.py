@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from deedbox.authority import brought
+from deedbox.authority import outside_certificate
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, SetupError, Unavailable
@@ -45,8 +45,8 @@ class Choice(NamedTuple):
     certificate_file: Path | None
 
 
-class Found(NamedTuple):
-    """What the token's key seals with: its certificate, and those above it in DER, nearest first."""
+class TokenCertificate(NamedTuple):
+    """The certificate of the token's key, and those above it in DER, nearest first."""
 
     certificate: x509.Certificate
     chain: list[bytes]
@@ -99,14 +99,14 @@ class Token:
         self._session: pkcs11.Session | None = None
         self._key: Any = None
         """The library's private key, whose kind decides what it can do."""
-        self._found: Found | None = None
+        self._certificate: TokenCertificate | None = None
         self._refused = ""
 
-    async def found(self, now: datetime) -> Found:
+    async def certificate(self, now: datetime) -> TokenCertificate:
         """Certificate and chain, as they were when the token was first opened; TokenFailed says what is wrong."""
-        if self._found is None:
-            self._found = await self.apart(lambda: self._look(now))
-        return self._found
+        if self._certificate is None:
+            self._certificate = await self.apart(lambda: self._look(now))
+        return self._certificate
 
     def key(self, certificate_der: bytes) -> TokenKey:
         public = x509.load_der_x509_certificate(certificate_der).public_key()
@@ -185,18 +185,18 @@ class Token:
         self._key = _only(list(self._session.get_objects(wanted)), "private key in the token", self._choice.key)
         return self._key
 
-    def _look(self, now: datetime) -> Found:
+    def _look(self, now: datetime) -> TokenCertificate:
         with self._named_failures():
             key = self._opened()
             others = self._from_file() if self._choice.certificate_file else self._from_token(key)
         certificate, *above = others
         try:
-            brought.check_certificate(certificate, now)
-            chain = brought.chain(certificate, above, self._where)
+            outside_certificate.check_certificate(certificate, now)
+            chain = outside_certificate.chain(certificate, above, self._where)
         except BadRequest as error:
             raise TokenFailed(f"The seal key in the token cannot be used: {error.message}") from error
         self._check_pair(certificate)
-        return Found(certificate, chain)
+        return TokenCertificate(certificate, chain)
 
     @property
     def _where(self) -> str:

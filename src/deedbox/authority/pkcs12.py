@@ -5,11 +5,11 @@ from datetime import datetime
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from deedbox.authority import brought
+from deedbox.authority import outside_certificate
+from deedbox.authority.issue import Issued
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.authority import Issued
 from deedbox.pdf.cms import PrivateKey
 
 
@@ -24,7 +24,7 @@ def read(data: bytes, password: Secret | None, *, now: datetime) -> tuple[Issued
         raise BadRequest("The PKCS #12 file cannot be opened: it is damaged, or the password is wrong") from error
     if key is None or certificate is None:
         raise BadRequest("The PKCS #12 file must hold a private key and its certificate")
-    brought.check_certificate(certificate, now)
+    outside_certificate.check_certificate(certificate, now)
     if not isinstance(key, PrivateKey):
         raise BadRequest("The key must be EC on the curve P-256 or P-384, or RSA with at least 2048 bits")
-    return Issued(key, certificate), brought.chain(certificate, others, "The PKCS #12 file")
+    return Issued(key, certificate), outside_certificate.chain(certificate, others, "The PKCS #12 file")

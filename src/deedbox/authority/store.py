@@ -1,4 +1,4 @@
-"""The table of certificates: one in use in each slot, those before it kept."""
+"""The table of certificates: one in use in each slot, and those that were in use before it."""
 
 import msgspec
 

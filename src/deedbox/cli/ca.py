@@ -6,7 +6,7 @@ from typing import Any, get_args
 import click
 
 from deedbox.accounts import workspaces
-from deedbox.authority import ISSUING, ROOT, STAMPING, Certificate, Reason
+from deedbox.authority import ISSUING, ROOT, TIMESTAMP, Certificate, Reason
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
@@ -48,7 +48,7 @@ def show(data_dir: Path | None, as_json: bool, as_pem: bool) -> None:
 @data_option
 @json_option
 @workspace_option
-@click.argument("use", type=click.Choice([ROOT, ISSUING, STAMPING, SEAL]))
+@click.argument("use", type=click.Choice([ROOT, ISSUING, TIMESTAMP, SEAL]))
 def renew(data_dir: Path | None, as_json: bool, workspace_id: str | None, use: str) -> None:
     """Put a new certificate in place of the one in use, and anew below it what that one has issued.
 

@@ -180,22 +180,17 @@ def _mail(loaded: Settings) -> Iterator[Finding]:
     """Greets the mail server and logs in to it; sends nothing."""
     import asyncio
 
-    from deedbox import wiring
-    from deedbox.mail import Mailer
+    from deedbox.mail import Relay
 
     if loaded.smtp_url is None:
         step = "Set DEEDBOX_SMTP_URL and DEEDBOX_MAIL_FROM to send it."
         yield Finding("mail", "note", "no mail server, so mail stays in the dashboard's inbox", step)
         return
 
-    async def look() -> str:
-        async with wiring.opened(loaded) as deedbox:
-            mailer = Mailer(deedbox.db, deedbox.box, deedbox.clock, loaded, deedbox.blobs)
-            await mailer.check()
-            return str(mailer.demand_server())
-
+    relay = Relay(loaded)
     try:
-        yield Finding("mail", "good", f"{asyncio.run(look())} answers; mail comes from {loaded.mail_from}")
+        asyncio.run(relay.check())
+        yield Finding("mail", "good", f"{relay.demand_server()} answers; mail comes from {loaded.mail_from}")
     except DeedboxError as error:
         yield Finding("mail", "bad", error.message, "Check DEEDBOX_SMTP_URL, then: deedbox mail test ADDRESS")
     if loaded.base_url is None:

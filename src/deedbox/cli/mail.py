@@ -7,7 +7,7 @@ import click
 
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel.mailbox import mailbox
-from deedbox.mail import Mailer
+from deedbox.mail import Relay
 
 
 @click.group()
@@ -25,9 +25,9 @@ def test(data_dir: Path | None, as_json: bool, address: str) -> None:
     to = mailbox(address)
 
     async def work(deedbox: Any) -> tuple[str, str, str]:
-        mailer = Mailer(deedbox.db, deedbox.box, deedbox.clock, settings, deedbox.blobs)
-        message_id, answer = await mailer.send_test(to)
-        return str(mailer.demand_server()), message_id, answer
+        relay = Relay(settings)
+        message_id, answer = await relay.send_test(to, now=deedbox.clock.now())
+        return str(relay.demand_server()), message_id, answer
 
     server, message_id, answer = run(settings, work)
     if as_json:

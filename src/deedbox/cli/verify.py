@@ -137,8 +137,8 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes) -> Report:
 
 
 async def _verified(data: bytes, anchors: Anchors) -> Report:
-    roots, crls, stamp_roots = anchors
-    return msgspec.convert(await _in_sandbox(MODULE, "verify", data, roots, crls, None, stamp_roots), Report)
+    roots, crls, timestamp_roots = anchors
+    return msgspec.convert(await _in_sandbox(MODULE, "verify", data, roots, crls, None, timestamp_roots), Report)
 
 
 async def _in_sandbox(module: str, function: str, *args: Any) -> Any:
@@ -184,7 +184,7 @@ def _of_installation(data_dir: Path | None) -> Anchors:
 
 async def _anchors(deedbox: Any) -> Anchors:
     trusted = await deedbox.certificates.trusted(None)
-    return trusted.roots, trusted.crls, trusted.stamp_roots
+    return trusted.roots, trusted.crls, trusted.timestamp_roots
 
 
 def _print(pdf: Path, report: Report) -> None:

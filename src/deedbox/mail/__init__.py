@@ -1,6 +1,7 @@
 """Mail to signers and senders: queued with the change that causes it, sent over SMTP, or kept in an inbox."""
 
-from deedbox.mail.inbox import InboxMail, Kept
+from deedbox.mail.content import MAIL_DATA
+from deedbox.mail.inbox import Inbox, InboxMail, ListedMail
 from deedbox.mail.letter import (
     Attachment,
     Code,
@@ -14,22 +15,25 @@ from deedbox.mail.letter import (
     Test,
     Voided,
 )
-from deedbox.mail.outbox import MAIL_JOB, SEALED, Mailer, prune
+from deedbox.mail.outbox import MAIL_JOB, Mailer, prune
+from deedbox.mail.relay import Relay
 
 __all__ = [
+    "MAIL_DATA",
     "MAIL_JOB",
-    "SEALED",
     "Attachment",
     "Code",
     "Completion",
     "Declined",
     "Expired",
+    "Inbox",
     "InboxMail",
     "Invitation",
-    "Kept",
     "Letter",
+    "ListedMail",
     "Mail",
     "Mailer",
+    "Relay",
     "Reminder",
     "Test",
     "Voided",

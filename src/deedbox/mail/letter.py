@@ -1,4 +1,4 @@
-"""What can be written to people: one struct for each kind of mail."""
+"""The kinds of mail to people: one struct for each."""
 
 from datetime import datetime
 from typing import TypeAlias
@@ -47,8 +47,6 @@ class Declined(msgspec.Struct, frozen=True, kw_only=True, tag="declined"):
     signer: str
     title: str
     reason: str | None = None
-    link: str | None = None
-    """The document in the dashboard, for the sender only."""
 
 
 class Voided(msgspec.Struct, frozen=True, kw_only=True, tag="voided"):
@@ -60,8 +58,6 @@ class Voided(msgspec.Struct, frozen=True, kw_only=True, tag="voided"):
 class Expired(msgspec.Struct, frozen=True, kw_only=True, tag="expired"):
     title: str
     expired_at: Instant
-    link: str | None = None
-    """The document in the dashboard, for the sender only."""
 
 
 class Test(msgspec.Struct, frozen=True, kw_only=True, tag="test"):

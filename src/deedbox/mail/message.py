@@ -30,8 +30,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """Name and content of a PDF to attach."""
 
 
-class Envelope(msgspec.Struct, frozen=True):
-    """What a mail server is told, and the message it is given."""
+class SmtpEnvelope(msgspec.Struct, frozen=True):
+    """The sender and recipient as the mail server is told them, and the message that it is given."""
 
     sender: str
     recipient: str
@@ -40,7 +40,7 @@ class Envelope(msgspec.Struct, frozen=True):
     """An address has letters beyond ASCII before its @, which only a server with SMTPUTF8 takes."""
 
 
-def compose(draft: Draft) -> Envelope:
+def compose(draft: Draft) -> SmtpEnvelope:
     """The message and its envelope."""
     people = {"From": draft.sender, "To": draft.to, **({"Reply-To": draft.reply_to} if draft.reply_to else {})}
     international = not all(person.address.isascii() for person in people.values())
@@ -54,7 +54,7 @@ def compose(draft: Draft) -> Envelope:
         "Auto-Submitted: auto-generated",
     ]
     written = "".join(f"{header}\r\n" for header in headers).encode()
-    return Envelope(draft.sender.address, draft.to.address, written + _body(draft).as_bytes(), international)
+    return SmtpEnvelope(draft.sender.address, draft.to.address, written + _body(draft).as_bytes(), international)
 
 
 def _body(draft: Draft) -> EmailMessage:

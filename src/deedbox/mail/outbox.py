@@ -1,11 +1,7 @@
-"""Mail is a row in the transaction that causes it; a job hands it in, again and again until it is out."""
+"""Mail on its way out: a row in the transaction that causes it, and a job that hands it in until it is taken."""
 
-import asyncio
-import functools
-import ssl
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,34 +11,16 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock, instant, moment
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import DeedboxError, NotFound, SetupError
+from deedbox.kernel.errors import DeedboxError, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
-from deedbox.kernel.mailbox import Mailbox, mailbox, named_mailbox
-from deedbox.kernel.rotation import EncryptedColumn
-from deedbox.kernel.settings import Settings
-from deedbox.kernel.smtp_url import MailServer, mail_server
-from deedbox.mail import store, wording
-from deedbox.mail.inbox import InboxMail, Kept
-from deedbox.mail.letter import Code, Mail, Test
+from deedbox.kernel.mailbox import Mailbox, mailbox
+from deedbox.mail import content, store
+from deedbox.mail.letter import Code, Mail
+from deedbox.mail.relay import MailFailed, Relay
 from deedbox.mail.store import Entry, Status
 
-if TYPE_CHECKING:
-    from deedbox.mail.message import Envelope
-    from deedbox.mail.smtp import Patience
-    from deedbox.mail.templates import Rendered
-
 MAIL_JOB = "mail"
-SEALED = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
-_NOBODY = Mailbox("deedbox@localhost", "Deedbox")
-
-
-class MailFailed(DeedboxError):
-    """This attempt did not succeed; the next may."""
-
-
-class Unreadable(DeedboxError):
-    """What the mail says cannot be opened any more."""
 
 
 class Mailer:
@@ -53,39 +31,31 @@ class Mailer:
         db: Database,
         box: Box,
         clock: Clock,
-        settings: Settings,
+        relay: Relay,
         blobs: Blobs,
         *,
         wake: Callable[[], None] | None = None,
-        patience: "Patience | None" = None,
     ) -> None:
         self._db = db
         self._box = box
         self._clock = clock
-        self._settings = settings
+        self._relay = relay
         self._blobs = blobs
         self._wake = wake
-        self._patience = patience
-        self._server = mail_server(settings.smtp_url) if settings.smtp_url else None
-        given = named_mailbox(settings.mail_from) if settings.mail_from else _NOBODY
-        self._sender = msgspec.structs.replace(given, name=given.name or _NOBODY.name)
 
     def queue(self, tx: Tx, workspace_id: str, mail: Mail, *, now: datetime) -> str:
         """The id of the mail, which is sent if, and only if, the caller's transaction is committed."""
         mail_id = new_id("mail", now)
         mail = _addressed(mail)
-        plain = msgspec.json.encode(mail)
-        if len(plain) > limits.MAIL_DATA_BYTES:
-            raise ValueError(f"a {mail.kind} mail has more than {limits.MAIL_DATA_BYTES} bytes")
         entry = Entry(
             id=mail_id,
             workspace_id=workspace_id,
             kind=mail.kind,
             about=mail.about,
             to_address=mail.to.address,
-            message_id=f"<{mail_id}@{self._sender.domain}>",
-            status="queued" if self._server else "inbox",
-            data=self._box.seal(plain, SEALED.place.format(id=mail_id)),
+            message_id=self._relay.message_id(mail_id),
+            status="queued" if self._relay.server else "inbox",
+            data=content.encrypted(self._box, mail_id, mail),
             attachment_sha256=_hold_attachment(tx, mail_id, mail, now),
             attempts=0,
             last_error=None,
@@ -94,7 +64,7 @@ class Mailer:
             sent_at=None,
         )
         store.insert(tx, entry)
-        if self._server:
+        if self._relay.server:
             self._plan(tx, entry, mail, now)
         return mail_id
 
@@ -126,11 +96,11 @@ class Mailer:
         entry = await self._db.write(lambda tx: store.begin(tx, work.job.payload["mail"], begun))
         if entry is None:
             return
-        if self._server is None:
+        if self._relay.server is None:
             await work.finish(lambda tx: store.put_into_inbox(tx, entry))
             return
         try:
-            await self._attempt(entry, self._server)
+            await self._attempt(entry)
         except (GiveUp, DeedboxError) as error:
             final = isinstance(error, GiveUp) or work.job.attempts >= work.job.max_attempts
             reason = str(error)
@@ -138,160 +108,37 @@ class Mailer:
             raise
         await work.finish(lambda tx: _settle(tx, entry, self._clock.now()))
 
-    async def _attempt(self, entry: Entry, server: MailServer) -> None:
+    async def _attempt(self, entry: Entry) -> None:
         from deedbox.mail.smtp import SmtpRefused, TooLargeForServer
 
         try:
-            mail = self._opened(entry)
-        except Unreadable as error:
+            mail = content.opened(self._box, entry)
+        except content.Unreadable as error:
             raise GiveUp(error.message) from error
         if mail.not_after and self._clock.now() > mail.not_after:
             raise GiveUp(f"The mail could not be sent before it lost its meaning. {entry.last_error or ''}".strip())
+        written_at = moment(entry.created_at)
         try:
             try:
-                await self._hand_in(server, await self._envelope(entry, mail, attach=True))
+                await self._relay.send(mail, entry.message_id, written_at, await self._file(entry, mail))
             except TooLargeForServer:
                 if entry.attachment_sha256 is None:
                     raise
-                await self._hand_in(server, await self._envelope(entry, mail, attach=False))
+                await self._relay.send(mail, entry.message_id, written_at)
         except SmtpRefused as refused:
             reason = _without(refused.message, mail.secrets)
             raise GiveUp(reason) if refused.permanent else MailFailed(reason) from None
 
-    async def send_test(self, to: Mailbox) -> tuple[str, str]:
-        """Sends a test mail past the queue: its Message-ID, and what the server said when it took it."""
-        from deedbox.mail.templates import render
-
-        server = self.demand_server()
-        now = self._clock.now()
-        mail = Mail(to=to, letter=Test(server=str(server)))
-        message_id = f"<{new_id('mail', now)}@{self._sender.domain}>"
-        rendered = render(mail, attached=False)
-        return message_id, await self._hand_in(server, self._composed(mail, message_id, now, rendered, None))
-
-    async def check(self) -> str:
-        """What the server answers to a greeting and the login; nothing is sent."""
-        from deedbox.mail.smtp import Patience
-
-        hurried = Patience(limits.SMTP_CHECK_SECONDS, limits.SMTP_CHECK_SECONDS)
-        return await self._hand_in(self.demand_server(), None, patience=hurried)
-
-    def demand_server(self) -> MailServer:
-        if self._server is None:
-            raise SetupError(
-                "No mail server is set: mail stays in the inbox of the dashboard.",
-                "Set DEEDBOX_SMTP_URL and DEEDBOX_MAIL_FROM.",
-            )
-        return self._server
-
-    def page(
-        self,
-        tx: Tx,
-        workspace_id: str,
-        *,
-        status: Status | None = None,
-        about: str | None = None,
-        limit: int = limits.PAGE_DEFAULT,
-        before: str | None = None,
-    ) -> list[Kept]:
-        """The workspace's mails, newest first, with what became of each."""
-        found = store.page(tx, workspace_id, status=status, about=about, limit=limit, before=before)
-        return [self._kept(entry) for entry in found]
-
-    def inbox(
-        self,
-        tx: Tx,
-        workspace_id: str,
-        *,
-        about: str | None = None,
-        limit: int = limits.PAGE_DEFAULT,
-        before: str | None = None,
-    ) -> list[Kept]:
-        """The mails that stayed here because there is no mail server, newest first."""
-        return self.page(tx, workspace_id, status="inbox", about=about, limit=limit, before=before)
-
-    def show(self, tx: Tx, workspace_id: str, mail_id: str) -> InboxMail:
-        """A mail of the inbox as its reader would see it. What is to be sent is its reader's alone: NotFound."""
-        entry = store.find(tx, workspace_id, mail_id)
-        if entry is None or entry.status != "inbox":
-            raise NotFound("The mail is not in the inbox")
-        mail = self._opened(entry)
-        rendered = _rendered(entry, mail)
-        return InboxMail(
-            kept=self._kept(entry),
-            mail=mail,
-            text=rendered.text,
-            html=rendered.html,
-            attachment_sha256=entry.attachment_sha256,
-        )
-
-    def _kept(self, entry: Entry) -> Kept:
-        try:
-            subject = _rendered(entry, self._opened(entry)).subject
-        except Unreadable:
-            subject = None
-        shared = {name: getattr(entry, name) for name in Kept.__struct_fields__ if name not in ("to", "subject")}
-        return Kept(to=entry.to_address, subject=subject, **shared)
-
-    def _opened(self, entry: Entry) -> Mail:
-        if entry.data is None:
-            raise Unreadable("What the mail said is no longer kept")
-        try:
-            plain = self._box.open(entry.data, SEALED.place.format(id=entry.id))
-        except ValueError as error:
-            raise Unreadable(f"The mail cannot be opened: {error}") from error
-        return msgspec.json.decode(plain, type=Mail)
-
-    async def _envelope(self, entry: Entry, mail: Mail, *, attach: bool) -> "Envelope":
-        from deedbox.mail.templates import render
-
-        content = await self._content(entry) if attach and entry.attachment_sha256 else None
-        name = mail.attachment.name if mail.attachment else ""
-        file = (name, content) if content is not None else None
-        rendered = render(mail, attached=file is not None)
-        written_at = moment(entry.created_at)
-        return await asyncio.to_thread(self._composed, mail, entry.message_id, written_at, rendered, file)
-
-    def _composed(
-        self, mail: Mail, message_id: str, at: datetime, rendered: "Rendered", file: tuple[str, bytes] | None
-    ) -> "Envelope":
-        from deedbox.mail.message import Draft, compose
-
-        return compose(
-            Draft(
-                message_id=message_id,
-                sender=self._sender,
-                to=mail.to,
-                reply_to=mail.reply_to,
-                written_at=at,
-                language=wording.known(mail.language),
-                rendered=rendered,
-                file=file,
-            )
-        )
-
-    async def _content(self, entry: Entry) -> bytes:
-        blob = await self._db.read(lambda tx: blobs_store.find(tx, entry.attachment_sha256 or ""))
+    async def _file(self, entry: Entry, mail: Mail) -> tuple[str, bytes] | None:
+        """Name and content of what is attached."""
+        sha256 = entry.attachment_sha256
+        if sha256 is None:
+            return None
+        blob = await self._db.read(lambda tx: blobs_store.find(tx, sha256))
         if blob is None:
             raise NotFound("The attachment is no longer stored")
-        return await self._blobs.read(blob.location, limits.MAIL_ATTACHMENT_BYTES)
-
-    async def _hand_in(
-        self, server: MailServer, envelope: "Envelope | None", *, patience: "Patience | None" = None
-    ) -> str:
-        from deedbox.mail.smtp import hand_in
-
-        tls = None if self._settings.smtp_plain else self._tls
-        patience = patience or self._patience
-        return await hand_in(server, envelope, tls=tls, hello=self._sender.domain, patience=patience)
-
-    @functools.cached_property
-    def _tls(self) -> ssl.SSLContext:
-        file = self._settings.smtp_ca_file
-        try:
-            return ssl.create_default_context(cafile=file)
-        except OSError as error:
-            raise MailFailed(f"DEEDBOX_SMTP_CA_FILE ({file}) cannot be used: {error.strerror or error}") from error
+        name = mail.attachment.name if mail.attachment else ""
+        return name, await self._blobs.read(blob.location, limits.MAIL_ATTACHMENT_BYTES)
 
 
 def prune(tx: Tx, now: datetime) -> int:
@@ -313,12 +160,6 @@ def _addressed(mail: Mail) -> Mail:
     """The mail with its addresses checked, whoever has checked them before: they are spoken to the mail server."""
     reply_to = mail.reply_to and mailbox(mail.reply_to.address, mail.reply_to.name)
     return msgspec.structs.replace(mail, to=mailbox(mail.to.address, mail.to.name), reply_to=reply_to)
-
-
-def _rendered(entry: Entry, mail: Mail) -> "Rendered":
-    from deedbox.mail.templates import render
-
-    return render(mail, attached=entry.attachment_sha256 is not None)
 
 
 def _hold_attachment(tx: Tx, mail_id: str, mail: Mail, now: datetime) -> str | None:

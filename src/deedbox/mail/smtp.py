@@ -12,7 +12,7 @@ from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.log import redacted
 from deedbox.kernel.mailbox import one_line
 from deedbox.kernel.smtp_url import MailServer
-from deedbox.mail.message import Envelope
+from deedbox.mail.message import SmtpEnvelope
 
 _REPLY = re.compile(rb"(\d{3})([ -]?)(.*)", re.DOTALL)
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -46,7 +46,7 @@ class Patience(NamedTuple):
 
 async def hand_in(
     server: MailServer,
-    envelope: Envelope | None,
+    envelope: SmtpEnvelope | None,
     *,
     tls: ssl.SSLContext | None,
     hello: str,
@@ -118,7 +118,7 @@ class _Dialogue:
             words = str(answer).replace(password, "…").replace(_base64(password), "…")
             raise SmtpRefused(f"The mail server {self._wire.host} refused the login of DEEDBOX_SMTP_URL: {words}")
 
-    async def transfer(self, envelope: Envelope) -> Reply:
+    async def transfer(self, envelope: SmtpEnvelope) -> Reply:
         """The server's word that the mail is now in its care."""
         data = await asyncio.to_thread(_on_the_wire, envelope.message)
         self._check_size(len(data))

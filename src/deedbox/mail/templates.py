@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from deedbox import words
 from deedbox.kernel import limits
+from deedbox.kernel.clock import moment
 from deedbox.kernel.mailbox import one_line
-from deedbox.mail import wording
 from deedbox.mail.letter import Mail
 
 _LONG_TEXTS = ("body", "reason")
@@ -22,9 +23,9 @@ class Rendered(msgspec.Struct, frozen=True):
 
 def render(mail: Mail, *, attached: bool) -> Rendered:
     """The mail as its reader sees it; `attached` says whether the file goes with it."""
-    language = wording.known(mail.language)
+    language = words.known(mail.language)
     values = {name: _tidy(name, value) for name, value in msgspec.structs.asdict(mail.letter).items()}
-    subject = values.get("subject") or wording.LANGUAGES[language][f"{mail.kind}_subject"].format(**values)
+    subject = values.get("subject") or words.table(language)[f"mail.{mail.kind}_subject"].format(**values)
     # Cut by characters, so that a header never ends within one.
     subject = subject if len(subject) <= limits.MAIL_SUBJECT_CHARS else subject[: limits.MAIL_SUBJECT_CHARS - 1] + "…"
     values |= {
@@ -33,8 +34,8 @@ def render(mail: Mail, *, attached: bool) -> Rendered:
         "enclosed": mail.attachment is not None,
         "attached": attached,
         "language": language,
-        "direction": "rtl" if language in wording.RIGHT_TO_LEFT else "ltr",
-        "written": functools.partial(wording.written, language=language),
+        "direction": words.direction(language),
+        "written": lambda instant: words.moment(language, moment(instant)),
     }
     text = _environment().get_template(f"{mail.kind}.txt").render(values, say=_sayer(language, str))
     html = _environment().get_template(f"{mail.kind}.html").render(values, say=_sayer(language, _markup()))
@@ -52,8 +53,10 @@ def _tidy(name: str, value: Any) -> Any:
 def _sayer(language: str, kind: Callable[[str], str]) -> Callable[..., str]:
     """`say("greeting", name=…)`: a sentence of the table, with values that HTML escapes put in."""
 
+    table = words.table(language)
+
     def say(sentence: str, /, **values: object) -> str:
-        return kind(wording.LANGUAGES[language][sentence]).format(**values)
+        return kind(table[f"mail.{sentence}"]).format(**values)
 
     return say
 

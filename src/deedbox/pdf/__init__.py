@@ -1,1 +1,1 @@
-"""What is done with PDF files: pure functions, bytes in and bytes out; untrusted files meet them only in sandboxes."""
+"""Work on PDF files: pure functions, bytes in and bytes out. Files from outside are opened in sandboxes only."""

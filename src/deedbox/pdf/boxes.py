@@ -1,4 +1,4 @@
-"""A page as it is displayed: its size, and the way from there to the space in which a PDF draws."""
+"""The page as viewers display it: its size, and the matrix from there to the space in which a PDF draws."""
 
 import math
 from collections.abc import Iterable

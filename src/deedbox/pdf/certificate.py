@@ -1,7 +1,7 @@
 """Runs in a sandbox: the certificate of completion as a PDF, the same bytes for the same facts."""
 
 import io
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -11,13 +11,13 @@ import pikepdf
 import segno
 from PIL import Image
 
+from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import render
 from deedbox.pdf.completion import CertifiedEvent, CertifiedSigner, Completion
 from deedbox.pdf.intake import pieces, written
 from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
-from deedbox.pdf.words import TABLES, spoken
 
 _HASH_SHOWN = 12
 _FRAME_SHAPE = 0.7
@@ -65,8 +65,8 @@ def _template() -> Typesetter:
 
 
 def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str, Any]:
-    language = spoken(completion.language)
-    table = TABLES[language]
+    language = words.known(completion.language)
+    table = words.of_use(language, "certificate")
     return {
         "words": table,
         "language": language,
@@ -86,7 +86,7 @@ def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str,
     }
 
 
-def _signer(number: int, signer: CertifiedSigner, table: dict[str, str]) -> dict[str, Any]:
+def _signer(number: int, signer: CertifiedSigner, table: Mapping[str, str]) -> dict[str, Any]:
     steps = (("notified", signer.notified_at), ("viewed", signer.viewed_at), ("consented", signer.consented_at))
     return {
         "name": _text(signer.name),
@@ -105,7 +105,7 @@ def _signer(number: int, signer: CertifiedSigner, table: dict[str, str]) -> dict
     }
 
 
-def _event(event: CertifiedEvent, table: dict[str, str]) -> dict[str, Any]:
+def _event(event: CertifiedEvent, table: Mapping[str, str]) -> dict[str, Any]:
     return {
         "at": _moment(event.at),
         "what": _text(table.get(event.kind, event.kind)),

@@ -20,7 +20,7 @@ SIGNED_DATA = der.oid("1.2.840.113549.1.7.2")
 CONTENT_TYPE = der.oid("1.2.840.113549.1.9.3")
 MESSAGE_DIGEST = der.oid("1.2.840.113549.1.9.4")
 SIGNING_CERTIFICATE_V2 = der.oid("1.2.840.113549.1.9.16.2.47")
-TIME_STAMP_TOKEN = der.oid("1.2.840.113549.1.9.16.2.14")
+TIMESTAMP_TOKEN = der.oid("1.2.840.113549.1.9.16.2.14")
 SHA256 = der.sequence(der.oid("2.16.840.1.101.3.4.2.1"))
 _ECDSA_SHA256 = der.sequence(der.oid("1.2.840.10045.4.3.2"))
 _RSA_SHA256 = der.sequence(der.oid("1.2.840.113549.1.1.11"), der.tagged(der.NULL))
@@ -76,16 +76,16 @@ class Signer:
         digest: bytes,
         *,
         certificates: bool = True,
-        stamp: Callable[[bytes], bytes] | None = None,
+        timestamp: Callable[[bytes], bytes] | None = None,
     ) -> bytes:
         """A ContentInfo that signs the digest of a content, which it holds if the content is given.
 
-        `stamp` makes a time-stamp token for the SHA-256 of the signature."""
+        `timestamp` makes a time-stamp token for the SHA-256 of the signature."""
         attributes = self.attributes(content_type, digest)
         signature = self.sign(attributes)
         unsigned = b""
-        if stamp is not None:
-            unsigned = time_stamp_attribute(stamp(hashlib.sha256(signature).digest()))
+        if timestamp is not None:
+            unsigned = timestamp_attribute(timestamp(hashlib.sha256(signature).digest()))
         return self.assembled(content_type, content, attributes, signature, unsigned, certificates=certificates)
 
     def attributes(self, content_type: bytes, digest: bytes) -> bytes:
@@ -133,9 +133,9 @@ class Signer:
         return der.sequence(SIGNED_DATA, der.explicit(0, signed))
 
 
-def time_stamp_attribute(token: bytes) -> bytes:
+def timestamp_attribute(token: bytes) -> bytes:
     """The unsigned attributes of a signature with this token."""
-    return der.explicit(1, der.sequence(TIME_STAMP_TOKEN, der.set_of(token)))
+    return der.explicit(1, der.sequence(TIMESTAMP_TOKEN, der.set_of(token)))
 
 
 def signature_in(content_info: bytes) -> bytes:
@@ -143,13 +143,13 @@ def signature_in(content_info: bytes) -> bytes:
     return _parted(content_info)[2][5].content
 
 
-def with_time_stamp(content_info: bytes, token: bytes) -> bytes:
+def with_timestamp(content_info: bytes, token: bytes) -> bytes:
     """The same signature with this token in place of the one that it has, if any."""
     name, parts, signer = _parted(content_info)
     kept = [one.whole for one in signer[:6]]
     signed = [one.whole for one in parts[:-1]]
-    stamped = der.set_of(der.sequence(*kept, time_stamp_attribute(token)))
-    return der.sequence(name.whole, der.explicit(0, der.sequence(*signed, stamped)))
+    signers = der.set_of(der.sequence(*kept, timestamp_attribute(token)))
+    return der.sequence(name.whole, der.explicit(0, der.sequence(*signed, signers)))
 
 
 def _parted(content_info: bytes) -> tuple[Item, list[Item], list[Item]]:

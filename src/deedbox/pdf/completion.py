@@ -1,4 +1,4 @@
-"""What a certificate of completion tells: plain values, given by whoever holds the evidence."""
+"""The facts on a certificate of completion: plain values, given by whoever holds the evidence."""
 
 from typing import Literal, TypeAlias
 
@@ -55,7 +55,6 @@ class Completion(Struct, frozen=True):
     chain_head: str
     language: str = "en"
     sender_name: str = ""
-    sender_email: str = ""
     workspace: str = ""
     created_at: str = ""
     sent_at: str = ""

@@ -1,4 +1,4 @@
-"""Which files can become a PDF, and how; the work itself is in `picture`, `webpage` and `office`."""
+"""The kinds of files that can become a PDF. The work itself is in `picture`, `webpage` and `office`."""
 
 import importlib.util
 from typing import Literal, TypeAlias

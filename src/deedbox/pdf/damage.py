@@ -1,4 +1,4 @@
-"""A file that had to be mended: whether anything was lost with the part that was broken."""
+"""Whether a damaged file lost anything when it was mended."""
 
 import re
 

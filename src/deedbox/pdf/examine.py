@@ -1,4 +1,4 @@
-"""One signature of a PDF examined: its place, its truth, its exactness, its time, and whom its certificate leads to."""
+"""Examines one signature of a PDF: its place, whether it is true and exact, its time, and the root that it leads to."""
 
 import hashlib
 from datetime import datetime
@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import hole, report
+from deedbox.pdf import gap, report
 from deedbox.pdf import signed_data as cms
-from deedbox.pdf.hole import Hole
-from deedbox.pdf.signatures import Found
-from deedbox.pdf.signed_data import Envelope, Stamp
+from deedbox.pdf.gap import Gap
+from deedbox.pdf.signatures import PdfSignature
+from deedbox.pdf.signed_data import SignedData, Timestamp
 from deedbox.pdf.timestamp import POLICY
-from deedbox.pdf.trust import Path, Trust, may_seal, may_stamp
+from deedbox.pdf.trust import Path, Trust, may_seal, may_timestamp
 
 _SUB_FILTERS = {
     "seal": ("ETSI.CAdES.detached", "adbe.pkcs7.detached"),
@@ -25,17 +25,17 @@ _LEVELS = {(False, False): "B-B", (False, True): "B-B", (True, False): "B-T", (T
 
 
 class Examined(Struct, kw_only=True):
-    """What is true of a signature; `broken` is why it is none, or one that was changed."""
+    """The findings about one signature; `broken` says why it is none, or was changed."""
 
-    found: Found
-    place: Hole | None = None
-    envelope: Envelope | None = None
+    signature: PdfSignature
+    place: Gap | None = None
+    signed: SignedData | None = None
     broken: str = ""
-    stamp: Stamp | None = None
+    timestamp: Timestamp | None = None
     at: datetime | None = None
     """The time-stamp's time, if the time-stamp is trusted."""
     path: Path = Path([])
-    stamp_path: Path = Path([])
+    timestamp_path: Path = Path([])
     revoked: bool | None = None
     distrust: str = ""
 
@@ -47,9 +47,9 @@ class Examined(Struct, kw_only=True):
         return self.place is not None and self.place.covered == len(pdf)
 
 
-def examined(pdf: bytes, found: Found, trust: Trust, now: datetime) -> Examined:
+def examined(pdf: bytes, signature: PdfSignature, trust: Trust, now: datetime) -> Examined:
     """Everything about one signature, whatever is wrong with it."""
-    result = Examined(found=found)
+    result = Examined(signature=signature)
     try:
         with cms.reading("The signature cannot be read."):
             _examine(pdf, result, trust, now)
@@ -59,116 +59,118 @@ def examined(pdf: bytes, found: Found, trust: Trust, now: datetime) -> Examined:
 
 
 def _examine(pdf: bytes, result: Examined, trust: Trust, now: datetime) -> None:
-    found = result.found
-    result.place = place = hole.hole(pdf, found.byte_range)
-    whole = hole.contents(pdf, place)
+    signature = result.signature
+    result.place = place = gap.find(pdf, signature.byte_range)
+    whole = gap.contents(pdf, place)
     digits = pdf[place.start + 1 : place.end - 1]
-    if bytes.fromhex(digits.decode("ascii")) != found.filled:
+    if bytes.fromhex(digits.decode("ascii")) != signature.filled:
         raise BadRequest("The signature that a reader sees is not the one in the gap of the byte range.")
-    result.envelope = envelope = cms.opened(whole)
-    if found.kind == "time-stamp":
-        _time_stamp(pdf, result, place, envelope, trust)
+    result.signed = signed = cms.opened(whole)
+    if signature.kind == "time-stamp":
+        _time_stamp(pdf, result, place, signed, trust)
     else:
-        _seal(pdf, result, place, envelope, trust, now)
+        _seal(pdf, result, place, signed, trust, now)
     # Others write them in capitals, and all alike; whoever signs as Deedbox does, signs as it writes.
-    if found.document_id is not None and digits != digits.lower():
+    if signature.document_id is not None and digits != digits.lower():
         raise BadRequest("The digits of the signature are not written as a seal writes them.")
 
 
-def _seal(pdf: bytes, result: Examined, place: Hole, envelope: Envelope, trust: Trust, now: datetime) -> None:
-    result.stamp = cms.stamp(envelope)
-    digest = hole.digest(pdf, place, envelope.algorithm) if envelope.algorithm in cms.HASHES else b""
-    if not cms.is_true(envelope, digest, "data"):
+def _seal(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: Trust, now: datetime) -> None:
+    result.timestamp = cms.timestamp(signed)
+    digest = gap.digest(pdf, place, signed.algorithm) if signed.algorithm in cms.HASHES else b""
+    if not cms.is_true(signed, digest, "data"):
         raise BadRequest("The signature does not fit the file: what was signed is not what is here.")
-    if result.stamp is not None:
-        _attached(result, result.stamp, envelope, trust)
+    if result.timestamp is not None:
+        _attached(result, result.timestamp, signed, trust)
     at = result.at or now
-    _judge_path(result, envelope, trust, at)
-    if result.path and not may_seal(envelope.signer):
+    _judge_path(result, signed, trust, at)
+    if result.path and not may_seal(signed.signer):
         result.distrust = "Its certificate is not one for signing documents."
-    _demand_exact(result, envelope, trust)
+    _demand_exact(result, signed, trust)
 
 
-def _attached(result: Examined, stamp: Stamp, envelope: Envelope, trust: Trust) -> None:
-    signature: bytes = envelope.info["signature"].native
-    if not cms.stamp_is_true(stamp, lambda name: hashlib.new(name, signature).digest()):
+def _attached(result: Examined, timestamp: Timestamp, signed: SignedData, trust: Trust) -> None:
+    signature: bytes = signed.signer_info["signature"].native
+    if not cms.timestamp_is_true(timestamp, lambda name: hashlib.new(name, signature).digest()):
         raise BadRequest("The time-stamp does not fit the signature.")
-    if trust.changed(stamp.envelope.certificates):
+    if trust.changed(timestamp.signed.certificates):
         raise BadRequest("A certificate in the time-stamp was changed.")
-    result.stamp_path = trust.path(stamp.envelope.signer, stamp.envelope.certificates, stamp.at, stamps=True)
-    if _stamp_trusted(stamp, result.stamp_path, trust):
-        result.at = stamp.at
+    result.timestamp_path = trust.path(
+        timestamp.signed.signer, timestamp.signed.certificates, timestamp.at, of_timestamp=True
+    )
+    if _timestamp_trusted(timestamp, result.timestamp_path, trust):
+        result.at = timestamp.at
 
 
-def _time_stamp(pdf: bytes, result: Examined, place: Hole, envelope: Envelope, trust: Trust) -> None:
-    stamp = cms.as_stamp(envelope)
-    if not cms.stamp_is_true(stamp, lambda name: hole.digest(pdf, place, name)):
+def _time_stamp(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: Trust) -> None:
+    timestamp = cms.as_timestamp(signed)
+    if not cms.timestamp_is_true(timestamp, lambda name: gap.digest(pdf, place, name)):
         raise BadRequest("The document's time-stamp does not fit the file.")
-    result.stamp = stamp
-    _judge_path(result, envelope, trust, stamp.at)
-    if result.path and not may_stamp(envelope.signer):
+    result.timestamp = timestamp
+    _judge_path(result, signed, trust, timestamp.at)
+    if result.path and not may_timestamp(signed.signer):
         result.distrust = "Its certificate is not one for time-stamps."
     if result.trusted and not result.revoked:
-        result.at = stamp.at
-    _demand_exact(result, envelope, trust)
+        result.at = timestamp.at
+    _demand_exact(result, signed, trust)
 
 
-def _stamp_trusted(stamp: Stamp, path: Path, trust: Trust) -> bool:
-    return bool(path) and may_stamp(stamp.envelope.signer) and not trust.revoked(path, stamp.at)
+def _timestamp_trusted(timestamp: Timestamp, path: Path, trust: Trust) -> bool:
+    return bool(path) and may_timestamp(timestamp.signed.signer) and not trust.revoked(path, timestamp.at)
 
 
-def _judge_path(result: Examined, envelope: Envelope, trust: Trust, at: datetime) -> None:
-    stamps = result.found.kind == "time-stamp"
-    result.path = trust.path(envelope.signer, envelope.certificates, at, stamps=stamps)
+def _judge_path(result: Examined, signed: SignedData, trust: Trust, at: datetime) -> None:
+    of_timestamp = result.signature.kind == "time-stamp"
+    result.path = trust.path(signed.signer, signed.certificates, at, of_timestamp=of_timestamp)
     result.distrust = result.path.reason
     result.revoked = trust.revoked(result.path, at) if result.path else None
 
 
-def _demand_exact(result: Examined, envelope: Envelope, trust: Trust) -> None:
+def _demand_exact(result: Examined, signed: SignedData, trust: Trust) -> None:
     """Others may write a signature in many ways; in one that is to be believed no byte may be free to change."""
-    if trust.changed(envelope.certificates):
+    if trust.changed(signed.certificates):
         raise BadRequest("A certificate in the signature was changed.")
     if not result.trusted:
         return
-    if result.found.sub_filter not in _SUB_FILTERS[result.found.kind]:
+    if result.signature.sub_filter not in _SUB_FILTERS[result.signature.kind]:
         raise BadRequest("The signature says that it is of another kind than it is.")
-    exact = [envelope]
+    exact = [signed]
     # Another authority's time-stamp may be written in another way, and leave out what it comes from.
-    if result.stamp is not None and result.stamp_path and result.stamp.policy == POLICY:
-        exact.append(result.stamp.envelope)
+    if result.timestamp is not None and result.timestamp_path and result.timestamp.policy == POLICY:
+        exact.append(result.timestamp.signed)
     if not all(cms.is_exact(one) and trust.tied(one.certificates) for one in exact):
         raise BadRequest("The signature holds something that it does not protect.")
 
 
 def described(result: Examined, has_validation_data: bool) -> report.Signature | None:
     """The signature as a report shows it; None when not even its certificate can be read."""
-    if result.envelope is None:
+    if result.signed is None:
         return None
     try:
         with cms.reading("The signature cannot be read."):
-            return _described(result, result.envelope, has_validation_data)
+            return _described(result, result.signed, has_validation_data)
     except BadRequest:
         return None
 
 
-def _described(result: Examined, envelope: Envelope, has_validation_data: bool) -> report.Signature:
-    claimed = None if result.found.kind == "time-stamp" else cms.signed_time(envelope)
+def _described(result: Examined, signed: SignedData, has_validation_data: bool) -> report.Signature:
+    claimed = None if result.signature.kind == "time-stamp" else cms.signed_time(signed)
     return report.Signature(
-        signer=_common_name(envelope.signer),
-        certificate=_certificate(envelope.signer),
-        signing_time=_instant(claimed or result.found.claimed_at),
-        timestamp_time=_instant(result.stamp.at) if result.stamp is not None else None,
-        level=_level(result, envelope, has_validation_data),
-        sub_filter=result.found.sub_filter,
+        signer=_common_name(signed.signer),
+        certificate=_certificate(signed.signer),
+        signing_time=_instant(claimed or result.signature.claimed_at),
+        timestamp_time=_instant(result.timestamp.at) if result.timestamp is not None else None,
+        level=_level(result, signed, has_validation_data),
+        sub_filter=result.signature.sub_filter,
     )
 
 
-def _level(result: Examined, envelope: Envelope, has_validation_data: bool) -> str:
-    if result.found.kind == "time-stamp":
+def _level(result: Examined, signed: SignedData, has_validation_data: bool) -> str:
+    if result.signature.kind == "time-stamp":
         return "document time-stamp"
-    if result.found.sub_filter != "ETSI.CAdES.detached" or not cms.names_certificate(envelope):
+    if result.signature.sub_filter != "ETSI.CAdES.detached" or not cms.names_certificate(signed):
         return "CMS"
-    return f"PAdES {_LEVELS[result.stamp is not None, has_validation_data]}"
+    return f"PAdES {_LEVELS[result.timestamp is not None, has_validation_data]}"
 
 
 def _instant(moment: datetime | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Runs in a sandbox: the picture of a signature, decoded, bounded and written anew, so that only its ink is left."""
+"""Runs in a sandbox: the image of a signature, cut to its ink and written anew."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Runs in a sandbox: a PDF from outside becomes one that can be shown, stamped and sealed, or is refused by name."""
+"""Runs in a sandbox: makes a PDF from outside one that can be shown, marked and sealed, or says why it is refused."""
 
 import codecs
 import io
@@ -12,7 +12,7 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import boxes, cleaning, damage, tags
+from deedbox.pdf import boxes, clean, damage, tags
 from deedbox.pdf.damage import DAMAGED
 from deedbox.pdf.marks import Page, Prepared
 
@@ -127,9 +127,9 @@ def _rewritten(data: bytes) -> _Rewritten:
         _check_inside(pdf)
         if pdf.get_warnings():
             damage.check_whole(pdf, data)
-        undrawn, form = cleaning.lacks_appearances(pdf), cleaning.form_parts(pdf.Root)
-    with pikepdf.open(io.BytesIO(cleaning.with_appearances(data) if undrawn else data)) as pdf:
-        removed = cleaning.clean(pdf)
+        undrawn, form = clean.lacks_appearances(pdf), clean.form_parts(pdf.Root)
+    with pikepdf.open(io.BytesIO(clean.with_appearances(data) if undrawn else data)) as pdf:
+        removed = clean.clean(pdf)
         for page in pdf.pages:
             boxes.settle(page.obj)
         if "/Size" not in pdf.trailer:
@@ -174,7 +174,7 @@ def _check_inside(pdf: pikepdf.Pdf) -> None:
     if pdf.is_encrypted:
         raise BadRequest(ENCRYPTED)
     root = pdf.Root
-    if cleaning.is_signed(root):
+    if clean.is_signed(root):
         raise BadRequest(SIGNED)
     count = len(pdf.pages)
     if count == 0:
@@ -183,7 +183,7 @@ def _check_inside(pdf: pikepdf.Pdf) -> None:
         raise BadRequest(TOO_MANY_PAGES)
     if "/Collection" in root:
         raise BadRequest(PORTFOLIO)
-    if cleaning.is_dynamic_form(root):
+    if clean.is_dynamic_form(root):
         raise BadRequest(XFA)
 
 

@@ -1,4 +1,4 @@
-"""Runs in a sandbox: the marks of a document put on its pages, where the signer saw the fields."""
+"""Runs in a sandbox: puts the marks of a document on its pages, where the signers saw the fields."""
 
 import io
 from collections.abc import Generator, Iterator, Sequence
@@ -18,13 +18,13 @@ from deedbox.pdf.intake import pieces, written
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
 
-_NAME = "/DeedboxStamp"
+_NAME = "/DeedboxMarks"
 _SIDE_MIN = 0.05
 """Points; typst cannot fit a text into nothing."""
 
 
 def prepare() -> None:
-    """Stamps once, so that a sandbox has loaded fonts and all else that it will need while it still may."""
+    """Marks a page once, so that a sandbox has loaded fonts and all else that it will need while it still may."""
     load_fonts()
     with pikepdf.new() as pdf:
         pdf.add_blank_page(page_size=(200, 200))
@@ -33,17 +33,17 @@ def prepare() -> None:
     Image.new("RGBA", (8, 8)).save(picture, "PNG")
     place = Place(1, 0.1, 0.1, 0.8, 0.2)
     marks = (Mark("signature", place, image="rehearsal", caption=("a",)), Mark("text", place, "b"))
-    for _ in stamp(
+    for _ in mark_pages(
         data, msgspec.to_builtins(Marks(marks, images={"rehearsal": picture.getvalue()}), builtin_types=(bytes,))
     ):
         pass
 
 
-def stamp(data: bytes, wanted: dict[str, Any]) -> Generator[bytes, None, int]:
-    """Yields the stamped PDF in pieces; what comes back is how many pages were stamped."""
+def mark_pages(data: bytes, wanted: dict[str, Any]) -> Generator[bytes, None, int]:
+    """Yields the PDF with its marks in pieces; what comes back is how many pages have some."""
     marks = msgspec.convert(wanted, Marks)
-    if len(marks.marks) + len(marks.covers) > limits.STAMP_FIELDS:
-        raise BadRequest(f"A document has at most {limits.STAMP_FIELDS:,} fields")
+    if len(marks.marks) + len(marks.covers) > limits.MARK_FIELDS:
+        raise BadRequest(f"A document has at most {limits.MARK_FIELDS:,} fields")
     with pikepdf.open(io.BytesIO(data)) as pdf:
         numbers = sorted({mark.place.page for mark in marks.marks} | {cover.page for cover in marks.covers})
         if numbers and not 1 <= numbers[0] <= numbers[-1] <= len(pdf.pages):

@@ -1,4 +1,4 @@
-"""What lies on the pages of a document: places, the text tags that name them, and the marks that fill them."""
+"""Places on the pages of a document, the text tags that ask for them, and the marks that fill them."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -35,7 +35,7 @@ class Tag(Struct, frozen=True):
     role: str
     place: Place
     covers: tuple[Place, ...]
-    """Where the tag's own text lies; the stamp hides it."""
+    """Where the tag's own text lies; the marks hide it."""
     label: str = ""
     required: bool = True
     options: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Mark(Struct, frozen=True):
 
 
 class Marks(Struct, frozen=True):
-    """Everything that one stamping puts on the pages. Images are PNG, as `images.signature` makes them."""
+    """Everything that is put on the pages of a document. Images are PNG, as `images.signature` makes them."""
 
     marks: tuple[Mark, ...] = ()
     covers: tuple[Place, ...] = ()

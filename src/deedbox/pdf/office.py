@@ -1,4 +1,4 @@
-"""Word documents as PDF, by LibreOffice where it is installed: one bounded child process for each file."""
+"""Turns Word documents into PDF by LibreOffice, if it is installed: one bounded child process for each file."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The program between the server and LibreOffice: takes on limits, leaves the network where it may, becomes it.
+"""The program between the server and LibreOffice: takes on limits, leaves the network if it may, becomes LibreOffice.
 
 It is run by its path and knows nothing of the rest. Limits that a server sets between fork and exec can hang it.
 """

@@ -1,7 +1,7 @@
-"""Runs in a sandbox: a sealed file taken apart, for programs that know signatures and time-stamps but not PDF."""
+"""Runs in a sandbox: the seal of a file in parts, for programs that know signatures and time-stamps but not PDF."""
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import hole, signatures, signed_data
+from deedbox.pdf import gap, signatures, signed_data
 from deedbox.pdf.report import Parts
 
 
@@ -10,13 +10,13 @@ def parts(data: bytes) -> Parts:
     seals = [one for one in signatures.structure(data).signatures if one.kind == "seal"]
     if not seals:
         raise BadRequest("This PDF has no signature")
-    place = hole.hole(data, seals[-1].byte_range)
-    opened = signed_data.opened(hole.contents(data, place))
-    stamp = signed_data.stamp(opened)
+    place = gap.find(data, seals[-1].byte_range)
+    opened = signed_data.opened(gap.contents(data, place))
+    timestamp = signed_data.timestamp(opened)
     return Parts(
         start=place.start,
         end=place.end,
         signature=opened.whole,
-        value=opened.info["signature"].native,
-        timestamp=stamp.envelope.whole if stamp else None,
+        value=opened.signer_info["signature"].native,
+        timestamp=timestamp.signed.whole if timestamp else None,
     )

@@ -1,4 +1,4 @@
-"""Runs in a sandbox: an image, or the pages of a TIFF, as a PDF."""
+"""Runs in a sandbox: makes a PDF of an image, or of the pages of a TIFF."""
 
 import io
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""What a verification says: the checks one by one, and the verdict that follows from them and from nothing else."""
+"""The report of a verification: each check, and the verdict, which follows from the checks alone."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias

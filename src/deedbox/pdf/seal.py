@@ -18,7 +18,7 @@ from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
 from deedbox.pdf.timestamp import Timestamper
 
 if TYPE_CHECKING:
-    from deedbox.pdf.addition import Addition, Opened
+    from deedbox.pdf.revision import Opened, Revision
 
 FIELD = "Seal"
 PRIVATE = "/Deedbox"
@@ -94,16 +94,16 @@ class Signature:
         """What a time-stamp has to be made for."""
         return hashlib.sha256(self._signature).digest()
 
-    def stamped(self, token: bytes | None) -> bytes:
+    def with_timestamp(self, token: bytes | None) -> bytes:
         """The CMS, with the token if there is one."""
-        unsigned = cms.time_stamp_attribute(token) if token is not None else b""
+        unsigned = cms.timestamp_attribute(token) if token is not None else b""
         return self._signer.assembled(cms.DATA, None, self._attributes, self._signature, unsigned)
 
 
 def cms_for(digest: bytes, identity: SealIdentity, timestamper: Timestamper | None, now: datetime) -> bytes:
     """The CMS that signs a prepared file's digest, with a time-stamp made in process."""
     signature = Signature(digest, identity)
-    return signature.stamped(timestamper.token(signature.digest, now) if timestamper is not None else None)
+    return signature.with_timestamp(timestamper.token(signature.digest, now) if timestamper is not None else None)
 
 
 def room_for(identity: SealIdentity, token_bytes: int) -> int:
@@ -123,7 +123,7 @@ def filled(prepared: Prepared, cms_der: bytes) -> bytes:
 
 def load() -> None:
     """Loads, while a sandbox still may, what `prepare` needs."""
-    import deedbox.pdf.addition  # noqa: F401
+    import deedbox.pdf.revision  # noqa: F401
 
 
 def prepare(data: bytes, order: Order | dict[str, Any]) -> Generator[bytes, None, Prepared]:
@@ -131,12 +131,12 @@ def prepare(data: bytes, order: Order | dict[str, Any]) -> Generator[bytes, None
 
     BadRequest if it is no PDF, encrypted, or signed already."""
     # Here and not above: the server process imports this module, and has no use for a PDF library.
-    from deedbox.pdf import addition
+    from deedbox.pdf import revision
 
     wish = msgspec.convert(order, Order)
-    file = addition.opened(data)
+    file = revision.opened(data)
     _refuse_signed(file)
-    added = addition.Addition(file)
+    added = revision.Revision(file)
     gap = _add_seal(added, file, wish)
     tail = bytearray(added.finished())
     size, length = len(file.data) + len(tail), 2 * wish.room
@@ -153,32 +153,32 @@ def prepare(data: bytes, order: Order | dict[str, Any]) -> Generator[bytes, None
     return Prepared(size, gap, length, span, digest.digest())
 
 
-def _add_seal(added: "Addition", file: "Opened", wish: Order) -> int:
+def _add_seal(added: "Revision", file: "Opened", wish: Order) -> int:
     """Writes every object of the seal, its dictionary last; the offset of the gap in it."""
-    from deedbox.pdf import addition
+    from deedbox.pdf import revision
 
     field, signature = added.reserve(), added.reserve()
     page = file.pdf.pages[0].obj
-    entries = addition.entries(page)
-    annotations = [*addition.elements(page.get("/Annots")), addition.reference(field)]
-    added.add(addition.dictionary({**entries, "/Annots": addition.array(annotations)}), page.objgen)
+    entries = revision.entries(page)
+    annotations = [*revision.elements(page.get("/Annots")), revision.reference(field)]
+    added.add(revision.dictionary({**entries, "/Annots": revision.array(annotations)}), page.objgen)
     _add_field(added, file, field, signature)
     catalog = {
-        **addition.entries(file.pdf.Root),
+        **revision.entries(file.pdf.Root),
         **_extension(file),
         "/AcroForm": _form(added, file, field),
         "/DSS": _validation_data(added, wish),
-        "/Perms": b"<< /DocMDP %b >>" % addition.reference(signature),
+        "/Perms": b"<< /DocMDP %b >>" % revision.reference(signature),
     }
-    added.add(addition.dictionary(catalog), file.pdf.Root.objgen)
+    added.add(revision.dictionary(catalog), file.pdf.Root.objgen)
     head, tail = _signature_dictionary(wish)
     start = added.at + len(b"%d %d obj\n" % signature) + len(head)
     added.add(head + b"0" * (2 * wish.room) + tail, signature)
     return start
 
 
-def _add_field(added: "Addition", file: "Opened", field: tuple[int, int], signature: tuple[int, int]) -> None:
-    from deedbox.pdf import addition
+def _add_field(added: "Revision", file: "Opened", field: tuple[int, int], signature: tuple[int, int]) -> None:
+    from deedbox.pdf import revision
 
     taken = {str(one.get("/T", "")) for one in _fields(file)}
     name = next(name for number in range(1, len(taken) + 2) if (name := _numbered(number)) not in taken)
@@ -186,54 +186,54 @@ def _add_field(added: "Addition", file: "Opened", field: tuple[int, int], signat
         "/Type": b"/Annot",
         "/Subtype": b"/Widget",
         "/FT": b"/Sig",
-        "/T": addition.text(name),
-        "/V": addition.reference(signature),
+        "/T": revision.text(name),
+        "/V": revision.reference(signature),
         "/F": b"132",
         "/Rect": b"[0 0 0 0]",
-        "/P": addition.reference(file.pdf.pages[0].obj.objgen),
+        "/P": revision.reference(file.pdf.pages[0].obj.objgen),
     }
-    added.add(addition.dictionary(widget), field)
+    added.add(revision.dictionary(widget), field)
 
 
 def _numbered(number: int) -> str:
     return FIELD if number == 1 else f"{FIELD} {number}"
 
 
-def _form(added: "Addition", file: "Opened", field: tuple[int, int]) -> bytes:
+def _form(added: "Revision", file: "Opened", field: tuple[int, int]) -> bytes:
     """The form with one field more: a reference to it if it had a number, else itself."""
-    from deedbox.pdf import addition
+    from deedbox.pdf import revision
 
     form: Any = file.pdf.Root.get("/AcroForm")
-    old = addition.entries(form)
-    fields = [*addition.elements(form.get("/Fields") if old else None), addition.reference(field)]
-    written = addition.dictionary({**old, "/Fields": addition.array(fields), "/SigFlags": b"3"})
+    old = revision.entries(form)
+    fields = [*revision.elements(form.get("/Fields") if old else None), revision.reference(field)]
+    written = revision.dictionary({**old, "/Fields": revision.array(fields), "/SigFlags": b"3"})
     return added.add(written, form.objgen) if old and form.objgen != (0, 0) else written
 
 
-def _validation_data(added: "Addition", wish: Order) -> bytes:
-    from deedbox.pdf import addition
+def _validation_data(added: "Revision", wish: Order) -> bytes:
+    from deedbox.pdf import revision
 
     store = {"/Type": b"/DSS"}
     for key, items in (("/Certs", wish.certificates), ("/CRLs", wish.crls)):
         if items:
-            store[key] = addition.array([added.add_stream(item) for item in dict.fromkeys(items)])
-    return added.add(addition.dictionary(store))
+            store[key] = revision.array([added.add_stream(item) for item in dict.fromkeys(items)])
+    return added.add(revision.dictionary(store))
 
 
 def _extension(file: "Opened") -> dict[str, bytes]:
     """What tells a reader that this form of signature is younger than PDF 1.7, which is demanded too."""
-    from deedbox.pdf import addition
+    from deedbox.pdf import revision
 
-    known = addition.entries(file.pdf.Root.get("/Extensions"))
+    known = revision.entries(file.pdf.Root.get("/Extensions"))
     extensions = {**known, "/ESIC": b"<< /BaseVersion /1.7 /ExtensionLevel 5 >>"}
     match = _VERSION.match(file.pdf.pdf_version)
     older = match is None or (int(match[1]), int(match[2])) < (1, 7)
-    return {"/Extensions": addition.dictionary(extensions), **({"/Version": b"/1.7"} if older else {})}
+    return {"/Extensions": revision.dictionary(extensions), **({"/Version": b"/1.7"} if older else {})}
 
 
 def _signature_dictionary(wish: Order) -> tuple[bytes, bytes]:
     """What stands before the digits of the gap, and after them."""
-    from deedbox.pdf import addition
+    from deedbox.pdf import revision
 
     moment = wish.signed_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ")
     private = {"/Document": wish.document_id, "/Audit": wish.audit_head}
@@ -242,12 +242,12 @@ def _signature_dictionary(wish: Order) -> tuple[bytes, bytes]:
         "/Type": b"/Sig",
         "/Filter": b"/Adobe.PPKLite",
         "/SubFilter": _SUB_FILTER,
-        **{key: addition.text(words) for key, words in shown.items() if words},
-        PRIVATE: addition.dictionary({key: addition.text(words) for key, words in private.items() if words}),
+        **{key: revision.text(words) for key, words in shown.items() if words},
+        PRIVATE: revision.dictionary({key: revision.text(words) for key, words in private.items() if words}),
         "/Reference": _NO_CHANGES,
         "/ByteRange": b"[0%b]" % (b" " * 3 * (_RANGE_DIGITS + 1)),
     }
-    return addition.dictionary(head).removesuffix(b" >>") + b" /Contents <", b"> >>"
+    return revision.dictionary(head).removesuffix(b" >>") + b" /Contents <", b"> >>"
 
 
 def _write_range(tail: bytearray, gap: int, span: tuple[int, int, int, int]) -> None:

@@ -25,7 +25,7 @@ for _library in ("pyhanko", "pyhanko_certvalidator"):
     logging.getLogger(_library).setLevel(logging.CRITICAL + 1)
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class PdfSignature(Struct, frozen=True, kw_only=True):
     """One signature as its dictionary describes it; nothing of it is checked."""
 
     field: str
@@ -41,7 +41,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Structure(Struct, frozen=True, kw_only=True):
-    signatures: list[Found]
+    signatures: list[PdfSignature]
     certificates: list[bytes]
     crls: list[bytes]
 
@@ -58,17 +58,17 @@ def structure(pdf: bytes) -> Structure:
         if len(signatures) > limits.VERIFY_SIGNATURES:
             raise BadRequest("The PDF has too many signatures.")
         return Structure(
-            signatures=[_found(one) for one in signatures],
+            signatures=[_described(one) for one in signatures],
             certificates=list(_streams(root, "/Certs")),
             crls=list(_streams(root, "/CRLs")),
         )
 
 
-def _found(signature: EmbeddedPdfSignature) -> Found:
+def _described(signature: EmbeddedPdfSignature) -> PdfSignature:
     described = signature.sig_object
     private = _value(described, PRIVATE)
     notes = private if isinstance(private, DictionaryObject) else {}
-    return Found(
+    return PdfSignature(
         field=signature.field_name,
         kind="time-stamp" if _value(described, "/Type") == "/DocTimeStamp" else "seal",
         sub_filter=_text(_value(described, "/SubFilter")),

@@ -1,4 +1,4 @@
-"""A CMS signature opened: who signed what when, whether it is true, and whether a byte in it could be another one."""
+"""Reads a CMS signature: who signed what and when, whether it is true, and whether any byte of it is free to change."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -25,12 +25,12 @@ _RSA = {der.sequence(der.oid(f"1.2.840.113549.1.1.{number}"), _NULL) for number 
 _TST_INFO = der.oid("1.2.840.113549.1.9.16.1.4")
 
 
-class Envelope(Struct, frozen=True):
+class SignedData(Struct, frozen=True):
     """A SignedData with one signer, whose certificate it holds."""
 
     whole: bytes
-    signed_data: Any
-    info: Any
+    asn1: Any
+    signer_info: Any
     signer: x509.Certificate
     certificates: list[x509.Certificate]
     algorithm: str
@@ -38,10 +38,10 @@ class Envelope(Struct, frozen=True):
     content_type: str
 
 
-class Stamp(Struct, frozen=True):
-    """A time-stamp token: its envelope, and what it says."""
+class Timestamp(Struct, frozen=True):
+    """A time-stamp token: what is signed, and what it says."""
 
-    envelope: Envelope
+    signed: SignedData
     at: datetime
     policy: bytes
     """Under which it was made, as DER."""
@@ -60,8 +60,8 @@ def reading(sentence: str) -> Iterator[None]:
         raise BadRequest(sentence) from error
 
 
-def opened(whole: bytes) -> Envelope:
-    """The envelope in these bytes; BadRequest when they are none, or it has not one signer with a certificate."""
+def opened(whole: bytes) -> SignedData:
+    """The SignedData in these bytes; BadRequest when they are none, or it has not one signer with a certificate."""
     with reading("The signature cannot be read."):
         message = asn1_cms.ContentInfo.load(whole, strict=True)
         signed_data = message["content"]
@@ -74,75 +74,75 @@ def opened(whole: bytes) -> Envelope:
             raise BadRequest("The signature does not hold its signer's certificate.")
         algorithm = infos[0]["digest_algorithm"]["algorithm"].native
         content_type = signed_data["encap_content_info"]["content_type"].native
-        return Envelope(whole, signed_data, infos[0], signers[0], certificates, algorithm, content_type)
+        return SignedData(whole, signed_data, infos[0], signers[0], certificates, algorithm, content_type)
 
 
-def is_true(envelope: Envelope, digest: bytes, content: Content) -> bool:
+def is_true(signed: SignedData, digest: bytes, content: Content) -> bool:
     """Whether the signer's key signed this digest."""
-    if envelope.content_type != content or envelope.algorithm not in HASHES:
+    if signed.content_type != content or signed.algorithm not in HASHES:
         return False
     try:
         with reading("The signature cannot be checked."):
             # Without signed attributes the signature could be taken for one over something else.
-            if not envelope.info["signed_attrs"].native:
+            if not signed.signer_info["signed_attrs"].native:
                 return False
-            fits, valid = validate_sig_integrity(envelope.info, envelope.signer, content, digest)
+            fits, valid = validate_sig_integrity(signed.signer_info, signed.signer, content, digest)
             return bool(fits and valid)
     except BadRequest:
         return False
 
 
-def stamp(envelope: Envelope) -> Stamp | None:
+def timestamp(signed: SignedData) -> Timestamp | None:
     """The time-stamp of the signature, if it has one; BadRequest when it cannot be read."""
     with reading("The time-stamp cannot be read."):
-        attributes = envelope.info["unsigned_attrs"]
+        attributes = signed.signer_info["unsigned_attrs"]
         tokens = [one for one in attributes if one["type"].native == "signature_time_stamp_token"]
         if not tokens:
             return None
-        return as_stamp(opened(tokens[0]["values"][0].dump()))
+        return as_timestamp(opened(tokens[0]["values"][0].dump()))
 
 
-def as_stamp(envelope: Envelope) -> Stamp:
-    """The token that an envelope is; BadRequest when it is none."""
+def as_timestamp(signed: SignedData) -> Timestamp:
+    """The token that a SignedData is; BadRequest when it is none."""
     with reading("The time-stamp cannot be read."):
-        if envelope.content_type != "tst_info":
+        if signed.content_type != "tst_info":
             raise BadRequest("The time-stamp is not a time-stamp token.")
-        told = envelope.signed_data["encap_content_info"]["content"].parsed
+        told = signed.asn1["encap_content_info"]["content"].parsed
         imprint = told["message_imprint"]
         algorithm = imprint["hash_algorithm"]["algorithm"].native
         policy = told["policy"].dump()
-        return Stamp(envelope, told["gen_time"].native, policy, algorithm, imprint["hashed_message"].native)
+        return Timestamp(signed, told["gen_time"].native, policy, algorithm, imprint["hashed_message"].native)
 
 
-def stamp_is_true(token: Stamp, imprint: Callable[[str], bytes]) -> bool:
+def timestamp_is_true(token: Timestamp, imprint: Callable[[str], bytes]) -> bool:
     """Whether the token's key signed it, and it is about what `imprint` gives for a hash's name."""
-    held: bytes = token.envelope.signed_data["encap_content_info"]["content"].contents
-    if token.imprint_algorithm not in HASHES or token.envelope.algorithm not in HASHES:
+    held: bytes = token.signed.asn1["encap_content_info"]["content"].contents
+    if token.imprint_algorithm not in HASHES or token.signed.algorithm not in HASHES:
         return False
-    digest = hashlib.new(token.envelope.algorithm, held).digest()
-    return token.imprint == imprint(token.imprint_algorithm) and is_true(token.envelope, digest, "tst_info")
+    digest = hashlib.new(token.signed.algorithm, held).digest()
+    return token.imprint == imprint(token.imprint_algorithm) and is_true(token.signed, digest, "tst_info")
 
 
-def signed_time(envelope: Envelope) -> datetime | None:
+def signed_time(signed: SignedData) -> datetime | None:
     """The time that the signer claims in the signature."""
     with reading("The signature cannot be read."):
-        return extract_self_reported_ts(envelope.info)
+        return extract_self_reported_ts(signed.signer_info)
 
 
-def names_certificate(envelope: Envelope) -> bool:
+def names_certificate(signed: SignedData) -> bool:
     """Whether the signature says which certificate it is to be checked with, as PAdES demands."""
     with reading("The signature cannot be read."):
-        kinds = {one["type"].native for one in envelope.info["signed_attrs"]}
+        kinds = {one["type"].native for one in signed.signer_info["signed_attrs"]}
         return bool(kinds & {"signing_certificate", "signing_certificate_v2"})
 
 
-def is_exact(envelope: Envelope) -> bool:
+def is_exact(signed: SignedData) -> bool:
     """Whether everything in it that no signature protects is as it must be: written again, it is the same bytes.
 
-    A time-stamp in it is taken as it is; it is an envelope of its own."""
+    A time-stamp in it is taken as it is; it is a SignedData of its own."""
     try:
         with reading("The signature cannot be read."):
-            return _written(envelope) == envelope.whole
+            return _written(signed) == signed.whole
     except BadRequest:
         return False
 
@@ -155,23 +155,23 @@ def _is_signer(info: Any, certificate: x509.Certificate) -> bool:
     return same_issuer and certificate.serial_number == sid.chosen["serial_number"].native
 
 
-def _written(envelope: Envelope) -> bytes:
-    info, signed_data = envelope.info, envelope.signed_data
+def _written(signed: SignedData) -> bytes:
+    info, asn1 = signed.signer_info, signed.asn1
     digest_algorithm, signature_algorithm = info["digest_algorithm"].dump(), info["signature_algorithm"].dump()
     if digest_algorithm not in _DIGESTS or signature_algorithm not in _ECDSA | _RSA:
         raise BadRequest("The signature uses an algorithm that is not known here.")
-    token = stamp(envelope)
+    token = timestamp(signed)
     signer = der.sequence(
         der.integer(1),
-        cms.issuer_and_serial(envelope.signer.dump()),
+        cms.issuer_and_serial(signed.signer.dump()),
         digest_algorithm,
         der.explicit(0, info["signed_attrs"].contents),
         signature_algorithm,
         der.octets(info["signature"].native),
-        b"" if token is None else cms.time_stamp_attribute(token.envelope.whole),
+        b"" if token is None else cms.timestamp_attribute(token.signed.whole),
     )
-    is_data = envelope.content_type == "data"
-    held = b"" if is_data else signed_data["encap_content_info"]["content"].contents
+    is_data = signed.content_type == "data"
+    held = b"" if is_data else asn1["encap_content_info"]["content"].contents
     content = der.sequence(cms.DATA) if is_data else der.sequence(_TST_INFO, der.explicit(0, der.octets(held)))
     return der.sequence(
         cms.SIGNED_DATA,
@@ -181,7 +181,7 @@ def _written(envelope: Envelope) -> bytes:
                 der.integer(1 if is_data else 3),
                 der.set_of(digest_algorithm),
                 content,
-                der.explicit(0, *(one.dump() for one in envelope.certificates)),
+                der.explicit(0, *(one.dump() for one in signed.certificates)),
                 der.set_of(signer),
             ),
         ),

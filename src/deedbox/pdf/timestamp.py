@@ -1,4 +1,4 @@
-"""RFC 3161: queries read strictly, tokens and refusals made, and the answer of another authority checked."""
+"""RFC 3161: reads queries strictly, makes tokens and refusals, and checks the answer of another authority."""
 
 import hashlib
 import os
@@ -41,7 +41,7 @@ class Refusal(Exception):
 
 
 class Query(NamedTuple):
-    """What is to be stamped: the imprint and the nonce as they came, byte for byte."""
+    """What is to be time-stamped: the imprint and the nonce as they came, byte for byte."""
 
     imprint: bytes
     nonce: bytes
@@ -65,16 +65,16 @@ class Timestamper:
 
     def token(self, digest: bytes, now: datetime) -> bytes:
         """A token for a SHA-256 digest."""
-        return self._stamped(Query(der.sequence(cms.SHA256, der.octets(digest)), b"", certificates=True), now)
+        return self._token(Query(der.sequence(cms.SHA256, der.octets(digest)), b"", certificates=True), now)
 
     def answer(self, query: bytes, now: datetime) -> bytes:
         """The TimeStampResp for a TimeStampReq: a token, or a rejection with its reason."""
         try:
-            return der.sequence(_GRANTED, self._stamped(read_query(query), now))
+            return der.sequence(_GRANTED, self._token(read_query(query), now))
         except Refusal as refusal:
             return rejection(refusal)
 
-    def _stamped(self, query: Query, now: datetime) -> bytes:
+    def _token(self, query: Query, now: datetime) -> bytes:
         # One leading byte that is neither zero nor negative keeps every serial number at the same length.
         serial = b"\x01" + self._entropy(_SERIAL_BYTES - 1)
         info = der.sequence(
@@ -109,7 +109,7 @@ def _check_imprint(imprint: Item) -> None:
     if name.tag != der.OID or [item.whole for item in parameters] not in ([], [der.tagged(der.NULL)]):
         raise Malformed("Not the name of a hash")
     if name.whole not in _DIGEST_BYTES:
-        raise Refusal(BAD_ALGORITHM, "Only SHA-256, SHA-384 and SHA-512 are stamped")
+        raise Refusal(BAD_ALGORITHM, "Only SHA-256, SHA-384 and SHA-512 are time-stamped")
     if digest.tag != der.OCTETS or len(digest.content) != _DIGEST_BYTES[name.whole]:
         raise Malformed("The hash has another length than its algorithm gives")
 
@@ -117,7 +117,7 @@ def _check_imprint(imprint: Item) -> None:
 def _with_wishes(imprint: Item, rest: list[Item]) -> Query:
     left = list(rest)
     if left and left[0].tag == der.OID and left.pop(0).whole != POLICY:
-        raise Refusal(WRONG_POLICY, "This unit stamps under its own policy only")
+        raise Refusal(WRONG_POLICY, "This unit gives time-stamps under its own policy only")
     nonce = b""
     if left and left[0].tag == der.INTEGER:
         der.number(left[0])
@@ -158,10 +158,10 @@ def granted(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, dateti
     except ValueError as error:
         raise Malformed("The answer is no TimeStampResp in DER") from error
     if refused:
-        raise Malformed("The authority refused to stamp")
+        raise Malformed("The authority refused to give a time-stamp")
     if len(tokens) != 1:
         raise Malformed("The authority granted a time-stamp and sent none")
-    moment = _stamped_at(tokens[0].whole, digest, nonce)
+    moment = _checked_time(tokens[0].whole, digest, nonce)
     return tokens[0].whole, moment
 
 
@@ -178,11 +178,11 @@ def _told(token: bytes) -> list[Item]:
     return info
 
 
-def _stamped_at(token: bytes, digest: bytes, nonce: bytes) -> datetime:
+def _checked_time(token: bytes, digest: bytes, nonce: bytes) -> datetime:
     info = _told(token)
     imprint = [item.content for item in der.children(info[2].whole)]
     if len(imprint) != 2 or not imprint[0].startswith(_SHA256_NAME) or imprint[1] != digest:
-        raise Malformed("The authority stamped something else")
+        raise Malformed("The authority time-stamped something else")
     if _nonce(nonce) not in [item.whole for item in info[5:]]:
         raise Malformed("The authority answered another query")
     return _moment(info[4].content)

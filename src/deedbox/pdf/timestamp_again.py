@@ -1,15 +1,15 @@
-"""Another time-stamp in a sealed file: it takes the place of the one in the gap, and no signed byte changes."""
+"""Puts another time-stamp into a sealed file, in place of the one in the gap: no signed byte changes."""
 
 import hashlib
 from typing import NamedTuple
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import cms, hole
+from deedbox.pdf import cms, gap
 from deedbox.pdf.der import Malformed
 
 
-class Gap(NamedTuple):
-    """Where the hex digits of a seal's signature begin in the file, how many there are, and the signature in them."""
+class LastSeal(NamedTuple):
+    """The seal at the end of a file: where the hex digits of its signature begin, how many, and the signature."""
 
     contents_at: int
     contents_length: int
@@ -21,28 +21,28 @@ class Gap(NamedTuple):
         try:
             return hashlib.sha256(cms.signature_in(self.cms_der)).digest()
         except Malformed as error:
-            raise BadRequest(f"The signature of the file cannot be stamped again: {error}") from error
+            raise BadRequest(f"The signature of the file cannot be time-stamped again: {error}") from error
 
-    def restamped(self, token: bytes) -> bytes:
+    def with_timestamp(self, token: bytes) -> bytes:
         """The digits to be written in place of those in the file, as many as there are."""
         try:
-            digits = cms.with_time_stamp(self.cms_der, token).hex().encode()
+            digits = cms.with_timestamp(self.cms_der, token).hex().encode()
         except Malformed as error:
-            raise BadRequest(f"The signature of the file cannot be stamped again: {error}") from error
+            raise BadRequest(f"The signature of the file cannot be time-stamped again: {error}") from error
         if len(digits) > self.contents_length:
             raise BadRequest("The time-stamp is larger than the room that the seal left for one")
         return digits.ljust(self.contents_length, b"0")
 
 
-def gap_in(tail: bytes, before: int) -> Gap:
-    """The gap of the seal that is about all of a file, of which these are the last bytes after so many others.
+def last_seal(tail: bytes, before: int) -> LastSeal:
+    """The seal that covers all of a file. `tail` is the end of the file, after so many other bytes.
 
     BadRequest if there is none, as in a file that grew after its seal."""
-    for _, start, end, rest in reversed(hole.traces(tail)):
+    for _, start, end, rest in reversed(gap.traces(tail)):
         try:
-            place = hole.hole(tail, [0, start - before, end - before, rest])
+            place = gap.find(tail, [0, start - before, end - before, rest])
             if place.covered == len(tail):
-                return Gap(start + 1, end - start - 2, hole.contents(tail, place))
+                return LastSeal(start + 1, end - start - 2, gap.contents(tail, place))
         except BadRequest:
             continue  # whatever the document holds that looks like the byte range of a signature
     raise BadRequest("The file does not end with a seal that is about all of it")

@@ -1,4 +1,4 @@
-"""Whom to believe: the way from a certificate to a trusted root at a moment, and what was revoked by then."""
+"""Trusted roots, the path from a certificate to one of them at a moment, and what was revoked by then."""
 
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -39,12 +39,12 @@ class Trust:
         roots: Iterable[bytes],
         others: Iterable[bytes],
         crls: Iterable[bytes],
-        stamp_roots: Iterable[bytes] = (),
+        timestamp_roots: Iterable[bytes] = (),
     ) -> None:
         with reading("A trusted root cannot be read."):
             self._roots = [asn1.Certificate.load(root, strict=True) for root in roots]
             # Trusted to tell the time, and not to say who sealed.
-            self._stamp_roots = [asn1.Certificate.load(root, strict=True) for root in stamp_roots]
+            self._timestamp_roots = [asn1.Certificate.load(root, strict=True) for root in timestamp_roots]
         self._others = [certificate for certificate in map(_certificate, others) if certificate is not None]
         self._crls = [crl for crl in map(_crl, crls) if crl is not None]
 
@@ -54,13 +54,13 @@ class Trust:
         beside: Sequence[asn1.Certificate],
         at: datetime,
         *,
-        stamps: bool = False,
+        of_timestamp: bool = False,
     ) -> Path:
-        """The way from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
+        """The path from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
         try:
             with reading("Its certificate chain cannot be read."):
                 context = ValidationContext(
-                    trust_roots=[*self._roots, *self._stamp_roots] if stamps else self._roots,
+                    trust_roots=[*self._roots, *self._timestamp_roots] if of_timestamp else self._roots,
                     other_certs=[*beside, *self._others],
                     moment=at,
                     allow_fetching=False,
@@ -73,7 +73,7 @@ class Trust:
         return Path([_loaded(one.dump()) for one in reversed(list(found))])
 
     def revoked(self, path: Path, at: datetime) -> bool | None:
-        """Whether a certificate of the way was revoked by then; None when there is no list to tell."""
+        """Whether a certificate on the path was revoked by then; None when there is no list to tell."""
         told = [self._revoked(one, issuer, at) for one, issuer in pairwise(path.certificates)]
         if any(told):
             return True
@@ -97,7 +97,7 @@ class Trust:
     def _issuers(self, certificates: Sequence[asn1.Certificate]) -> Iterator[tuple[int, int]]:
         """For each certificate, how many known ones have its issuer's name, and how many of them did sign it."""
         loaded = [_loaded(one.dump()) for one in certificates]
-        known = [*loaded, *(_loaded(one.dump()) for one in (*self._roots, *self._stamp_roots, *self._others))]
+        known = [*loaded, *(_loaded(one.dump()) for one in (*self._roots, *self._timestamp_roots, *self._others))]
         for certificate in loaded:
             named = [one for one in known if one.subject == certificate.issuer]
             yield len(named), sum(_issued(certificate, issuer) for issuer in named)
@@ -117,7 +117,7 @@ class Trust:
 
 
 def _finished(work: Coroutine[Any, Any, ValidationPath]) -> Iterable[asn1.Certificate]:
-    """What a coroutine that fetches nothing comes to; an event loop would need files that a sandbox has not."""
+    """The result of a coroutine that fetches nothing; an event loop would need files that a sandbox does not have."""
     try:
         work.send(None)
     except StopIteration as end:
@@ -130,13 +130,13 @@ def _finished(work: Coroutine[Any, Any, ValidationPath]) -> Iterable[asn1.Certif
 def may_seal(certificate: asn1.Certificate) -> bool:
     """Whether the certificate is for signing documents: not an authority's, and not only for time-stamps."""
     loaded = _loaded(certificate.dump())
-    return not _is_authority(loaded) and _signs(loaded) and not _stamps(loaded)
+    return not _is_authority(loaded) and _signs(loaded) and not _makes_timestamps(loaded)
 
 
-def may_stamp(certificate: asn1.Certificate) -> bool:
+def may_timestamp(certificate: asn1.Certificate) -> bool:
     """Whether the certificate is for time-stamps, and for nothing else."""
     loaded = _loaded(certificate.dump())
-    return not _is_authority(loaded) and _signs(loaded) and _stamps(loaded, alone=True)
+    return not _is_authority(loaded) and _signs(loaded) and _makes_timestamps(loaded, alone=True)
 
 
 def _reason(error: BadRequest) -> str:
@@ -188,8 +188,8 @@ def _counts(entry: x509.RevokedCertificate, certificate: x509.Certificate, at: d
     invalid = _entry_extension(entry, x509.InvalidityDate)
     if isinstance(invalid, x509.InvalidityDate):
         since = min(since, invalid.invalidity_date_utc)
-    # Whoever stole the key of an authority or a time-stamp unit can write any date.
-    return since <= at or (why in _COMPROMISED and (_is_authority(certificate) or _stamps(certificate)))
+    # With a stolen key of an authority or a time-stamp unit any date can be written.
+    return since <= at or (why in _COMPROMISED and (_is_authority(certificate) or _makes_timestamps(certificate)))
 
 
 def _entry_extension(entry: x509.RevokedCertificate, kind: type[x509.ExtensionType]) -> x509.ExtensionType | None:
@@ -216,7 +216,7 @@ def _signs(certificate: x509.Certificate) -> bool:
     return not isinstance(usage, x509.KeyUsage) or usage.digital_signature or usage.content_commitment
 
 
-def _stamps(certificate: x509.Certificate, *, alone: bool = False) -> bool:
+def _makes_timestamps(certificate: x509.Certificate, *, alone: bool = False) -> bool:
     usages = _extension(certificate, x509.ExtendedKeyUsage)
     if not isinstance(usages, x509.ExtendedKeyUsage):
         return False

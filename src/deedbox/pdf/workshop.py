@@ -1,4 +1,4 @@
-"""The server's way to everything that is done with PDF files: each kind of work in sandboxes of its own."""
+"""The sandboxes in which the server has PDF files worked on, one pool for each kind of work."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -26,7 +26,9 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
     return (
         SandboxKind(
             name="prepare",
-            preload=tuple(f"{_PACKAGE}.{module}" for module in ("intake", "join", "block", "images", "picture")),
+            preload=tuple(
+                f"{_PACKAGE}.{module}" for module in ("intake", "join", "signature_block", "images", "picture")
+            ),
             setup=(Call(f"{_PACKAGE}.intake:prepare"), Call(f"{_PACKAGE}.picture:prepare")),
             processes=processes,
             cpu_seconds=limits.PREPARE_SECONDS,
@@ -37,8 +39,8 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
             preload=(f"{_PACKAGE}.mark", f"{_PACKAGE}.certificate"),
             setup=(Call(f"{_PACKAGE}.mark:prepare"), Call(f"{_PACKAGE}.certificate:prepare")),
             processes=processes,
-            cpu_seconds=limits.STAMP_SECONDS,
-            seconds=limits.STAMP_SECONDS,
+            cpu_seconds=limits.MARK_SECONDS,
+            seconds=limits.MARK_SECONDS,
         ),
         SandboxKind(name="render", preload=(f"{_PACKAGE}.render",), processes=processes),
         SandboxKind(
@@ -74,7 +76,7 @@ class Workshop:
         return await sandbox.call(function, *args, into=into)
 
     async def take_in(self, data: Data, write: Write) -> Prepared:
-        """Writes the PDF as it will be shown, stamped and sealed; after an error only a part may be written."""
+        """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
         return await self._made(Prepared, "intake:take_in", data, write=write)
 
     async def join(self, data: Data, sizes: Sequence[int], write: Write) -> int:
@@ -83,11 +85,11 @@ class Workshop:
 
     async def block(self, data: Data, signers: int, write: Write, taken: Sequence[Place] = ()) -> Block:
         """Places for signers without a field, none of them taken; writes a new PDF only if pages were added."""
-        return await self._made(Block, "block:block", data, signers, list(taken), write=write)
+        return await self._made(Block, "signature_block:place", data, signers, list(taken), write=write)
 
-    async def stamp(self, data: Data, marks: Marks, write: Write) -> int:
+    async def mark(self, data: Data, marks: Marks, write: Write) -> int:
         """Writes the PDF with the marks on its pages; how many pages have some."""
-        return await self._made(int, "mark:stamp", data, marks, write=write)
+        return await self._made(int, "mark:mark_pages", data, marks, write=write)
 
     async def certificate(self, signed: Data, completion: Completion, write: Write) -> int:
         """Writes the certificate of completion with pictures of the signed document's pages; its size."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from deedbox import words
 from deedbox.kernel import limits
 from deedbox.pdf.marks import Place
 
@@ -23,7 +24,7 @@ SignatureKind: TypeAlias = Literal["typed", "drawn", "uploaded"]
 ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
 
 
-CONSENT = "I agree to sign this document electronically, and that my electronic signature is as binding as one by hand."
+CONSENT = words.table(words.DEFAULT)["consent"]
 
 
 class File(msgspec.Struct, frozen=True):

@@ -124,7 +124,7 @@ async def test_a_failed_sealing_is_tried_again_and_no_signature_is_lost(
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(office.api.deedbox.workshop, "stamp", broken)
+        patch.setattr(office.api.deedbox.workshop, "mark", broken)
         assert (await office.sign(document, "ann")).json()["document_status"] == "finalizing"
         async with asyncio.timeout(30):
             while not await office.api.rows("select 1 from jobs where kind = 'finalize' and error is not null"):
@@ -150,10 +150,10 @@ async def test_the_sealed_file_comes_in_parts_too(office: Office) -> None:
 async def test_everyone_who_signed_gets_the_file_by_mail(office: Office) -> None:
     document = await office.sealed()
     deedbox = office.api.deedbox
-    inbox = await deedbox.db.read(lambda tx: deedbox.mailer.inbox(tx, office.api.workspace, limit=10))
+    inbox = await deedbox.db.read(lambda tx: deedbox.inbox.page(tx, office.api.workspace, status="inbox", limit=10))
     assert sorted(mail.kind for mail in inbox) == ["completion", "invitation"]
     [completion] = [mail.id for mail in inbox if mail.kind == "completion"]
-    shown = await deedbox.db.read(lambda tx: deedbox.mailer.show(tx, office.api.workspace, completion))
+    shown = await deedbox.db.read(lambda tx: deedbox.inbox.show(tx, office.api.workspace, completion))
     sealed = await made(office, document, "signed")
     assert shown.attachment_sha256 == hashlib.sha256(sealed).hexdigest()
 

@@ -116,10 +116,10 @@ async def test_an_access_code_opens_the_document_and_five_guesses_close_it(offic
 async def test_an_e_mail_code_comes_by_mail(office: Office) -> None:
     document = await office.create(signers=[signer("ann", auth="email_code")], send=True)
     async with office.session(document, "ann") as browser:
-        mailer, place = office.api.deedbox.mailer, office.api.workspace
-        inbox = await office.api.deedbox.db.read(lambda tx: mailer.inbox(tx, place, limit=10))
+        kept, place = office.api.deedbox.inbox, office.api.workspace
+        inbox = await office.api.deedbox.db.read(lambda tx: kept.page(tx, place, status="inbox", limit=10))
         [code_mail] = [mail.id for mail in inbox if mail.kind == "code"]
-        letter = (await office.api.deedbox.db.read(lambda tx: mailer.show(tx, place, code_mail))).mail.letter
+        letter = (await office.api.deedbox.db.read(lambda tx: kept.show(tx, place, code_mail))).mail.letter
         code = letter.code  # type: ignore[union-attr]
         assert (await browser.post("/sign/code", json={"code": code})).status_code == 200
         assert (await browser.get("/sign/session")).json()["needs"] is None

@@ -295,8 +295,8 @@ def _odd_entries(pdf: Pdf) -> None:
 def _names_taken(pdf: Pdf) -> None:
     form = pdf.make_stream(b"0 0 40 40 re f", Dictionary(Type=Name.XObject, Subtype=Name.Form, BBox=[0, 0, 40, 40]))
     for page in pdf.pages:
-        page.obj.Resources["/XObject"] = Dictionary({"/DeedboxStamp": form})
-        page.contents_add(pdf.make_stream(b"/DeedboxStamp Do"))
+        page.obj.Resources["/XObject"] = Dictionary({"/DeedboxMarks": form})
+        page.contents_add(pdf.make_stream(b"/DeedboxMarks Do"))
 
 
 def _large_image(pdf: Pdf) -> None:

@@ -4,13 +4,13 @@ import hashlib
 
 import msgspec
 
+from deedbox.authority import issue
 from deedbox.evidence import file as proof
 from deedbox.evidence.chain import Entry
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
-from deedbox.pdf import authority
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
@@ -88,7 +88,7 @@ def evidence(statement: Statement, facts: Facts, head: str, identity: SealIdenti
         audit=facts.trail,
         head=head,
         seal=proof.Seal(
-            certificates=[authority.pem([der]).decode() for der in chain if authority.pem([der]) != root_pem],
+            certificates=[issue.pem([der]).decode() for der in chain if issue.pem([der]) != root_pem],
             root=root_pem.decode(),
         ),
     )

@@ -106,7 +106,7 @@ class Finalize:
                 images[signer.id] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, known.paper) as data:
-            await self._office.workshop.stamp(data, marks(known, images), incoming.write)
+            await self._office.workshop.mark(data, marks(known, images), incoming.write)
         return await incoming.finish()
 
     async def _verify(self, made: Blob, document: Document, head: str) -> None:

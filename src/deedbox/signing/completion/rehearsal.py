@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from deedbox.authority import issue
+from deedbox.authority.issue import Addresses
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blobs, Received
 from deedbox.kernel.blobs.stream import streamed
@@ -11,8 +13,6 @@ from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import authority
-from deedbox.pdf.authority import Addresses
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.report import Report
@@ -41,7 +41,7 @@ class Rehearsal:
             return  # another document has shown that it can
         async with self._blobs.receive(limits.PREPARED_FILE_BYTES) as incoming:
             async with streamed(self._blobs, paper.pdf.blob) as data:
-                await self._workshop.stamp(data, _marks(paper, fields), incoming.write)
+                await self._workshop.mark(data, _marks(paper, fields), incoming.write)
             await self._seal(await incoming.finish())
 
     async def _seal(self, stamped: Received) -> None:
@@ -81,17 +81,17 @@ class _Stage:
     def _cast(self) -> tuple[SealIdentity, Timestamper]:
         now = self._clock.now()
         if self._made is None or now >= self._until:
-            root = authority.make_root("Rehearsal", now=now)
-            issuing = authority.make_issuing(root, "Rehearsal", _NOWHERE, now=now)
-            stamping = authority.make_stamping(root, "Rehearsal", _NOWHERE, now=now)
-            seal = authority.make_seal(issuing, "Rehearsal", _NOWHERE, now=now)
+            root = issue.make_root("Rehearsal", now=now)
+            issuing = issue.make_issuing(root, "Rehearsal", _NOWHERE, now=now)
+            timestamp_unit = issue.make_timestamp_unit(root, "Rehearsal", _NOWHERE, now=now)
+            seal = issue.make_seal(issuing, "Rehearsal", _NOWHERE, now=now)
             crls = [
-                authority.make_crl(root, [], 1, authority.ROOT_CRL_LIFE, now=now),
-                authority.make_crl(issuing, [], 1, authority.ISSUING_CRL_LIFE, now=now),
+                issue.make_crl(root, [], 1, issue.ROOT_CRL_LIFE, now=now),
+                issue.make_crl(issuing, [], 1, issue.ISSUING_CRL_LIFE, now=now),
             ]
-            self._until = now + authority.ISSUING_CRL_LIFE / 2
+            self._until = now + issue.ISSUING_CRL_LIFE / 2
             identity = SealIdentity(seal.key, seal.der, [issuing.der, root.der], crls)
-            self._made = identity, Timestamper(Signer(stamping.key, stamping.der, [root.der]), crls[:1])
+            self._made = identity, Timestamper(Signer(timestamp_unit.key, timestamp_unit.der, [root.der]), crls[:1])
         return self._made
 
 

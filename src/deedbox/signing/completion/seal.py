@@ -89,7 +89,7 @@ class Sealer:
             prepared = await self._prepare(file, _order(identity, own, request, now, self._remote), half)
             signature = await _signed(half.digest(prepared), identity)
             token, foreign = await self._token(signature.digest, own, request, now)
-            await half.finish(prepared, signature.stamped(token))
+            await half.finish(prepared, signature.with_timestamp(token))
             yield Sealed(await incoming.finish(), self._worth(identity, foreign=foreign))
 
     async def _prepare(self, file: Blob, order: Order, half: "_HeldBack") -> Prepared:

@@ -20,7 +20,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.pdf import timestamp, timestamp_again
-from deedbox.pdf.timestamp_again import Gap
+from deedbox.pdf.timestamp_again import LastSeal
 from deedbox.signing.completion import verify_sealed
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
@@ -95,7 +95,7 @@ class Upgrade:
         try:
             gap = await self._gap(found.file)
             token = await self._token(gap.digest)
-            digits = gap.restamped(token)
+            digits = gap.with_timestamp(token)
         except BadRequest as error:  # the file will not be another one at the next attempt
             raise GiveUp(error.message) from error
         file = await self._written(found.file, gap, digits, held)
@@ -126,12 +126,12 @@ class Upgrade:
             self._failed = None
             return token
 
-    async def _gap(self, file: Blob) -> Gap:
+    async def _gap(self, file: Blob) -> LastSeal:
         before = max(0, file.size_bytes - limits.SEAL_TAIL_BYTES)
         tail = [piece async for piece in self._blobs.open_range(file.location, before, file.size_bytes - before)]
-        return timestamp_again.gap_in(b"".join(tail), before)
+        return timestamp_again.last_seal(b"".join(tail), before)
 
-    async def _written(self, file: Blob, gap: Gap, digits: bytes, held: AsyncExitStack) -> Received:
+    async def _written(self, file: Blob, gap: LastSeal, digits: bytes, held: AsyncExitStack) -> Received:
         incoming = await held.enter_async_context(self._blobs.receive(file.size_bytes))
         async for piece in self._blobs.open_range(file.location, 0, gap.contents_at):
             await incoming.write(piece)

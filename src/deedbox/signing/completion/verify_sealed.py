@@ -23,7 +23,7 @@ _VERIFY = "deedbox.pdf.verify:verify"
 async def report(workshop: Workshop, blobs: Blobs, file: Blob, trusted: Trusted, *, now: datetime) -> Report:
     """What can be said of the file by itself."""
     async with streamed(blobs, file) as data:
-        found = await workshop.run(_VERIFY, data, trusted.roots, trusted.crls, instant(now), trusted.stamp_roots)
+        found = await workshop.run(_VERIFY, data, trusted.roots, trusted.crls, instant(now), trusted.timestamp_roots)
     return msgspec.convert(found, Report)
 
 

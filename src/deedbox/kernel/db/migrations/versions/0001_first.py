@@ -335,7 +335,7 @@ create table certificates (
 create unique index certificate_in_slot on certificates (slot) where ended_at is null;
 create index certificates_revoked_by on certificates (issuer_id, id) where revoked_at is not null
 """
-"""A slot (`root`, `issuing`, `stamping`, `seal:<workspace>`) has one certificate in use: the index makes it so."""
+"""A slot (`root`, `issuing`, `timestamp`, `seal:<workspace>`) has one certificate in use: the index makes it so."""
 
 MAIL = """
 create table mails (

@@ -1,4 +1,4 @@
-"""A certificate from elsewhere to seal with: refused by name if seals with it would not hold."""
+"""Checks a certificate from outside that a workspace wants to seal with, and the chain above it."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Runs in a sandbox: places for the signatures of signers who have no field, where they cover nothing."""
+"""Runs in a sandbox: finds places, on free ground or on new pages, for the signatures of signers who have no field."""
 
 import io
 import math
@@ -45,7 +45,7 @@ class _Grid(NamedTuple):
             yield Place(page, x / self.width, y / self.height, self.cell / self.width, _CELL_HEIGHT / self.height)
 
 
-def block(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[bytes, None, Block]:
+def place(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[bytes, None, Block]:
     """Places on the last page if there is room; else on pages added at the end, and then it yields the new PDF."""
     if not 1 <= signers <= limits.BLOCK_SIGNERS:
         raise BadRequest(f"A document has from 1 to {limits.BLOCK_SIGNERS} signers without a field")

@@ -1,4 +1,4 @@
-"""One more revision at the end of a PDF: what stands before it keeps every byte. Only to be run in a sandbox."""
+"""Adds one revision at the end of a PDF and changes no byte before it. Only to be run in a sandbox."""
 
 import hashlib
 import io
@@ -52,7 +52,7 @@ def _open(data: bytes) -> pikepdf.Pdf:
 
 
 def _is_plain(data: bytes, pdf: pikepdf.Pdf) -> bool:
-    """Whether an addition can rely on the file's own table of objects."""
+    """Whether a revision can rely on the file's own table of objects."""
     end = _END.search(data, max(0, len(data) - _END_BYTES))
     if end is None or not data.startswith(b"%PDF-") or data.count(b"startxref") != 1:
         return False
@@ -64,8 +64,8 @@ def _is_plain(data: bytes, pdf: pikepdf.Pdf) -> bool:
     return sound and known and not hybrid and not pdf.get_warnings()
 
 
-class Addition:
-    """Collects objects, then writes them with their table."""
+class Revision:
+    """The new revision: collects objects, then writes them with their table."""
 
     def __init__(self, opened: Opened) -> None:
         self._data, self._pdf = opened

@@ -1,4 +1,4 @@
-"""The one gap that a signature leaves in the file: where it is, and that it holds the signature and nothing else."""
+"""The gap in a file that holds the signature, the only bytes that the signature does not cover."""
 
 import hashlib
 import re
@@ -14,16 +14,16 @@ _HEX = re.compile(rb"(?:[0-9a-f]{2})*|(?:[0-9A-F]{2})*")
 _INDEFINITE = 0x80
 
 
-class Hole(Struct, frozen=True):
-    """What a signature is not about: `<`, digits, `>`; and where what it is about ends."""
+class Gap(Struct, frozen=True):
+    """The bytes that a signature does not cover, `<`, digits, `>`; `covered` is where the bytes that it covers end."""
 
     start: int
     end: int
     covered: int
 
 
-def hole(data: bytes, byte_range: Sequence[Any]) -> Hole:
-    """The hole of a byte range; BadRequest says why it is not exactly one string of digits."""
+def find(data: bytes, byte_range: Sequence[Any]) -> Gap:
+    """The gap of a byte range; BadRequest says why it is not exactly one string of digits."""
     if len(byte_range) != 4 or not all(isinstance(number, int) for number in byte_range):
         raise BadRequest("The byte range of a signature is not four numbers.")
     begin, size, end, rest = (int(number) for number in byte_range)
@@ -31,11 +31,11 @@ def hole(data: bytes, byte_range: Sequence[Any]) -> Hole:
         raise BadRequest("The byte range of a signature does not lie inside the file, with one gap.")
     if end - size < 4 or data[size : size + 1] != b"<" or data[end - 1 : end] != b">":
         raise BadRequest("The gap in the byte range of a signature is not the signature's own place.")
-    return Hole(size, end, end + rest)
+    return Gap(size, end, end + rest)
 
 
-def contents(data: bytes, place: Hole) -> bytes:
-    """The signature in the hole; BadRequest when anything else is in it, be it in the padding."""
+def contents(data: bytes, place: Gap) -> bytes:
+    """The signature in the gap; BadRequest when anything else is in it, be it in the padding."""
     digits = data[place.start + 1 : place.end - 1]
     if not _HEX.fullmatch(digits):
         raise BadRequest("The place of a signature holds more than hexadecimal digits of one kind.")
@@ -46,8 +46,8 @@ def contents(data: bytes, place: Hole) -> bytes:
     return filled[:size]
 
 
-def digest(data: bytes, place: Hole, algorithm: str) -> bytes:
-    """The hash of all that the signature is about."""
+def digest(data: bytes, place: Gap, algorithm: str) -> bytes:
+    """The hash of all that the signature covers."""
     counted = hashlib.new(algorithm)
     counted.update(memoryview(data)[: place.start])
     counted.update(memoryview(data)[place.end : place.covered])

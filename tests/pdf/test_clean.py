@@ -10,7 +10,7 @@ from PIL import ImageChops
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import cleaning, intake
+from deedbox.pdf import clean, intake
 from tests.pdf.papers import add_page, drained, font, lines, saved, shown, text_of
 
 SCRIPT = Dictionary(S=Name.JavaScript, JS="app.alert(1)")
@@ -45,9 +45,9 @@ def test_scripts_are_removed_wherever_they_hang() -> None:
     pdf.Root["/Names"] = Dictionary(JavaScript=Dictionary(Names=Array([pikepdf.String("a"), SCRIPT])))
     pdf.Root["/Outlines"] = Dictionary(First=Dictionary(Title="a", A=SCRIPT))
     pdf.pages[0].obj["/Annots"] = Array([link(A=SCRIPT), link(AA=Dictionary(E=SCRIPT))])
-    clean, removed = cleaned(pdf)
-    assert removed == (cleaning.SCRIPTS,)
-    assert b"alert" not in b"".join(_unparsed(clean))
+    after, removed = cleaned(pdf)
+    assert removed == (clean.SCRIPTS,)
+    assert b"alert" not in b"".join(_unparsed(after))
 
 
 def _unparsed(pdf: pikepdf.Pdf) -> list[bytes]:
@@ -71,19 +71,19 @@ def _unparsed(pdf: pikepdf.Pdf) -> list[bytes]:
 def test_an_action_that_does_more_than_lead_somewhere_is_removed(action: Dictionary) -> None:
     pdf = one_page()
     pdf.pages[0].obj["/Annots"] = Array([link(A=action)])
-    clean, removed = cleaned(pdf)
-    assert removed == (cleaning.SCRIPTS,)
-    assert "/A" not in clean.pages[0].obj.Annots[0]
+    after, removed = cleaned(pdf)
+    assert removed == (clean.SCRIPTS,)
+    assert "/A" not in after.pages[0].obj.Annots[0]
 
 
 def test_links_to_web_addresses_and_pages_stay_without_what_follows_them() -> None:
     pdf = one_page()
     web = Dictionary(S=Name.URI, URI="https://example.org", Next=SCRIPT)
     pdf.pages[0].obj["/Annots"] = Array([link(A=web), link(Dest=Array([0, Name.Fit]))])
-    clean, removed = cleaned(pdf)
-    links = clean.pages[0].obj.Annots
+    after, removed = cleaned(pdf)
+    links = after.pages[0].obj.Annots
     assert (len(links), str(links[0].A.URI), "/Next" in links[0].A) == (2, "https://example.org", False)
-    assert removed == (cleaning.SCRIPTS,)
+    assert removed == (clean.SCRIPTS,)
 
 
 def test_attached_files_are_removed_and_named() -> None:
@@ -92,19 +92,19 @@ def test_attached_files_are_removed_and_named() -> None:
     pdf.pages[0].obj["/Annots"] = Array(
         [Dictionary(Type=Name.Annot, Subtype=Name.FileAttachment, Rect=[0, 0, 9, 9], FS=Dictionary(F="b.exe"))]
     )
-    clean, removed = cleaned(pdf)
-    assert removed == (cleaning.ATTACHMENTS,)
-    assert len(clean.attachments) == 0
-    assert "/Annots" not in clean.pages[0].obj
+    after, removed = cleaned(pdf)
+    assert removed == (clean.ATTACHMENTS,)
+    assert len(after.attachments) == 0
+    assert "/Annots" not in after.pages[0].obj
 
 
 @pytest.mark.parametrize("kind", ["Screen", "Movie", "Sound", "RichMedia", "3D"])
 def test_moving_pictures_are_removed_and_named(kind: str) -> None:
     pdf = one_page()
     pdf.pages[0].obj["/Annots"] = Array([Dictionary(Type=Name.Annot, Subtype=Name(f"/{kind}"), Rect=[0, 0, 9, 9])])
-    clean, removed = cleaned(pdf)
-    assert removed == (cleaning.MEDIA,)
-    assert "/Annots" not in clean.pages[0].obj
+    after, removed = cleaned(pdf)
+    assert removed == (clean.MEDIA,)
+    assert "/Annots" not in after.pages[0].obj
 
 
 def test_notes_and_form_values_become_part_of_the_page_and_look_the_same() -> None:
@@ -121,13 +121,13 @@ def test_notes_and_form_values_become_part_of_the_page_and_look_the_same() -> No
     pdf.Root["/AcroForm"] = Dictionary(Fields=Array([pdf.pages[0].obj.Annots[0]]))
     before = saved(pdf)
     made, known = drained(intake.take_in(before))
-    assert known.removed == (cleaning.FORM,)
+    assert known.removed == (clean.FORM,)
     assert "Oslo" in text_of(made)
     red = shown(made).getpixel((100, 842 - 510))
     assert red == (255, 0, 0)
-    with pikepdf.open(io.BytesIO(made)) as clean:
-        assert "/AcroForm" not in clean.Root
-        assert "/Annots" not in clean.pages[0].obj
+    with pikepdf.open(io.BytesIO(made)) as after:
+        assert "/AcroForm" not in after.Root
+        assert "/Annots" not in after.pages[0].obj
 
 
 def test_a_value_that_only_viewers_would_draw_is_drawn() -> None:
@@ -141,7 +141,7 @@ def test_a_value_that_only_viewers_would_draw_is_drawn() -> None:
         Fields=pdf.pages[0].obj.Annots, NeedAppearances=True, DR=Dictionary(Font=Dictionary(F=font()))
     )
     made, known = drained(intake.take_in(saved(pdf)))
-    assert known.removed == (cleaning.FORM,)
+    assert known.removed == (clean.FORM,)
     assert "Trondheim" in text_of(made)
     assert "A contract" in text_of(made)
 
@@ -157,11 +157,11 @@ def test_a_form_that_viewers_would_draw_keeps_its_links_and_the_size_of_its_page
     pdf.Root["/AcroForm"] = Dictionary(
         Fields=Array([value]), NeedAppearances=True, DR=Dictionary(Font=Dictionary(F=font()))
     )
-    clean, _ = cleaned(pdf)
-    page = clean.pages[0].obj
+    after, _ = cleaned(pdf)
+    page = after.pages[0].obj
     assert [str(one.Subtype) for one in page.Annots] == ["/Link"]
     assert [float(edge) for edge in page.MediaBox] == [0, 0, 595, 842]
-    assert "Bergen" in text_of(saved(clean))
+    assert "Bergen" in text_of(saved(after))
 
 
 MARKERS: dict[str, dict[str, Any]] = {
@@ -176,11 +176,11 @@ def test_a_marker_that_only_viewers_would_draw_is_drawn(kind: str) -> None:
     pdf = one_page()
     marker = Dictionary(Type=Name.Annot, Subtype=Name(f"/{kind}"), Rect=[60, 100, 200, 130], F=4, **MARKERS[kind])
     pdf.pages[0].obj["/Annots"] = Array([pdf.make_indirect(marker)])
-    before, (clean, removed) = shown(saved(pdf)), cleaned(pdf)
+    before, (after, removed) = shown(saved(pdf)), cleaned(pdf)
     assert removed == ()
-    assert "/Annots" not in clean.pages[0].obj
+    assert "/Annots" not in after.pages[0].obj
     assert ImageChops.difference(before, shown(saved(one_page()))).getbbox() is not None
-    assert ImageChops.difference(before, shown(saved(clean))).getbbox() is None
+    assert ImageChops.difference(before, shown(saved(after))).getbbox() is None
 
 
 @pytest.mark.parametrize("kind", ["FreeText", "Line", "Stamp"])
@@ -188,7 +188,7 @@ def test_an_annotation_that_nobody_here_can_draw_is_named_to_the_sender(kind: st
     pdf = one_page()
     undrawn = Dictionary(Type=Name.Annot, Subtype=Name(f"/{kind}"), Rect=[60, 100, 200, 130], F=4, Contents="Not valid")
     pdf.pages[0].obj["/Annots"] = Array([pdf.make_indirect(undrawn)])
-    assert cleaned(pdf)[1] == (cleaning.UNDRAWN,)
+    assert cleaned(pdf)[1] == (clean.UNDRAWN,)
 
 
 def test_a_hidden_note_does_not_come_to_light() -> None:
@@ -209,9 +209,9 @@ def test_layers_can_no_longer_be_switched() -> None:
     )
     usual = Dictionary(Order=Array([layer]), AS=Array([Dictionary(Event=Name.Print, OCGs=Array([layer]))]))
     pdf.Root["/OCProperties"] = Dictionary(OCGs=Array([layer]), D=usual, Configs=Array([]))
-    clean, removed = cleaned(pdf)
-    layers = clean.Root.OCProperties
-    assert removed == (cleaning.LAYERS,)
+    after, removed = cleaned(pdf)
+    layers = after.Root.OCProperties
+    assert removed == (clean.LAYERS,)
     assert sorted(layers.D.keys()) == ["/Locked"]
     assert len(layers.D.Locked) == 1
     assert "/Usage" not in layers.OCGs[0]
@@ -225,9 +225,9 @@ def test_a_dynamic_xfa_form_is_refused_and_a_copy_beside_a_real_form_removed() -
         cleaned(pdf)
     field = pdf.make_indirect(Dictionary(FT=Name.Tx, T="a"))
     pdf.Root["/AcroForm"] = Dictionary(Fields=Array([field]), XFA=pdf.make_stream(b"<xdp/>"))
-    clean, removed = cleaned(pdf)
-    assert removed == (cleaning.FORM, cleaning.XFA_COPY)
-    assert "/AcroForm" not in clean.Root
+    after, removed = cleaned(pdf)
+    assert removed == (clean.FORM, clean.XFA_COPY)
+    assert "/AcroForm" not in after.Root
     pdf.Root["/NeedsRendering"] = True
     with pytest.raises(BadRequest, match="XFA"):
         cleaned(pdf)
@@ -249,8 +249,8 @@ def test_fields_and_bookmarks_in_a_circle_end(monkeypatch: pytest.MonkeyPatch) -
     mark = pdf.make_indirect(Dictionary(Title="a"))
     mark["/Next"] = mark
     pdf.Root["/Outlines"] = pdf.make_indirect(Dictionary(First=mark))
-    clean, _ = cleaned(pdf)
-    assert "/Outlines" not in clean.Root
+    after, _ = cleaned(pdf)
+    assert "/Outlines" not in after.Root
 
 
 def test_more_fields_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

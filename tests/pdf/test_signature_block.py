@@ -9,13 +9,13 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import block
+from deedbox.pdf import signature_block
 from deedbox.pdf.marks import Block, Page, Place
 from tests.pdf.papers import add_page, drained, lines, paper, saved, shown
 
 
 def placed(data: bytes, signers: int) -> tuple[bytes, Block]:
-    return drained(block.block(data, signers))
+    return drained(signature_block.place(data, signers))
 
 
 def is_empty(data: bytes, place: Place) -> bool:
@@ -68,10 +68,10 @@ def test_a_place_that_a_field_has_taken_stays_free() -> None:
     data = paper(lines("Line"))
     _, alone = placed(data, 2)
     field = Place(1, 0.6, alone.places[0].y, 0.2, 0.05)
-    _, found = drained(block.block(data, 2, [msgspec.to_builtins(field)]))
+    _, found = drained(signature_block.place(data, 2, [msgspec.to_builtins(field)]))
     assert found.added == 0
     assert not any(overlap(place, field) for place in found.places)
-    _, other = drained(block.block(paper(b"", lines("Line")), 2, [msgspec.to_builtins(field)]))
+    _, other = drained(signature_block.place(paper(b"", lines("Line")), 2, [msgspec.to_builtins(field)]))
     assert {place.page for place in other.places} == {2}
     assert other.places[0].y == alone.places[0].y
 

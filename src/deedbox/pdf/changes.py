@@ -1,4 +1,4 @@
-"""What was added to a file after its seal: only what keeps the seal verifiable, and two parsers must agree on it."""
+"""Changes to a file after its seal: only those that keep the seal verifiable pass, and two parsers must agree."""
 
 import io
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _CATALOG_MAY_CHANGE = {"/DSS", "/Extensions", "/Version", "/AcroForm", "/Metadat
 _FORM_MAY_CHANGE = {"/Fields", "/SigFlags"}
 _PAGE_MAY_CHANGE = {"/Annots"}
 _INFO_MAY_CHANGE = {"/ModDate", "/Producer"}
-_STAMP_FIELD = {"/FT", "/T", "/TU", "/V", "/Type", "/Subtype", "/F", "/Rect", "/P", "/Ff"}
+_TIMESTAMP_FIELD = {"/FT", "/T", "/TU", "/V", "/Type", "/Subtype", "/F", "/Rect", "/P", "/Ff"}
 
 Id = tuple[int, int]
 
@@ -36,7 +36,7 @@ def is_accounted_for(pdf: bytes, signed_bytes: int) -> bool:
 
 
 def changes_allowed(signature: Any) -> bool | None:
-    """What the library says of changes after another's signature; None when it cannot say."""
+    """Whether pyHanko allows the changes made after someone else's signature; None when it cannot say."""
     try:
         with reading("What was added after the signature cannot be read."):
             signature.compute_integrity_info()
@@ -55,7 +55,7 @@ def _library_agrees(pdf: bytes, field: str) -> bool:
 
 
 def _nothing_else_changed(before: bytes, after: bytes) -> bool:
-    """Compares every object of the sealed file with its successor: shadow content needs one that differs."""
+    """Compares every object of the sealed file with the same object of the new one, where hidden content would show."""
     with (
         pikepdf.open(io.BytesIO(before), attempt_recovery=False, inherit_page_attributes=False) as old,
         pikepdf.open(io.BytesIO(after), attempt_recovery=False, inherit_page_attributes=False) as new,
@@ -106,28 +106,28 @@ def _entry(owner: Any, name: str) -> bytes | None:
 def _form_only_grew(old: Any, new: Any) -> bool:
     if old is None or new is None:
         return False
-    return _may_change(old, new, _FORM_MAY_CHANGE) and _only_stamps_added(old.get("/Fields"), new.get("/Fields"))
+    return _may_change(old, new, _FORM_MAY_CHANGE) and _only_timestamps_added(old.get("/Fields"), new.get("/Fields"))
 
 
 def _page_only_grew(old: pikepdf.Page, new: pikepdf.Page) -> bool:
     if old.obj.objgen != new.obj.objgen or not _may_change(old.obj, new.obj, _PAGE_MAY_CHANGE):
         return False
-    return _only_stamps_added(old.obj.get("/Annots"), new.obj.get("/Annots"))
+    return _only_timestamps_added(old.obj.get("/Annots"), new.obj.get("/Annots"))
 
 
-def _only_stamps_added(old: Any, new: Any) -> bool:
+def _only_timestamps_added(old: Any, new: Any) -> bool:
     before, after = list(old or []), list(new or [])
     kept = [_reference(one) for one in after[: len(before)]] == [_reference(one) for one in before]
-    return kept and all(map(_is_unseen_stamp, after[len(before) :]))
+    return kept and all(map(_is_unseen_timestamp, after[len(before) :]))
 
 
 def _reference(value: Any) -> bytes:
     return bytes(value.unparse())
 
 
-def _is_unseen_stamp(field: Any) -> bool:
-    """Whether it is the field of a document time-stamp that takes no room on a page and does nothing."""
-    if not set(field.keys()) <= _STAMP_FIELD or field.get("/FT") != "/Sig":
+def _is_unseen_timestamp(field: Any) -> bool:
+    """Whether the field is that of a document time-stamp, takes no room on a page and does nothing."""
+    if not set(field.keys()) <= _TIMESTAMP_FIELD or field.get("/FT") != "/Sig":
         return False
     if field.get("/V") is None or field.V.get("/Type") != "/DocTimeStamp":
         return False
@@ -136,7 +136,7 @@ def _is_unseen_stamp(field: Any) -> bool:
 
 
 def _explained(old: pikepdf.Pdf) -> Iterator[Id]:
-    """The objects of the sealed file that an archival update may write again; how is checked elsewhere."""
+    """The objects of the sealed file that an archival update may write again; what it writes is checked elsewhere."""
     form: Any = old.Root.get("/AcroForm")
     pages = [page.obj for page in old.pages]
     yield from _numbers(old.Root, form, form.get("/Fields"), old.Root.get("/Metadata"), old.trailer.get("/Info"))

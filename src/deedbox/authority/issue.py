@@ -1,4 +1,4 @@
-"""The certificates of one installation: root → issuing → a workspace's seal, root → time-stamp unit; and their CRLs."""
+"""Issues an installation's certificates, root → issuing → a workspace's seal and root → time-stamp unit, and CRLs."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from deedbox.pdf.cms import PrivateKey
 DOCUMENT_SIGNING = ObjectIdentifier("1.3.6.1.5.5.7.3.36")
 ROOT_LIFE = timedelta(days=20 * 365)
 ISSUING_LIFE = timedelta(days=10 * 365)
-STAMPING_LIFE = timedelta(days=10 * 365)
+TIMESTAMP_UNIT_LIFE = timedelta(days=10 * 365)
 SEAL_LIFE = timedelta(days=825)
 ROOT_CRL_LIFE = timedelta(days=365)
 ISSUING_CRL_LIFE = timedelta(days=7)
@@ -71,11 +71,11 @@ def make_issuing(root: Issued, organization: str, addresses: Addresses | None, *
     return Issued(key, _authority(builder, path_length=0).sign(root.key, hashes.SHA256()))
 
 
-def make_stamping(root: Issued, organization: str, addresses: Addresses | None, *, now: datetime) -> Issued:
+def make_timestamp_unit(root: Issued, organization: str, addresses: Addresses | None, *, now: datetime) -> Issued:
     """A time-stamp unit: its certificate is good for nothing else."""
     key = _new_key()
     name = _name(f"Deedbox Time-Stamp Unit {_fingerprint(key)}", organization)
-    builder = _end(_issued(name, key, root, STAMPING_LIFE, addresses, now))
+    builder = _end(_issued(name, key, root, TIMESTAMP_UNIT_LIFE, addresses, now))
     only = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.TIME_STAMPING])
     return Issued(key, builder.add_extension(only, critical=True).sign(root.key, hashes.SHA256()))
 

@@ -1,4 +1,4 @@
-"""Which characters our fonts can print, read from the fonts themselves: what they lack would come out as a box."""
+"""The characters that our fonts can print, read from the fonts: any other would come out as a box."""
 
 import struct
 import unicodedata

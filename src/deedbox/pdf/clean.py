@@ -1,4 +1,4 @@
-"""What must not be in a file that is sealed: whatever could change its face later, run, or open something else."""
+"""Takes out of a file what must not be under a seal: what could change its look later, run, or open something else."""
 
 import io
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def is_dynamic_form(root: Any) -> bool:
 
 
 def clean(pdf: pikepdf.Pdf) -> tuple[str, ...]:
-    """Removes it; what comes back names, for the sender, what there was."""
+    """Removes scripts, attachments, media and forms; what comes back names, for the sender, what was removed."""
     removed: dict[str, None] = {}
     _clean_catalog(pdf.Root, removed)
     _clean_outlines(pdf.Root, removed)
@@ -137,7 +137,7 @@ def _clean_page(page: Any, removed: dict[str, None]) -> None:
 
 
 def _still(item: Any, removed: dict[str, None]) -> None:
-    """Takes from an annotation or a bookmark every action but one that leads to a page or a web address."""
+    """Removes every action of an annotation or a bookmark, but for one that leads to a page or a web address."""
     _drop(item, ("/AA",), SCRIPTS, removed)
     if "/A" in item and not _is_still(item.get("/A")):
         _drop(item, ("/A",), SCRIPTS, removed)

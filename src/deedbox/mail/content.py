@@ -1,0 +1,34 @@
+"""What a mail says, encrypted in its row until the mail is out."""
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.crypto import Box
+from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.rotation import EncryptedColumn
+from deedbox.mail.letter import Mail
+from deedbox.mail.store import Entry
+
+MAIL_DATA = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
+
+
+class Unreadable(DeedboxError):
+    """What the mail says cannot be opened any more."""
+
+
+def encrypted(box: Box, mail_id: str, mail: Mail) -> bytes:
+    """The mail for its row; ValueError if it is larger than any mail has reason to be."""
+    plain = msgspec.json.encode(mail)
+    if len(plain) > limits.MAIL_DATA_BYTES:
+        raise ValueError(f"a {mail.kind} mail has more than {limits.MAIL_DATA_BYTES} bytes")
+    return box.seal(plain, MAIL_DATA.place.format(id=mail_id))
+
+
+def opened(box: Box, entry: Entry) -> Mail:
+    if entry.data is None:
+        raise Unreadable("What the mail said is no longer kept")
+    try:
+        plain = box.open(entry.data, MAIL_DATA.place.format(id=entry.id))
+    except ValueError as error:
+        raise Unreadable(f"The mail cannot be opened: {error}") from error
+    return msgspec.json.decode(plain, type=Mail)

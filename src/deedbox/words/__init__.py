@@ -1,0 +1,68 @@
+"""The words that people read in mail, on the certificate and on pages: one table per language, all with the same names.
+
+A name begins with its use: `mail.`, `certificate.`. Dates and numbers are written as the language does, by Babel."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from datetime import date as Date
+from decimal import Decimal
+from functools import cache
+from types import ModuleType
+
+from deedbox.words import de, en
+
+DEFAULT = "en"
+LANGUAGES: Mapping[str, ModuleType] = {"en": en, "de": de}
+RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
+
+
+def known(language: str) -> str:
+    """The language whose table is used: `de` for `de-AT`, English for one that has none."""
+    first = language.lower().replace("_", "-").partition("-")[0]
+    return first if first in LANGUAGES else DEFAULT
+
+
+def table(language: str) -> Mapping[str, str]:
+    """Every word and sentence of the language by its name."""
+    words: Mapping[str, str] = LANGUAGES[known(language)].WORDS
+    return words
+
+
+@cache
+def of_use(language: str, use: str) -> Mapping[str, str]:
+    """The words of one use, `mail` or `certificate`, by their names without it."""
+    prefix = f"{use}."
+    return {name.removeprefix(prefix): text for name, text in table(language).items() if name.startswith(prefix)}
+
+
+def direction(language: str) -> str:
+    """How the language runs, as HTML's `dir` says it."""
+    return "rtl" if known(language) in RIGHT_TO_LEFT else "ltr"
+
+
+def moment(language: str, at: datetime) -> str:
+    """A time to the minute, in UTC: 3 May 2026, 14:05 UTC."""
+    from babel.dates import format_time
+
+    whole = at.astimezone(UTC)
+    clock = format_time(whole, "short", tzinfo=UTC, locale=_locale(language))
+    return table(language)["moment"].format(date=date(language, whole), time=clock)
+
+
+def date(language: str, day: Date) -> str:
+    """A day with its month in letters: 3 May 2026."""
+    # Here and not above: it takes 50 ms to load, and most processes write no date.
+    from babel.dates import format_date
+
+    return str(format_date(day, "long", locale=_locale(language)))
+
+
+def number(language: str, value: int | float | Decimal) -> str:
+    """A number with the language's own signs: 1,234.5."""
+    from babel.numbers import format_decimal
+
+    return str(format_decimal(value, locale=_locale(language)))
+
+
+def _locale(language: str) -> str:
+    return str(LANGUAGES[known(language)].LOCALE)

@@ -1,0 +1,61 @@
+"""Every language can say everything, and writes dates and numbers as its readers do."""
+
+import string
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from deedbox import words
+
+AT = datetime(2026, 5, 3, 14, 5, 59, tzinfo=UTC)
+
+
+def places(sentence: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+def test_every_language_has_the_same_names_with_the_same_places_to_fill(language: str) -> None:
+    table = words.table(language)
+    assert {name: places(text) for name, text in table.items()} == {
+        name: places(text) for name, text in words.table("en").items()
+    }
+    assert all(text.strip() == text != "" for text in table.values())
+
+
+def test_a_language_without_a_table_is_answered_in_english() -> None:
+    asked = ("de", "de_CH", "DE", "de-AT", "en-GB", "", "xx", "fr")
+    assert [words.known(tag) for tag in asked] == ["de", "de", "de", "de", "en", "en", "en", "en"]
+    assert words.table("xx") is words.table("en")
+
+
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [
+        ("en", ("3 May 2026, 14:05 UTC", "3 May 2026", "1,234,567.5")),
+        ("de", ("3. Mai 2026, 14:05 UTC", "3. Mai 2026", "1.234.567,5")),
+        ("de-AT", ("3. Mai 2026, 14:05 UTC", "3. Mai 2026", "1.234.567,5")),
+        ("xx", ("3 May 2026, 14:05 UTC", "3 May 2026", "1,234,567.5")),
+    ],
+)
+def test_dates_and_numbers_are_written_as_the_language_does(language: str, written: tuple[str, str, str]) -> None:
+    told = words.moment(language, AT), words.date(language, AT.date()), words.number(language, 1_234_567.5)
+    assert told == written
+
+
+def test_a_moment_of_another_zone_is_told_in_utc() -> None:
+    late = AT.astimezone(timezone(timedelta(hours=12)))
+    assert (late.day, words.moment("en", late)) == (4, "3 May 2026, 14:05 UTC")
+
+
+def test_the_words_of_one_use_have_their_names_without_it() -> None:
+    assert words.of_use("de", "certificate")["title"] == "Abschlusszertifikat"
+    assert words.of_use("en", "mail")["greeting"] == words.table("en")["mail.greeting"]
+
+
+def test_babel_is_loaded_by_the_first_date_and_not_before() -> None:
+    code = "import sys; from deedbox import words; words.table('de'); print('babel' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout == "False\n"

@@ -78,7 +78,7 @@ def statement(facts: Facts, stamped: Blob) -> Statement:
             for file in facts.document.files
         ],
         prepared=proof.Bytes(sha256=facts.prepared.sha256, size_bytes=facts.prepared.size_bytes),
-        stamped=proof.Bytes(sha256=stamped.sha256, size_bytes=stamped.size_bytes),
+        marked=proof.Bytes(sha256=stamped.sha256, size_bytes=stamped.size_bytes),
     )
     parties = [
         proof.Party(

@@ -53,13 +53,13 @@ class BareWork:
         certificate.prepare()
         prepared = _whole(intake.take_in(pdf))
         marks, completion = _plain(_marks(signers)), _plain(_completion(signers))
-        stamped = _whole(mark.mark_pages(prepared, marks))
-        seal = ours(stamped, issued)
+        marked = _whole(mark.mark_pages(prepared, marks))
+        seal = ours(marked, issued)
         sealed = seal()
         self._steps: dict[str, Callable[[], object]] = {
             "take in": lambda: _whole(intake.take_in(pdf)),
             "place": lambda: _whole(signature_block.place(prepared, signers)),
-            "stamp": lambda: _whole(mark.mark_pages(prepared, marks)),
+            "mark": lambda: _whole(mark.mark_pages(prepared, marks)),
             "seal": seal,
             "verify": lambda: verify.verify(sealed, [issued.root.der], [], _AT),
             "certify": lambda: _whole(certificate.certify(sealed, completion)),

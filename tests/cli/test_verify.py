@@ -24,9 +24,9 @@ def office() -> Office:
 @pytest.fixture
 def folder(tmp_path: Path, office: Office) -> Path:
     """A sealed PDF, its evidence and the root."""
-    stamped = document(2)
-    told = evidence(stamped)
-    (tmp_path / "deed.pdf").write_bytes(office.sealed(stamped, document_id=DOCUMENT, head=told.head))
+    marked = document(2)
+    told = evidence(marked)
+    (tmp_path / "deed.pdf").write_bytes(office.sealed(marked, document_id=DOCUMENT, head=told.head))
     (tmp_path / "evidence.json").write_bytes(file.encode(told))
     (tmp_path / "root.pem").write_bytes(issue.pem([office.root.der]))
     return tmp_path

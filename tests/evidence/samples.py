@@ -15,14 +15,14 @@ def sha256(data: bytes | str) -> str:
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
 
 
-def evidence(stamped: bytes = b"%PDF-stamped", *, pem: Sequence[str] = (), root: str = "") -> Evidence:
-    """Whole and true for a PDF that begins with the stamped bytes."""
+def evidence(marked: bytes = b"%PDF-marked", *, pem: Sequence[str] = (), root: str = "") -> Evidence:
+    """Whole and true for a PDF that begins with the marked bytes."""
     document = Document(
         id=DOCUMENT,
         title="Mietvertrag für Zoë",
         originals=[Original(id="fil_1", name="lease.pdf", sha256=sha256(b"original"), size_bytes=8)],
         prepared=Bytes(sha256=sha256(b"prepared"), size_bytes=8),
-        stamped=Bytes(sha256=sha256(stamped), size_bytes=len(stamped)),
+        marked=Bytes(sha256=sha256(marked), size_bytes=len(marked)),
     )
     parties = [Party(id="pty_1", name="Tenant", order=1, rule="all", quorum=None, status="completed")]
     signers = [_signer(f"sgn_{number}") for number in (1, 2)]

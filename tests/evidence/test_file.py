@@ -31,7 +31,7 @@ def test_what_was_written_is_read_again_and_holds() -> None:
     ("place", "value"),
     [
         (("document", "title"), "Another title"),
-        (("document", "stamped", "sha256"), "00" * 32),
+        (("document", "marked", "sha256"), "00" * 32),
         (("parties", 0, "rule"), "any"),
         (("signers", 0, "email"), "other@example.com"),
         (("signers", 1, "address"), "192.0.2.8"),
@@ -100,10 +100,10 @@ def test_rows_after_the_sealing_may_follow_but_an_earlier_head_covers_too_little
     assert not file.is_sealed_in(longer, None)
 
 
-def test_it_belongs_to_the_pdf_that_begins_with_the_stamped_file() -> None:
-    sample = evidence(b"%PDF-stamped")
-    assert file.is_of(sample, b"%PDF-stamped and its seal")
-    assert not file.is_of(sample, b"%PDF-stamPed and its seal")
+def test_it_belongs_to_the_pdf_that_begins_with_the_marked_file() -> None:
+    sample = evidence(b"%PDF-marked")
+    assert file.is_of(sample, b"%PDF-marked and its seal")
+    assert not file.is_of(sample, b"%PDF-marKed and its seal")
     assert not file.is_of(sample, b"%PDF")
 
 

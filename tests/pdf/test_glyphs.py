@@ -5,7 +5,7 @@ import pytest
 from deedbox.pdf import glyphs
 from deedbox.pdf.marks import Kind, Mark, Place
 from tests.pdf.papers import paper
-from tests.pdf.test_mark import NAMES, ink, stamped
+from tests.pdf.test_mark import NAMES, ink, marked
 
 MORE_NAMES = {
     "Hebrew": "דוד כהן",
@@ -43,8 +43,8 @@ LETTERS = {"Hebrew": "דכה", "Bengali": "অনক", "Tamil": "அனக", "Te
 
 @pytest.mark.parametrize("script", LETTERS)
 @pytest.mark.parametrize("kind", ["name", "signature"])
-def test_the_stamp_draws_a_letter_unless_it_is_called_unprintable(script: str, kind: Kind) -> None:
+def test_the_mark_draws_a_letter_unless_it_is_called_unprintable(script: str, kind: Kind) -> None:
     """All that is missing looks the same: a box."""
     place = Place(1, 0.1, 0.1, 0.2, 0.05)
-    faces = {ink(stamped(paper(b""), Mark(kind, place, letter)), place).tobytes() for letter in LETTERS[script]}
+    faces = {ink(marked(paper(b""), Mark(kind, place, letter)), place).tobytes() for letter in LETTERS[script]}
     assert len(faces) == (1 if glyphs.unprintable(LETTERS[script]) else 3)

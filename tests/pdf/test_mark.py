@@ -40,7 +40,7 @@ BOXES: dict[str, dict[str, Any]] = {
 }
 
 
-def stamped(data: bytes, *marks: Mark, covers: tuple[Place, ...] = (), **images: bytes) -> bytes:
+def marked(data: bytes, *marks: Mark, covers: tuple[Place, ...] = (), **images: bytes) -> bytes:
     wanted = msgspec.to_builtins(Marks(marks, covers, images), builtin_types=(bytes,))
     return drained(mark.mark_pages(data, wanted))[0]
 
@@ -67,7 +67,7 @@ def test_a_mark_lands_where_it_was_seen_on_every_page(rotate: int, boxes: str) -
     options = dict(BOXES[boxes])
     data = paper(DARK, media=options.pop("media", A4), Rotate=rotate, **options)
     place = Place(1, 0.15, 0.6, 0.3, 0.1)
-    made = stamped(data, covers=(place,))
+    made = marked(data, covers=(place,))
     assert white_box(made) == pytest.approx((0.15, 0.6, 0.45, 0.7), abs=0.006)
 
 
@@ -78,25 +78,25 @@ def test_boxes_that_the_page_inherits_count(rotate: int) -> None:
         del page["/MediaBox"], page["/Resources"]
         pdf.Root.Pages["/MediaBox"], pdf.Root.Pages["/CropBox"] = Array([0, 0, 600, 800]), Array([100, 50, 400, 700])
         pdf.Root.Pages["/Rotate"], pdf.Root.Pages["/Resources"] = rotate, Dictionary()
-        made = stamped(saved(pdf), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
+        made = marked(saved(pdf), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
 def test_a_user_unit_moves_nothing() -> None:
-    made = stamped(paper(DARK, UserUnit=2), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
+    made = marked(paper(DARK, UserUnit=2), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
 @pytest.mark.parametrize("content", [b"q 2 0 0 2 50 50 cm", b"q q q 0.1 0 0 0.1 9 9 cm", b"Q Q", b"3 0 0 3 0 0 cm"])
-def test_content_that_leaves_its_space_changed_does_not_move_the_stamp(content: bytes) -> None:
-    made = stamped(paper(DARK + b" " + content), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
+def test_content_that_leaves_its_space_changed_does_not_move_the_mark(content: bytes) -> None:
+    made = marked(paper(DARK + b" " + content), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
-def test_content_that_restores_what_it_never_saved_moves_neither_the_stamp_nor_itself() -> None:
+def test_content_that_restores_what_it_never_saved_moves_neither_the_mark_nor_itself() -> None:
     data = paper(b"Q q 1 0 0 rg 9 9 30 30 re f Q 0.5 0 0 0.5 0 0 cm Q Q " + lines("A half", size=60) + b" q")
     place = Place(1, 0.5, 0.25, 0.2, 0.1)
-    before, made = shown(data), stamped(data, Mark("checkbox", place, "x"))
+    before, made = shown(data), marked(data, Mark("checkbox", place, "x"))
     tick = np.asarray(shown(made).convert("L"), dtype=np.int16) - np.asarray(before.convert("L"), dtype=np.int16)
     rows, columns = np.nonzero(np.abs(tick) > 60)
     assert 0.25 * 842 - 1 <= rows.min() <= rows.max() <= 0.35 * 842 + 1
@@ -105,7 +105,7 @@ def test_content_that_restores_what_it_never_saved_moves_neither_the_stamp_nor_i
 
 def test_a_mark_on_the_smallest_page_stays_within_its_field() -> None:
     place = Place(1, 0.5, 0.5, 0.25, 0.1)
-    made = stamped(paper(b"", media=(0, 0, 4, 4)), Mark("text", place, "A text"), Mark("signature", place, "Ana"))
+    made = marked(paper(b"", media=(0, 0, 4, 4)), Mark("text", place, "A text"), Mark("signature", place, "Ana"))
     picture = np.asarray(shown(made, 1, 100.0).convert("L")).copy()
     picture[195:245, 195:305] = 255
     assert (picture < 250).sum() == 0
@@ -115,7 +115,7 @@ def test_a_mark_on_the_smallest_page_stays_within_its_field() -> None:
 @pytest.mark.parametrize("kind", ["signature", "name"])
 def test_a_name_is_written_in_its_script_within_its_field(script: str, kind: Any) -> None:
     place = Place(1, 0.2, 0.3, 0.4, 0.06)
-    made = stamped(paper(b""), Mark(kind, place, NAMES[script], caption=("a caption",) if kind == "signature" else ()))
+    made = marked(paper(b""), Mark(kind, place, NAMES[script], caption=("a caption",) if kind == "signature" else ()))
     assert (ink(made, place) < 120).sum() > 100
     outside = np.asarray(shown(made, 1, 2.0).convert("L")).copy()
     h, w = outside.shape
@@ -126,19 +126,19 @@ def test_a_name_is_written_in_its_script_within_its_field(script: str, kind: Any
 def test_scripts_have_letters_and_not_empty_boxes() -> None:
     """A font that lacks a letter draws the same sign for each; here all look different."""
     place = Place(1, 0.1, 0.1, 0.2, 0.05)
-    pictures = {ink(stamped(paper(b""), Mark("name", place, letter)), place).tobytes() for letter in "AあБΩعह王한ท"}
+    pictures = {ink(marked(paper(b""), Mark("name", place, letter)), place).tobytes() for letter in "AあБΩعह王한ท"}
     assert len(pictures) == 9
 
 
 def test_chinese_characters_take_the_shape_of_the_language_around_them() -> None:
     place = Place(1, 0.1, 0.1, 0.3, 0.05)
-    made = [ink(stamped(paper(b""), Mark("name", place, text)), place) for text in ("直", "直の", "直한")]
+    made = [ink(marked(paper(b""), Mark("name", place, text)), place) for text in ("直", "直の", "直한")]
     assert len({picture[:, :60].tobytes() for picture in made}) == 3
 
 
 def test_a_long_text_shrinks_until_it_fits() -> None:
     place = Place(1, 0.1, 0.1, 0.2, 0.02)
-    made = stamped(
+    made = marked(
         paper(b""), Mark("text", place, "A text that is much too long for the small field it was put into " * 3)
     )
     assert "much too long" in text_of(made)
@@ -148,16 +148,14 @@ def test_a_long_text_shrinks_until_it_fits() -> None:
 
 def test_a_long_text_in_a_high_field_takes_several_lines() -> None:
     place = Place(1, 0.1, 0.1, 0.3, 0.1)
-    picture = ink(
-        stamped(paper(b""), Mark("text", place, "Several words that go over more than one line. " * 3)), place
-    )
+    picture = ink(marked(paper(b""), Mark("text", place, "Several words that go over more than one line. " * 3)), place)
     rows = (picture < 128).any(axis=1).astype(int)
     assert (np.diff(rows) == 1).sum() >= 3
 
 
 def test_a_drawn_signature_is_shown_with_the_page_behind_it() -> None:
     place = Place(1, 0.1, 0.1, 0.4, 0.1)
-    made = stamped(paper(b"1 1 0 rg 0 0 999 999 re f"), Mark("signature", place, image="a"), a=scribble())
+    made = marked(paper(b"1 1 0 rg 0 0 999 999 re f"), Mark("signature", place, image="a"), a=scribble())
     page = shown(made, 1, 2.0)
     assert page.getpixel((int(0.12 * page.width), int(0.12 * page.height))) == (255, 255, 0)
     assert (ink(made, place) < 60).sum() > 100
@@ -165,14 +163,14 @@ def test_a_drawn_signature_is_shown_with_the_page_behind_it() -> None:
 
 def test_one_image_used_often_is_stored_once() -> None:
     noise = scribble((600, 300))
-    once = stamped(paper(b""), Mark("initials", Place(1, 0, 0, 0.1, 0.1), image="a"), a=noise)
+    once = marked(paper(b""), Mark("initials", Place(1, 0, 0, 0.1, 0.1), image="a"), a=noise)
     marks = [Mark("initials", Place(1, 0.1 * n, 0.5, 0.1, 0.1), image="a") for n in range(9)]
-    assert len(stamped(paper(b""), *marks, a=noise)) < len(once) + 3000
+    assert len(marked(paper(b""), *marks, a=noise)) < len(once) + 3000
 
 
 def test_a_tick_is_drawn_only_if_the_box_is_checked() -> None:
     place = Place(1, 0.1, 0.1, 0.05, 0.05)
-    ticked, empty = (ink(stamped(paper(b""), Mark("checkbox", place, text)), place) for text in ("true", ""))
+    ticked, empty = (ink(marked(paper(b""), Mark("checkbox", place, text)), place) for text in ("true", ""))
     assert (ticked < 128).sum() > (empty < 128).sum() > 0
 
 
@@ -180,7 +178,7 @@ def test_the_caption_tells_who_when_and_which() -> None:
     mark = Mark(
         "signature", Place(1, 0.1, 0.1, 0.4, 0.07), "Ana", caption=("Ana", "2026-11-15 09:00:00 UTC", "sgn_1234")
     )
-    text = text_of(stamped(paper(b""), mark))
+    text = text_of(marked(paper(b""), mark))
     assert "2026-11-15 09:00:00 UTC" in text
     assert "sgn_1234" in text
 
@@ -189,7 +187,7 @@ def test_a_tag_is_hidden_and_its_field_lies_over_it() -> None:
     data, known = drained(intake.take_in(paper(lines("{{signature:Buyer}}", x=100, y=400))))
     (tag,) = known.tags
     assert (ink(data, tag.covers[0]) < 128).any()
-    made = stamped(data, covers=tag.covers)
+    made = marked(data, covers=tag.covers)
     assert (ink(made, tag.covers[0]) > 250).all()
 
 
@@ -198,7 +196,7 @@ def test_what_was_on_the_page_stays_and_resources_shared_with_other_pages_are_no
         first, second = add_page(pdf, lines("First")), add_page(pdf, lines("Second"))
         shared = pdf.make_indirect(first.Resources)
         first["/Resources"], second["/Resources"] = shared, shared
-        made = stamped(saved(pdf), Mark("text", Place(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
+        made = marked(saved(pdf), Mark("text", Place(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
     assert text_of(made, 1).split() == ["First", "Stamped"]
     assert text_of(made, 2).split() == ["Second"]
     with pikepdf.open(io.BytesIO(made)) as pdf:
@@ -207,41 +205,41 @@ def test_what_was_on_the_page_stays_and_resources_shared_with_other_pages_are_no
 
 def test_a_name_that_is_taken_is_not_taken_again() -> None:
     place = Place(1, 0.1, 0.5, 0.3, 0.05)
-    once = stamped(paper(b""), Mark("text", place, "One"))
-    twice = stamped(once, Mark("text", Place(1, 0.5, 0.5, 0.3, 0.05), "Two"))
+    once = marked(paper(b""), Mark("text", place, "One"))
+    twice = marked(once, Mark("text", Place(1, 0.5, 0.5, 0.3, 0.05), "Two"))
     assert sorted(text_of(twice).split()) == ["One", "Two"]
 
 
 def test_the_same_marks_make_the_same_bytes() -> None:
     mark = Mark("signature", Place(1, 0.1, 0.1, 0.4, 0.1), "Ana", caption=("b",))
-    assert stamped(paper(b""), mark) == stamped(paper(b""), mark)
+    assert marked(paper(b""), mark) == marked(paper(b""), mark)
 
 
-def test_nothing_to_stamp_changes_no_page() -> None:
+def test_nothing_to_mark_changes_no_page() -> None:
     data = paper(lines("As it was"))
-    assert shown(stamped(data)).tobytes() == shown(data).tobytes()
+    assert shown(marked(data)).tobytes() == shown(data).tobytes()
 
 
 def test_a_field_on_a_page_that_is_not_there_is_refused() -> None:
     with pytest.raises(BadRequest, match="page 2: the document has 1"):
-        stamped(paper(b""), Mark("text", Place(2, 0, 0, 0.1, 0.1), "a"))
+        marked(paper(b""), Mark("text", Place(2, 0, 0, 0.1, 0.1), "a"))
 
 
 def test_more_fields_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MARK_FIELDS", 1)
     with pytest.raises(BadRequest, match="at most 1 field"):
-        stamped(paper(b""), *(Mark("text", Place(1, 0, 0, 0.1, 0.1), "a") for _ in range(2)))
+        marked(paper(b""), *(Mark("text", Place(1, 0, 0, 0.1, 0.1), "a") for _ in range(2)))
 
 
 def test_markup_in_a_value_is_text() -> None:
     mark = Mark("text", Place(1, 0.1, 0.1, 0.6, 0.05), '#read("/etc/passwd") *b* $x$')
-    assert '#read("/etc/passwd") *b* $x$' in text_of(stamped(paper(b""), mark))
+    assert '#read("/etc/passwd") *b* $x$' in text_of(marked(paper(b""), mark))
 
 
-def test_a_page_without_content_or_resources_can_be_stamped() -> None:
+def test_a_page_without_content_or_resources_can_be_marked() -> None:
     with pikepdf.new() as pdf:
         page = add_page(pdf, b"")
         del page["/Contents"], page["/Resources"]
         page["/Group"] = Dictionary(S=Name.Transparency, CS=Name.DeviceRGB)
-        made = stamped(saved(pdf), Mark("text", Place(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
+        made = marked(saved(pdf), Mark("text", Place(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
     assert "Stamped" in text_of(made)

@@ -77,7 +77,7 @@ async def test_a_refusal_crosses_the_pipe_with_its_words_and_the_next_file_is_se
     assert len((await workshop.take_in(paper(), made.write)).pages) == 1
 
 
-async def test_every_script_is_stamped_though_no_font_file_can_be_opened(workshop: Workshop) -> None:
+async def test_every_script_is_marked_though_no_font_file_can_be_opened(workshop: Workshop) -> None:
     marks = tuple(
         Mark("signature", Place(1, 0.1, 0.05 + 0.09 * number, 0.4, 0.07), name, caption=(name, "2026-11-15"))
         for number, name in enumerate(NAMES.values())

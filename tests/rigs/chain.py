@@ -78,18 +78,18 @@ class Chain:
         except BadRequest as error:
             return Outcome(refused=error.message)
         marks = _marks(len(known.pages))
-        stamped = bytearray()
-        await self._workshop.mark(bytes(taken), marks, _into(stamped))
-        sealed = await self._sealed(bytes(stamped))
+        marked = bytearray()
+        await self._workshop.mark(bytes(taken), marks, _into(marked))
+        sealed = await self._sealed(bytes(marked))
         outcome = Outcome(sealed=sealed)
         outcome.faults = await self.faults(data, sealed)
         return outcome
 
-    async def _sealed(self, stamped: bytes) -> bytes:
+    async def _sealed(self, marked: bytes) -> bytes:
         identity, made = installation().identity, bytearray()
         wish = order(identity, document_id="doc_1", audit_head=HEAD)
         sink = Sink(limits.PREPARED_FILE_BYTES, _into(made))
-        found = await self._seals.call(f"{sealing.MODULE}:prepare", stamped, wish, into=sink)
+        found = await self._seals.call(f"{sealing.MODULE}:prepare", marked, wish, into=sink)
         place = msgspec.convert(found, seal.Prepared)
         cms = seal.cms_for(place.digest, identity, installation().timestamper, NOW)
         made[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, cms)

@@ -206,8 +206,8 @@ async def _demand_evidence(held: SpooledFile, inside: Contents, report: Report) 
     reasons = evidence.problems(told)
     if told.document.id != report.document_id or not evidence.is_sealed_in(told, report.chain_head):
         reasons.append("The evidence is not that of the sealed file.")
-    if await _beginning(held, inside, told.document.stamped.size_bytes) != told.document.stamped.sha256:
-        reasons.append("The sealed file does not begin with the stamped file that the evidence names.")
+    if await _beginning(held, inside, told.document.marked.size_bytes) != told.document.marked.sha256:
+        reasons.append("The sealed file does not begin with the marked file that the evidence names.")
     originals = [place.sha256 for path, place in inside.payload.items() if path.startswith(package.ORIGINALS_FOLDER)]
     if originals != [one.sha256 for one in told.document.originals]:
         reasons.append("The original files are not those that the evidence names.")

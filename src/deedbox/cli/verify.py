@@ -129,7 +129,7 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes) -> Report:
         return with_records(report, known_to_us=False, audit_chain=None, reasons=[other])
     known, sealed = file.is_of(told, pdf), file.is_sealed_in(told, report.chain_head)
     if not known:
-        reasons.append("The PDF does not begin with the stamped file that the evidence names.")
+        reasons.append("The PDF does not begin with the marked file that the evidence names.")
     if not sealed:
         reasons.append("The audit trail in the evidence is not the one that was sealed into the PDF.")
     whole = sealed and not reasons

@@ -3,7 +3,7 @@
 Three things hold it together. Every audit row is tied to those before by its hash. One row's detail has, under
 `statement_sha256`, the hash of the statement: the file's `format`, `document`, `parties` and `signers`. And the head
 of the chain at the moment of sealing is inside the sealed PDF, under the seal's signature; that PDF begins with the
-bytes of the stamped file. So whoever trusts the seal can trust each line of this file.
+bytes of the file with its marks. So whoever trusts the seal can trust each line of this file.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class Document(Record, frozen=True):
     originals: list[Original]
     prepared: Bytes
     """The PDF that the signers saw."""
-    stamped: Bytes
+    marked: Bytes
     """The same with everything that was filled in; the sealed PDF begins with these bytes."""
 
 
@@ -160,9 +160,9 @@ def problems(evidence: Evidence) -> list[str]:
 
 
 def is_of(evidence: Evidence, pdf: bytes) -> bool:
-    """Whether the sealed PDF begins with the stamped file that the evidence names."""
-    stamped = evidence.document.stamped
-    return hashlib.sha256(memoryview(pdf)[: stamped.size_bytes]).hexdigest() == stamped.sha256
+    """Whether the sealed PDF begins with the file that the evidence names, the one with its marks."""
+    marked = evidence.document.marked
+    return hashlib.sha256(memoryview(pdf)[: marked.size_bytes]).hexdigest() == marked.sha256
 
 
 def is_sealed_in(evidence: Evidence, head: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Producers that the test environment has itself: typst, which prints our stamps, Pillow, and qpdf's own writer."""
+"""Producers that the test environment has itself: typst, which prints our marks, Pillow, and qpdf's own writer."""
 
 import io
 from collections.abc import Iterator

@@ -51,7 +51,7 @@ class Statement(msgspec.Struct, frozen=True):
     sha256: str
 
 
-def statement(facts: Facts, stamped: Blob) -> Statement:
+def statement(facts: Facts, marked: Blob) -> Statement:
     document = proof.Document(
         id=facts.document.id,
         title=facts.document.title,
@@ -60,7 +60,7 @@ def statement(facts: Facts, stamped: Blob) -> Statement:
             for file in facts.document.files
         ],
         prepared=proof.Bytes(sha256=facts.paper.sha256, size_bytes=facts.paper.size_bytes),
-        stamped=proof.Bytes(sha256=stamped.sha256, size_bytes=stamped.size_bytes),
+        marked=proof.Bytes(sha256=marked.sha256, size_bytes=marked.size_bytes),
     )
     parties = [
         proof.Party(

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from deedbox import mail
 from deedbox.accounts import store as accounts_store
-from deedbox.authority import PRIVATE_KEYS, Certificates, pkcs11, remote_timestamp
+from deedbox.authority import ENCRYPTED_KEYS, Certificates, pkcs11, remote_timestamp
 from deedbox.authority.remote_timestamp import UPGRADE_JOB, RemoteTimestamper
 from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
 from deedbox.kernel.blobs.choose import open_blobs
@@ -59,16 +59,16 @@ if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
 
 HOUSEKEEPING = "housekeeping"
-SEALED = [
+ENCRYPTED_COLUMNS = [
     EncryptedColumn(
         table="idempotency",
         key_columns=("caller", "idempotency_key"),
         column="response",
         place="idempotency.response:{caller}/{idempotency_key}",
     ),
-    PRIVATE_KEYS,
-    mail.SEALED,
-    hooks.SEALED,
+    ENCRYPTED_KEYS,
+    mail.ENCRYPTED_MAIL,
+    hooks.ENCRYPTED_SECRETS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -286,7 +286,7 @@ def _database(settings: Settings, clock: Clock) -> Database:
 
 
 async def _ensure_ring(settings: Settings, db: Database) -> None:
-    """Makes a master key for a new installation only: another one could not open what the first has sealed."""
+    """Makes a master key for a new installation only: another one could not decrypt what the first has encrypted."""
     # Asked in this order: the key is made before the first workspace, also by a process that starts at this moment.
     in_use = await db.read(accounts_store.first_workspace) is not None
     if in_use and not settings.ring.exists():

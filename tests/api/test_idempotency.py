@@ -255,7 +255,7 @@ async def saved_after_commit(request: AnyRequest) -> Response[bytes]:
     kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, here.caller.id, key))
     if kept is not None:
         place = f"idempotency.response:{here.caller.id}/{key}"
-        return Response(deedbox.box.open(kept.response, place), status_code=kept.status)
+        return Response(deedbox.box.decrypt(kept.response, place), status_code=kept.status)
     answer = await deedbox.db.write(act)
     await deedbox.db.write(
         lambda tx: idempotency.once(tx, deedbox.box, here.caller.id, key, b"", lambda _: answer, now=now)

@@ -67,11 +67,11 @@ def key_saved_after_commit() -> None:
         place = f"idempotency.response:{caller}/{hashed}"
         found = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, hashed))
         if found is not None:
-            return once._response(Answer(found.status, deedbox.box.open(found.response, place), replayed=True))
+            return once._response(Answer(found.status, deedbox.box.decrypt(found.response, place), replayed=True))
         done = await deedbox.db.write(act)
         answer = Answer(status if isinstance(status, int) else status(done), msgspec.json.encode(done))
         await asyncio.sleep(LONG_GAP_SECONDS)
-        row = idempotency.store.Kept(this, answer.status, deedbox.box.seal(answer.body, place), instant(now))
+        row = idempotency.store.Kept(this, answer.status, deedbox.box.encrypt(answer.body, place), instant(now))
         await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, hashed))
         return once._response(answer)
 

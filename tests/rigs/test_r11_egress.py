@@ -139,8 +139,8 @@ def by_the_sender(folder: Path) -> Call:
     """The attempts that the sender of webhooks makes, each client with the connections it keeps."""
     make_ring(folder / "master.key")
     box = Box(folder / "master.key")
-    place = hooks.SEALED.place.format(id="hook_1")
-    secrets = box.seal(signature.packed(Secrets(signature.new_secret())), place)
+    place = hooks.ENCRYPTED_SECRETS.place.format(id="hook_1")
+    secrets = box.encrypt(signature.packed(Secrets(signature.new_secret())), place)
     posters: dict[int, tuple[Egress, Poster]] = {}
 
     async def call(client: Egress, url: str) -> None:

@@ -24,10 +24,10 @@ from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
 
-PRIVATE_KEYS = EncryptedColumn(
+ENCRYPTED_KEYS = EncryptedColumn(
     table="certificates", key_columns=("id",), column="private_key", place=ledger.key_place("{id}")
 )
-"""For `wiring.SEALED`."""
+"""For `wiring.ENCRYPTED_COLUMNS`."""
 Reason = Literal["unspecified", "keyCompromise", "cessationOfOperation", "superseded", "affiliationChanged"]
 
 
@@ -226,8 +226,8 @@ def _shown(row: CertificateRow) -> Certificate:
 
 
 __all__ = [
+    "ENCRYPTED_KEYS",
     "ISSUING",
-    "PRIVATE_KEYS",
     "ROOT",
     "STAMPING",
     "Certificate",

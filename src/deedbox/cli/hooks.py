@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from deedbox.accounts import workspaces
-from deedbox.cli import listening
+from deedbox.cli import local_port
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.cli.receiver import Received, Receiver
 from deedbox.kernel import limits
@@ -198,12 +198,12 @@ def listen(
     if hook_id is not None and secret_file is not None:
         raise click.UsageError("Give either --hook or --secret-file.")
     secret = _secret(data_dir, hook_id, secret_file)
-    listener = listening.bind(host, port)
+    listener = local_port.bind(host, port)
     receiver = Receiver(secret, status, count, _show_json if as_json else _show, SystemClock())
-    _announce(listening.address(listener), secret is not None, as_json=as_json)
+    _announce(local_port.address(listener), secret is not None, as_json=as_json)
 
     async def serve() -> None:
-        with listening.stopped_by_signals(receiver):
+        with local_port.stopped_by_signals(receiver):
             await receiver.serve(sockets=[listener])
 
     asyncio.run(serve())

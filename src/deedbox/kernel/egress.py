@@ -1,7 +1,7 @@
 """The only way out: every outgoing request goes through `Egress`, which dials only addresses it has judged.
 
-What is no HTTP is spoken over a wire of `dialled`. All of it stands on httpcore, because there are no redirects,
-cookies, proxies and netrc to switch off there.
+`dialled` is for protocols other than HTTP. Both stand on httpcore, which has no redirects, cookies, proxies and netrc
+to switch off.
 """
 
 import asyncio

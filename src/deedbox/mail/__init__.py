@@ -14,11 +14,11 @@ from deedbox.mail.letter import (
     Test,
     Voided,
 )
-from deedbox.mail.outbox import MAIL_JOB, SEALED, Mailer, prune
+from deedbox.mail.outbox import ENCRYPTED_MAIL, MAIL_JOB, Mailer, prune
 
 __all__ = [
+    "ENCRYPTED_MAIL",
     "MAIL_JOB",
-    "SEALED",
     "Attachment",
     "Code",
     "Completion",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from deedbox.mail.templates import Rendered
 
 MAIL_JOB = "mail"
-SEALED = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
+ENCRYPTED_MAIL = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
 _NOBODY = Mailbox("deedbox@localhost", "Deedbox")
 
 
@@ -85,7 +85,7 @@ class Mailer:
             to_address=mail.to.address,
             message_id=f"<{mail_id}@{self._sender.domain}>",
             status="queued" if self._server else "inbox",
-            data=self._box.seal(plain, SEALED.place.format(id=mail_id)),
+            data=self._box.encrypt(plain, ENCRYPTED_MAIL.place.format(id=mail_id)),
             attachment_sha256=_hold_attachment(tx, mail_id, mail, now),
             attempts=0,
             last_error=None,
@@ -237,7 +237,7 @@ class Mailer:
         if entry.data is None:
             raise Unreadable("What the mail said is no longer kept")
         try:
-            plain = self._box.open(entry.data, SEALED.place.format(id=entry.id))
+            plain = self._box.decrypt(entry.data, ENCRYPTED_MAIL.place.format(id=entry.id))
         except ValueError as error:
             raise Unreadable(f"The mail cannot be opened: {error}") from error
         return msgspec.json.decode(plain, type=Mail)

@@ -18,7 +18,7 @@ _COLUMNS = (
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A mail's row. `data` is sealed, and gone once the mail is sent."""
+    """A mail's row. `data` is encrypted, and gone once the mail is sent."""
 
     id: str
     workspace_id: str

@@ -12,7 +12,7 @@ from deedbox.kernel.clock import Clock, instant, stopwatch
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.errors import DeedboxError
 from deedbox.webhooks import schedule, signature
-from deedbox.webhooks.hooks import SEALED
+from deedbox.webhooks.hooks import ENCRYPTED_SECRETS
 from deedbox.webhooks.queue import Claim, Outcome
 from deedbox.webhooks.store import AttemptRow
 
@@ -72,7 +72,9 @@ class Poster:
 
     def _headers(self, claim: Claim, now: datetime) -> dict[str, str]:
         endpoint, body = claim.endpoint, claim.body.encode()
-        secrets = signature.unpacked(self._box.open(endpoint.secrets, SEALED.place.format(id=endpoint.hook_id)))
+        secrets = signature.unpacked(
+            self._box.decrypt(endpoint.secrets, ENCRYPTED_SECRETS.place.format(id=endpoint.hook_id))
+        )
         own = {
             "Content-Type": "application/json",
             "X-Service-Event": claim.kind,

@@ -21,7 +21,7 @@ from deedbox.webhooks.records import shown_delivery, shown_hook
 from deedbox.webhooks.signature import Secrets
 from deedbox.webhooks.store import HookRow
 
-SEALED = EncryptedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
+ENCRYPTED_SECRETS = EncryptedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
 
 
 def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) -> Made:
@@ -52,7 +52,7 @@ def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) ->
         consecutive_failures=0,
         failing_since=None,
         likeness=likeness,
-        secrets=_sealed(box, hook_id, Secrets(secret)),
+        secrets=_encrypted(box, hook_id, Secrets(secret)),
     )
     store.add_hook(tx, row)
     return Made(shown_hook(row), secret)
@@ -114,7 +114,7 @@ def rotate(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, at_once: bool, 
     row = find(tx, workspace_id, hook_id)
     secret = signature.new_secret()
     secrets = opened(box, row).rotated(secret, now, at_once=at_once)
-    hook = _changed(tx, row, replace(row, secrets=_sealed(box, hook_id, secrets)))
+    hook = _changed(tx, row, replace(row, secrets=_encrypted(box, hook_id, secrets)))
     return Rotated(hook, secret, now if at_once else now + timedelta(hours=limits.WEBHOOK_ROTATION_HOURS))
 
 
@@ -161,7 +161,7 @@ def opened(box: Box, row: HookRow) -> Secrets:
     """The subscription's secrets."""
     if row.secrets is None:
         raise NotFound("Webhook does not exist")
-    return signature.unpacked(box.open(row.secrets, SEALED.place.format(id=row.id)))
+    return signature.unpacked(box.decrypt(row.secrets, ENCRYPTED_SECRETS.place.format(id=row.id)))
 
 
 def current_secret(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, now: datetime) -> Secret:
@@ -169,8 +169,8 @@ def current_secret(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, now: da
     return opened(box, find(tx, workspace_id, hook_id)).at(now).current
 
 
-def _sealed(box: Box, hook_id: str, secrets: Secrets) -> bytes:
-    return box.seal(signature.packed(secrets), SEALED.place.format(id=hook_id))
+def _encrypted(box: Box, hook_id: str, secrets: Secrets) -> bytes:
+    return box.encrypt(signature.packed(secrets), ENCRYPTED_SECRETS.place.format(id=hook_id))
 
 
 def _changed(tx: Tx, before: HookRow, after: HookRow) -> Hook:

@@ -46,7 +46,7 @@ class Secrets(msgspec.Struct, frozen=True):
 
 
 def packed(secrets: Secrets) -> bytes:
-    """The bytes that the box seals."""
+    """The bytes that the box encrypts."""
     return msgspec.json.encode(secrets, enc_hook=Secret.reveal)
 
 

@@ -1,4 +1,4 @@
-"""Which file holds which bytes, and who needs them. Whoever changes the references of a blob locks its row first."""
+"""The tables of blobs, of their owners and of their trash. A change to the references of a blob locks its row first."""
 
 from collections.abc import Collection
 from datetime import datetime

@@ -48,11 +48,11 @@ def once(
                 "This Idempotency-Key was used before with another request. Use a new key for a new request.",
                 code=Code.IDEMPOTENCY_CONFLICT,
             )
-        body = box.open(kept.response, place)
+        body = box.decrypt(kept.response, place)
         return Answer(kept.status, body, replayed=True) if body else act(tx)
     answer = act(tx)
     # Encrypted, because an answer may hold a secret that is shown once.
-    body = box.seal(_keepable(answer.body, repeatable), place)
+    body = box.encrypt(_keepable(answer.body, repeatable), place)
     store.keep(tx, store.Kept(request, answer.status, body, instant(now)), caller, key)
     return answer
 

@@ -1,4 +1,4 @@
-"""What a job is."""
+"""A job, its states and priorities, and the slots of a worker."""
 
 from typing import Any, Literal, TypeAlias
 

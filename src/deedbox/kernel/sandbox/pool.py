@@ -1,4 +1,4 @@
-"""`await sandbox.call("deedbox.module:function", …)`: a few warm children, a short queue, one failure per call."""
+"""A pool of warm children behind a short queue: `await sandbox.call("deedbox.module:function", …)`."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""One child process, as the server holds it: a call goes in, a reply or a named failure comes out."""
+"""The server's side of one child process: a call goes in, a reply or a named failure comes out."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""One spelling of the schema for both databases."""
+"""The column types of the schema, in the spelling of each database."""
 
 import re
 

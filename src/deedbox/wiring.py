@@ -240,7 +240,7 @@ class Deedbox:
     def _schedule_housekeeping(self, tx: Tx, at: datetime) -> None:
         round_key = f"{HOUSEKEEPING}:{int(at.timestamp()) // limits.HOUSEKEEPING_SECONDS}"
         now = self.clock.now()
-        jobs.enqueue(tx, HOUSEKEEPING, {}, now=now, run_at=at, priority=jobs.BULK, unique_key=round_key)
+        jobs.enqueue(tx, jobs.NewJob(HOUSEKEEPING, run_at=at, priority=jobs.BULK, unique_key=round_key), now=now)
 
 
 def _limiter(db: Database, clock: Clock) -> RateLimiter:

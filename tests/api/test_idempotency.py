@@ -258,7 +258,9 @@ async def saved_after_commit(request: AnyRequest) -> Response[bytes]:
         return Response(deedbox.box.decrypt(kept.response, place), status_code=kept.status)
     answer = await deedbox.db.write(act)
     await deedbox.db.write(
-        lambda tx: idempotency.once(tx, deedbox.box, here.caller.id, key, b"", lambda _: answer, now=now)
+        lambda tx: idempotency.once(
+            tx, deedbox.box, idempotency.KeyedRequest(here.caller.id, key, b""), lambda _: answer, now=now
+        )
     )
     return Response(answer.body, status_code=201)
 

@@ -89,8 +89,8 @@ async def test_with_a_database_that_is_stuck_the_server_is_alive_and_requests_en
 
 async def test_metrics_count_the_jobs_that_are_not_done(api: Api) -> None:
     now = api.clock.now()
-    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, "note", {}, now=now, unique_key="a"))
-    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, "note", {}, now=now, unique_key="b"))
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("note", unique_key="a"), now=now))
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("note", unique_key="b"), now=now))
     await api.deedbox.db.write(lambda tx: tx.run("update jobs set state = 'done' where unique_key = 'a'"))
     text = (await api.get("/metrics", key=None)).text
     assert re.findall(r'deedbox_jobs{state="(\w+)"} (\d+)', text) == [("ready", "1"), ("running", "0"), ("parked", "0")]

@@ -49,7 +49,8 @@ class Post:
         made = Settings(data_dir=folder, **settings)
         self.woken = 0
         patience = Patience(60, reply_seconds)
-        self.mailer = Mailer(db, self.box, clock, made, self.blobs, wake=self._wake, patience=patience)
+        self.mailer = Mailer(db, self.box, clock, made, self.blobs, wake=self._wake)
+        self.mailer.patience = patience
 
     def _wake(self) -> None:
         self.woken += 1

@@ -195,14 +195,16 @@ class Pushing:
     def _enqueue(self, tx: Tx, workspace_id: str, document_id: str, now: datetime, due: datetime) -> None:
         jobs.enqueue(
             tx,
-            PUSH_JOB,
-            {"document_id": document_id},
+            jobs.NewJob(
+                PUSH_JOB,
+                {"document_id": document_id},
+                run_at=due,
+                priority=jobs.BULK,
+                unique_key=_key(document_id),
+                workspace_id=workspace_id,
+                max_attempts=limits.ARCHIVE_CRASHES,
+            ),
             now=now,
-            run_at=due,
-            priority=jobs.BULK,
-            unique_key=_key(document_id),
-            workspace_id=workspace_id,
-            max_attempts=limits.ARCHIVE_CRASHES,
         )
         tx.on_commit(self._wake)
 

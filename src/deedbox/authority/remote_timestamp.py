@@ -27,14 +27,16 @@ def plan_upgrade(tx: Tx, workspace_id: str, document_id: str, *, now: datetime) 
     """A degraded seal gets the time-stamp of the configured authority as soon as that gives one."""
     jobs.enqueue(
         tx,
-        UPGRADE_JOB,
-        {"document_id": document_id},
+        jobs.NewJob(
+            UPGRADE_JOB,
+            {"document_id": document_id},
+            run_at=now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
+            priority=jobs.BULK,
+            max_attempts=limits.UPGRADE_ATTEMPTS,
+            unique_key=f"{UPGRADE_JOB}:{document_id}",
+            workspace_id=workspace_id,
+        ),
         now=now,
-        run_at=now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
-        priority=jobs.BULK,
-        max_attempts=limits.UPGRADE_ATTEMPTS,
-        unique_key=f"{UPGRADE_JOB}:{document_id}",
-        workspace_id=workspace_id,
     )
 
 
@@ -65,17 +67,19 @@ class RemoteTimestamper:
 
     async def token(self, digest: bytes) -> bytes:
         """A token for a SHA-256 digest; TimestampFailed if there is none, or one that is not good."""
-        from deedbox.kernel.egress import EgressFailed
+        from deedbox.kernel.egress import EgressFailed, Request
 
         nonce = self._entropy(_NONCE_BYTES)
         try:
-            answer = await self._egress().request(
-                "POST",
-                self._url,
-                headers={"Content-Type": timestamp.QUERY_TYPE, "Accept": timestamp.REPLY_TYPE},
-                body=timestamp.query(digest, nonce),
-                seconds=limits.TSA_SECONDS,
-                limit=limits.TSA_ANSWER_BYTES,
+            answer = await self._egress().send(
+                Request(
+                    "POST",
+                    self._url,
+                    headers={"Content-Type": timestamp.QUERY_TYPE, "Accept": timestamp.REPLY_TYPE},
+                    body=timestamp.query(digest, nonce),
+                    seconds=limits.TSA_SECONDS,
+                    limit=limits.TSA_ANSWER_BYTES,
+                )
             )
         except EgressFailed as error:
             raise TimestampFailed(f"The time-stamp authority gave no answer: {error.message}") from error

@@ -110,7 +110,7 @@ def _forget(tx: Tx, key_id: str) -> None:
 
 
 async def _ask_server(settings: Settings, key: str, asked: query.Question) -> list[Result]:
-    from deedbox.kernel.egress import Egress
+    from deedbox.kernel.egress import Egress, Request
 
     if not settings.address_file.exists():
         raise DeedboxError("A server is starting or stopping on this data folder. Try again in a moment.")
@@ -118,13 +118,15 @@ async def _ask_server(settings: Settings, key: str, asked: query.Question) -> li
     host = urlsplit(address).hostname or ""
     egress = Egress((*_LOOPBACK, *settings.egress_allow))
     try:
-        answer = await egress.request(
-            "POST",
-            f"{address}/query",
-            headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
-            body=msgspec.json.encode({"query": asked.text, "top_k": asked.top_k, "mode": asked.mode}),
-            seconds=limits.QUERY_SECONDS,
-            limit=limits.SANDBOX_MESSAGE_BYTES,
+        answer = await egress.send(
+            Request(
+                "POST",
+                f"{address}/query",
+                headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+                body=msgspec.json.encode({"query": asked.text, "top_k": asked.top_k, "mode": asked.mode}),
+                seconds=limits.QUERY_SECONDS,
+                limit=limits.SANDBOX_MESSAGE_BYTES,
+            )
         )
     finally:
         await egress.close()

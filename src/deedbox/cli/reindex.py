@@ -50,7 +50,7 @@ async def _plan(deedbox: Any, workspace: str) -> str:
     def plan(tx: Tx) -> str:
         tx.on_commit(deedbox.jobs.wake)
         return jobs.enqueue(
-            tx, REBUILD_JOB, {}, now=now, unique_key=f"{REBUILD_JOB}:{workspace}", workspace_id=workspace
+            tx, jobs.NewJob(REBUILD_JOB, unique_key=f"{REBUILD_JOB}:{workspace}", workspace_id=workspace), now=now
         )
 
     job_id: str = await deedbox.db.write(plan)

@@ -57,7 +57,6 @@ class Mailer:
         blobs: Blobs,
         *,
         wake: Callable[[], None] | None = None,
-        patience: "Patience | None" = None,
     ) -> None:
         self._db = db
         self._box = box
@@ -65,7 +64,8 @@ class Mailer:
         self._settings = settings
         self._blobs = blobs
         self._wake = wake
-        self._patience = patience
+        self.patience: Patience | None = None
+        """How long the mail server may take, if that is not the usual."""
         self._server = mail_server(settings.smtp_url) if settings.smtp_url else None
         given = named_mailbox(settings.mail_from) if settings.mail_from else _NOBODY
         self._sender = msgspec.structs.replace(given, name=given.name or _NOBODY.name)
@@ -109,13 +109,15 @@ class Mailer:
     def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
         jobs.enqueue(
             tx,
-            MAIL_JOB,
-            {"mail": entry.id},
+            jobs.NewJob(
+                MAIL_JOB,
+                {"mail": entry.id},
+                # Someone sits in front of the page and waits for the code.
+                priority=jobs.URGENT if isinstance(mail.letter, Code) else jobs.NORMAL,
+                workspace_id=entry.workspace_id,
+                max_attempts=limits.MAIL_ATTEMPTS,
+            ),
             now=now,
-            # Someone sits in front of the page and waits for the code.
-            priority=jobs.URGENT if isinstance(mail.letter, Code) else jobs.NORMAL,
-            workspace_id=entry.workspace_id,
-            max_attempts=limits.MAIL_ATTEMPTS,
         )
         if self._wake:
             tx.on_commit(self._wake)
@@ -282,7 +284,7 @@ class Mailer:
         from deedbox.mail.smtp import hand_in
 
         tls = None if self._settings.smtp_plain else self._tls
-        patience = patience or self._patience
+        patience = patience or self.patience
         return await hand_in(server, envelope, tls=tls, hello=self._sender.domain, patience=patience)
 
     @functools.cached_property

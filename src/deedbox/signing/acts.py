@@ -226,13 +226,15 @@ def _follow_up(tx: Tx, workspace_id: str, document_id: str, party_id: str, post:
     store.change_document(tx, document_id, "sent", {"status": "finalizing"}, now=instant(now))
     jobs.enqueue(
         tx,
-        FINALIZE_JOB,
-        {"document_id": document_id},
+        jobs.NewJob(
+            FINALIZE_JOB,
+            {"document_id": document_id},
+            priority=jobs.URGENT,
+            max_attempts=limits.FINALIZE_ATTEMPTS,
+            unique_key=f"{FINALIZE_JOB}:{document_id}",
+            workspace_id=workspace_id,
+        ),
         now=now,
-        priority=jobs.URGENT,
-        max_attempts=limits.FINALIZE_ATTEMPTS,
-        unique_key=f"{FINALIZE_JOB}:{document_id}",
-        workspace_id=workspace_id,
     )
 
 

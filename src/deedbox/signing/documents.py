@@ -203,12 +203,14 @@ def _plan_timers(tx: Tx, workspace_id: str, document: Document, now: datetime) -
     if document.expires_at is not None:
         jobs.enqueue(
             tx,
-            EXPIRE_JOB,
-            {"document_id": document.id},
+            jobs.NewJob(
+                EXPIRE_JOB,
+                {"document_id": document.id},
+                run_at=moment(document.expires_at),
+                unique_key=f"{EXPIRE_JOB}:{document.id}:{document.expires_at}",
+                workspace_id=workspace_id,
+            ),
             now=now,
-            run_at=moment(document.expires_at),
-            unique_key=f"{EXPIRE_JOB}:{document.id}:{document.expires_at}",
-            workspace_id=workspace_id,
         )
     reminders = _reminders(document)
     if reminders is not None:
@@ -222,12 +224,14 @@ def _plan_reminder(
     plan = _json(reminders)
     jobs.enqueue(
         tx,
-        REMIND_JOB,
-        {"document_id": document_id, "number": number, "plan": plan},
+        jobs.NewJob(
+            REMIND_JOB,
+            {"document_id": document_id, "number": number, "plan": plan},
+            run_at=at,
+            unique_key=f"{REMIND_JOB}:{document_id}:{plan}:{number}",
+            workspace_id=workspace_id,
+        ),
         now=now,
-        run_at=at,
-        unique_key=f"{REMIND_JOB}:{document_id}:{plan}:{number}",
-        workspace_id=workspace_id,
     )
 
 

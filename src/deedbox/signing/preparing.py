@@ -22,11 +22,13 @@ def plan(tx: Tx, workspace_id: str, document_id: str, actor: str, *, send: bool,
     """The document is prepared as soon as there is time for it."""
     jobs.enqueue(
         tx,
-        PREPARE_JOB,
-        {"document_id": document_id, "send": send, "actor": actor},
+        jobs.NewJob(
+            PREPARE_JOB,
+            {"document_id": document_id, "send": send, "actor": actor},
+            unique_key=f"{PREPARE_JOB}:{document_id}",
+            workspace_id=workspace_id,
+        ),
         now=now,
-        unique_key=f"{PREPARE_JOB}:{document_id}",
-        workspace_id=workspace_id,
     )
 
 

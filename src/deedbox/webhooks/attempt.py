@@ -86,6 +86,8 @@ class Poster:
         return self._egress().all_headers(endpoint.target_url, own, body)
 
     async def _ask(self, claim: Claim, headers: dict[str, str]) -> "Answer":
+        from deedbox.kernel.egress import Request
+
         doubtful = claim.endpoint.failing
         wires = self._open.get((claim.endpoint.hook_id, doubtful))
         if wires is None:
@@ -93,14 +95,16 @@ class Poster:
             self._open[claim.endpoint.hook_id, doubtful] = wires
         wires.users += 1
         try:
-            return await wires.egress.request(
-                "POST",
-                claim.endpoint.target_url,
-                headers=headers,
-                body=claim.body.encode(),
-                seconds=limits.WEBHOOK_SECONDS,
-                limit=limits.WEBHOOK_RESPONSE_BYTES,
-                head_is_enough=True,
+            return await wires.egress.send(
+                Request(
+                    "POST",
+                    claim.endpoint.target_url,
+                    headers=headers,
+                    body=claim.body.encode(),
+                    seconds=limits.WEBHOOK_SECONDS,
+                    limit=limits.WEBHOOK_RESPONSE_BYTES,
+                    head_is_enough=True,
+                )
             )
         finally:
             wires.users -= 1

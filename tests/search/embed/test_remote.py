@@ -17,7 +17,7 @@ from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import TimedOut, Unavailable
-from deedbox.search.embed.remote import RemoteEmbedder
+from deedbox.search.embed.remote import RemoteEmbedder, RemoteModel
 from deedbox.search.upload import Extraction
 from tests.search.embed.loopback import Request, Response, serving
 
@@ -53,7 +53,9 @@ async def remote(answer: Callable[[Request], Response], key: str | None = KEY) -
         egress = Egress(LOOPBACK)
         secret = Secret(key) if key else None
         place = Path(folder) / "models"
-        embedder = RemoteEmbedder(egress, f"{address}/v1/", "some-model", secret, place, size=50, overlap=10)
+        embedder = RemoteEmbedder(
+            egress, RemoteModel(f"{address}/v1/", "some-model", secret), place, size=50, overlap=10
+        )
         try:
             yield embedder
         finally:
@@ -173,14 +175,14 @@ async def test_vectors_of_another_length_than_before_are_refused() -> None:
 async def test_the_dimensions_are_known_after_a_restart(tmp_path: Path, note: str | None) -> None:
     egress = Egress(LOOPBACK)
     with serving(Endpoint()) as address:
-        first = RemoteEmbedder(egress, f"{address}/v1", "m", None, tmp_path, size=50, overlap=10)
+        first = RemoteEmbedder(egress, RemoteModel(f"{address}/v1", "m"), tmp_path, size=50, overlap=10)
         await first.embed(["one"], urgent=True)
         if note is not None:
             for path in tmp_path.iterdir():
                 path.write_text(note)
-        again = RemoteEmbedder(egress, f"{address}/v1", "m", None, tmp_path, size=50, overlap=10)
+        again = RemoteEmbedder(egress, RemoteModel(f"{address}/v1", "m"), tmp_path, size=50, overlap=10)
         assert again.dimensions == (3 if note is None else 0)
-        other = RemoteEmbedder(egress, f"{address}/v1", "n", None, tmp_path, size=50, overlap=10)
+        other = RemoteEmbedder(egress, RemoteModel(f"{address}/v1", "n"), tmp_path, size=50, overlap=10)
         assert other.dimensions == 0
         assert (await again.embed(["one"], urgent=True)).shape == (1, 3)
     await egress.close()
@@ -204,7 +206,7 @@ async def test_an_answer_beyond_all_bounds_is_refused(monkeypatch: pytest.Monkey
 async def test_an_address_inside_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
     with serving(Endpoint()) as address:
         egress = Egress()
-        embedder = RemoteEmbedder(egress, f"{address}/v1", "m", None, tmp_path, size=50, overlap=10)
+        embedder = RemoteEmbedder(egress, RemoteModel(f"{address}/v1", "m"), tmp_path, size=50, overlap=10)
         with pytest.raises(Unavailable, match="not public"):
             await embedder.embed(["one"], urgent=True)
         await embedder.close()
@@ -226,7 +228,7 @@ async def test_another_endpoint_or_model_is_another_recipe(tmp_path: Path) -> No
     egress = Egress()
 
     def recipe(url: str, model: str) -> str:
-        return RemoteEmbedder(egress, url, model, None, tmp_path, size=50, overlap=10).recipe
+        return RemoteEmbedder(egress, RemoteModel(url, model), tmp_path, size=50, overlap=10).recipe
 
     recipes: list[Any] = [recipe("https://a.example/v1", "m"), recipe("https://b.example/v1", "m")]
     recipes += [recipe("https://a.example/v1", "n")]

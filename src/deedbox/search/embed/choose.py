@@ -11,10 +11,10 @@ def open_embedder(settings: Settings, egress: Egress) -> Embedder | None:
     """The endpoint that the settings name, or else the installed model in use; None if there is neither."""
     size, overlap = settings.chunk_size, settings.chunk_overlap
     if settings.embedding_url is not None and settings.embedding_model is not None:
-        from deedbox.search.embed.remote import RemoteEmbedder
+        from deedbox.search.embed.remote import RemoteEmbedder, RemoteModel
 
-        url, name, key = settings.embedding_url, settings.embedding_model, settings.embedding_key
-        return RemoteEmbedder(egress, url, name, key, settings.models, size=size, overlap=overlap)
+        endpoint = RemoteModel(settings.embedding_url, settings.embedding_model, settings.embedding_key)
+        return RemoteEmbedder(egress, endpoint, settings.models, size=size, overlap=overlap)
     model = models.current(settings.models)
     return LocalEmbedder(settings.models, model, size=size, overlap=overlap) if model else None
 

@@ -10,7 +10,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.egress import Answer, Egress, EgressFailed, TookTooLong
+from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request, TookTooLong
 from deedbox.kernel.errors import DeedboxError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
@@ -34,20 +34,26 @@ class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
+class RemoteModel(msgspec.Struct, frozen=True):
+    """A model, and the OpenAI-compatible endpoint that runs it."""
+
+    url: str
+    model: str
+    key: Secret | None = None
+
+
 class RemoteEmbedder:
     """Vectors from another machine. `dimensions` is 0 until it has answered once; after that, also after a restart, all
     must have as many. The number is noted in the folder of the models."""
 
-    def __init__(
-        self, egress: Egress, url: str, model: str, key: Secret | None, folder: Path, *, size: int, overlap: int
-    ) -> None:
+    def __init__(self, egress: Egress, endpoint: RemoteModel, folder: Path, *, size: int, overlap: int) -> None:
         self._egress = egress
-        self._url = f"{url.rstrip('/')}/embeddings"
-        self._model = model
-        self._key = key
+        self._url = f"{endpoint.url.rstrip('/')}/embeddings"
+        self._model = endpoint.model
+        self._key = endpoint.key
         self._size = size
         self._overlap = overlap
-        self._place = hashlib.sha256(f"{self._url} {model}".encode()).hexdigest()
+        self._place = hashlib.sha256(f"{self._url} {self._model}".encode()).hexdigest()
         self._note = folder / f".endpoint-{self._place[:16]}"
         self._dimensions = _noted(self._note)
         self._sandbox = Sandbox(
@@ -123,13 +129,15 @@ class RemoteEmbedder:
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         body = msgspec.json.encode({"model": self._model, "input": clean, "encoding_format": "float"})
         try:
-            return await self._egress.request(
-                "POST",
-                self._url,
-                headers=headers,
-                body=body,
-                seconds=limits.EMBED_SECONDS,
-                limit=limits.REMOTE_RESPONSE_BYTES,
+            return await self._egress.send(
+                Request(
+                    "POST",
+                    self._url,
+                    headers=headers,
+                    body=body,
+                    seconds=limits.EMBED_SECONDS,
+                    limit=limits.REMOTE_RESPONSE_BYTES,
+                )
             )
         except TookTooLong as error:
             raise TimedOut("Request took too long: the embedding endpoint did not answer in time") from error

@@ -119,7 +119,7 @@ class Archiving:
         self.catching = Catching(db, clock, self.pushing, self.records)
         self.rounds = Rounds(db, clock, self.pushing, self.catching, authority, lambda: self.target)
         self.fetching = Fetching()
-        outbox.react(_COMPLETED, self.pushing.react)
+        outbox.react(db, _COMPLETED, self.pushing.react)
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -150,7 +150,6 @@ class Archiving:
             await self._db.write(self.rounds.plan_first)
 
     async def close(self) -> None:
-        outbox.forget(_COMPLETED, self.pushing.react)
         if self._target is not None:
             await self._target.close()
 

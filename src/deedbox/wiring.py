@@ -133,7 +133,7 @@ class Deedbox:
         )
         self.sender = Sender(db, clock, Poster(self.box, clock, lambda: self.egress), worker=worker)
         for kind in catalogue.KINDS:
-            outbox.react(kind, plan.plan)
+            outbox.react(db, kind, plan.plan)
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}

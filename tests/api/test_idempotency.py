@@ -231,6 +231,7 @@ class DyingDatabase:
     def __init__(self, real: Database) -> None:
         self.real = real
         self.dialect: Dialect = real.dialect
+        self.listeners = real.listeners
 
     async def read(self, fn: Callable[[Tx], T]) -> T:
         return await self.real.read(fn)

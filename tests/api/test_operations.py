@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.db import Dialect, Isolation, Tx
+from deedbox.kernel.db import Dialect, Isolation, Listeners, Tx
 from tests.api.answers import faults
 from tests.api.conftest import Api
 
@@ -60,6 +60,7 @@ class StuckDatabase:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
+        self.listeners = Listeners()
 
     async def read(self, _: Callable[[Tx], T]) -> T:
         await asyncio.Event().wait()

@@ -636,6 +636,7 @@ async def test_a_job_whose_end_could_not_be_saved_lapses_although_its_worker_liv
         """The same database, which for a moment cannot be reached by the failing job."""
 
         dialect = bench.db.dialect
+        listeners = bench.db.listeners
         away = False
         read = staticmethod(bench.db.read)
         close = staticmethod(bench.db.close)

@@ -76,9 +76,9 @@ async def emit(db: Database, clock: SystemClock) -> None:
 
 async def main(folder: str, url: str, events: str, bug: str) -> None:
     hurry(bug)
-    for kind in catalogue.KINDS:
-        outbox.react(kind, plan.plan)
     db, clock, box = opened(url), SystemClock(), Box(Path(folder) / "master.key")
+    for kind in catalogue.KINDS:
+        outbox.react(db, kind, plan.plan)
     egress = (FollowingEgress if bug == FOLLOWED else Egress)(networks("127.0.0.0/8"))
     poster = (RebuildingPoster if bug == REBUILT else Poster)(box, clock, lambda: egress)
     sender = Sender(db, clock, poster, worker=f"rig {random.random()}")

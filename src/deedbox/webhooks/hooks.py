@@ -105,7 +105,7 @@ def resume(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
     """Active again after a pause or after it was disabled; what waited is sent."""
     row = find(tx, workspace_id, hook_id)
     fresh = replace(row, status="active", disabled_reason=None, failing_since=None, consecutive_failures=0)
-    tx.on_commit(lambda: plan.announce([hook_id]))
+    plan.announce(tx, [hook_id])
     return _changed(tx, row, fresh)
 
 
@@ -146,7 +146,7 @@ def recover(tx: Tx, workspace_id: str, hook_id: str, since: datetime, *, now: da
     for event in missed[: limits.RECOVER_EVENTS]:
         plan.add(tx, event, [hook_id], body.encoded(event), now=now)
     hurried = store.hurry_all(tx, hook_id, first, now.timestamp())
-    tx.on_commit(lambda: plan.announce([hook_id]))
+    plan.announce(tx, [hook_id])
     return Recovery(min(len(missed), limits.RECOVER_EVENTS) + hurried, len(missed) > limits.RECOVER_EVENTS)
 
 

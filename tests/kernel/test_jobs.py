@@ -765,3 +765,23 @@ async def test_a_runner_stops_although_a_job_ends_at_that_very_moment(bench: Ben
 
 def _all_done(tx: Tx) -> bool:
     return tx.one("select 1 from jobs where state <> 'done' limit 1") is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "workspace_id"), [({}, "wsp_1"), ({"document_id": 3}, "wsp_1"), ({"document_id": "doc_1"}, None)]
+)
+async def test_a_job_that_does_not_name_its_document_is_parked_at_once(
+    bench: Bench, payload: dict[str, Any], workspace_id: str | None
+) -> None:
+    async def handle(work: Work) -> None:
+        assert work.named("document_id") == ("wsp_1", "doc_1")
+
+    await bench.db.write(lambda tx: tx.run("insert into workspaces (id, name, created_at) values ('wsp_1', '', '')"))
+    good = await bench.add(payload={"document_id": "doc_1"}, workspace_id="wsp_1")
+    bad = await bench.add(payload=payload, workspace_id=workspace_id)
+    await bench.runner(handle).run_due()
+    told = await bench.db.read(lambda tx: [store.find(tx, good), store.find(tx, bad)])
+    done, parked = [job for job in told if job is not None]
+    assert done.state == "done"
+    assert (parked.state, parked.attempts) == ("parked", 1)
+    assert parked.error == "The job does not say which document of which workspace it is about."

@@ -23,7 +23,7 @@ from deedbox.kernel.clock import Clock, instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound
-from deedbox.kernel.jobs import GiveUp, Work
+from deedbox.kernel.jobs import Work
 from deedbox.kernel.outbox import Event
 from deedbox.pdf.report import Parts
 from deedbox.pdf.workshop import Workshop
@@ -84,9 +84,7 @@ class Pushing:
 
     async def run(self, work: Work) -> None:
         """The handler of archive jobs: one attempt, and if that fails the next is planned."""
-        document_id = work.job.payload.get("document_id")
-        if not isinstance(document_id, str):
-            raise GiveUp("The job does not say which document to archive.")
+        _, document_id = work.named("document_id")
         if self.key is None:
             await self.put_off(work)
             return

@@ -8,7 +8,7 @@ from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs import GiveUp, LeaseLost, Work
+from deedbox.kernel.jobs import LeaseLost, Work
 from deedbox.search import embed_document, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
@@ -26,9 +26,7 @@ class Renewal:
 
     async def run(self, work: Work) -> None:
         """The handler of renewal jobs. When yet another model is chosen meanwhile, what was made goes again."""
-        workspace_id, recipe = work.job.workspace_id, work.job.payload.get("recipe")
-        if workspace_id is None or not isinstance(recipe, str):
-            raise GiveUp("The job does not say what to renew.")
+        workspace_id, recipe = work.named("recipe")
         left_out: set[str] = set()
         while (embedder := self._engine.models.present) is not None and embedder.recipe == recipe:
             waiting = await self._engine.db.read(lambda tx: _waiting(tx, workspace_id, recipe, left_out))

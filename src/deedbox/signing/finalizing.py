@@ -17,7 +17,7 @@ from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import DeedboxError, NotFound
-from deedbox.kernel.jobs import GiveUp, Work
+from deedbox.kernel.jobs import Work
 from deedbox.pdf.completion import Completion
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing import audit, documents, proving, showing, states, store
@@ -62,9 +62,7 @@ class Finalizing:
 
     async def run(self, work: Work) -> None:
         """The handler of finalize jobs."""
-        workspace_id, document_id = work.job.workspace_id, work.job.payload.get("document_id")
-        if workspace_id is None or not isinstance(document_id, str):
-            raise GiveUp("The job does not say which document to finalize.")
+        workspace_id, document_id = work.named("document_id")
         facts = await self._db.read(lambda tx: _facts(tx, workspace_id, document_id))
         if facts.document.status != "finalizing":
             return  # an attempt before this one has done it

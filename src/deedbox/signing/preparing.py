@@ -7,7 +7,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, NotFound
-from deedbox.kernel.jobs import GiveUp, Work
+from deedbox.kernel.jobs import Work
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.signing import documents, drafts, store
 from deedbox.signing.document import Document
@@ -46,9 +46,7 @@ class Preparing:
 
     async def run(self, work: Work) -> None:
         """The handler of prepare jobs."""
-        workspace_id, document_id = work.job.workspace_id, work.job.payload.get("document_id")
-        if workspace_id is None or not isinstance(document_id, str):
-            raise GiveUp("The job does not say which document to prepare.")
+        workspace_id, document_id = work.named("document_id")
         look = await self._db.read(lambda tx: _look(tx, workspace_id, document_id))
         if look is None:
             return  # an attempt before this one has done it

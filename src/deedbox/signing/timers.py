@@ -2,7 +2,7 @@
 
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.jobs import GiveUp, Work
+from deedbox.kernel.jobs import Work
 from deedbox.signing import documents
 from deedbox.signing.document import Document
 from deedbox.signing.found import find
@@ -24,7 +24,7 @@ class Timers:
 
     async def expire(self, work: Work) -> None:
         """The handler of expire jobs; one whose time was moved does nothing."""
-        workspace_id, document_id = _place(work)
+        workspace_id, document_id = work.named("document_id")
         now = self._clock.now()
 
         def expire(tx: Tx) -> None:
@@ -34,17 +34,10 @@ class Timers:
 
     async def remind(self, work: Work) -> None:
         """The handler of remind jobs, each of which plans the next."""
-        workspace_id, document_id = _place(work)
+        workspace_id, document_id = work.named("document_id")
         number, plan, now = int(work.job.payload["number"]), str(work.job.payload["plan"]), self._clock.now()
 
         def remind(tx: Tx) -> None:
             documents.remind_again(tx, workspace_id, document_id, number, plan, self._post, now=now)
 
         await work.finish(remind)
-
-
-def _place(work: Work) -> tuple[str, str]:
-    workspace_id, document_id = work.job.workspace_id, work.job.payload.get("document_id")
-    if workspace_id is None or not isinstance(document_id, str):
-        raise GiveUp("The job does not say which document it is about.")
-    return workspace_id, document_id

@@ -72,9 +72,7 @@ class Upgrading:
 
     async def run(self, work: Work) -> None:
         """The handler of upgrade jobs: TimestampFailed, and so another attempt, while the authority gives nothing."""
-        workspace_id, document_id = work.job.workspace_id, work.job.payload.get("document_id")
-        if workspace_id is None or not isinstance(document_id, str):
-            raise GiveUp("The job does not say which document's seal to stamp again.")
+        workspace_id, document_id = work.named("document_id")
         found = await self._db.read(lambda tx: _degraded(tx, workspace_id, document_id))
         if found is None:
             return  # an attempt before this one has done it

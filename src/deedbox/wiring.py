@@ -29,7 +29,6 @@ from deedbox.kernel.prune import pruned
 from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
-from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.settings import Settings
 from deedbox.mail import MAIL_JOB, Mailer
 from deedbox.pdf.workshop import Workshop
@@ -39,7 +38,6 @@ from deedbox.search.ingest import Ingest
 from deedbox.search.models import Models
 from deedbox.search.renewal import Renewal
 from deedbox.search.text_cache import Reading
-from deedbox.signing import sealing
 from deedbox.signing.acts import FINALIZE_JOB
 from deedbox.signing.documents import EXPIRE_JOB, REMIND_JOB
 from deedbox.signing.finalizing import Finalizing
@@ -92,10 +90,9 @@ class Deedbox:
         self._token = pkcs11.chosen(settings)
         stamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, stamp_roots)
-        self._seals = Sandbox(sealing.sandbox_kind(settings.sandbox_processes))
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
-        seals = Sealing(self.blobs, self._seals, self.certificates, clock, remote)
-        rehearsal = Rehearsal(db, self.blobs, clock, self.workshop, self._seals)
+        seals = Sealing(self.blobs, self.workshop, self.certificates, clock, remote)
+        rehearsal = Rehearsal(db, self.blobs, clock, self.workshop)
         self.intake = Intake(self.blobs, self.workshop, rehearsal)
         finalizing = Finalizing(
             db, self.blobs, clock, self.workshop, seals, self.certificates, self.post, lambda: self.address
@@ -161,7 +158,6 @@ class Deedbox:
         await self.archive.close()
         await self.search.close()
         await self.workshop.close()
-        await self._seals.close()
         if self._token is not None:
             self._token.close()
         if self._egress is not None:

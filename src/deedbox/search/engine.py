@@ -19,7 +19,6 @@ from deedbox.search.embed import Embedder
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, IndexInUse
 from deedbox.search.models import Models
-from deedbox.search.pages import PageImages
 from deedbox.search.recipe import vectors_of
 from deedbox.search.workspace_index import OpenIndex, Shelf
 
@@ -56,7 +55,6 @@ class SearchEngine:
         self.clock = clock
         self.models = models
         self.extractor = Extractor(settings.sandbox_processes)
-        self.pages = PageImages()
         self._folder = settings.data_dir / "index"
         self._open_index = open_index
         self._shelves: dict[tuple[str, str], Shelf] = {}
@@ -162,7 +160,6 @@ class SearchEngine:
             await shelf.close()
         await self.models.close()
         await self.extractor.close()
-        await self.pages.close()
 
     def _taken(self, place: tuple[str, str]) -> Shelf | None:
         return self._shelves.pop(place, None) or self._resting.pop(place, None)

@@ -37,12 +37,12 @@ from deedbox.kernel.clock import SystemClock, stopwatch
 from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import seal
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.seal import Order, SealIdentity
 from deedbox.pdf.timestamp import Timestamper
-from deedbox.signing.completion.seal import Sealer, SealRequest, sandbox_kind
+from deedbox.pdf.workshop import Workshop
+from deedbox.signing.completion.seal import Sealer, SealRequest
 
 AIM_TIMES, AIM_RATE = 8, 150
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -156,9 +156,9 @@ class Installation:
         make_ring(folder / "master.key")
         self.db = SqliteDatabase(folder / "deedbox.sqlite")
         self.blobs = LocalBlobs(folder / "blobs")
-        self.sandbox = Sandbox(sandbox_kind(1))
+        self.workshop = Workshop(1)
         self.certificates = Certificates(self.db, Box(folder / "master.key"), self.clock, None)
-        self.sealer = Sealer(self.blobs, self.sandbox, self.certificates, self.clock)
+        self.sealer = Sealer(self.blobs, self.workshop, self.certificates, self.clock)
         self.workspace = ""
 
     async def store(self, data: bytes) -> Blob:
@@ -173,7 +173,8 @@ class Installation:
 
     @property
     def child(self) -> int:
-        return int(self.sandbox._idle[0].pid)
+        [child] = next(one for one in self.workshop._sandboxes if one.kind.name == "pages")._idle
+        return int(child.pid)
 
 
 def peak_mb(pid: int | str) -> float:
@@ -208,7 +209,7 @@ async def whole_way(seals: int, small: bytes) -> None:
         await here.seal(large)
         seconds, more, child = stopwatch() - begun, peak_mb("self") - before, peak_mb(here.child)
         print(f"50 MB: {seconds:.2f} s; at most {child:.0f} MB in the sandbox, {more:.0f} MB more in the server")
-        await here.sandbox.close()
+        await here.workshop.close()
         await here.db.close()
 
 

@@ -19,7 +19,7 @@ from deedbox.kernel.clock import SystemClock, stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase, _Write, connect
-from deedbox.kernel.jobs import enqueue
+from deedbox.kernel.jobs import NewJob, enqueue
 from deedbox.kernel.outbox import emit
 
 CLOCK = SystemClock()
@@ -29,7 +29,7 @@ WORKSPACE = "insert into workspaces (id, name, created_at) values ('wsp_bench', 
 def one_change(tx: Tx, subject: str) -> None:
     """What a change of state costs at least: an event and a job, in one transaction."""
     emit(tx, "wsp_bench", "document.sent", subject, {"title": "Lease agreement"}, now=CLOCK.now())
-    enqueue(tx, "deliver", {"subject": subject}, now=CLOCK.now())
+    enqueue(tx, NewJob("deliver", {"subject": subject}), now=CLOCK.now())
 
 
 def fresh(path: Path) -> None:

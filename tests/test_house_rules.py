@@ -42,6 +42,20 @@ _CLIENTS = (
 )
 _DIALS = {"create_connection", "open_connection", "open_unix_connection", "create_unix_connection"}
 
+PARAMETERS = 6
+# Still to be done: files whose functions take more. Delete a line with the last such function of its file.
+STILL_TO_BE_DONE = {
+    "archive/push.py",
+    "archive/verify.py",
+    "signing/acts.py",
+    "signing/documents.py",
+    "signing/drafts.py",
+    "signing/finalizing.py",
+    "signing/upgrading.py",
+    "signing_archive.py",
+    "web/api_v1/document_list.py",
+}
+
 Offence = str
 Linter = Callable[[ast.Module], Iterator[Offence]]
 
@@ -120,6 +134,17 @@ def printing(module: ast.Module) -> Iterator[Offence]:
             yield _at(node, "print()")
 
 
+def many_parameters(module: ast.Module) -> Iterator[Offence]:
+    for node in ast.walk(module):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            told = node.args
+            names = [
+                one.arg for one in (*told.posonlyargs, *told.args, *told.kwonlyargs, told.vararg, told.kwarg) if one
+            ]
+            if len(names) - (names[:1] in (["self"], ["cls"])) > PARAMETERS:
+                yield _at(node, f"{getattr(node, 'name', 'lambda')} takes {', '.join(names)}")
+
+
 def offences(linter: Linter, exempt: Callable[[str], bool]) -> list[str]:
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
@@ -148,11 +173,15 @@ def test_only_the_clock_reads_the_time() -> None:
 
 def test_only_egress_opens_outgoing_connections() -> None:
     # A store for files is named by the operator, not by a caller: it has one door of its own.
-    assert offences(outgoing, lambda name: name == "kernel/egress.py" or name.startswith("kernel/s3/")) == []
+    assert offences(outgoing, lambda name: name.startswith(("kernel/egress/", "kernel/s3/"))) == []
 
 
 def test_only_commands_print() -> None:
     assert offences(printing, lambda name: name.startswith("cli/")) == []
+
+
+def test_no_function_takes_more_than_six_parameters() -> None:
+    assert offences(many_parameters, STILL_TO_BE_DONE.__contains__) == []
 
 
 def test_every_error_code_has_a_meaning() -> None:
@@ -168,7 +197,7 @@ def test_the_linters_find_what_the_exempt_files_are_known_to_hold() -> None:
     assert found(sql, "kernel/outbox/store.py")
     assert found(sql, "kernel/rotation/store.py")
     assert found(time_reads, "kernel/clock.py")
-    assert found(outgoing, "kernel/egress.py")
+    assert found(outgoing, "kernel/egress/client.py")
 
 
 @pytest.mark.parametrize(
@@ -201,6 +230,10 @@ def test_the_linters_find_what_the_exempt_files_are_known_to_hold() -> None:
         (outgoing, "from asyncio import open_connection"),
         (outgoing, "await_ = loop.create_connection"),
         (printing, "def f():\n    print('hello')"),
+        (many_parameters, "def f(a, b, c, d, e, f, g): ..."),
+        (many_parameters, "async def f(a, b, /, c, *d, e, f, **g): ..."),
+        (many_parameters, "class A:\n    def f(self, a, b, c, *, d, e, f, g=1): ..."),
+        (many_parameters, "lambda a, b, c, d, e, f, g: a"),
     ],
 )
 def test_a_planted_offence_is_caught(linter: Linter, code: str) -> None:
@@ -223,6 +256,8 @@ def test_a_planted_offence_is_caught(linter: Linter, code: str) -> None:
         (outgoing, "from urllib.parse import urlsplit\nfrom http import HTTPStatus"),
         (outgoing, "import asyncio\nasyncio.start_server(f)"),
         (printing, "log.info('hello')\nsheet.print()"),
+        (many_parameters, "def f(a, b, c, *, d, e, f): ..."),
+        (many_parameters, "class A:\n    def f(self, a, b, c, d, e, f): ..."),
     ],
 )
 def test_what_is_allowed_is_left_alone(linter: Linter, code: str) -> None:

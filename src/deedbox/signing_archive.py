@@ -100,7 +100,7 @@ class DocumentArchive:
         self.backfill = Backfill(archive, self.push)
         self.daily_roots = DailyRoots(archive, self.push, self.backfill)
         self.downloads = Downloads()
-        outbox.react(_COMPLETED, self.push.react)
+        outbox.react(archive.db, _COMPLETED, self.push.react)
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -125,7 +125,6 @@ class DocumentArchive:
             await self._archive.db.write(self.daily_roots.plan_first)
 
     async def close(self) -> None:
-        outbox.forget(_COMPLETED, self.push.react)
         await self._archive.close()
 
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from deedbox import mail
 from deedbox.accounts import store as accounts_store
 from deedbox.archive.archive import Archive
-from deedbox.authority import PRIVATE_KEYS, Certificates, pkcs11, remote_timestamp
+from deedbox.authority import ENCRYPTED_KEYS, Certificates, pkcs11, remote_timestamp
 from deedbox.authority.remote_timestamp import RemoteTimestamper
 from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
 from deedbox.kernel.blobs.choose import open_blobs
@@ -30,7 +30,6 @@ from deedbox.kernel.prune import pruned
 from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
-from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.kernel.settings import Settings
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.workshop import Workshop
@@ -44,7 +43,6 @@ from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
-from deedbox.signing.completion import seal
 from deedbox.signing.completion.finalize import FINALIZE_JOB, Finalize
 from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.completion.seal import Sealer
@@ -61,16 +59,16 @@ if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
 
 HOUSEKEEPING = "housekeeping"
-SEALED = [
+ENCRYPTED_COLUMNS = [
     EncryptedColumn(
         table="idempotency",
         key_columns=("caller", "idempotency_key"),
         column="response",
         place="idempotency.response:{caller}/{idempotency_key}",
     ),
-    PRIVATE_KEYS,
-    mail.MAIL_DATA,
-    hooks.SECRETS,
+    ENCRYPTED_KEYS,
+    mail.ENCRYPTED_MAIL,
+    hooks.ENCRYPTED_SECRETS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -104,12 +102,11 @@ class Deedbox:
             address=lambda: self.address,
             wake=self._wake,
         )
-        self._seals = Sandbox(seal.sandbox_kind(settings.sandbox_processes))
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
-        finalize = Finalize(self.office, Sealer(self.blobs, self._seals, self.certificates, clock, remote))
+        finalize = Finalize(self.office, Sealer(self.blobs, self.workshop, self.certificates, clock, remote))
         upgrade = Upgrade(self.office, finalize, remote)
         intake = Intake(self.blobs, self.workshop)
-        self.paper_mill = PaperMill(intake, Rehearsal(db, self.blobs, clock, self.workshop, self._seals))
+        self.paper_mill = PaperMill(intake, Rehearsal(db, self.blobs, clock, self.workshop))
         self.archive = DocumentArchive(
             Archive(
                 db=db,
@@ -154,7 +151,7 @@ class Deedbox:
         )
         self.sender = Sender(db, clock, DeliveryAttempts(self.box, clock, lambda: self.egress), worker=worker)
         for kind in catalogue.KINDS:
-            outbox.react(kind, plan.plan)
+            outbox.react(db, kind, plan.plan)
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
@@ -182,7 +179,6 @@ class Deedbox:
         await self.archive.close()
         await self.search.close()
         await self.workshop.close()
-        await self._seals.close()
         if self._token is not None:
             self._token.close()
         if self._egress is not None:
@@ -250,7 +246,7 @@ class Deedbox:
     def _schedule_housekeeping(self, tx: Tx, at: datetime) -> None:
         round_key = f"{HOUSEKEEPING}:{int(at.timestamp()) // limits.HOUSEKEEPING_SECONDS}"
         now = self.clock.now()
-        jobs.enqueue(tx, HOUSEKEEPING, {}, now=now, run_at=at, priority=jobs.BULK, unique_key=round_key)
+        jobs.enqueue(tx, jobs.NewJob(HOUSEKEEPING, run_at=at, priority=jobs.BULK, unique_key=round_key), now=now)
 
 
 def _limiter(db: Database, clock: Clock) -> RateLimiter:
@@ -296,7 +292,7 @@ def _database(settings: Settings, clock: Clock) -> Database:
 
 
 async def _ensure_ring(settings: Settings, db: Database) -> None:
-    """Makes a master key for a new installation only: another one could not open what the first has sealed."""
+    """Makes a master key for a new installation only: another one could not decrypt what the first has encrypted."""
     # Asked in this order: the key is made before the first workspace, also by a process that starts at this moment.
     in_use = await db.read(accounts_store.first_workspace) is not None
     if in_use and not settings.ring.exists():

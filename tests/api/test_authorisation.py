@@ -46,6 +46,7 @@ class CountingDatabase:
     def __init__(self, real: Database) -> None:
         self.real = real
         self.dialect: Dialect = real.dialect
+        self.listeners = real.listeners
         self.reads = 0
 
     async def read(self, fn: Callable[[Tx], T]) -> T:

@@ -231,6 +231,7 @@ class DyingDatabase:
     def __init__(self, real: Database) -> None:
         self.real = real
         self.dialect: Dialect = real.dialect
+        self.listeners = real.listeners
 
     async def read(self, fn: Callable[[Tx], T]) -> T:
         return await self.real.read(fn)
@@ -255,10 +256,12 @@ async def saved_after_commit(request: AnyRequest) -> Response[bytes]:
     kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, here.caller.id, key))
     if kept is not None:
         place = f"idempotency.response:{here.caller.id}/{key}"
-        return Response(deedbox.box.open(kept.response, place), status_code=kept.status)
+        return Response(deedbox.box.decrypt(kept.response, place), status_code=kept.status)
     answer = await deedbox.db.write(act)
     await deedbox.db.write(
-        lambda tx: idempotency.once(tx, deedbox.box, here.caller.id, key, b"", lambda _: answer, now=now)
+        lambda tx: idempotency.once(
+            tx, deedbox.box, idempotency.KeyedRequest(here.caller.id, key, b""), lambda _: answer, now=now
+        )
     )
     return Response(answer.body, status_code=201)
 

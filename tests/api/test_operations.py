@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.db import Dialect, Isolation, Tx
+from deedbox.kernel.db import Dialect, Isolation, Listeners, Tx
 from tests.api.answers import faults
 from tests.api.conftest import Api
 
@@ -60,6 +60,7 @@ class StuckDatabase:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
+        self.listeners = Listeners()
 
     async def read(self, _: Callable[[Tx], T]) -> T:
         await asyncio.Event().wait()
@@ -89,8 +90,8 @@ async def test_with_a_database_that_is_stuck_the_server_is_alive_and_requests_en
 
 async def test_metrics_count_the_jobs_that_are_not_done(api: Api) -> None:
     now = api.clock.now()
-    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, "note", {}, now=now, unique_key="a"))
-    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, "note", {}, now=now, unique_key="b"))
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("note", unique_key="a"), now=now))
+    await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("note", unique_key="b"), now=now))
     await api.deedbox.db.write(lambda tx: tx.run("update jobs set state = 'done' where unique_key = 'a'"))
     text = (await api.get("/metrics", key=None)).text
     assert re.findall(r'deedbox_jobs{state="(\w+)"} (\d+)', text) == [("ready", "1"), ("running", "0"), ("parked", "0")]

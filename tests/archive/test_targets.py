@@ -19,11 +19,10 @@ from deedbox.archive.targets import NameTaken, Target, fetched
 from deedbox.archive.targets.folder import FolderTarget
 from deedbox.archive.targets.https import HttpsTarget
 from deedbox.archive.targets.s3 import S3Target
-from deedbox.kernel import egress as egress_module
 from deedbox.kernel import limits
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.egress import Egress
+from deedbox.kernel.egress import Egress, Request
 from deedbox.kernel.errors import Code, DeedboxError, NotFound, TooLarge, Unavailable
 from deedbox.kernel.s3.bucket import Bucket, Lock
 from tests.archive.conftest import KEY, archiving
@@ -427,7 +426,7 @@ async def test_a_package_that_is_read_slowly_holds_up_nothing_else_that_goes_out
     archive_sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("EGRESS_CONNECTIONS", "EGRESS_SECONDS"):
-        monkeypatch.setattr(egress_module, name, 1)
+        monkeypatch.setattr(limits, name, 1)
     monkeypatch.setattr(limits, "ARCHIVE_STALL_SECONDS", 5)
     target, egress = await web(archive_sink)
     await target.put(NAME, ONE, TYPE)
@@ -439,7 +438,7 @@ async def test_a_package_that_is_read_slowly_holds_up_nothing_else_that_goes_out
 
     reading = asyncio.create_task(target.fetch(NAME, take))
     await begun.wait()
-    assert (await egress.request("GET", target.location(NAME), headers={}, limit=10)).status == 200
+    assert (await egress.send(Request("GET", target.location(NAME), headers={}, limit=10))).status == 200
     await target.put("other.zip", OTHER, TYPE)
     assert not reading.done()
     may_go_on.set()

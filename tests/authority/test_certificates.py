@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 
 from deedbox.accounts import store as accounts_store
 from deedbox.accounts import workspaces
-from deedbox.authority import PRIVATE_KEYS, ROOT, Certificates
+from deedbox.authority import ENCRYPTED_KEYS, ROOT, Certificates
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Database, Tx
@@ -132,8 +132,8 @@ async def test_a_new_master_key_seals_every_private_key(
     certificates: Certificates, db: Database, ring: Path, clock: HandClock, workspace: str
 ) -> None:
     before = await certificates.seal_identity(workspace)
-    done = await rotate(db, ring, [PRIVATE_KEYS], lambda _done, _total: None)
-    assert (done.resealed, done.unreadable) == (3, 0)
+    done = await rotate(db, ring, [ENCRYPTED_KEYS], lambda _done, _total: None)
+    assert (done.reencrypted, done.unreadable) == (3, 0)
     after = await Certificates(db, Box(ring), clock, BASE).seal_identity(workspace)
     assert after.certificate_der == before.certificate_der
 

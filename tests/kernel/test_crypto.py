@@ -1,4 +1,4 @@
-"""Secrets stay closed, and sealed values open only where and how they were sealed."""
+"""Secrets stay closed, and encrypted values open only where and how they were encrypted."""
 
 import json
 import os
@@ -38,87 +38,87 @@ def test_secrets_are_equal_when_their_texts_are() -> None:
     assert Secret("a") != "a"
 
 
-def test_what_was_sealed_opens_again(ring: Path) -> None:
+def test_what_was_encrypted_opens_again(ring: Path) -> None:
     box = Box(ring)
     for plain in (b"", b"x", os.urandom(100_000)):
-        assert Box(ring).open(box.seal(plain, PLACE), PLACE) == plain
+        assert Box(ring).decrypt(box.encrypt(plain, PLACE), PLACE) == plain
 
 
-def test_the_plain_text_is_not_in_the_sealed_value_and_no_two_are_alike(ring: Path) -> None:
+def test_the_plain_text_is_not_in_the_encrypted_value_and_no_two_are_alike(ring: Path) -> None:
     box = Box(ring)
-    assert b"secret" not in box.seal(b"secret" * 10, PLACE)
-    assert len({box.seal(b"x", PLACE) for _ in range(1000)}) == 1000
+    assert b"secret" not in box.encrypt(b"secret" * 10, PLACE)
+    assert len({box.encrypt(b"x", PLACE) for _ in range(1000)}) == 1000
 
 
 @pytest.mark.parametrize("place", ["webhooks.secret:whk_2", "webhooks.name:whk_1", "", PLACE + " "])
-def test_a_sealed_value_opens_nowhere_else(ring: Path, place: str) -> None:
+def test_an_encrypted_value_opens_nowhere_else(ring: Path, place: str) -> None:
     box = Box(ring)
     with pytest.raises(ValueError, match="altered or belongs elsewhere"):
-        box.open(box.seal(b"x", PLACE), place)
+        box.decrypt(box.encrypt(b"x", PLACE), place)
 
 
 def test_a_change_of_any_byte_is_refused(ring: Path) -> None:
     box = Box(ring)
-    sealed = box.seal(b"some secret", PLACE)
-    for position in range(len(sealed)):
+    encrypted = box.encrypt(b"some secret", PLACE)
+    for position in range(len(encrypted)):
         for flip in (0x01, 0x80):
-            altered = bytearray(sealed)
+            altered = bytearray(encrypted)
             altered[position] ^= flip
             with pytest.raises(ValueError):
-                box.open(bytes(altered), PLACE)
+                box.decrypt(bytes(altered), PLACE)
 
 
 def test_a_value_cut_or_lengthened_is_refused(ring: Path) -> None:
     box = Box(ring)
-    sealed = box.seal(b"some secret", PLACE)
-    for altered in (*(sealed[:n] for n in range(len(sealed))), sealed + b"\0", sealed + sealed):
+    encrypted = box.encrypt(b"some secret", PLACE)
+    for altered in (*(encrypted[:n] for n in range(len(encrypted))), encrypted + b"\0", encrypted + encrypted):
         with pytest.raises(ValueError):
-            box.open(altered, PLACE)
+            box.decrypt(altered, PLACE)
 
 
 def test_another_ring_opens_nothing(ring: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.key"
     make_ring(other)
     with pytest.raises(ValueError, match=r"not in other\.key"):
-        Box(other).open(Box(ring).seal(b"x", PLACE), PLACE)
+        Box(other).decrypt(Box(ring).encrypt(b"x", PLACE), PLACE)
 
 
-def test_a_ring_opens_what_any_of_its_keys_sealed_and_seals_with_the_newest(ring: Path) -> None:
-    sealed = [Box(ring).seal(b"0", PLACE)]
+def test_a_ring_opens_what_any_of_its_keys_encrypted_and_encrypts_with_the_newest(ring: Path) -> None:
+    encrypted = [Box(ring).encrypt(b"0", PLACE)]
     for number in (1, 2, 3):
         added = add_key(ring, drop=set())
-        sealed.append(Box(ring).seal(b"%d" % number, PLACE))
-        assert key_of(sealed[-1]) == added == Box(ring).newest
-    assert [Box(ring).open(value, PLACE) for value in sealed] == [b"0", b"1", b"2", b"3"]
-    assert [key_of(value) for value in sealed] == key_ids(ring)
+        encrypted.append(Box(ring).encrypt(b"%d" % number, PLACE))
+        assert key_of(encrypted[-1]) == added == Box(ring).newest
+    assert [Box(ring).decrypt(value, PLACE) for value in encrypted] == [b"0", b"1", b"2", b"3"]
+    assert [key_of(value) for value in encrypted] == key_ids(ring)
 
 
 def test_an_open_box_follows_every_rotation(ring: Path) -> None:
     server = Box(ring)
     for _ in range(20):  # faster than the file system's clock ticks
-        before = server.seal(b"x", PLACE)
+        before = server.encrypt(b"x", PLACE)
         added = add_key(ring, drop=set())
-        assert key_of(server.seal(b"x", PLACE)) == added
-        assert server.open(before, PLACE) == b"x"
+        assert key_of(server.encrypt(b"x", PLACE)) == added
+        assert server.decrypt(before, PLACE) == b"x"
 
 
 def test_a_forgotten_key_opens_nothing_any_more(ring: Path) -> None:
     server = Box(ring)
-    sealed = server.seal(b"x", PLACE)
-    add_key(ring, drop={key_of(sealed)})
+    encrypted = server.encrypt(b"x", PLACE)
+    add_key(ring, drop={key_of(encrypted)})
     assert len(key_ids(ring)) == 1
     with pytest.raises(ValueError, match="not in master"):
-        server.open(sealed, PLACE)
+        server.decrypt(encrypted, PLACE)
 
 
-def test_threads_that_seal_during_a_rotation_make_only_values_that_open(ring: Path) -> None:
-    box, sealed, done = Box(ring), list[bytes](), threading.Event()
+def test_threads_that_encrypt_during_a_rotation_make_only_values_that_open(ring: Path) -> None:
+    box, encrypted, done = Box(ring), list[bytes](), threading.Event()
 
-    def seal() -> None:
+    def encrypt() -> None:
         while not done.is_set():
-            sealed.append(box.seal(b"x", PLACE))
+            encrypted.append(box.encrypt(b"x", PLACE))
 
-    threads = [threading.Thread(target=seal) for _ in range(4)]
+    threads = [threading.Thread(target=encrypt) for _ in range(4)]
     for thread in threads:
         thread.start()
     for _ in range(25):
@@ -126,8 +126,8 @@ def test_threads_that_seal_during_a_rotation_make_only_values_that_open(ring: Pa
     done.set()
     for thread in threads:
         thread.join()
-    assert len({key_of(value) for value in sealed}) > 1
-    assert all(box.open(value, PLACE) == b"x" for value in sealed)
+    assert len({key_of(value) for value in encrypted}) > 1
+    assert all(box.decrypt(value, PLACE) == b"x" for value in encrypted)
 
 
 def test_only_its_owner_reads_the_ring(ring: Path) -> None:
@@ -170,7 +170,7 @@ def test_processes_that_start_at_once_share_one_ring(tmp_path: Path) -> None:
     path = tmp_path / "master.key"
     code = (
         "import sys; from pathlib import Path; from deedbox.kernel.crypto import *; ring = Path(sys.argv[1]);"
-        "sys.stdin.read(1); make_ring(ring); print(Box(ring).seal(b'x', 'here').hex())"
+        "sys.stdin.read(1); make_ring(ring); print(Box(ring).encrypt(b'x', 'here').hex())"
     )
     starts = [
         subprocess.Popen([sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -180,8 +180,8 @@ def test_processes_that_start_at_once_share_one_ring(tmp_path: Path) -> None:
         assert process.stdin is not None
         process.stdin.write("g")
         process.stdin.flush()
-    sealed = [bytes.fromhex(process.communicate()[0]) for process in starts]
-    assert [Box(path).open(value, "here") for value in sealed] == [b"x"] * 4
+    encrypted = [bytes.fromhex(process.communicate()[0]) for process in starts]
+    assert [Box(path).decrypt(value, "here") for value in encrypted] == [b"x"] * 4
     assert [entry.name for entry in tmp_path.iterdir()] == ["master.key"]
 
 
@@ -210,7 +210,7 @@ def test_a_missing_ring_is_refused_at_start_and_while_running(ring: Path) -> Non
     server = Box(ring)
     ring.unlink()
     with pytest.raises(SetupError, match="Restore it from a backup"):
-        server.seal(b"x", PLACE)
+        server.encrypt(b"x", PLACE)
     with pytest.raises(SetupError, match="Restore it from a backup"):
         Box(ring)
 

@@ -26,6 +26,7 @@ from deedbox.kernel.egress import (
     CannotResolve,
     Egress,
     EgressFailed,
+    Request,
     TookTooLong,
     parse_target,
     system_resolve,
@@ -95,7 +96,7 @@ def answering(*addresses: str) -> Callable[[str, int], Awaitable[list[str]]]:
 async def test_a_request_arrives_with_its_host_headers_and_body() -> None:
     async with receiver() as seen, egress("127.0.0.1") as client:
         url = f"http://hooks.example:{seen.port}/in?a=1#part"
-        answer = await client.request("POST", url, headers={"X-Service-Signature": "s"}, body=b"payload")
+        answer = await client.send(Request("POST", url, headers={"X-Service-Signature": "s"}, body=b"payload"))
     assert (answer.status, answer.body, answer.truncated) == (200, b"ok", False)
     assert answer.headers["x-seen"] == "a, b"
     assert answer.address == "127.0.0.1"
@@ -111,7 +112,7 @@ async def test_a_request_arrives_with_its_host_headers_and_body() -> None:
 async def test_a_connection_is_used_again_for_the_same_receiver() -> None:
     async with receiver() as seen, egress("127.0.0.1") as client:
         for _ in range(3):
-            await client.request("GET", f"http://a.example:{seen.port}/", headers={})
+            await client.send(Request("GET", f"http://a.example:{seen.port}/", headers={}))
     assert (len(seen.requests), seen.connections) == (3, 1)
 
 
@@ -119,7 +120,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
     async with receiver() as inside:
         moved = f"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{inside.port}/\r\nContent-Length: 0\r\n\r\n"
         async with receiver(moved.encode()) as outside, egress("127.0.0.1") as client:
-            answer = await client.request("GET", f"http://a.example:{outside.port}/", headers={})
+            answer = await client.send(Request("GET", f"http://a.example:{outside.port}/", headers={}))
     assert answer.status == 302
     assert inside.connections == 0
 
@@ -128,7 +129,7 @@ async def test_the_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.Mon
     async with receiver() as proxy, receiver() as seen, egress("127.0.0.1") as client:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        await client.request("GET", f"http://a.example:{seen.port}/", headers={})
+        await client.send(Request("GET", f"http://a.example:{seen.port}/", headers={}))
     assert (proxy.connections, seen.connections) == (0, 1)
 
 
@@ -136,7 +137,7 @@ async def test_a_cookie_is_not_sent_back() -> None:
     crumb = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n"
     async with receiver(crumb) as seen, egress("127.0.0.1") as client:
         for _ in range(2):
-            await client.request("GET", f"http://a.example:{seen.port}/", headers={})
+            await client.send(Request("GET", f"http://a.example:{seen.port}/", headers={}))
     assert len(seen.requests) == 2
     assert b"cookie" not in seen.requests[1].lower()
 
@@ -145,8 +146,8 @@ async def test_a_long_body_is_cut_at_the_limit() -> None:
     long = b"HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300_000
     async with receiver(long) as seen, egress("127.0.0.1") as client:
         url = f"http://a.example:{seen.port}/"
-        cut = await client.request("GET", url, headers={}, limit=1000)
-        whole = await client.request("GET", url, headers={}, limit=300_000)
+        cut = await client.send(Request("GET", url, headers={}, limit=1000))
+        whole = await client.send(Request("GET", url, headers={}, limit=300_000))
     assert (cut.body, cut.truncated) == (b"x" * 1000, True)
     assert (len(whole.body), whole.truncated) == (300_000, False)
 
@@ -154,7 +155,7 @@ async def test_a_long_body_is_cut_at_the_limit() -> None:
 async def test_a_receiver_that_stalls_is_given_up() -> None:
     async with receiver(pause=30) as seen, egress("127.0.0.1") as client:
         with pytest.raises(TookTooLong, match=r"a\.example did not answer within 0\.2 seconds"):
-            await client.request("GET", f"http://a.example:{seen.port}/", headers={}, seconds=0.2)
+            await client.send(Request("GET", f"http://a.example:{seen.port}/", headers={}, seconds=0.2))
 
 
 async def test_a_receiver_that_trickles_its_body_is_given_up() -> None:
@@ -172,8 +173,8 @@ async def test_a_receiver_that_trickles_its_body_is_given_up() -> None:
     async with egress("127.0.0.1") as client:
         url = f"http://a.example:{server.sockets[0].getsockname()[1]}/"
         with pytest.raises(TookTooLong):
-            await client.request("GET", url, headers={}, seconds=0.3)
-        answer = await client.request("GET", url, headers={}, seconds=0.3, head_is_enough=True)
+            await client.send(Request("GET", url, headers={}, seconds=0.3))
+        answer = await client.send(Request("GET", url, headers={}, seconds=0.3, head_is_enough=True))
     assert (answer.status, answer.truncated, set(answer.body)) == (200, True, {ord("x")})
     server.close()
 
@@ -188,9 +189,9 @@ async def test_an_answer_whose_body_breaks_off_is_one_where_the_head_is_enough()
     server = await asyncio.start_server(break_off, "127.0.0.1", 0)
     async with egress("127.0.0.1") as client:
         url = f"http://a.example:{server.sockets[0].getsockname()[1]}/"
-        answer = await client.request("GET", url, headers={}, head_is_enough=True)
+        answer = await client.send(Request("GET", url, headers={}, head_is_enough=True))
         with pytest.raises(BadAnswer):
-            await client.request("GET", url, headers={})
+            await client.send(Request("GET", url, headers={}))
     server.close()
     assert (answer.status, answer.headers["x-why"], answer.body) == (410, "moved", b"else")
     assert (answer.truncated, answer.address) == (True, "127.0.0.1")
@@ -200,13 +201,13 @@ async def test_an_answer_whose_body_breaks_off_is_one_where_the_head_is_enough()
 async def test_an_answer_that_is_not_http_is_named(answer: bytes) -> None:
     async with receiver(answer) as seen, egress("127.0.0.1") as client:
         with pytest.raises(BadAnswer, match=r"a\.example"):
-            await client.request("GET", f"http://a.example:{seen.port}/", headers={})
+            await client.send(Request("GET", f"http://a.example:{seen.port}/", headers={}))
 
 
 async def test_a_header_that_would_smuggle_a_line_is_refused() -> None:
     async with receiver() as seen, egress("127.0.0.1") as client:
         with pytest.raises(EgressFailed):
-            await client.request("GET", f"http://a.example:{seen.port}/", headers={"X-A": "b\r\nX-C: d"})
+            await client.send(Request("GET", f"http://a.example:{seen.port}/", headers={"X-A": "b\r\nX-C: d"}))
     assert seen.requests == []
 
 
@@ -215,12 +216,12 @@ async def test_a_closed_port_is_named() -> None:
         port = seen.port
     async with egress("127.0.0.1") as client:
         with pytest.raises(CannotConnect, match=f"a.example cannot be reached on port {port}"):
-            await client.request("GET", f"http://a.example:{port}/", headers={})
+            await client.send(Request("GET", f"http://a.example:{port}/", headers={}))
 
 
 async def test_the_next_address_is_tried_when_the_first_does_not_answer() -> None:
     async with receiver() as seen, egress("::1", "127.0.0.1") as client:
-        answer = await client.request("GET", f"http://a.example:{seen.port}/", headers={})
+        answer = await client.send(Request("GET", f"http://a.example:{seen.port}/", headers={}))
     assert (answer.status, answer.address) == (200, "127.0.0.1")
 
 
@@ -228,7 +229,7 @@ async def test_a_name_without_address_is_named_at_the_attempt_and_accepted_at_cr
     client = Egress(resolve=answering())
     await client.judge("https://not-yet.example/hook")
     with pytest.raises(CannotResolve, match=r"not-yet\.example has no address"):
-        await client.request("GET", "https://not-yet.example/hook", headers={})
+        await client.send(Request("GET", "https://not-yet.example/hook", headers={}))
 
 
 async def test_one_non_public_address_among_public_ones_refuses_the_name() -> None:
@@ -237,7 +238,7 @@ async def test_one_non_public_address_among_public_ones_refuses_the_name() -> No
         await client.judge("https://mixed.example/")
     assert "10.0.0.7" not in refused.value.message
     with pytest.raises(AddressRefused):
-        await client.request("GET", "https://mixed.example/", headers={})
+        await client.send(Request("GET", "https://mixed.example/", headers={}))
 
 
 async def test_loopback_is_refused_unless_it_is_allowed() -> None:
@@ -245,10 +246,10 @@ async def test_loopback_is_refused_unless_it_is_allowed() -> None:
         strict = Egress()
         for host in ("localhost", "127.0.0.1", "127.1", "0.0.0.0", "[::ffff:127.0.0.1]"):
             with pytest.raises(AddressRefused):
-                await strict.request("GET", f"http://{host}:{seen.port}/", headers={})
+                await strict.send(Request("GET", f"http://{host}:{seen.port}/", headers={}))
         assert seen.connections == 0
         async with egress() as lenient:
-            assert (await lenient.request("GET", f"http://127.1:{seen.port}/", headers={})).status == 200
+            assert (await lenient.send(Request("GET", f"http://127.1:{seen.port}/", headers={}))).status == 200
 
 
 async def test_a_public_address_is_judged_fit() -> None:
@@ -287,7 +288,7 @@ async def test_a_url_that_cannot_be_called_is_refused_with_its_reason(url: str, 
         await Egress().judge(url)
     assert "secret" not in refused.value.message
     with pytest.raises(AddressRefused):
-        await Egress().request("GET", url, headers={})
+        await Egress().send(Request("GET", url, headers={}))
 
 
 def test_a_url_is_taken_apart_once_for_judging_and_dialling() -> None:
@@ -328,9 +329,9 @@ async def test_tls_names_and_checks_the_host_and_not_the_address_it_dials(tmp_pa
     named: list[str | None] = []
     server.sni_callback = lambda _socket, name, _context: named.append(name)
     async with receiver(tls=server) as seen, egress("127.0.0.1", tls=trusting) as client:
-        answer = await client.request("POST", f"https://hooks.example:{seen.port}/", headers={}, body=b"x")
+        answer = await client.send(Request("POST", f"https://hooks.example:{seen.port}/", headers={}, body=b"x"))
         with pytest.raises(CannotConnect, match=r"TLS handshake: .*[Hh]ostname mismatch"):
-            await client.request("POST", f"https://other.example:{seen.port}/", headers={}, body=b"x")
+            await client.send(Request("POST", f"https://other.example:{seen.port}/", headers={}, body=b"x"))
     assert answer.status == 200
     assert named == ["hooks.example", "other.example"]
 
@@ -339,7 +340,7 @@ async def test_an_unknown_certificate_is_refused(tmp_path: Path) -> None:
     server, _ = server_tls(tmp_path, "hooks.example")
     async with receiver(tls=server) as seen, egress("127.0.0.1") as client:
         with pytest.raises(CannotConnect, match="TLS handshake"):
-            await client.request("POST", f"https://hooks.example:{seen.port}/", headers={}, body=b"secret")
+            await client.send(Request("POST", f"https://hooks.example:{seen.port}/", headers={}, body=b"secret"))
     assert seen.requests == []
 
 
@@ -367,12 +368,12 @@ async def test_names_whose_look_up_stalls_hold_up_no_others(monkeypatch: pytest.
         with stalling(monkeypatch) as asked:
             doubted = client.apart(100, doubtful=True)
             bad = "http://stalls.example/"
-            waiting = [asyncio.create_task(doubted.request("GET", bad, headers={})) for _ in range(9)]
+            waiting = [asyncio.create_task(doubted.send(Request("GET", bad, headers={}))) for _ in range(9)]
             judging = [asyncio.create_task(client.judge(bad)) for _ in range(9)]
             async with asyncio.timeout(60):
                 while len(asked) < 18:
                     await asyncio.sleep(0.01)
-            answer = await client.request("GET", f"http://works.example:{seen.port}/", headers={})
+            answer = await client.send(Request("GET", f"http://works.example:{seen.port}/", headers={}))
             for task in (*waiting, *judging):
                 task.cancel()
             await asyncio.gather(*waiting, *judging, return_exceptions=True)

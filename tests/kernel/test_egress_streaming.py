@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from deedbox.kernel.egress import TookTooLong
+from deedbox.kernel.egress import Request, TookTooLong
 from deedbox.kernel.limits import EGRESS_RESPONSE_BYTES
 from tests.kernel.test_egress import egress, receiver
 
@@ -18,11 +18,13 @@ async def pieces(*found: bytes) -> AsyncIterator[bytes]:
 
 async def test_a_body_in_pieces_arrives_whole_with_the_size_that_was_told() -> None:
     async with receiver() as seen, egress() as client:
-        answer = await client.request(
-            "PUT",
-            f"http://127.0.0.1:{seen.port}/a",
-            headers={"Content-Length": "300000"},
-            body=pieces(b"a" * 100_000, b"b" * 200_000),
+        answer = await client.send(
+            Request(
+                "PUT",
+                f"http://127.0.0.1:{seen.port}/a",
+                headers={"Content-Length": "300000"},
+                body=pieces(b"a" * 100_000, b"b" * 200_000),
+            )
         )
     assert answer.status == 200
     head, _, body = seen.requests[0].partition(b"\r\n\r\n")
@@ -38,7 +40,7 @@ async def got(answer: bytes, limit: int = EGRESS_RESPONSE_BYTES) -> tuple[int, b
         received.extend(chunk)
 
     async with receiver(answer) as seen, egress() as client:
-        found = await client.request("GET", f"http://127.0.0.1:{seen.port}/", headers={}, into=write, limit=limit)
+        found = await client.send(Request("GET", f"http://127.0.0.1:{seen.port}/", headers={}, into=write, limit=limit))
     return found.status, bytes(received), found.body, found.truncated
 
 
@@ -57,4 +59,4 @@ async def test_the_body_of_another_answer_is_not_taken_for_what_was_asked() -> N
 async def test_a_peer_may_be_silent_only_so_long() -> None:
     async with receiver(pause=30) as seen, egress() as client:
         with pytest.raises(TookTooLong):
-            await client.request("GET", f"http://127.0.0.1:{seen.port}/", headers={}, seconds=20, stall=0.2)
+            await client.send(Request("GET", f"http://127.0.0.1:{seen.port}/", headers={}, seconds=20, stall=0.2))

@@ -16,7 +16,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import BadRequest, Code, Unavailable
-from deedbox.kernel.jobs import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, Runner, Work, store
+from deedbox.kernel.jobs import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, NewJob, Runner, Work, store
 from deedbox.kernel.jobs.job import Slots
 from deedbox.kernel.jobs.runner import retry_delay
 from tests.conftest import HandClock
@@ -33,7 +33,7 @@ class Bench:
 
     async def add(self, kind: str = "note", payload: dict[str, Any] | None = None, **more: Any) -> str:
         now = self.clock.now()
-        return await self.db.write(lambda tx: store.enqueue(tx, kind, payload or {}, now=now, **more))
+        return await self.db.write(lambda tx: store.enqueue(tx, NewJob(kind, payload or {}, **more), now=now))
 
     def runner(self, work: Callable[[Work], Awaitable[None]], worker: str = "one", concurrency: int = 4) -> Runner:
         return Runner(self.db, self.clock, {"note": work}, concurrency=concurrency, worker=worker)
@@ -95,7 +95,7 @@ async def test_a_job_runs_once_and_is_done(bench: Bench) -> None:
 
 async def test_a_job_is_enqueued_with_its_cause_or_not_at_all(bench: Bench) -> None:
     def doomed(tx: Tx) -> None:
-        store.enqueue(tx, "note", {}, now=bench.clock.now())
+        store.enqueue(tx, NewJob("note"), now=bench.clock.now())
         raise LookupError
 
     with pytest.raises(LookupError):
@@ -133,7 +133,7 @@ async def test_a_handler_can_plan_its_successor_under_the_same_key(bench: Bench)
     first = await bench.add(unique_key="k")
 
     async def handler(work: Work) -> None:
-        await work.finish(lambda tx: store.enqueue(tx, "note", {}, now=bench.clock.now(), unique_key="k"))
+        await work.finish(lambda tx: store.enqueue(tx, NewJob("note", unique_key="k"), now=bench.clock.now()))
 
     await bench.runner(handler).run_due()
     assert [job.id for job in await bench.claim()] != [first]
@@ -324,7 +324,7 @@ async def test_a_wake_up_during_the_look_for_work_is_heard(bench: Bench, monkeyp
         found = claim(tx, worker, slots, now)
         if not looked:
             looked = True
-            store.enqueue(tx, "note", {}, now=now)
+            store.enqueue(tx, NewJob("note"), now=now)
             tx.on_commit(runner.wake)
         return found
 
@@ -636,6 +636,7 @@ async def test_a_job_whose_end_could_not_be_saved_lapses_although_its_worker_liv
         """The same database, which for a moment cannot be reached by the failing job."""
 
         dialect = bench.db.dialect
+        listeners = bench.db.listeners
         away = False
         read = staticmethod(bench.db.read)
         close = staticmethod(bench.db.close)
@@ -764,3 +765,23 @@ async def test_a_runner_stops_although_a_job_ends_at_that_very_moment(bench: Ben
 
 def _all_done(tx: Tx) -> bool:
     return tx.one("select 1 from jobs where state <> 'done' limit 1") is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "workspace_id"), [({}, "wsp_1"), ({"document_id": 3}, "wsp_1"), ({"document_id": "doc_1"}, None)]
+)
+async def test_a_job_that_does_not_name_its_document_is_parked_at_once(
+    bench: Bench, payload: dict[str, Any], workspace_id: str | None
+) -> None:
+    async def handle(work: Work) -> None:
+        assert work.named("document_id") == ("wsp_1", "doc_1")
+
+    await bench.db.write(lambda tx: tx.run("insert into workspaces (id, name, created_at) values ('wsp_1', '', '')"))
+    good = await bench.add(payload={"document_id": "doc_1"}, workspace_id="wsp_1")
+    bad = await bench.add(payload=payload, workspace_id=workspace_id)
+    await bench.runner(handle).run_due()
+    told = await bench.db.read(lambda tx: [store.find(tx, good), store.find(tx, bad)])
+    done, parked = [job for job in told if job is not None]
+    assert done.state == "done"
+    assert (parked.state, parked.attempts) == ("parked", 1)
+    assert parked.error == "The job does not say which document of which workspace it is about."

@@ -1,18 +1,19 @@
 """An event exists exactly when its change does, and its subject's events are numbered without a gap."""
 
 import asyncio
-import itertools
+from pathlib import Path
 
 import pytest
 
 from deedbox.kernel import limits, outbox
 from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db.migrate import migrate_sqlite
+from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.outbox import Event, store
 from tests.conftest import HandClock
+from tests.kernel.counted import Counted
 
 pytestmark = pytest.mark.anyio
-
-_kinds = itertools.count()
 
 
 @pytest.fixture
@@ -22,10 +23,8 @@ async def workspace(db: Database) -> str:
 
 
 @pytest.fixture
-def kind(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A kind of event of this test's own, whose reactions go with it."""
-    monkeypatch.setattr(outbox, "_reactions", {})
-    return f"thing.happened.{next(_kinds)}"
+def kind() -> str:
+    return "thing.happened"
 
 
 def placed(tx: Tx) -> list[Event]:
@@ -92,8 +91,8 @@ async def test_a_reaction_shares_the_transaction_of_its_event(
         assert tx.one("select sequence from events where id = :id", id=event.id) == (1,)
         tx.run("update workspaces set name = :name where id = :id", name=event.subject_id, id=event.workspace_id)
 
-    outbox.react(kind, rename)
-    outbox.react(kind, rename)
+    outbox.react(db, kind, rename)
+    outbox.react(db, kind, rename)
 
     def doomed(tx: Tx) -> None:
         outbox.emit(tx, workspace, kind, "doc_1", {}, now=clock.now())
@@ -115,8 +114,8 @@ async def test_a_reaction_runs_once_however_often_it_was_wired_and_only_for_its_
     def listen(tx: Tx, event: Event) -> None:
         heard.append(event.kind)
 
-    outbox.react(kind, listen)
-    outbox.react(kind, listen)
+    outbox.react(db, kind, listen)
+    outbox.react(db, kind, listen)
     await db.write(lambda tx: outbox.emit(tx, workspace, kind, "doc_1", {}, now=clock.now()))
     await db.write(lambda tx: outbox.emit(tx, workspace, kind + ".other", "doc_1", {}, now=clock.now()))
     assert heard == [kind]
@@ -128,7 +127,7 @@ async def test_a_failing_reaction_rolls_back_everything(
     def refuse(tx: Tx, event: Event) -> None:
         raise LookupError("no")
 
-    outbox.react(kind, refuse)
+    outbox.react(db, kind, refuse)
 
     def change(tx: Tx) -> None:
         tx.run("update workspaces set name = 'changed'")
@@ -161,3 +160,48 @@ async def test_events_are_listed_from_where_a_reader_stopped(
     assert await events(db) == made
     assert await db.read(lambda tx: store.after(tx, workspace, made[1].id, 2)) == made[2:4]
     assert await db.read(lambda tx: store.after(tx, "wsp_other", None, 10)) == []
+
+
+async def test_events_of_one_transaction_are_fed_in_the_order_in_which_it_emitted_them_whatever_their_ids(
+    db: Database, workspace: str, clock: HandClock
+) -> None:
+    emitted = []
+    for round_number in range(10):
+
+        def send(tx: Tx, number: int = round_number) -> list[str]:
+            told = [
+                ("packet.sent", f"pkt_{number}"),
+                ("document.sent", f"doc_b{number}"),
+                ("document.sent", f"doc_a{number}"),
+            ]
+            return [outbox.emit(tx, workspace, kind, subject, {}, now=clock.now()).id for kind, subject in told]
+
+        emitted += await db.write(send)
+    assert [event.id for event in await events(db)] == emitted
+    assert sorted(emitted) != emitted
+
+
+async def test_an_event_takes_one_statement(db: Database, workspace: str, clock: HandClock, kind: str) -> None:
+    def emit(tx: Tx) -> int:
+        counted = Counted(tx)
+        outbox.emit(counted, workspace, kind, "doc_1", {}, now=clock.now())
+        return len(counted.statements)
+
+    assert await db.write(emit) == 1
+
+
+async def test_a_reaction_hears_nothing_of_another_installation_in_the_same_process(
+    db: Database, workspace: str, clock: HandClock, kind: str, tmp_path: Path
+) -> None:
+    other_path = tmp_path / "other.db"
+    migrate_sqlite(other_path, clock.now())
+    other = SqliteDatabase(other_path)
+    heard: list[str] = []
+    outbox.react(other, kind, lambda _tx, event: heard.append(event.subject_id))
+    try:
+        await other.write(lambda tx: tx.run("insert into workspaces (id, name, created_at) values ('wsp_1', '0', '')"))
+        await db.write(lambda tx: outbox.emit(tx, workspace, kind, "here", {}, now=clock.now()))
+        await other.write(lambda tx: outbox.emit(tx, workspace, kind, "there", {}, now=clock.now()))
+    finally:
+        await other.close()
+    assert heard == ["there"]

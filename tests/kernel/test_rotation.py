@@ -1,4 +1,4 @@
-"""A rotation puts every sealed value under a new key, beside a running server and across a crash."""
+"""A rotation puts every encrypted value under a new key, beside a running server and across a crash."""
 
 import asyncio
 from pathlib import Path
@@ -49,7 +49,7 @@ def keep(tx: Tx, box: Box, number: int, plain: bytes) -> None:
         caller=f"key_{number % 7}",
         key=f"{{n}}{number}",
         hash=b"",
-        response=box.seal(plain, place(number)),
+        response=box.encrypt(plain, place(number)),
     )
 
 
@@ -65,23 +65,23 @@ async def fill(db: Database, ring: Path, count: int) -> None:
 
 async def values(db: Database) -> dict[int, bytes]:
     rows = await db.read(lambda tx: tx.all("select idempotency_key, response from idempotency"))
-    return {int(key.removeprefix("{n}")): bytes(sealed) for key, sealed in rows}
+    return {int(key.removeprefix("{n}")): bytes(encrypted) for key, encrypted in rows}
 
 
 async def opened(db: Database, ring: Path) -> dict[int, bytes]:
     box = Box(ring)
-    return {number: box.open(sealed, place(number)) for number, sealed in (await values(db)).items()}
+    return {number: box.decrypt(encrypted, place(number)) for number, encrypted in (await values(db)).items()}
 
 
 async def keys_in_use(db: Database) -> set[bytes]:
-    return {key_of(sealed) for sealed in (await values(db)).values()}
+    return {key_of(encrypted) for encrypted in (await values(db)).values()}
 
 
 async def test_every_value_is_under_the_new_key_and_says_what_it_said(db: Database, ring: Path) -> None:
     await fill(db, ring, 130)
     heard: list[tuple[int, int]] = []
     result = await rotate(db, ring, [RESPONSES], lambda done, total: heard.append((done, total)))
-    assert (result.resumed, result.resealed, result.unreadable, result.dropped) == (False, 130, 0, 0)
+    assert (result.resumed, result.reencrypted, result.unreadable, result.dropped) == (False, 130, 0, 0)
     assert await keys_in_use(db) == {Box(ring).newest}
     assert await opened(db, ring) == {number: b"%d" % number for number in range(130)}
     assert heard[0] == (0, 130)
@@ -103,7 +103,7 @@ async def test_a_replaced_key_is_forgotten_one_rotation_later(db: Database, ring
     assert len(await opened(db, ring)) == 3
 
 
-async def test_an_old_key_that_a_late_value_uses_stays_until_that_value_was_resealed(db: Database, ring: Path) -> None:
+async def test_an_old_key_that_a_late_value_uses_stays_until_that_value_follows(db: Database, ring: Path) -> None:
     late = ring.with_name("late.key")
     late.write_bytes(ring.read_bytes())
     await rotate(db, ring, [RESPONSES], quiet)
@@ -128,7 +128,7 @@ async def test_a_rotation_cut_short_is_taken_up_where_it_stopped(db: Database, r
     before = await values(db)
     result = await rotate(db, ring, [RESPONSES], quiet)
     assert result.resumed
-    assert result.resealed == 130 - limits.ROTATION_BATCH
+    assert result.reencrypted == 130 - limits.ROTATION_BATCH
     assert len(key_ids(ring)) == 2
     after = await values(db)
     assert sum(before[number] == after[number] for number in after) == limits.ROTATION_BATCH
@@ -165,11 +165,11 @@ async def test_a_value_changed_between_reading_and_writing_stays_as_changed(db: 
     box_before = Box(ring)
     crypto.add_key(ring, drop=set())
     rows = await db.read(lambda tx: store.outdated(tx, RESPONSES, Box(ring).newest, None))
-    assert {key_of(row.sealed) for row in rows} == {old}
+    assert {key_of(row.value) for row in rows} == {old}
     await db.write(lambda tx: keep(tx, box_before, 0, b"the server was faster"))
     changes = [store.Change(row, b"\x01stale") for row in rows]
     assert await db.write(lambda tx: store.replace(tx, RESPONSES, changes)) == 1
-    assert Box(ring).open((await values(db))[0], place(0)) == b"the server was faster"
+    assert Box(ring).decrypt((await values(db))[0], place(0)) == b"the server was faster"
 
 
 async def test_a_value_that_no_key_opens_is_counted_and_stops_nothing(db: Database, ring: Path) -> None:
@@ -177,7 +177,7 @@ async def test_a_value_that_no_key_opens_is_counted_and_stops_nothing(db: Databa
     await db.write(lambda tx: tx.run("update idempotency set response = :x where caller = 'key_3'", x=b"\x01junkjunk"))
     result = await rotate(db, ring, [RESPONSES], quiet)
     damaged = len([number for number in range(60) if number % 7 == 3])
-    assert (result.resealed, result.unreadable) == (60 - damaged, damaged)
+    assert (result.reencrypted, result.unreadable) == (60 - damaged, damaged)
     assert len([value for value in (await values(db)).values() if value == b"\x01junkjunk"]) == damaged
 
 
@@ -193,11 +193,11 @@ async def test_two_rotations_at_once_are_refused(db: Database, ring: Path) -> No
     first = asyncio.create_task(rotate(db, ring, [RESPONSES], quiet))
     await asyncio.sleep(0)
     await another()
-    assert (await first).resealed == 60
+    assert (await first).reencrypted == 60
     assert len(refused) == 1
     assert len(key_ids(ring)) == 2
 
 
-async def test_nothing_sealed_is_a_rotation_too(db: Database, ring: Path) -> None:
+async def test_nothing_encrypted_is_a_rotation_too(db: Database, ring: Path) -> None:
     result = await rotate(db, ring, [RESPONSES], quiet)
-    assert (result.resealed, len(key_ids(ring))) == (0, 2)
+    assert (result.reencrypted, len(key_ids(ring))) == (0, 2)

@@ -393,3 +393,32 @@ async def test_no_descriptor_is_left_open() -> None:
         async with sandbox() as pool:
             await failure(pool, "leave")
     assert len(os.listdir("/dev/fd")) <= len(before)
+
+
+async def test_a_child_that_nobody_calls_is_ended_and_the_next_call_starts_a_fresh_one() -> None:
+    async with sandbox(idle_seconds=0.05) as pool:
+        first = await call(pool, "pid")
+        while is_running(first):
+            await asyncio.sleep(0.01)
+        second = await call(pool, "pid")
+        assert second != first
+
+
+async def test_a_child_is_not_ended_while_a_call_runs_however_short_its_patience() -> None:
+    async with sandbox(idle_seconds=0.01) as pool:
+        await pool.warm()
+        assert await call(pool, "nap", 0.3) > 0
+
+
+async def test_a_child_of_a_kind_without_a_limit_waits_for_ever() -> None:
+    async with sandbox(idle_seconds=None) as pool:
+        first = await call(pool, "pid")
+        assert list(pool._idle.values()) == [None]
+        assert await call(pool, "pid") == first
+
+
+async def test_a_call_may_have_less_time_than_its_kind() -> None:
+    async with sandbox(seconds=20) as pool:
+        with pytest.raises(SandboxFailed) as failed:
+            await pool.call(f"{MODULE}:nap", 15, seconds=0.2)
+        assert failed.value.reason == "deadline"

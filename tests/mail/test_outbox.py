@@ -23,7 +23,7 @@ from deedbox.kernel.jobs.job import Slots
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.rotation import rotate
 from deedbox.kernel.settings import Settings
-from deedbox.mail import MAIL_DATA, MAIL_JOB, Attachment, Inbox, ListedMail, Mail, Mailer, Relay, prune
+from deedbox.mail import ENCRYPTED_MAIL, MAIL_JOB, Attachment, Inbox, ListedMail, Mail, Mailer, Relay, prune
 from deedbox.mail.smtp import Patience
 from tests.conftest import HandClock
 from tests.mail.letters import CODE, LETTERS, LINK, READER, TOKEN, invitation
@@ -431,8 +431,8 @@ async def test_a_mail_that_the_box_cannot_open_fails_by_name(line: Line) -> None
 async def test_a_rotation_of_the_master_key_goes_through_the_mails(line: Line) -> None:
     await line.post.queue(invitation())
     await line.post.queue(invitation())
-    done = await rotate(line.post.db, line.post.ring, [MAIL_DATA], lambda _done, _total: None)
-    assert (done.resealed, done.unreadable) == (2, 0)
+    done = await rotate(line.post.db, line.post.ring, [ENCRYPTED_MAIL], lambda _done, _total: None)
+    assert (done.reencrypted, done.unreadable) == (2, 0)
     await line.post.work()
     assert len(line.room.taken) == 2
 

@@ -1,14 +1,15 @@
 """The server with the bug in its archiving that PLANTED_BUG names, if any."""
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from deedbox.archive.package import Bag, ManifestKey
 from deedbox.archive.push import Push
 from deedbox.archive.receipt import Receipt
 from deedbox.cli import main
-from deedbox.kernel.egress import Answer, Egress
+from deedbox.kernel.egress import Answer, Egress, Request
 from deedbox.kernel.jobs import Work
 from tests.rigs.faulty_server import VARIABLE
 
@@ -37,18 +38,13 @@ def noted_before_it_is_pushed() -> None:
 
 def put_without_looking() -> None:
     """Whatever lies under the name is replaced."""
-    request = Egress.request
+    send = Egress.send
 
-    async def bold(self: Egress, method: str, url: str, *, headers: Mapping[str, str], **more: Any) -> Answer:
-        return await request(
-            self,
-            method,
-            url,
-            headers={name: value for name, value in headers.items() if name != "If-None-Match"},
-            **more,
-        )
+    async def bold(self: Egress, request: Request) -> Answer:
+        headers = {name: value for name, value in request.headers.items() if name != "If-None-Match"}
+        return await send(self, replace(request, headers=headers))
 
-    Egress.request = bold  # type: ignore[method-assign]
+    Egress.send = bold  # type: ignore[method-assign]
 
 
 BUGS: dict[str, Callable[[], None]] = {

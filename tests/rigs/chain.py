@@ -20,12 +20,10 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Sink
-from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import clean, seal
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.report import Report
 from deedbox.pdf.workshop import Workshop
-from deedbox.signing.completion import seal as sealing
 from tests.pdf import oracles
 from tests.pdf.issued import NOW, installation, order
 from tests.pdf.papers import scribble
@@ -59,7 +57,6 @@ class Chain:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._workshop = Workshop(1)
-        self._seals = Sandbox(sealing.sandbox_kind(1))
 
     async def __aenter__(self) -> "Chain":
         return self
@@ -68,7 +65,6 @@ class Chain:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._workshop.close()
-        await self._seals.close()
 
     async def take(self, data: bytes) -> Outcome:
         """Sealed and judged, or refused; what else the chain raises is a fault of ours and is raised here."""
@@ -89,8 +85,7 @@ class Chain:
         identity, made = installation().identity, bytearray()
         wish = order(identity, document_id="doc_1", audit_head=HEAD)
         sink = Sink(limits.PREPARED_FILE_BYTES, _into(made))
-        found = await self._seals.call(f"{sealing.MODULE}:prepare", marked, wish, into=sink)
-        place = msgspec.convert(found, seal.Prepared)
+        place = await self._workshop.prepare_seal(marked, wish, sink)
         cms = seal.cms_for(place.digest, identity, installation().timestamper, NOW)
         made[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, cms)
         return bytes(made)

@@ -67,11 +67,11 @@ def key_saved_after_commit() -> None:
         place = f"idempotency.response:{caller}/{hashed}"
         found = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, hashed))
         if found is not None:
-            return once._response(Answer(found.status, deedbox.box.open(found.response, place), replayed=True))
+            return once._response(Answer(found.status, deedbox.box.decrypt(found.response, place), replayed=True))
         done = await deedbox.db.write(act)
         answer = Answer(status if isinstance(status, int) else status(done), msgspec.json.encode(done))
         await asyncio.sleep(LONG_GAP_SECONDS)
-        row = idempotency.store.Kept(this, answer.status, deedbox.box.seal(answer.body, place), instant(now))
+        row = idempotency.store.Kept(this, answer.status, deedbox.box.encrypt(answer.body, place), instant(now))
         await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, hashed))
         return once._response(answer)
 
@@ -91,9 +91,11 @@ def log_the_header() -> None:
 def parse_in_the_server_process() -> None:
     call = Sandbox.call
 
-    async def parse(self: Sandbox, function: str, *args: Any, into: Sink | None = None) -> Any:
+    async def parse(
+        self: Sandbox, function: str, *args: Any, into: Sink | None = None, seconds: float | None = None
+    ) -> Any:
         if self.kind.name != "extract" or into is None:
-            return await call(self, function, *args, into=into)
+            return await call(self, function, *args, into=into, seconds=seconds)
         data, kind = args
         whole = b"".join([piece async for piece in data.pieces]) if isinstance(data, Stream) else data
         pieces = extract.pack(whole, kind)

@@ -19,7 +19,7 @@ from deedbox.accounts import keys, workspaces
 from deedbox.kernel import idempotency, outbox
 from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Tx, sqlite
-from deedbox.kernel.idempotency import Answer
+from deedbox.kernel.idempotency import Answer, KeyedRequest
 
 SECTOR = 512
 CHECKPOINT_PAGES = 40
@@ -208,7 +208,7 @@ class _Save(NamedTuple):
                 self.emit(tx, record.id)
             return Answer(201, msgspec.json.encode(record))
 
-        idempotency.once(tx, self.box, "operator", self.name, b"", act, now=NOW)
+        idempotency.once(tx, self.box, KeyedRequest("operator", self.name, b""), act, now=NOW)
         if self.refuse:
             raise _Refused
         return made[0]

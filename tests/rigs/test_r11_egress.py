@@ -23,7 +23,7 @@ from deedbox.kernel import addresses
 from deedbox.kernel.addresses import Address, networks
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Box, make_ring
-from deedbox.kernel.egress import Egress, EgressFailed, Resolve
+from deedbox.kernel.egress import Egress, EgressFailed, Request, Resolve
 from deedbox.kernel.errors import BadRequest
 from deedbox.webhooks import hooks, signature
 from deedbox.webhooks.attempt import DeliveryAttempts
@@ -130,7 +130,7 @@ Call: TypeAlias = Callable[[Egress, str], Awaitable[None]]
 
 async def by_the_client(client: Egress, url: str) -> None:
     try:
-        await client.request("POST", url, headers={}, body=b"{}", seconds=5)
+        await client.send(Request("POST", url, headers={}, body=b"{}", seconds=5))
     except EgressFailed:
         return
 
@@ -139,8 +139,8 @@ def by_the_sender(folder: Path) -> Call:
     """The attempts that the sender of webhooks makes, each client with the connections it keeps."""
     make_ring(folder / "master.key")
     box = Box(folder / "master.key")
-    place = hooks.SECRETS.place.format(id="hook_1")
-    secrets = box.seal(signature.packed(Secrets(signature.new_secret())), place)
+    place = hooks.ENCRYPTED_SECRETS.place.format(id="hook_1")
+    secrets = box.encrypt(signature.packed(Secrets(signature.new_secret())), place)
     attempts: dict[int, tuple[Egress, DeliveryAttempts]] = {}
 
     async def call(client: Egress, url: str) -> None:

@@ -6,9 +6,7 @@ Its waits are a hundredth of the real ones and less; all else is the product's. 
 import asyncio
 import random
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,7 +16,7 @@ from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.egress import Answer, Egress
+from deedbox.kernel.egress import Answer, Egress, Request
 from deedbox.webhooks import catalogue, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.queue import Claim, Outcome
@@ -41,10 +39,10 @@ class RebuildingAttempts(DeliveryAttempts):
 
 
 class FollowingEgress(Egress):
-    async def request(self, method: str, url: str, *, headers: Mapping[str, str], **more: Any) -> Answer:
-        answer = await super().request(method, url, headers=headers, **more)
+    async def send(self, request: Request) -> Answer:
+        answer = await super().send(request)
         if answer.status == 302:
-            return await super().request(method, answer.headers["location"], headers=headers, **more)
+            return await super().send(replace(request, url=answer.headers["location"]))
         return answer
 
 
@@ -78,9 +76,9 @@ async def emit(db: Database, clock: SystemClock) -> None:
 
 async def main(folder: str, url: str, events: str, bug: str) -> None:
     hurry(bug)
-    for kind in catalogue.KINDS:
-        outbox.react(kind, plan.plan)
     db, clock, box = opened(url), SystemClock(), Box(Path(folder) / "master.key")
+    for kind in catalogue.KINDS:
+        outbox.react(db, kind, plan.plan)
     egress = (FollowingEgress if bug == FOLLOWED else Egress)(networks("127.0.0.0/8"))
     attempts = (RebuildingAttempts if bug == REBUILT else DeliveryAttempts)(box, clock, lambda: egress)
     sender = Sender(db, clock, attempts, worker=f"rig {random.random()}")

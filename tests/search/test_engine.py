@@ -170,7 +170,7 @@ async def test_a_rebuild_job_makes_the_index_anew(corpus: Corpus) -> None:
     await corpus.indexed("one rent")
     before = await corpus.local_index()
     now = corpus.clock.now()
-    await corpus.db.write(lambda tx: jobs.enqueue(tx, REBUILD_JOB, {}, now=now, workspace_id=corpus.workspace))
+    await corpus.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob(REBUILD_JOB, workspace_id=corpus.workspace), now=now))
     runner = jobs.Runner(corpus.db, corpus.clock, {REBUILD_JOB: corpus.engine.rebuild}, concurrency=1, worker="one")
     assert await runner.run_due() == 1
     assert await corpus.local_index() is not before

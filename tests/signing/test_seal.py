@@ -31,12 +31,12 @@ from deedbox.kernel.db import Database
 from deedbox.kernel.egress import Egress
 from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxFailed
-from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import timestamp
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
-from deedbox.signing.completion.seal import Sealer, SealRequest, sandbox_kind
+from deedbox.pdf.workshop import Workshop
+from deedbox.signing.completion.seal import Sealer, SealRequest
 from tests.authority.test_pkcs12 import above, brought, packed
 from tests.conftest import HandClock
 from tests.pdf import issued as foreign
@@ -58,10 +58,10 @@ class Desk:
         self.workspace = workspace
         self.blobs = LocalBlobs(folder / "blobs")
         self.certificates = Certificates(db, Box(folder / "master.key"), clock, "https://sign.example.com")
-        self.sandbox = Sandbox(sandbox_kind(1))
+        self.workshop = Workshop(1)
 
     def sealer(self, remote: RemoteTimestamper | None = None) -> Sealer:
-        return Sealer(self.blobs, self.sandbox, self.certificates, self.clock, remote)
+        return Sealer(self.blobs, self.workshop, self.certificates, self.clock, remote)
 
     async def store(self, data: bytes) -> Blob:
         async with self.blobs.receive(limits.BLOB_BYTES_MAX) as incoming:
@@ -96,7 +96,7 @@ async def desk(sqlite_path: Path, tmp_path: Path, clock: HandClock) -> AsyncIter
     workspace = await db.write(lambda tx: workspaces.ensure(tx, now=clock.now()))
     made = Desk(db, tmp_path / "data", clock, workspace.id)
     yield made
-    await made.sandbox.close()
+    await made.workshop.close()
     await db.close()
 
 
@@ -152,15 +152,16 @@ async def test_many_files_are_sealed_at_the_same_time(desk: Desk, tmp_path: Path
         assert pdfsig(made, await desk.root(), tmp_path) == GOOD
 
 
-class Impostor:
+class Impostor(Workshop):
     """A sandbox that was taken over: it gives out what it likes."""
 
     def __init__(self, pieces: list[bytes], place: Any) -> None:
+        super().__init__(1)
         self._pieces = pieces
         self._place = place
 
-    async def call(self, _function: str, stream: Any, _order: object, *, into: Any) -> Any:
-        assert [piece async for piece in stream.pieces]
+    async def run(self, function: str, *args: Any, into: Any = None, seconds: float | None = None) -> Any:  # noqa: ARG002
+        assert [piece async for piece in args[0].pieces]
         for piece in self._pieces:
             await into.write(piece)
         return self._place
@@ -184,30 +185,30 @@ def _lie(**changes: object) -> tuple[list[bytes], dict[str, object]]:
     ],
 )
 async def test_a_sandbox_that_lies_about_the_gap_gets_no_signature(desk: Desk, changes: dict[str, object]) -> None:
-    desk.sandbox = Impostor(*_lie(**changes))  # type: ignore[assignment]
+    desk.workshop = Impostor(*_lie(**changes))
     with pytest.raises(SandboxFailed):
         await desk.sealed(shapes.plain())
-    desk.sandbox = Sandbox(sandbox_kind(1))
+    desk.workshop = Workshop(1)
 
 
 async def test_a_digest_that_a_sandbox_tells_is_not_believed(desk: Desk, tmp_path: Path) -> None:
     other = hashlib.sha256(b"something else that the server never saw").digest()
-    desk.sandbox = Impostor(*_lie(digest=other))  # type: ignore[assignment]
+    desk.workshop = Impostor(*_lie(digest=other))
     made, _ = await desk.sealed(shapes.plain())
     root = await desk.root()
     assert cms_verified(cms_of(made), signed_bytes(made), [root], tmp_path) == "CMS Verification successful"
-    desk.sandbox = Sandbox(sandbox_kind(1))
+    desk.workshop = Workshop(1)
 
 
 async def test_no_private_key_is_sent_to_the_sandbox(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
-    real = desk.sandbox.call
+    real = desk.workshop.run
 
     async def watched(function: str, *args: Any, into: Any = None) -> Any:
         sent.extend(args)
         return await real(function, *args, into=into)
 
-    monkeypatch.setattr(desk.sandbox, "call", watched)
+    monkeypatch.setattr(desk.workshop, "run", watched)
     await desk.sealed(shapes.plain())
     identity = await desk.certificates.seal_identity(desk.workspace)
     secret = identity.key.private_numbers().private_value.to_bytes(32, "big")  # type: ignore[union-attr]

@@ -115,7 +115,7 @@ async def sink() -> AsyncIterator[Sink]:
 @pytest.fixture
 async def office(db: Database, clock: HandClock, box: Box, sink: Sink) -> AsyncIterator[Office]:
     for kind in catalogue.KINDS:
-        outbox.react(kind, plan.plan)
+        outbox.react(db, kind, plan.plan)
 
     def found(tx: Tx) -> None:
         for name in (WORKSPACE, "wsp_2"):

@@ -262,13 +262,13 @@ async def test_a_rotated_secret_signs_from_its_time_on(office: Office) -> None:
     assert after.headers["x-service-signature-previous"] == signature.digest(old, after.body, None)
 
 
-async def test_a_secret_is_sealed_at_rest_and_follows_a_new_master_key(office: Office, tmp_path: Path) -> None:
+async def test_a_secret_is_encrypted_at_rest_and_follows_a_new_master_key(office: Office, tmp_path: Path) -> None:
     hook, secret = await office.make()
     stored = await office.db.read(lambda tx: tx.one("select secrets from hooks"))
     assert stored is not None
     assert secret.reveal().encode() not in bytes(stored[0])
-    result = await rotate(office.db, tmp_path / "master.key", [hooks.SECRETS], lambda _done, _of: None)
-    assert (result.resealed, result.unreadable) == (1, 0)
+    result = await rotate(office.db, tmp_path / "master.key", [hooks.ENCRYPTED_SECRETS], lambda _done, _of: None)
+    assert (result.reencrypted, result.unreadable) == (1, 0)
     now = office.clock.now()
     kept = await office.db.read(
         lambda tx: hooks.current_secret(tx, Box(tmp_path / "master.key"), WORKSPACE, hook.id, now=now)

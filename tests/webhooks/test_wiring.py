@@ -49,4 +49,4 @@ async def test_every_kind_of_event_is_delivered_by_a_running_installation(
 
 
 def test_webhook_secrets_are_among_what_a_new_master_key_seals_anew() -> None:
-    assert hooks.SECRETS in wiring.SEALED
+    assert hooks.ENCRYPTED_SECRETS in wiring.ENCRYPTED_COLUMNS

@@ -30,12 +30,12 @@ class DailyRoots:
     def plan(self, tx: Tx, at: datetime) -> None:
         """A round at this time; one that waits for the same day is joined."""
         key = f"{ROOTS_JOB}:{instant(at)[:10]}"
-        jobs.enqueue(tx, ROOTS_JOB, {}, now=self._clock.now(), run_at=at, priority=jobs.BULK, unique_key=key)
+        jobs.enqueue(tx, jobs.NewJob(ROOTS_JOB, run_at=at, priority=jobs.BULK, unique_key=key), now=self._clock.now())
 
     def plan_first(self, tx: Tx) -> None:
         """A round at the start of a server, and with it all that follow."""
         now = self._clock.now()
-        jobs.enqueue(tx, ROOTS_JOB, {}, now=now, priority=jobs.BULK, unique_key=f"{ROOTS_JOB}:start")
+        jobs.enqueue(tx, jobs.NewJob(ROOTS_JOB, priority=jobs.BULK, unique_key=f"{ROOTS_JOB}:start"), now=now)
 
     async def run(self, work: Work) -> None:
         """The handler of round jobs. The next round is planned first: one that fails must not be the last."""

@@ -21,7 +21,7 @@ from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound
-from deedbox.kernel.jobs import GiveUp, Work
+from deedbox.kernel.jobs import Work
 from deedbox.kernel.outbox import Event
 from deedbox.pdf.report import Parts
 
@@ -69,9 +69,7 @@ class Push:
 
     async def run(self, work: Work) -> None:
         """The handler of archive jobs: one attempt, and if that fails the next is planned."""
-        document_id = work.job.payload.get("document_id")
-        if not isinstance(document_id, str):
-            raise GiveUp("The job does not say which document to archive.")
+        _, document_id = work.named("document_id")
         if self.key is None:
             await self.put_off(work)
             return
@@ -176,14 +174,16 @@ class Push:
     def _enqueue(self, tx: Tx, workspace_id: str, document_id: str, now: datetime, due: datetime) -> None:
         jobs.enqueue(
             tx,
-            PUSH_JOB,
-            {"document_id": document_id},
+            jobs.NewJob(
+                PUSH_JOB,
+                {"document_id": document_id},
+                run_at=due,
+                priority=jobs.BULK,
+                unique_key=_key(document_id),
+                workspace_id=workspace_id,
+                max_attempts=limits.ARCHIVE_CRASHES,
+            ),
             now=now,
-            run_at=due,
-            priority=jobs.BULK,
-            unique_key=_key(document_id),
-            workspace_id=workspace_id,
-            max_attempts=limits.ARCHIVE_CRASHES,
         )
         tx.on_commit(self._archive.wake)
 

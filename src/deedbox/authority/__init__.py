@@ -23,7 +23,7 @@ from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
 
-PRIVATE_KEYS = EncryptedColumn(
+ENCRYPTED_KEYS = EncryptedColumn(
     table="certificates", key_columns=("id",), column="private_key", place=ledger.key_place("{id}")
 )
 """The column that `deedbox keys rotate-master` encrypts anew."""
@@ -225,8 +225,8 @@ def _shown(row: CertificateRow) -> Certificate:
 
 
 __all__ = [
+    "ENCRYPTED_KEYS",
     "ISSUING",
-    "PRIVATE_KEYS",
     "ROOT",
     "TIMESTAMP",
     "Certificate",

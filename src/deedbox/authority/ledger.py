@@ -173,7 +173,7 @@ class Ledger:
             )
         if row.private_key is None:
             raise Conflict("The private key of a certificate that has ended is no longer kept")
-        return issue.load_key(self._box.open(row.private_key, key_place(row.id)))
+        return issue.load_key(self._box.decrypt(row.private_key, key_place(row.id)))
 
     def row_of(
         self,
@@ -192,7 +192,7 @@ class Ledger:
             serial=f"{certificate.serial_number:x}",
             certificate=certificate.public_bytes(Encoding.DER),
             chain=chain,
-            private_key=None if key_der is None else self._box.seal(key_der, key_place(certificate_id)),
+            private_key=None if key_der is None else self._box.encrypt(key_der, key_place(certificate_id)),
             created_at=instant(now),
             not_after=instant(certificate.not_valid_after_utc),
         )

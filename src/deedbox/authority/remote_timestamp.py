@@ -48,17 +48,19 @@ class RemoteTimestamper:
 
     async def token(self, digest: bytes) -> bytes:
         """A token for a SHA-256 digest; TimestampFailed if there is none, or one that is not good."""
-        from deedbox.kernel.egress import EgressFailed
+        from deedbox.kernel.egress import EgressFailed, Request
 
         nonce = self._entropy(_NONCE_BYTES)
         try:
-            answer = await self._egress().request(
-                "POST",
-                self._url,
-                headers={"Content-Type": timestamp.QUERY_TYPE, "Accept": timestamp.REPLY_TYPE},
-                body=timestamp.query(digest, nonce),
-                seconds=limits.TSA_SECONDS,
-                limit=limits.TSA_ANSWER_BYTES,
+            answer = await self._egress().send(
+                Request(
+                    "POST",
+                    self._url,
+                    headers={"Content-Type": timestamp.QUERY_TYPE, "Accept": timestamp.REPLY_TYPE},
+                    body=timestamp.query(digest, nonce),
+                    seconds=limits.TSA_SECONDS,
+                    limit=limits.TSA_ANSWER_BYTES,
+                )
             )
         except EgressFailed as error:
             raise TimestampFailed(f"The time-stamp authority gave no answer: {error.message}") from error

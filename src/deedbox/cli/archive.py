@@ -1,4 +1,4 @@
-"""`deedbox archive`: what the long-term archive has, what it does not have yet, and whether it is whole."""
+"""`deedbox archive`: the state of the long-term archive, and its verification."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from deedbox.archive import store
 from deedbox.archive.backfill import Backfill
 from deedbox.archive.overview import Overview, overview
 from deedbox.archive.verify import Verdict
-from deedbox.cli import beside, progress
+from deedbox.cli import progress, running_server
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.clock import stopwatch
@@ -121,9 +121,9 @@ async def _push(deedbox: Any, settings: Settings, plan: Callable[[Backfill], Awa
     """Plans, and waits until everything that waits was tried: by the server that runs, or else by this command, which
     is the other thing that is told."""
     _need_key(settings)
-    async with beside.alone(settings) as alone:
+    async with running_server.is_absent(settings) as alone:
         planned = await plan(deedbox.archive.backfill)
-        async with beside.working(deedbox, alone=alone):
+        async with running_server.jobs_done(deedbox, alone=alone):
             found = await _tried(deedbox, alone=alone)
     return Pushed(planned, found.archived, found.failed, found.pending), alone
 

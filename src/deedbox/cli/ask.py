@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from deedbox.accounts import keys, store, workspaces
-from deedbox.cli import beside
+from deedbox.cli import running_server
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
@@ -31,7 +31,7 @@ class Place(msgspec.Struct, frozen=True):
     highlights: list[tuple[int, int]]
 
 
-class Found(msgspec.Struct, frozen=True):
+class Result(msgspec.Struct, frozen=True):
     chunk_id: str
     text: str
     score: float
@@ -39,7 +39,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    results: list[Found]
+    results: list[Result]
 
 
 class _Refusal(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ def command(data_dir: Path | None, as_json: bool, top_k: int, mode: Mode, questi
         click.echo("Nothing was found.")
 
 
-def _show(rank: int, found: Found) -> None:
+def _show(rank: int, found: Result) -> None:
     place = found.metadata
     page = f", page {place.page}" if place.page else ""
     heading = f" – {place.heading}" if place.heading else ""
@@ -88,13 +88,13 @@ def _marked(text: str, highlights: list[tuple[int, int]]) -> str:
     return "".join([*parts, text[end:]])
 
 
-async def _ask(deedbox: Any, settings: Settings, asked: query.Question) -> list[Found]:
+async def _ask(deedbox: Any, settings: Settings, asked: query.Question) -> list[Result]:
     now = deedbox.clock.now()
     workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
-    async with beside.alone(settings) as alone:
+    async with running_server.is_absent(settings) as alone:
         if alone:
             passages = await query.answer(deedbox.search, workspace, asked)
-            return [_found(passage) for passage in passages]
+            return [_result(passage) for passage in passages]
     # The server has the index open, and only one process can: so it is asked, with a key of a minute.
     wish = keys.Wish(name="deedbox ask", scopes=["search:query"], expires_at=now + timedelta(minutes=1))
     caller = workspaces.operator(workspace)
@@ -109,8 +109,8 @@ def _forget(tx: Tx, key_id: str) -> None:
     store.forget_key(tx, key_id)
 
 
-async def _ask_server(settings: Settings, key: str, asked: query.Question) -> list[Found]:
-    from deedbox.kernel.egress import Egress
+async def _ask_server(settings: Settings, key: str, asked: query.Question) -> list[Result]:
+    from deedbox.kernel.egress import Egress, Request
 
     if not settings.address_file.exists():
         raise DeedboxError("A server is starting or stopping on this data folder. Try again in a moment.")
@@ -118,13 +118,15 @@ async def _ask_server(settings: Settings, key: str, asked: query.Question) -> li
     host = urlsplit(address).hostname or ""
     egress = Egress((*_LOOPBACK, *settings.egress_allow))
     try:
-        answer = await egress.request(
-            "POST",
-            f"{address}/query",
-            headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
-            body=msgspec.json.encode({"query": asked.text, "top_k": asked.top_k, "mode": asked.mode}),
-            seconds=limits.QUERY_SECONDS,
-            limit=limits.SANDBOX_MESSAGE_BYTES,
+        answer = await egress.send(
+            Request(
+                "POST",
+                f"{address}/query",
+                headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+                body=msgspec.json.encode({"query": asked.text, "top_k": asked.top_k, "mode": asked.mode}),
+                seconds=limits.QUERY_SECONDS,
+                limit=limits.SANDBOX_MESSAGE_BYTES,
+            )
         )
     finally:
         await egress.close()
@@ -136,7 +138,7 @@ async def _ask_server(settings: Settings, key: str, asked: query.Question) -> li
     return msgspec.json.decode(answer.body, type=_Answer).results
 
 
-def _found(passage: Passage) -> Found:
+def _result(passage: Passage) -> Result:
     upload, chunk = passage.upload, passage.chunk
     place = Place(upload.id, upload.filename, chunk.number, chunk.page, chunk.heading, passage.highlights)
-    return Found(passage.id, chunk.text, passage.score, place)
+    return Result(passage.id, chunk.text, passage.score, place)

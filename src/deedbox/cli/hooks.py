@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from deedbox.accounts import workspaces
-from deedbox.cli import listening
+from deedbox.cli import local_port
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.cli.receiver import Received, Receiver
 from deedbox.kernel import limits
@@ -172,6 +172,17 @@ async def _recover(deedbox: Any, hook_id: str, since: datetime) -> int:
             return planned
 
 
+class _Listen(msgspec.Struct, frozen=True):
+    """The options of `deedbox hooks listen`."""
+
+    host: str
+    port: int
+    hook_id: str | None
+    secret_file: Path | None
+    status: int
+    count: int
+
+
 @command.command()
 @data_option
 @json_option
@@ -184,26 +195,18 @@ async def _recover(deedbox: Any, hook_id: str, since: datetime) -> int:
               help="What to answer. A signature that does not fit is answered with 401.")  # fmt: skip
 @click.option("--count", type=click.IntRange(1, limits.HOOK_LISTEN_DELIVERIES), default=limits.HOOK_LISTEN_DELIVERIES,
               help="End after so many deliveries.")  # fmt: skip
-def listen(
-    data_dir: Path | None,
-    as_json: bool,
-    host: str,
-    port: int,
-    hook_id: str | None,
-    secret_file: Path | None,
-    status: int,
-    count: int,
-) -> None:
+def listen(data_dir: Path | None, as_json: bool, **options: Any) -> None:
     """Receive deliveries on this machine, show each and check its signature, until Ctrl-C."""
-    if hook_id is not None and secret_file is not None:
+    asked = _Listen(**options)
+    if asked.hook_id is not None and asked.secret_file is not None:
         raise click.UsageError("Give either --hook or --secret-file.")
-    secret = _secret(data_dir, hook_id, secret_file)
-    listener = listening.bind(host, port)
-    receiver = Receiver(secret, status, count, _show_json if as_json else _show, SystemClock())
-    _announce(listening.address(listener), secret is not None, as_json=as_json)
+    secret = _secret(data_dir, asked.hook_id, asked.secret_file)
+    listener = local_port.bind(asked.host, asked.port)
+    receiver = Receiver(secret, asked.status, asked.count, _show_json if as_json else _show, SystemClock())
+    _announce(local_port.address(listener), secret is not None, as_json=as_json)
 
     async def serve() -> None:
-        with listening.stopped_by_signals(receiver):
+        with local_port.stopped_by_signals(receiver):
             await receiver.serve(sockets=[listener])
 
     asyncio.run(serve())

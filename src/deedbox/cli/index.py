@@ -1,4 +1,4 @@
-"""`deedbox index`: a folder becomes searchable; also beside a running server, and again at any time."""
+"""`deedbox index`: makes a folder searchable; also beside a running server, and again at any time."""
 
 import asyncio
 import hashlib
@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from deedbox.accounts import workspaces
-from deedbox.cli import beside, progress
+from deedbox.cli import progress, running_server
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
@@ -71,9 +71,9 @@ async def _index(deedbox: Any, settings: Settings, folder: Path) -> Report:
     deedbox.search.embedders.need()
     now = deedbox.clock.now()
     workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
-    async with beside.alone(settings) as alone:
+    async with running_server.is_absent(settings) as alone:
         report, doc_ids = await _take_in(deedbox, workspace, _files(folder))
-        async with beside.working(deedbox, alone=alone):
+        async with running_server.jobs_done(deedbox, alone=alone):
             for first in range(0, len(doc_ids), limits.INDEX_DOC_IDS):
                 await _index_some(deedbox, workspace, doc_ids[first : first + limits.INDEX_DOC_IDS], report)
     return report
@@ -84,7 +84,7 @@ async def _index_some(deedbox: Any, workspace: str, doc_ids: list[str], report: 
         tx.on_commit(deedbox.jobs.wake)
         return ingest.plan(tx, deedbox.search, workspace, doc_ids)
 
-    outcome = ingest.step(await beside.ended(deedbox, await deedbox.db.write(plan))).outcome
+    outcome = ingest.step(await running_server.end_of_job(deedbox, await deedbox.db.write(plan))).outcome
     if outcome is not None:
         report.indexed += outcome.processed
         report.chunks += outcome.chunks

@@ -1,4 +1,4 @@
-"""`deedbox jobs`: what the background could not do."""
+"""`deedbox jobs`: the background jobs that were parked, and how to try them again."""
 
 from pathlib import Path
 from typing import Any

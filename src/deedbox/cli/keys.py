@@ -1,4 +1,4 @@
-"""`deedbox keys`: works beside a running server."""
+"""`deedbox keys`: makes, lists and revokes API keys, and rotates the master key; also beside a running server."""
 
 from datetime import datetime
 from pathlib import Path
@@ -124,12 +124,12 @@ def rotate_master(data_dir: Path | None, as_json: bool) -> None:
     settings = load(data_dir=data_dir)
 
     async def work(deedbox: Any) -> Rotation:
-        return await rotate(deedbox.db, settings.ring, wiring.SEALED, progress.show)
+        return await rotate(deedbox.db, settings.ring, wiring.ENCRYPTED_COLUMNS, progress.show)
 
     done = run(settings, work)
     if as_json:
         print_json(done)
     else:
-        click.echo(f"{done.resealed} secrets are under the new master key in {settings.ring}. Back it up now.")
+        click.echo(f"{done.reencrypted} secrets are under the new master key in {settings.ring}. Back it up now.")
     if done.unreadable:
         click.echo(f"{done.unreadable} secrets could not be opened with any key of the ring; they were left.", err=True)

@@ -1,4 +1,4 @@
-"""`deedbox login-link`: the way in for whoever runs the server."""
+"""`deedbox login-link`: signs in whoever runs the server."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What commands share: where the data is, how to print, and how to run on an open installation."""
+"""Options that commands share, and running a command on an open installation."""
 
 import asyncio
 import json

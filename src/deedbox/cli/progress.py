@@ -1,4 +1,4 @@
-"""Progress of long work: on stderr, and only where a person looks."""
+"""The progress of long work, on stderr if that is a terminal."""
 
 import sys
 

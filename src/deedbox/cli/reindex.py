@@ -1,11 +1,11 @@
-"""`deedbox reindex`: the search index anew, from the database."""
+"""`deedbox reindex`: builds the search index anew from the database."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from deedbox.cli import beside, progress
+from deedbox.cli import progress, running_server
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import jobs
 from deedbox.kernel.db import Tx
@@ -32,10 +32,10 @@ def command(data_dir: Path | None, as_json: bool) -> None:
 async def _rebuild(deedbox: Any, settings: Settings) -> tuple[int, int]:
     deedbox.search.embedders.need()
     found: list[str] = await deedbox.db.read(chunk_store.indexed_workspaces)
-    async with beside.alone(settings) as alone, beside.working(deedbox, alone=alone):
+    async with running_server.is_absent(settings) as alone, running_server.jobs_done(deedbox, alone=alone):
         for done, workspace in enumerate(found):
             progress.show(done, len(found))
-            await beside.ended(deedbox, await _plan(deedbox, workspace))
+            await running_server.end_of_job(deedbox, await _plan(deedbox, workspace))
     progress.show(len(found), len(found))
     chunks = [
         await deedbox.db.read(lambda tx, workspace=workspace: chunk_store.indexed_chunks(tx, workspace))
@@ -50,7 +50,7 @@ async def _plan(deedbox: Any, workspace: str) -> str:
     def plan(tx: Tx) -> str:
         tx.on_commit(deedbox.jobs.wake)
         return jobs.enqueue(
-            tx, REBUILD_JOB, {}, now=now, unique_key=f"{REBUILD_JOB}:{workspace}", workspace_id=workspace
+            tx, jobs.NewJob(REBUILD_JOB, unique_key=f"{REBUILD_JOB}:{workspace}", workspace_id=workspace), now=now
         )
 
     job_id: str = await deedbox.db.write(plan)

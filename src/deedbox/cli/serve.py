@@ -9,7 +9,7 @@ import click
 
 from deedbox.accounts import workspaces
 from deedbox.accounts.workspaces import FirstAccess
-from deedbox.cli import listening
+from deedbox.cli import local_port
 from deedbox.cli.options import data_option, json_option, load
 from deedbox.kernel import limits, log
 from deedbox.kernel.settings import Settings
@@ -43,18 +43,18 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
     confine.hide_memory()
     async with wiring.sole_user(settings):
         # Bound before anything is made: a port in use must not burn the first key.
-        listener = listening.bind(settings.host, settings.port)
+        listener = local_port.bind(settings.host, settings.port)
         async with wiring.opened(settings) as deedbox:
             await deedbox.blobs.check()
             now = deedbox.clock.now()
             first = await deedbox.db.write(lambda tx: workspaces.first_access(tx, now=now))
-            address = settings.base_url or listening.address(listener)
+            address = settings.base_url or local_port.address(listener)
             deedbox.address = address
             settings.address_file.write_text(address, encoding="utf-8")
             await deedbox.start()
             try:
                 server = Server(build(deedbox), settings, ready=lambda: _announce(address, first, as_json=as_json))
-                with listening.stopped_by_signals(server):
+                with local_port.stopped_by_signals(server):
                     await server.serve(sockets=[listener])
             finally:
                 await deedbox.stop()

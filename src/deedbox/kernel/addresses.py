@@ -1,4 +1,4 @@
-"""Which internet addresses are public; every spelling and every tunnel of an address is read first."""
+"""Tells public internet addresses from all others, in every spelling and through every tunnel."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Secrets and their safe-keeping: hashes, comparison, and a box that encrypts what must be stored."""
+"""Secrets: how they are hashed, compared, and encrypted for the database."""
 
 import base64
 import contextlib
@@ -61,7 +61,7 @@ def same(one: bytes, other: bytes) -> bool:
 
 
 class _Ring(NamedTuple):
-    """One reading of the key ring file, replaced as a whole: threads that seal during a rotation see old or new."""
+    """One reading of the key ring file, replaced as a whole: threads that encrypt during a rotation see old or new."""
 
     version: tuple[int, int, int]
     keys: dict[bytes, AESGCM]
@@ -71,7 +71,7 @@ class _Ring(NamedTuple):
 class Box:
     """Encrypts values for the database with AES-256-GCM under the newest key of a key ring file.
 
-    A sealed value names its key, and the place it belongs to (`table.column:row`) is authenticated with it, so that
+    An encrypted value names its key, and the place it belongs to (`table.column:row`) is authenticated with it, so that
     it opens nowhere else. The ring is read again when its file changes: a running server follows a rotation."""
 
     def __init__(self, ring: Path) -> None:
@@ -82,19 +82,19 @@ class Box:
     def newest(self) -> bytes:
         return self._current().newest
 
-    def seal(self, plain: bytes, place: str) -> bytes:
+    def encrypt(self, plain: bytes, place: str) -> bytes:
         ring = self._current()
         nonce = os.urandom(_NONCE_BYTES)
         return b"".join((_FORMAT, ring.newest, nonce, ring.keys[ring.newest].encrypt(nonce, plain, place.encode())))
 
-    def open(self, sealed: bytes, place: str) -> bytes:
-        """The plain bytes; raises ValueError for what this ring did not seal at this place."""
-        key = self._current().keys.get(key_of(sealed))
-        if key is None or sealed[:1] != _FORMAT:
-            raise ValueError(f"{place} was sealed with a key that is not in {self._path.name}")
-        nonce = sealed[_HEADER_BYTES - _NONCE_BYTES : _HEADER_BYTES]
+    def decrypt(self, encrypted: bytes, place: str) -> bytes:
+        """The plain bytes; raises ValueError for what this ring did not encrypt for this place."""
+        key = self._current().keys.get(key_of(encrypted))
+        if key is None or encrypted[:1] != _FORMAT:
+            raise ValueError(f"{place} was encrypted with a key that is not in {self._path.name}")
+        nonce = encrypted[_HEADER_BYTES - _NONCE_BYTES : _HEADER_BYTES]
         try:
-            return key.decrypt(nonce, sealed[_HEADER_BYTES:], place.encode())
+            return key.decrypt(nonce, encrypted[_HEADER_BYTES:], place.encode())
         except InvalidTag as error:
             raise ValueError(f"{place} was altered or belongs elsewhere") from error
 
@@ -104,9 +104,9 @@ class Box:
         return self._ring
 
 
-def key_of(sealed: bytes) -> bytes:
-    """The id of the key that sealed this value."""
-    return sealed[len(_FORMAT) : len(_FORMAT) + _KEY_ID_BYTES]
+def key_of(encrypted: bytes) -> bytes:
+    """The id of the key that encrypted this value."""
+    return encrypted[len(_FORMAT) : len(_FORMAT) + _KEY_ID_BYTES]
 
 
 def make_ring(path: Path) -> None:
@@ -118,7 +118,7 @@ def make_ring(path: Path) -> None:
 
 
 def add_key(path: Path, *, drop: set[bytes]) -> bytes:
-    """Adds a new key, which seals from now on, and forgets the keys in `drop`; returns the new key's id.
+    """Adds a new key, which encrypts from now on, and forgets the keys in `drop`; returns the new key's id.
 
     The ring says that it is being rotated until `end_rotation`, so that one cut short can be resumed."""
     added = _new_key()

@@ -1,4 +1,4 @@
-"""E-mail addresses: what is one, and how its domain is written on the wire."""
+"""E-mail addresses: which are accepted, and how their domains are written on the wire."""
 
 import re
 import unicodedata

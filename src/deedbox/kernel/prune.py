@@ -1,4 +1,4 @@
-"""Rows past their time are forgotten a part at a time, so that nobody waits long for the database."""
+"""Forgets old rows a part at a time, so that nobody waits long for the database."""
 
 from collections.abc import Callable
 

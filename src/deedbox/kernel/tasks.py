@@ -1,4 +1,4 @@
-"""Tasks in the background: their deaths are told, and their ends waited for."""
+"""Background tasks: one that dies is logged, and whoever ends them waits for their end."""
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterator

@@ -1,6 +1,6 @@
 """Mail to signers and senders: queued with the change that causes it, sent over SMTP, or kept in an inbox."""
 
-from deedbox.mail.content import MAIL_DATA
+from deedbox.mail.content import ENCRYPTED_MAIL
 from deedbox.mail.inbox import Inbox, InboxMail, ListedMail
 from deedbox.mail.letter import (
     Attachment,
@@ -19,7 +19,7 @@ from deedbox.mail.outbox import MAIL_JOB, Mailer, prune
 from deedbox.mail.relay import Relay
 
 __all__ = [
-    "MAIL_DATA",
+    "ENCRYPTED_MAIL",
     "MAIL_JOB",
     "Attachment",
     "Code",

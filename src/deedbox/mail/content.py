@@ -9,7 +9,7 @@ from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.mail.letter import Mail
 from deedbox.mail.store import Entry
 
-MAIL_DATA = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
+ENCRYPTED_MAIL = EncryptedColumn(table="mails", key_columns=("id",), column="data", place="mails.data:{id}")
 
 
 class Unreadable(DeedboxError):
@@ -21,14 +21,14 @@ def encrypted(box: Box, mail_id: str, mail: Mail) -> bytes:
     plain = msgspec.json.encode(mail)
     if len(plain) > limits.MAIL_DATA_BYTES:
         raise ValueError(f"a {mail.kind} mail has more than {limits.MAIL_DATA_BYTES} bytes")
-    return box.seal(plain, MAIL_DATA.place.format(id=mail_id))
+    return box.encrypt(plain, ENCRYPTED_MAIL.place.format(id=mail_id))
 
 
 def opened(box: Box, entry: Entry) -> Mail:
     if entry.data is None:
         raise Unreadable("What the mail said is no longer kept")
     try:
-        plain = box.open(entry.data, MAIL_DATA.place.format(id=entry.id))
+        plain = box.decrypt(entry.data, ENCRYPTED_MAIL.place.format(id=entry.id))
     except ValueError as error:
         raise Unreadable(f"The mail cannot be opened: {error}") from error
     return msgspec.json.decode(plain, type=Mail)

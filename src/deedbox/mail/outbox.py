@@ -79,13 +79,15 @@ class Mailer:
     def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
         jobs.enqueue(
             tx,
-            MAIL_JOB,
-            {"mail": entry.id},
+            jobs.NewJob(
+                MAIL_JOB,
+                {"mail": entry.id},
+                # Someone sits in front of the page and waits for the code.
+                priority=jobs.URGENT if isinstance(mail.letter, Code) else jobs.NORMAL,
+                workspace_id=entry.workspace_id,
+                max_attempts=limits.MAIL_ATTEMPTS,
+            ),
             now=now,
-            # Someone sits in front of the page and waits for the code.
-            priority=jobs.URGENT if isinstance(mail.letter, Code) else jobs.NORMAL,
-            workspace_id=entry.workspace_id,
-            max_attempts=limits.MAIL_ATTEMPTS,
         )
         if self._wake:
             tx.on_commit(self._wake)

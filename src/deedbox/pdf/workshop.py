@@ -9,7 +9,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import office
+from deedbox.pdf import office, seal
 from deedbox.pdf.completion import Completion
 from deedbox.pdf.convert import Source
 from deedbox.pdf.marks import Block, Marks, Place, Prepared
@@ -22,7 +22,9 @@ _PACKAGE = "deedbox.pdf"
 
 
 def _kinds(processes: int) -> tuple[SandboxKind, ...]:
-    """Reading what strangers sent, printing on it, drawing it, and proving it never share a process."""
+    """Reading what strangers sent, printing on it, drawing or sealing it, and proving it never share a process.
+
+    A sandbox that was taken over can spoil what it prepares for a seal; proving, which comes after it, tells."""
     return (
         SandboxKind(
             name="prepare",
@@ -42,7 +44,14 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
             cpu_seconds=limits.MARK_SECONDS,
             seconds=limits.MARK_SECONDS,
         ),
-        SandboxKind(name="render", preload=(f"{_PACKAGE}.render",), processes=processes),
+        SandboxKind(
+            name="pages",
+            preload=(f"{_PACKAGE}.render", f"{_PACKAGE}.seal"),
+            setup=(Call(f"{_PACKAGE}.seal:load"),),
+            processes=processes,
+            cpu_seconds=limits.SEAL_CPU_SECONDS,
+            seconds=limits.SEAL_SECONDS,
+        ),
         SandboxKind(
             name="prove",
             preload=(f"{_PACKAGE}.verify", f"{_PACKAGE}.parts", f"{_PACKAGE}.timestamped"),
@@ -67,13 +76,13 @@ class Workshop:
     def __init__(self, processes: int) -> None:
         self._sandboxes = [Sandbox(kind) for kind in _kinds(processes)]
 
-    async def run(self, function: str, *args: Any, into: Sink | None = None) -> Any:
+    async def run(self, function: str, *args: Any, into: Sink | None = None, seconds: float | None = None) -> Any:
         """What a function of this package, as `deedbox.pdf.module:function`, returns in its sandbox."""
         module = function.partition(":")[0]
         sandbox = next((one for one in self._sandboxes if module in one.kind.preload), None)
         if sandbox is None:
             raise ValueError(f"{function} has no sandbox")
-        return await sandbox.call(function, *args, into=into)
+        return await sandbox.call(function, *args, into=into, seconds=seconds)
 
     async def take_in(self, data: Data, write: Write) -> Prepared:
         """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
@@ -101,7 +110,12 @@ class Workshop:
 
     async def render(self, data: Data, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
         """The page as WebP of about this width; NotFound if there is no such page."""
-        return _checked(await self.run(f"{_PACKAGE}.render:render", data, number, width), bytes)
+        found = await self.run(f"{_PACKAGE}.render:render", data, number, width, seconds=limits.SANDBOX_SECONDS)
+        return _checked(found, bytes)
+
+    async def prepare_seal(self, data: Data, order: seal.Order, into: Sink) -> seal.Prepared:
+        """Writes the PDF with a gap for its signature; where the gap is. Keys stay with the caller."""
+        return _checked(await self.run(f"{_PACKAGE}.seal:prepare", data, order, into=into), seal.Prepared)
 
     async def convert(self, data: Data, source: Source, write: Write) -> None:
         """Writes a PDF made from an image, an HTML page or a Word document; it is yet to be taken in."""

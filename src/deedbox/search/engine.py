@@ -18,7 +18,6 @@ from deedbox.search.embed import Embedder
 from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, IndexInUse
-from deedbox.search.pages import PageImages
 from deedbox.search.workspace_index import OpenIndex, WorkspaceIndex
 
 INDEX_JOB = "index"
@@ -52,7 +51,6 @@ class SearchEngine:
         self.clock = clock
         self.embedders = embedders
         self.extractor = Extractor(settings.sandbox_processes)
-        self.pages = PageImages()
         self._folder = settings.data_dir / "index"
         self._open_index = open_index
         self._indexes: dict[tuple[str, str], WorkspaceIndex] = {}
@@ -134,7 +132,6 @@ class SearchEngine:
             await index.close()
         await self.embedders.close()
         await self.extractor.close()
-        await self.pages.close()
 
     def _taken(self, place: tuple[str, str]) -> WorkspaceIndex | None:
         return self._indexes.pop(place, None) or self._resting.pop(place, None)

@@ -67,12 +67,14 @@ def plan(tx: Tx, engine: SearchEngine, workspace_id: str, doc_ids: Sequence[str]
         scope = hashlib.sha256("\n".join(doc_ids).encode()).hexdigest()
     return jobs.enqueue(
         tx,
-        INDEX_JOB,
-        {"doc_ids": doc_ids},
+        jobs.NewJob(
+            INDEX_JOB,
+            {"doc_ids": doc_ids},
+            unique_key=f"{INDEX_JOB}:{workspace_id}:{scope}",
+            workspace_id=workspace_id,
+            max_attempts=limits.INDEX_JOB_ATTEMPTS,
+        ),
         now=engine.clock.now(),
-        unique_key=f"{INDEX_JOB}:{workspace_id}:{scope}",
-        workspace_id=workspace_id,
-        max_attempts=limits.INDEX_JOB_ATTEMPTS,
     )
 
 

@@ -145,13 +145,15 @@ def _plan_renewal(tx: Tx, recipe: str, now: datetime) -> None:
     for workspace_id in chunk_store.workspaces_to_renew(tx, recipe):
         jobs.enqueue(
             tx,
-            RENEW_JOB,
-            {"recipe": recipe},
+            jobs.NewJob(
+                RENEW_JOB,
+                {"recipe": recipe},
+                priority=jobs.BULK,
+                unique_key=f"{RENEW_JOB}:{workspace_id}:{recipe}",
+                workspace_id=workspace_id,
+                max_attempts=limits.INDEX_JOB_ATTEMPTS,
+            ),
             now=now,
-            priority=jobs.BULK,
-            unique_key=f"{RENEW_JOB}:{workspace_id}:{recipe}",
-            workspace_id=workspace_id,
-            max_attempts=limits.INDEX_JOB_ATTEMPTS,
         )
 
 
@@ -159,11 +161,13 @@ def _plan_forgetting(tx: Tx, workspace_id: str | None, recipe: str, now: datetim
     """Has a recipe's chunks, or without a workspace its model, removed when the queries that use them have ended."""
     jobs.enqueue(
         tx,
-        FORGET_JOB,
-        {"recipe": recipe},
+        jobs.NewJob(
+            FORGET_JOB,
+            {"recipe": recipe},
+            run_at=now + timedelta(seconds=limits.QUERY_SECONDS),
+            priority=jobs.BULK,
+            unique_key=f"{FORGET_JOB}:{workspace_id}:{recipe}",
+            workspace_id=workspace_id,
+        ),
         now=now,
-        run_at=now + timedelta(seconds=limits.QUERY_SECONDS),
-        priority=jobs.BULK,
-        unique_key=f"{FORGET_JOB}:{workspace_id}:{recipe}",
-        workspace_id=workspace_id,
     )

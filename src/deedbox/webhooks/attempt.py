@@ -12,7 +12,7 @@ from deedbox.kernel.clock import Clock, instant, stopwatch
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.errors import DeedboxError
 from deedbox.webhooks import schedule, signature
-from deedbox.webhooks.hooks import SECRETS
+from deedbox.webhooks.hooks import ENCRYPTED_SECRETS
 from deedbox.webhooks.queue import Claim, Outcome
 from deedbox.webhooks.store import AttemptRow
 
@@ -72,7 +72,9 @@ class DeliveryAttempts:
 
     def _headers(self, claim: Claim, now: datetime) -> dict[str, str]:
         endpoint, body = claim.endpoint, claim.body.encode()
-        secrets = signature.unpacked(self._box.open(endpoint.secrets, SECRETS.place.format(id=endpoint.hook_id)))
+        secrets = signature.unpacked(
+            self._box.decrypt(endpoint.secrets, ENCRYPTED_SECRETS.place.format(id=endpoint.hook_id))
+        )
         own = {
             "Content-Type": "application/json",
             "X-Service-Event": claim.kind,
@@ -84,6 +86,8 @@ class DeliveryAttempts:
         return self._egress().all_headers(endpoint.target_url, own, body)
 
     async def _ask(self, claim: Claim, headers: dict[str, str]) -> "Answer":
+        from deedbox.kernel.egress import Request
+
         doubtful = claim.endpoint.failing
         connections = self._open.get((claim.endpoint.hook_id, doubtful))
         if connections is None:
@@ -91,14 +95,16 @@ class DeliveryAttempts:
             self._open[claim.endpoint.hook_id, doubtful] = connections
         connections.users += 1
         try:
-            return await connections.egress.request(
-                "POST",
-                claim.endpoint.target_url,
-                headers=headers,
-                body=claim.body.encode(),
-                seconds=limits.WEBHOOK_SECONDS,
-                limit=limits.WEBHOOK_RESPONSE_BYTES,
-                head_is_enough=True,
+            return await connections.egress.send(
+                Request(
+                    "POST",
+                    claim.endpoint.target_url,
+                    headers=headers,
+                    body=claim.body.encode(),
+                    seconds=limits.WEBHOOK_SECONDS,
+                    limit=limits.WEBHOOK_RESPONSE_BYTES,
+                    head_is_enough=True,
+                )
             )
         finally:
             connections.users -= 1

@@ -44,7 +44,7 @@ def redeliver(tx: Tx, workspace_id: str, delivery_id: str, *, now: datetime) -> 
         raise Conflict("The delivery is being sent at this moment.")
     if row.status == "pending":
         store.hurry(tx, delivery_id, now.timestamp())
-        tx.on_commit(lambda: plan.announce([hook.id]))
+        plan.announce(tx, [hook.id])
         return shown_delivery(_find(tx, workspace_id, delivery_id))
     event = Event(row.event_id, workspace_id, row.kind, row.subject_id, row.sequence, "", row.created_at)
     [planned] = plan.add(tx, event, [hook.id], row.body, now=now)

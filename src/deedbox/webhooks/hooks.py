@@ -21,7 +21,7 @@ from deedbox.webhooks.records import shown_delivery, shown_hook
 from deedbox.webhooks.signature import Secrets
 from deedbox.webhooks.store import HookRow
 
-SECRETS = EncryptedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
+ENCRYPTED_SECRETS = EncryptedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
 
 
 def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) -> Made:
@@ -105,7 +105,7 @@ def resume(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
     """Active again after a pause or after it was disabled; what waited is sent."""
     row = find(tx, workspace_id, hook_id)
     fresh = replace(row, status="active", disabled_reason=None, failing_since=None, consecutive_failures=0)
-    tx.on_commit(lambda: plan.announce([hook_id]))
+    plan.announce(tx, [hook_id])
     return _changed(tx, row, fresh)
 
 
@@ -146,7 +146,7 @@ def recover(tx: Tx, workspace_id: str, hook_id: str, since: datetime, *, now: da
     for event in missed[: limits.RECOVER_EVENTS]:
         plan.add(tx, event, [hook_id], body.encoded(event), now=now)
     hurried = store.hurry_all(tx, hook_id, first, now.timestamp())
-    tx.on_commit(lambda: plan.announce([hook_id]))
+    plan.announce(tx, [hook_id])
     return Recovery(min(len(missed), limits.RECOVER_EVENTS) + hurried, len(missed) > limits.RECOVER_EVENTS)
 
 
@@ -161,7 +161,7 @@ def opened(box: Box, row: HookRow) -> Secrets:
     """The subscription's secrets."""
     if row.secrets is None:
         raise NotFound("Webhook does not exist")
-    return signature.unpacked(box.open(row.secrets, SECRETS.place.format(id=row.id)))
+    return signature.unpacked(box.decrypt(row.secrets, ENCRYPTED_SECRETS.place.format(id=row.id)))
 
 
 def current_secret(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, now: datetime) -> Secret:
@@ -170,7 +170,7 @@ def current_secret(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, now: da
 
 
 def _encrypted(box: Box, hook_id: str, secrets: Secrets) -> bytes:
-    return box.seal(signature.packed(secrets), SECRETS.place.format(id=hook_id))
+    return box.encrypt(signature.packed(secrets), ENCRYPTED_SECRETS.place.format(id=hook_id))
 
 
 def _changed(tx: Tx, before: HookRow, after: HookRow) -> Hook:

@@ -1,7 +1,8 @@
 """Plan deliveries: rows that are written in the transaction of the event that they carry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
@@ -10,16 +11,14 @@ from deedbox.kernel.outbox import Event
 from deedbox.webhooks import body, store
 from deedbox.webhooks.store import DeliveryRow
 
-Listener = Callable[[Sequence[str]], None]
-
-listeners: set[Listener] = set()
-"""The senders of this process. They look for work by themselves; being told only makes it sooner."""
+DELIVERIES_DUE = "deliveries due"
+"""Senders listen to it. They look for work by themselves; being told only makes it sooner."""
 
 
-def announce(hook_ids: Sequence[str]) -> None:
-    """Tells the senders that these subscriptions have something to send."""
-    for listener in list(listeners):
-        listener(hook_ids)
+def announce(tx: Tx, hook_ids: Sequence[str]) -> None:
+    """Once the transaction is durable, tells the senders that these subscriptions have something to send."""
+    for listener in tx.listeners.of(DELIVERIES_DUE):
+        tx.on_commit(partial(listener, hook_ids))
 
 
 def plan(tx: Tx, event: Event) -> None:
@@ -49,5 +48,5 @@ def add(tx: Tx, event: Event, hook_ids: Sequence[str], text: str, *, now: dateti
         for hook_id in hook_ids
     ]
     store.add_deliveries(tx, rows)
-    tx.on_commit(lambda: announce(hook_ids))
+    announce(tx, hook_ids)
     return rows

@@ -64,7 +64,7 @@ class Sender:
         """Begins to send. `alone`: no other process uses this database, so every lease on it is a dead one's."""
         if alone:
             await self._db.write(store.abandon_all)
-        plan.listeners.add(self.wake)
+        self._db.listeners.add(plan.DELIVERIES_DUE, self.wake)
         self._sending = True
         self._looking = [tasks.begin(self._look_forever(), _DEATH)]
         self._serving = [tasks.begin(self._serve(line), _DEATH) for line in (self._working, self._ailing)]
@@ -77,7 +77,7 @@ class Sender:
 
     async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
         """Lets attempts under way end, for so long; then hands them back."""
-        plan.listeners.discard(self.wake)
+        self._db.listeners.remove(plan.DELIVERIES_DUE, self.wake)
         # A claim under way is waited for: cancelled, its thread would still lease deliveries, to nobody.
         self._sending = False
         for line in (self._working, self._ailing):

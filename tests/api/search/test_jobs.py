@@ -101,7 +101,9 @@ async def test_only_index_runs_of_the_own_workspace_are_there(search: Search) ->
     await ended(search, job_id)
     now = api.clock.now()
     other = await api.deedbox.db.write(
-        lambda tx: jobs.enqueue(tx, "unknown", {}, now=now, run_at=now.replace(year=2100), workspace_id=api.workspace)
+        lambda tx: jobs.enqueue(
+            tx, jobs.NewJob("unknown", run_at=now.replace(year=2100), workspace_id=api.workspace), now=now
+        )
     )
     theirs = await api.make_key(workspace=api.other_workspace)
     for path, key in ((job_id, theirs), (other, api.key), ("job_01JD0000000000000000000000", api.key), ("x", api.key)):

@@ -232,6 +232,7 @@ class InterleavedDatabase:
 
     def __init__(self, db: Database, meanwhile: Callable[[], "asyncio.Future[Blob]"]) -> None:
         self.dialect: Dialect = db.dialect
+        self.listeners = db.listeners
         self.meanwhile: Callable[[], asyncio.Future[Blob]] | None = meanwhile
         self.db = db
 

@@ -7,7 +7,7 @@ from deedbox.archive.spool import SpooledFile, pieces
 from deedbox.archive.targets import NameTaken, PutResult, Write
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.egress import Answer, Egress, EgressFailed
+from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request
 from deedbox.kernel.errors import NotFound, Unavailable
 
 _EXISTS = (409, 412)
@@ -63,12 +63,14 @@ class HttpsTarget:
 
     async def _asked(self, egress: Egress, method: str, name: str, **more: Any) -> Answer:
         try:
-            return await egress.request(
-                method,
-                self.location(name),
-                seconds=limits.ARCHIVE_SECONDS,
-                stall=limits.ARCHIVE_STALL_SECONDS,
-                **more,
+            return await egress.send(
+                Request(
+                    method,
+                    self.location(name),
+                    seconds=limits.ARCHIVE_SECONDS,
+                    stall=limits.ARCHIVE_STALL_SECONDS,
+                    **more,
+                )
             )
         except EgressFailed as error:  # whoever asked may ask again
             raise Unavailable(error.message) from error

@@ -19,8 +19,8 @@ from deedbox.kernel.clock import Clock
 from deedbox.kernel.errors import Code, Conflict, NotFound, Unavailable
 from deedbox.kernel.s3.bucket import Bucket, Lock, Stored
 from deedbox.kernel.s3.failures import Denied, Rejected
+from deedbox.kernel.s3.object_stream import ObjectStream
 from deedbox.kernel.s3.place import Access, Place
-from deedbox.kernel.s3.reading import Reading
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class S3Target:
     async def _in_thread(self, work: Callable[..., T], *words: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *words)
 
-    def _open(self, name: str, version: str | None) -> Reading:
+    def _open(self, name: str, version: str | None) -> ObjectStream:
         try:
             return self._bucket.open(name, version=version or self._first(name).version)
         except Denied as error:

@@ -1,4 +1,4 @@
-"""The format of a backup: a tar of plain files, its manifest first. The reader believes nothing that it reads."""
+"""The format of a backup: a tar of plain files, its manifest first. The reader checks all that it reads."""
 
 import contextlib
 import gzip

@@ -1,4 +1,4 @@
-"""Where the stored files lie, for the commands that copy all of them: the data folder, or a bucket."""
+"""The stored files of an installation, in its data folder or in a bucket, for backup and restore."""
 
 import contextlib
 import os

@@ -24,6 +24,10 @@ where relnamespace = current_schema()::regnamespace and relkind = 'r'
   and attnum > 0 and not attisdropped and attgenerated = '' and relname <> 'alembic_version'
 group by relname order by relname
 """
+_COUNTERS = """
+select relname, attname from pg_class join pg_attribute on attrelid = pg_class.oid
+where relnamespace = current_schema()::regnamespace and relkind = 'r' and attidentity <> ''
+"""
 _REFERENCES = """
 select child.relname, parent.relname
 from pg_constraint join pg_class child on child.oid = conrelid join pg_class parent on parent.oid = confrelid
@@ -90,6 +94,16 @@ def load(connection: Connection, manifest: Manifest, folder: Path) -> None:
     for table in _parents_first(connection, present):
         if table in manifest.tables:
             _load_table(connection, named(table, manifest.tables[table]), folder / f"{table}.copy")
+    _go_on_counting(connection)
+
+
+def _go_on_counting(connection: Connection) -> None:
+    """Copied rows brought their numbers with them: the counters go on behind them."""
+    for table, column in connection.execute(_COUNTERS).fetchall():
+        highest = sql.SQL("select max({}) from {}").format(sql.Identifier(column), sql.Identifier(table))
+        row = connection.execute(highest).fetchone()
+        if row and row[0]:
+            connection.execute("select setval(pg_get_serial_sequence(%s, %s), %s)", (table, column, row[0]))
 
 
 def prepare(url: str, wanted: str) -> None:

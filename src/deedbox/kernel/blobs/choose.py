@@ -1,4 +1,4 @@
-"""Where the settings say that files lie."""
+"""Opens the folder or the bucket that the settings name for files."""
 
 from typing import TYPE_CHECKING
 

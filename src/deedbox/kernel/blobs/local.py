@@ -15,7 +15,7 @@ from pathlib import Path
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, SHELF, location_of, too_large
-from deedbox.kernel.blobs.sweeping import swept
+from deedbox.kernel.blobs.trash import empty_trash
 from deedbox.kernel.blobs.upload import Upload
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Code, NotFound, SetupError, Unavailable
@@ -71,7 +71,7 @@ class LocalBlobs:
         async def remove(locations: list[str]) -> bool:
             return await asyncio.to_thread(self._remove, locations)
 
-        return await swept(db, now, self._doubtful, remove)
+        return await empty_trash(db, now, self._doubtful, remove)
 
     async def reclaim(self, db: Database, now: datetime) -> int:
         before = now.timestamp() - limits.BLOB_ORPHAN_SECONDS

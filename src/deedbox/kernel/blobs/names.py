@@ -1,4 +1,4 @@
-"""What every place for blobs shares: how a blob is named there, and how a size is said."""
+"""Names of blobs, the same in a folder and in a bucket, and the error for one that is too large."""
 
 import re
 

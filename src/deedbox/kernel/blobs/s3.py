@@ -18,7 +18,7 @@ from typing import TypeVar
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import store
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, location_of, too_large
-from deedbox.kernel.blobs.sweeping import swept
+from deedbox.kernel.blobs.trash import empty_trash
 from deedbox.kernel.blobs.upload import Upload
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Code, DeedboxError, NotFound, Unavailable
@@ -73,7 +73,7 @@ class S3Blobs:
         async def remove(locations: list[str]) -> bool:
             return await self._in_thread(self._remove, locations, now)
 
-        return await swept(db, now, self._doubtful, remove)
+        return await empty_trash(db, now, self._doubtful, remove)
 
     async def reclaim(self, db: Database, now: datetime) -> int:
         before = now - timedelta(seconds=limits.BLOB_ORPHAN_SECONDS)

@@ -1,24 +1,26 @@
-"""Which file holds which bytes, and who needs them. Whoever changes the references of a blob locks its row first."""
+"""The tables of blobs, of their owners and of their trash. A change to the references of a blob locks its row first."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.clock import instant
-from deedbox.kernel.db import Tx
+from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import NotFound, Unavailable
 
+# The trash is looked at only for rows that are new: who adopts known bytes puts a file there, and of those who read
+# and write it at once all but one would fail.
 _ADOPT = """
-insert into blobs (sha256, location, size_bytes, created_at)
-values (:sha256, :location, :size_bytes, :now)
-on conflict (sha256) do nothing returning location
+insert into blobs (sha256, location, size_bytes, created_at) values {rows}
+on conflict (sha256) do nothing
+returning sha256, location, exists (select 1 from blob_trash where blob_trash.location = blobs.location)
 """
 # Locked, so that the row cannot be deleted before the reference is there; shared, because many may adopt the same bytes
 # at once (one file sent to a hundred people), and of those who write one row at once all but one fail.
 _HOLD = "select location from blobs where sha256 = :sha256 {lock}"
 # The update changes nothing: it locks the row against all others.
 _LOCK = "update blobs set size_bytes = size_bytes where sha256 = :sha256 returning sha256, size_bytes, location"
-_REFER = "insert into blob_refs (sha256, owner) values (:sha256, :owner) on conflict do nothing"
+_REFER = "insert into blob_refs (sha256, owner) values {rows} on conflict do nothing"
 _TRASH = "insert into blob_trash (location, trashed_at) values (:location, :now) on conflict do nothing"
 _CONDEMN = """
 insert into blob_trash (location, trashed_at)
@@ -38,24 +40,60 @@ union all select location from blob_trash where location >= :first and location 
 
 def adopt(tx: Tx, received: Received, owner: str, now: datetime) -> Blob:
     """The blob that now holds the bytes for owner: the received file, or an older one with the same bytes."""
-    new = received.blob
-    received.offer()
-    lock = "for share" if tx.dialect == "postgres" else ""
-    row = tx.one(_ADOPT, sha256=new.sha256, location=new.location, size_bytes=new.size_bytes, now=instant(now))
-    row = row or tx.one(_HOLD.format(lock=lock), sha256=new.sha256)
-    if row is None:
-        raise Unavailable("The same file was deleted at this very moment. Send it again.")
-    if row[0] != new.location:
-        tx.run(_TRASH, location=new.location, now=instant(now))
-    elif tx.one("select 1 from blob_trash where location = :location", location=new.location):
-        raise Unavailable("The upload took too long to be saved. Send the file again.")
-    tx.run(_REFER, sha256=new.sha256, owner=owner)
-    tx.on_commit(received.settle)
-    return Blob(new.sha256, new.size_bytes, row[0])
+    return adopt_all(tx, [received], owner, now)[0]
 
 
 def adopt_all(tx: Tx, received: Sequence[Received], owner: str, now: datetime) -> list[Blob]:
-    return [adopt(tx, one, owner, now) for one in received]
+    """As `adopt`, for several files; those whose bytes are new take two statements, however many they are."""
+    for one in received:
+        one.offer()
+    # In the order of their hashes: two who adopt the same files at once must not wait for each other.
+    kept = _insert(tx, sorted((one.blob for one in received), key=lambda blob: blob.sha256), now)
+    blobs = []
+    for one in received:
+        new = one.blob
+        location = kept.get(new.sha256) or _hold(tx, new)
+        if location != new.location:
+            tx.run(_TRASH, location=new.location, now=instant(now))
+        kept[new.sha256] = location
+        blobs.append(Blob(new.sha256, new.size_bytes, location))
+        tx.on_commit(one.settle)
+    _add_references(tx, list(kept), owner)
+    return blobs
+
+
+def _insert(tx: Tx, blobs: Sequence[Blob], now: datetime) -> dict[str, str]:
+    """The locations of those whose bytes are new, by their hashes."""
+    values: dict[str, Value] = {}
+    for number, blob in enumerate(blobs):
+        values |= {f"a{number}": blob.sha256, f"b{number}": blob.location, f"c{number}": blob.size_bytes}
+    rows = ", ".join(f"(:a{number}, :b{number}, :c{number}, :now)" for number in range(len(blobs)))
+    new = tx.all(_ADOPT.format(rows=rows), now=instant(now), **values) if blobs else []
+    if any(in_trash for _, _, in_trash in new):
+        raise _too_late()
+    return {sha256: location for sha256, location, _ in new}
+
+
+def _hold(tx: Tx, new: Blob) -> str:
+    """Where bytes lie that were known before; Unavailable if they are about to go."""
+    lock = "for share" if tx.dialect == "postgres" else ""
+    row = tx.one(_HOLD.format(lock=lock), sha256=new.sha256)
+    if row is None:
+        raise Unavailable("The same file was deleted at this very moment. Send it again.")
+    trashed = "select 1 from blob_trash where location = :location"
+    if row[0] == new.location and tx.one(trashed, location=new.location):
+        raise _too_late()
+    return str(row[0])
+
+
+def _too_late() -> Unavailable:
+    return Unavailable("The upload took too long to be saved. Send the file again.")
+
+
+def _add_references(tx: Tx, hashes: Sequence[str], owner: str) -> None:
+    rows = ", ".join(f"(:a{number}, :owner)" for number in range(len(hashes)))
+    if hashes:
+        tx.run(_REFER.format(rows=rows), owner=owner, **{f"a{number}": one for number, one in enumerate(hashes)})
 
 
 def refer(tx: Tx, sha256: str, owner: str) -> Blob:
@@ -63,7 +101,7 @@ def refer(tx: Tx, sha256: str, owner: str) -> Blob:
     row = tx.one(_LOCK, sha256=sha256)
     if row is None:
         raise NotFound("The file is no longer stored.")
-    tx.run(_REFER, sha256=sha256, owner=owner)
+    _add_references(tx, [sha256], owner)
     return Blob(*row)
 
 

@@ -1,4 +1,4 @@
-"""One upload, wherever it goes: its limit, its memory, and what becomes of it when nobody wants it."""
+"""One upload to a folder or a bucket: it keeps to its limit, and removes what nobody adopted."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """`await db.read(fn)` and `await db.write(fn)` run a synchronous `fn(tx)` on SQLite or PostgreSQL."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 Row: TypeAlias = tuple[Any, ...]
@@ -10,10 +10,33 @@ Isolation: TypeAlias = Literal["serializable", "read committed"]
 T = TypeVar("T")
 
 
+class Listeners:
+    """The functions that an installation calls, by the name of what they listen to.
+
+    They belong to its database, which hands them to each transaction: two installations in one process never hear of
+    each other."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, list[Callable[..., None]]] = {}
+
+    def add(self, name: str, listener: Callable[..., None]) -> None:
+        """Has it called from now on; adding it again changes nothing."""
+        if listener not in self._of.setdefault(name, []):
+            self._of[name].append(listener)
+
+    def remove(self, name: str, listener: Callable[..., None]) -> None:
+        if listener in self._of.get(name, ()):
+            self._of[name].remove(listener)
+
+    def of(self, name: str) -> Sequence[Callable[..., None]]:
+        return tuple(self._of.get(name, ()))
+
+
 class Tx(Protocol):
     """One transaction. SQL has `:name` parameters and means the same on both databases."""
 
     dialect: Dialect
+    listeners: Listeners
 
     def one(self, sql: str, /, **values: Value) -> Row | None:
         """The first row, or None."""
@@ -33,6 +56,7 @@ class Tx(Protocol):
 
 class Database(Protocol):
     dialect: Dialect
+    listeners: Listeners
 
     async def read(self, fn: Callable[[Tx], T]) -> T:
         """What fn returns, from one consistent snapshot."""

@@ -1,4 +1,4 @@
-"""What `deedbox doctor` asks a database."""
+"""Checks of the database for `deedbox doctor`."""
 
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Tx

@@ -17,7 +17,7 @@ from psycopg import errors as pg
 from psycopg.pq import TransactionStatus
 
 from deedbox.kernel import limits
-from deedbox.kernel.db import Dialect, Isolation, Row, Tx, Value
+from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value
 from deedbox.kernel.errors import Code, SetupError, Unavailable
 
 T = TypeVar("T")
@@ -73,8 +73,9 @@ def _limit_statements(connection: psycopg.Connection[Row]) -> None:
 class PostgresTx:
     dialect: Dialect = "postgres"
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+    def __init__(self, connection: psycopg.Connection[Row], listeners: Listeners) -> None:
         self._connection = connection
+        self.listeners = listeners
         self.callbacks: list[Callable[[], None]] = []
 
     def one(self, sql: str, /, **values: Value) -> Row | None:
@@ -101,6 +102,7 @@ class PostgresDatabase:
     dialect: Dialect = "postgres"
 
     def __init__(self, url: str) -> None:
+        self.listeners = Listeners()
         self._pool = psycopg_pool.ConnectionPool(
             url,
             kwargs={"autocommit": True, "connect_timeout": limits.POSTGRES_CONNECT_SECONDS, **_PATIENCE},
@@ -178,7 +180,7 @@ class PostgresDatabase:
     def _once(self, task: "_Task[T]") -> T:
         with self._pool.connection() as connection:
             connection.execute(task.begin.encode())
-            tx = PostgresTx(connection)
+            tx = PostgresTx(connection, self.listeners)
             try:
                 result = task.fn(tx)
                 if connection.info.transaction_status == TransactionStatus.INERROR:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deedbox.kernel import limits
-from deedbox.kernel.db import Dialect, Isolation, Row, Tx, Value
+from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 
 T = TypeVar("T")
@@ -37,8 +37,9 @@ _BUSY_ERRORS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 class SqliteTx:
     dialect: Dialect = "sqlite"
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, listeners: Listeners) -> None:
         self._connection = connection
+        self.listeners = listeners
         self.callbacks: list[Callable[[], None]] = []
 
     def one(self, sql: str, /, **values: Value) -> Row | None:
@@ -101,6 +102,7 @@ class SqliteDatabase:
     dialect: Dialect = "sqlite"
 
     def __init__(self, path: Path) -> None:
+        self.listeners = Listeners()
         self._reader = connect(path, writable=False)
         self._writer = connect(path, writable=True)
         self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
@@ -112,7 +114,7 @@ class SqliteDatabase:
         try:
             connection.execute("begin")
             try:
-                return fn(SqliteTx(connection))
+                return fn(SqliteTx(connection, self.listeners))
             finally:
                 connection.execute("commit")
         except sqlite3.Error as error:
@@ -183,7 +185,7 @@ class SqliteDatabase:
         if write.future.cancelled():
             return
         connection = self._writer
-        tx = SqliteTx(connection)
+        tx = SqliteTx(connection, self.listeners)
         connection.execute("savepoint one_write")
         try:
             write.result = write.fn(tx)

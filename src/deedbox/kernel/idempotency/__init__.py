@@ -24,36 +24,35 @@ def fingerprint(method: str, target: str, body: bytes) -> bytes:
     return hashlib.sha256(b"\n".join((method.encode(), target.encode(), body))).digest()
 
 
-def once(
-    tx: Tx,
-    box: Box,
-    caller: str,
-    key: str,
-    request: bytes,
-    act: Callable[[Tx], Answer],
-    *,
-    now: datetime,
-    repeatable: bool = False,
-) -> Answer:
-    """What `act` answers, kept in the transaction of its effect, or what it answered before.
+class KeyedRequest(NamedTuple):
+    """A request that came with an Idempotency-Key."""
 
-    Of what is repeatable, because it changes nothing, an answer too large to be kept is given again by `act`."""
-    key = sha256(key).hex()  # a caller may put anything there, a secret too
+    caller: str
+    key: str
+    fingerprint: bytes
+    repeatable: bool = False
+    """It changes nothing: an answer too large to be kept is made again."""
+
+
+def once(tx: Tx, box: Box, request: KeyedRequest, act: Callable[[Tx], Answer], *, now: datetime) -> Answer:
+    """The answer of `act`, kept in the transaction of its effect, or the one that it gave before."""
+    caller = request.caller
+    key = sha256(request.key).hex()  # a caller may put anything there, a secret too
     place = f"idempotency.response:{caller}/{key}"
     oldest = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
     kept = store.find(tx, caller, key)
     if kept is not None and kept.created_at > oldest:
-        if not same(kept.request_hash, request):
+        if not same(kept.request_hash, request.fingerprint):
             raise Conflict(
                 "This Idempotency-Key was used before with another request. Use a new key for a new request.",
                 code=Code.IDEMPOTENCY_CONFLICT,
             )
-        body = box.open(kept.response, place)
+        body = box.decrypt(kept.response, place)
         return Answer(kept.status, body, replayed=True) if body else act(tx)
     answer = act(tx)
     # Encrypted, because an answer may hold a secret that is shown once.
-    body = box.seal(_keepable(answer.body, repeatable), place)
-    store.keep(tx, store.Kept(request, answer.status, body, instant(now)), caller, key)
+    body = box.encrypt(_keepable(answer.body, request.repeatable), place)
+    store.keep(tx, store.Kept(request.fingerprint, answer.status, body, instant(now)), caller, key)
     return answer
 
 

@@ -1,6 +1,6 @@
 """Work to do later: rows with a lease, claimed by any process, retried, and parked when they keep failing."""
 
-from deedbox.kernel.jobs.job import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, Progress, State
+from deedbox.kernel.jobs.job import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, NewJob, Progress, State
 from deedbox.kernel.jobs.runner import Handler, Runner, Work
 from deedbox.kernel.jobs.store import cancel, counts, end, enqueue, find, parked, retry
 
@@ -12,6 +12,7 @@ __all__ = [
     "Handler",
     "Job",
     "LeaseLost",
+    "NewJob",
     "Progress",
     "Runner",
     "State",

@@ -1,8 +1,12 @@
-"""What a job is."""
+"""A job, its states and priorities, and the slots of a worker."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+
+from deedbox.kernel import limits
 
 State: TypeAlias = Literal["ready", "running", "done", "parked"]
 
@@ -15,6 +19,19 @@ class Progress(msgspec.Struct, frozen=True):
     done: int
     total: int
     note: str = ""
+
+
+class NewJob(msgspec.Struct, frozen=True):
+    """Work to be done later, as it is put into the queue."""
+
+    kind: str
+    payload: Mapping[str, Any] = {}
+    run_at: datetime | None = None
+    """At once, if it is not given."""
+    priority: int = NORMAL
+    unique_key: str | None = None
+    workspace_id: str | None = None
+    max_attempts: int = limits.JOB_ATTEMPTS
 
 
 class Job(msgspec.Struct, frozen=True):

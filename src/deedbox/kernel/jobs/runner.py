@@ -29,12 +29,12 @@ class Work:
         self._clock = clock
         self._worker = worker
 
-    def named(self, name: str) -> tuple[str, str]:
-        """The workspace of the job, and the id that its payload gives under this name."""
-        workspace_id, one = self.job.workspace_id, self.job.payload.get(name)
-        if workspace_id is None or not isinstance(one, str):
-            raise GiveUp(f"The job does not say which {name.removesuffix('_id')} it is about.")
-        return workspace_id, one
+    def named(self, what: str) -> tuple[str, str]:
+        """The workspace of the job and the thing in it that its payload names; without them there is nothing to do."""
+        workspace_id, named = self.job.workspace_id, self.job.payload.get(what)
+        if workspace_id is None or not isinstance(named, str):
+            raise GiveUp(f"The job does not say which {what.removesuffix('_id')} of which workspace it is about.")
+        return workspace_id, named
 
     async def progress(self, done: int, total: int, note: str = "") -> None:
         await self._db.write(lambda tx: store.report(tx, self.job, self._worker, Progress(done, total, note)))

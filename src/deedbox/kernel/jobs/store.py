@@ -1,6 +1,6 @@
 """The jobs table. Whoever changes a running job names the worker and the attempt, so a lapsed lease changes nothing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Row, Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.jobs.job import NORMAL, PRIORITIES, Job, LeaseLost, Progress, Slots
+from deedbox.kernel.jobs.job import PRIORITIES, Job, LeaseLost, NewJob, Progress, Slots
 
 _COLUMNS = (
     "id, kind, workspace_id, payload, state, run_at, attempts, max_attempts, progress, error, created_at, finished_at,"
@@ -41,36 +41,25 @@ _INSERT = (
 _OURS = "where id = :id and worker = :worker and attempts = :attempts and state = 'running'"
 
 
-def enqueue(
-    tx: Tx,
-    kind: str,
-    payload: Mapping[str, Any],
-    *,
-    now: datetime,
-    run_at: datetime | None = None,
-    priority: int = NORMAL,
-    unique_key: str | None = None,
-    workspace_id: str | None = None,
-    max_attempts: int = limits.JOB_ATTEMPTS,
-) -> str:
-    """The id of the job, which runs at `run_at` or at once; one that waits or runs with the same key is joined."""
-    if priority not in PRIORITIES:
-        raise ValueError(f"there is no priority {priority}: such a job would never be claimed")
-    text = msgspec.json.encode(payload)
+def enqueue(tx: Tx, job: NewJob, *, now: datetime) -> str:
+    """The id of the job; one that waits or runs with the same key is joined."""
+    if job.priority not in PRIORITIES:
+        raise ValueError(f"there is no priority {job.priority}: such a job would never be claimed")
+    text = msgspec.json.encode(job.payload)
     if len(text) > limits.JOB_PAYLOAD_BYTES:
-        raise ValueError(f"the payload of a {kind} job has more than {limits.JOB_PAYLOAD_BYTES} bytes")
+        raise ValueError(f"the payload of a {job.kind} job has more than {limits.JOB_PAYLOAD_BYTES} bytes")
     values = {
         "id": new_id("job", now),
-        "kind": kind,
-        "workspace_id": workspace_id,
+        "kind": job.kind,
+        "workspace_id": job.workspace_id,
         "payload": text.decode(),
-        "priority": priority,
-        "unique_key": unique_key,
-        "run_at": (run_at or now).timestamp(),
-        "max_attempts": max_attempts,
+        "priority": job.priority,
+        "unique_key": job.unique_key,
+        "run_at": (job.run_at or now).timestamp(),
+        "max_attempts": job.max_attempts,
         "created_at": instant(now),
     }
-    made = tx.one(_INSERT, **values) or _joined(tx, unique_key) or tx.one(_INSERT, **values)
+    made = tx.one(_INSERT, **values) or _joined(tx, job.unique_key) or tx.one(_INSERT, **values)
     if made is None:
         raise Unavailable("The same job is being planned by too many at once. Try again in a moment.")
     return str(made[0])

@@ -1,4 +1,4 @@
-"""What an event is."""
+"""An event, as it is stored and told to reactions."""
 
 import msgspec
 

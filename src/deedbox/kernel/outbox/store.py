@@ -9,17 +9,20 @@ from deedbox.kernel.outbox.event import Event
 _COLUMNS = "id, workspace_id, kind, subject_id, sequence, data, created_at"
 
 
-def next_sequence(tx: Tx, subject_id: str) -> int:
-    row = tx.one("select coalesce(max(sequence), 0) + 1 from events where subject_id = :id", id=subject_id)
-    return int(row[0]) if row else 1
-
-
-def add(tx: Tx, event: Event) -> None:
-    tx.run(
+def add(tx: Tx, event: Event) -> Event:
+    """The event with its number among those of its subject."""
+    row = tx.one(
         f"insert into events ({_COLUMNS})"
-        " values (:id, :workspace_id, :kind, :subject_id, :sequence, :data, :created_at)",
-        **msgspec.structs.asdict(event),
+        " select :id, :workspace_id, :kind, :subject_id, coalesce(max(sequence), 0) + 1, :data, :created_at"
+        " from events where subject_id = :subject_id returning sequence",
+        id=event.id,
+        workspace_id=event.workspace_id,
+        kind=event.kind,
+        subject_id=event.subject_id,
+        data=event.data,
+        created_at=event.created_at,
     )
+    return msgspec.structs.replace(event, sequence=int(row[0]) if row else 1)
 
 
 def place(tx: Tx, workspace_id: str) -> None:
@@ -30,10 +33,9 @@ def place(tx: Tx, workspace_id: str) -> None:
     # No other may place at the same time; the row's references are not disturbed by this lock.
     lock = "for no key update" if tx.dialect == "postgres" else ""
     tx.one(f"select id from workspaces where id = :id {lock}", id=workspace_id)
-    # Ids made in one millisecond have no order of their own: its first 14 characters are the time.
+    # The database numbers events as they are written, those of one transaction in the order in which it emitted them.
     unplaced = tx.all(
-        "select id from events where workspace_id = :workspace_id and position is null"
-        " order by substr(id, 1, 14), subject_id, sequence limit :most",
+        "select id from events where workspace_id = :workspace_id and position is null order by number limit :most",
         workspace_id=workspace_id,
         most=limits.FEED_PLACED,
     )

@@ -1,4 +1,4 @@
-"""The admissions of one subject: a growing array of times with one head for each window."""
+"""The admissions of one subject: an array of times that grows, with a head for each window."""
 
 from array import array
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""The limiter of several server processes: one numbered list of hits per subject, behind one row's lock."""
+"""The limiter of several server processes: a numbered list of hits for each subject, behind the lock of one row."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What the limiters remember. `rate_usage` is on both databases; `rate_heads` and `rate_hits` serve PostgreSQL."""
+"""The limiters' tables. `rate_usage` is on both databases; `rate_heads` and `rate_hits` serve PostgreSQL."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""From what the windows hold to what the caller is told; the same for every limiter."""
+"""The verdict on one request, from the counts of its two windows; the same for every limiter."""
 
 from math import ceil
 

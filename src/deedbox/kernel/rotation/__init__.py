@@ -13,7 +13,7 @@ from deedbox.kernel import crypto, limits, log
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.rotation import store
-from deedbox.kernel.rotation.store import Change, EncryptedColumn, SealedRow
+from deedbox.kernel.rotation.store import Change, EncryptedColumn, EncryptedRow
 
 __all__ = ["EncryptedColumn", "Rotation", "rotate"]
 
@@ -22,7 +22,7 @@ class Rotation(msgspec.Struct, frozen=True):
     """What a rotation did."""
 
     resumed: bool
-    resealed: int
+    reencrypted: int
     unreadable: int
     """Values that no key of the ring opens; they were left as they are."""
     dropped: int
@@ -32,18 +32,18 @@ class Rotation(msgspec.Struct, frozen=True):
 async def rotate(
     db: Database, ring: Path, columns: Sequence[EncryptedColumn], shown: Callable[[int, int], None]
 ) -> Rotation:
-    """Seals every value of these columns anew under a new key; `shown` hears how many of how many are done.
+    """Encrypts every value of these columns anew under a new key; `shown` hears how many of how many are done.
 
     One that was cut short is taken up where it stopped. `columns` must be all there are: a key that none of their
-    values uses is forgotten at the next rotation but one, and what it sealed elsewhere is lost."""
+    values uses is forgotten at the next rotation but one, and what it encrypted elsewhere is lost."""
     with _alone(ring):
         resumed = crypto.is_rotating(ring)
         dropped = set() if resumed else await _unused(db, ring, columns)
         if not resumed:
             crypto.add_key(ring, drop=dropped)
-        resealed, unreadable = await _Pass(db, crypto.Box(ring), columns, shown).until_none_is_left()
+        reencrypted, unreadable = await _Pass(db, crypto.Box(ring), columns, shown).until_none_is_left()
         crypto.end_rotation(ring)
-    return Rotation(resumed, resealed, unreadable, len(dropped))
+    return Rotation(resumed, reencrypted, unreadable, len(dropped))
 
 
 @contextlib.contextmanager
@@ -61,7 +61,7 @@ def _alone(ring: Path) -> Iterator[None]:
 
 
 async def _unused(db: Database, ring: Path, columns: Sequence[EncryptedColumn]) -> set[bytes]:
-    """The keys to forget. Never the newest: a running server may still seal with it for a moment."""
+    """The keys to forget. Never the newest: a running server may still encrypt with it for a moment."""
     used = {key for column in columns for key in await db.read(partial(store.keys_used, column=column))}
     return set(crypto.key_ids(ring)[:-1]) - used
 
@@ -74,23 +74,23 @@ class _Pass:
         self._box = box
         self._columns = columns
         self._shown = shown
-        self._resealed = 0
+        self._reencrypted = 0
         self._unreadable = 0
 
     async def until_none_is_left(self) -> tuple[int, int]:
-        """How many values were sealed anew, and how many could not be read."""
+        """How many values were encrypted anew, and how many could not be read."""
         for _ in range(limits.ROTATION_PASSES):
             left = await self._left()
-            self._shown(self._resealed, self._resealed + left)
+            self._shown(self._reencrypted, self._reencrypted + left)
             if left == 0:
                 break
             self._unreadable = 0
-            total = self._resealed + left
+            total = self._reencrypted + left
             for column in self._columns:
                 await self._through(column, total)
             if self._unreadable == left:
                 break
-        return self._resealed, self._unreadable
+        return self._reencrypted, self._unreadable
 
     async def _left(self) -> int:
         counts = [await self._db.read(partial(store.keys_used, column=column)) for column in self._columns]
@@ -101,16 +101,16 @@ class _Pass:
         rows = await self._db.read(partial(outdated, after=None))
         while rows:
             changes = [change for row in rows if (change := self._change(column, row))]
-            self._resealed += await self._db.write(partial(store.replace, column=column, changes=changes))
-            self._shown(self._resealed, max(total, self._resealed))
+            self._reencrypted += await self._db.write(partial(store.replace, column=column, changes=changes))
+            self._shown(self._reencrypted, max(total, self._reencrypted))
             rows = await self._db.read(partial(outdated, after=rows[-1]))
 
-    def _change(self, column: EncryptedColumn, row: SealedRow) -> Change | None:
+    def _change(self, column: EncryptedColumn, row: EncryptedRow) -> Change | None:
         place = column.place.format(**row.keys)
         try:
-            plain = self._box.open(row.sealed, place)
+            plain = self._box.decrypt(row.value, place)
         except ValueError as error:
             self._unreadable += 1
             log.error("a stored secret cannot be read and keeps its old key", reason=str(error))
             return None
-        return Change(row, self._box.seal(plain, place))
+        return Change(row, self._box.encrypt(plain, place))

@@ -1,4 +1,4 @@
-"""Sealed values of any table. Names of tables and columns come from code, never from a caller."""
+"""Encrypted values of any table. Names of tables and columns come from code, never from a caller."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from deedbox.kernel.db import Tx, Value
 
 
 class EncryptedColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column of sealed values, and the place that each is sealed for, written with the row's key columns."""
+    """A column of encrypted values, and the place that each is encrypted for, written with the row's key columns."""
 
     table: str
     key_columns: tuple[str, ...]
@@ -18,18 +18,18 @@ class EncryptedColumn(msgspec.Struct, frozen=True, kw_only=True):
     place: str
 
 
-class SealedRow(NamedTuple):
+class EncryptedRow(NamedTuple):
     keys: dict[str, Value]
-    sealed: bytes
+    value: bytes
 
 
 class Change(NamedTuple):
-    row: SealedRow
-    sealed: bytes
+    row: EncryptedRow
+    value: bytes
 
 
 def keys_used(tx: Tx, column: EncryptedColumn) -> dict[bytes, int]:
-    """How many values each key of the ring has sealed."""
+    """How many values each key of the ring has encrypted."""
     rows = tx.all(
         f"select substr({column.column}, 2, 4), count(*) from {column.table}"
         f" where {column.column} is not null group by substr({column.column}, 2, 4)"
@@ -37,7 +37,7 @@ def keys_used(tx: Tx, column: EncryptedColumn) -> dict[bytes, int]:
     return {bytes(row[0]): int(row[1]) for row in rows}
 
 
-def outdated(tx: Tx, column: EncryptedColumn, newest: bytes, after: SealedRow | None) -> list[SealedRow]:
+def outdated(tx: Tx, column: EncryptedColumn, newest: bytes, after: EncryptedRow | None) -> list[EncryptedRow]:
     """The next rows whose value is not under the newest key, in the order of their keys."""
     names = ", ".join(column.key_columns)
     further = f"and ({names}) > ({', '.join(':' + name for name in column.key_columns)})" if after else ""
@@ -49,13 +49,11 @@ def outdated(tx: Tx, column: EncryptedColumn, newest: bytes, after: SealedRow | 
         most_rows=limits.ROTATION_BATCH,
         **(after.keys if after else {}),
     )
-    return [SealedRow(dict(zip(column.key_columns, row[:-1], strict=True)), bytes(row[-1])) for row in rows]
+    return [EncryptedRow(dict(zip(column.key_columns, row[:-1], strict=True)), bytes(row[-1])) for row in rows]
 
 
 def replace(tx: Tx, column: EncryptedColumn, changes: Sequence[Change]) -> int:
     """The number of values replaced: one that someone else has changed since stays as it is."""
     same_row = " and ".join(f"{name} = :{name}" for name in column.key_columns)
     sql = f"update {column.table} set {column.column} = :new_value where {same_row} and {column.column} = :old_value"
-    return sum(
-        tx.run(sql, new_value=change.sealed, old_value=change.row.sealed, **change.row.keys) for change in changes
-    )
+    return sum(tx.run(sql, new_value=change.value, old_value=change.row.value, **change.row.keys) for change in changes)

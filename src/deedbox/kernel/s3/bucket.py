@@ -15,8 +15,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import Conflict, NotFound, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
 from deedbox.kernel.s3.failures import Refused, Rejected, answered
+from deedbox.kernel.s3.object_stream import ObjectStream
 from deedbox.kernel.s3.place import Access, Place
-from deedbox.kernel.s3.reading import Reading
 
 _TAKEN = ("PreconditionFailed", "412")
 _AT_THE_SAME_TIME = ("ConditionalRequestConflict", "OperationAborted", "409")
@@ -101,10 +101,10 @@ class Bucket:
         until = {"Mode": lock.mode, "RetainUntilDate": lock.until}
         self.ask("put_object_retention", name, Retention=until, ChecksumAlgorithm="SHA256", **_of(version))
 
-    def open(self, name: str, start: int = 0, length: int | None = None, version: str | None = None) -> Reading:
+    def open(self, name: str, start: int = 0, length: int | None = None, version: str | None = None) -> ObjectStream:
         """The bytes as a stream; NotFound if there is no such object, or no such version of it."""
         request = self._object(name) | _of(version)
-        return Reading(self._client(), str(self.place), request, start, length)
+        return ObjectStream(self._client(), str(self.place), request, start, length)
 
     def hashed(self, name: str, version: str | None = None) -> str:
         """The hash of the bytes that the store gives out, all of them read."""

@@ -1,4 +1,4 @@
-"""What a store answers when it cannot or will not, in the words of this product."""
+"""Failures of an object store, as errors of this product."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

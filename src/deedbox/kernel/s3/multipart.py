@@ -1,4 +1,4 @@
-"""An object that is sent in parts, for who does not know its size or its hash beforehand."""
+"""An object that is sent in parts, because its size and hash are not known beforehand."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Where objects lie, written `s3://bucket/prefix`, and as whom to ask for them."""
+"""A place for objects, written `s3://bucket/prefix`, and the credentials for it."""
 
 import re
 from urllib.parse import urlsplit

@@ -6,7 +6,13 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from deedbox.kernel.errors import Code, DeedboxError
-from deedbox.kernel.limits import SANDBOX_CALLS, SANDBOX_CPU_SECONDS, SANDBOX_MEMORY_BYTES, SANDBOX_SECONDS
+from deedbox.kernel.limits import (
+    SANDBOX_CALLS,
+    SANDBOX_CPU_SECONDS,
+    SANDBOX_IDLE_SECONDS,
+    SANDBOX_MEMORY_BYTES,
+    SANDBOX_SECONDS,
+)
 
 Reason: TypeAlias = Literal["deadline", "memory", "cpu", "crashed", "too large"]
 
@@ -54,6 +60,8 @@ class SandboxKind(Struct, frozen=True):
     seconds: float = SANDBOX_SECONDS
     calls: int = SANDBOX_CALLS
     """After so many a child is replaced by a fresh one: a library may leak."""
+    idle_seconds: float | None = SANDBOX_IDLE_SECONDS
+    """A child without a call for so long is ended; with None it waits for ever."""
     open_files: int = 0
     """How many files a function may have open, for reading; with 0 it can open none."""
 

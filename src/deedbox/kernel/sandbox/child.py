@@ -1,4 +1,4 @@
-"""The program in a sandbox: load, close the limits, then answer one call after the other until the input ends."""
+"""The program of a sandbox's child: loads its modules, takes on its limits, and answers calls until its input ends."""
 
 import importlib
 import os

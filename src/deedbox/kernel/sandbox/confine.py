@@ -1,4 +1,4 @@
-"""The limits that a child takes on. Lowered hard limits cannot be raised again, whatever runs in the child later."""
+"""Resource limits of a sandbox's child. They are hard: nothing that runs in the child later can raise them."""
 
 import ctypes
 import math

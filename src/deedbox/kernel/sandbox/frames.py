@@ -1,4 +1,4 @@
-"""What crosses the pipes between the server and a sandbox: a length in four bytes, then msgpack."""
+"""Frames between the server and a sandbox: a length in four bytes, then msgpack."""
 
 import os
 from typing import Any, TypeAlias

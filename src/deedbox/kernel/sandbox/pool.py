@@ -1,4 +1,4 @@
-"""`await sandbox.call("deedbox.module:function", …)`: a few warm children, a short queue, one failure per call."""
+"""A pool of warm children behind a short queue: `await sandbox.call("deedbox.module:function", …)`."""
 
 import asyncio
 import logging
@@ -17,28 +17,30 @@ log = logging.getLogger(__name__)
 
 
 class Sandbox:
-    """The children of one kind. A child that dies, stalls or is cancelled is replaced at the next call."""
+    """The children of one kind. One that dies, stalls, is cancelled or long idle is replaced at the next call."""
 
     def __init__(self, kind: SandboxKind, *, packages: tuple[str, ...] = ("deedbox.",)) -> None:
         self.kind = kind
         self._packages = packages
         self._turns = asyncio.Semaphore(kind.processes)
         self._waiting = 0
-        self._idle: list[Child] = []
+        self._idle: dict[Child, asyncio.TimerHandle | None] = {}
+        """The children without a call, the one that had the last call last, and what will end each of them."""
         self._busy: set[Child] = set()
         self._burials: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def call(self, function: str, *args: Any, into: Sink | None = None) -> Any:
+    async def call(self, function: str, *args: Any, into: Sink | None = None, seconds: float | None = None) -> Any:
         """What the function returns; its domain errors as they are; SandboxFailed when it broke a limit.
 
-        What a generator yields, which must be bytes, goes into the sink. After an error that is only a part.
+        What a generator yields, which must be bytes, goes into the sink. After an error that is only a part. The call
+        may take so many seconds, or as long as the kind says.
         """
         if function.partition(":")[0] not in self.kind.preload:
             raise ValueError(f"{function} is not in a module that the {self.kind.name} sandbox preloads")
         async with self._turn(), self._child() as child:
             try:
-                reply = await child.ask(Call(function, args), into)
+                reply = await child.ask(Call(function, args), into, seconds)
             except SandboxFailed as failed:
                 if self._closed:
                     raise _stopping() from failed
@@ -58,7 +60,7 @@ class Sandbox:
         for child in self._busy:
             child.signal()
         while self._idle:
-            self._bury(self._idle.pop())
+            self._bury(self._last_idle())
         await asyncio.gather(*self._burials)
 
     async def _warm_one(self) -> None:
@@ -93,7 +95,7 @@ class Sandbox:
         finally:
             self._busy.discard(child)
             if sound:
-                self._idle.append(child)
+                self._rest(child)
             else:
                 self._bury(child)
 
@@ -101,11 +103,26 @@ class Sandbox:
         if self._closed:
             raise _stopping()
         while self._idle:
-            child = self._idle.pop()
+            child = self._last_idle()
             if child.alive:
                 return child
             self._bury(child)
         return Child(self.kind)
+
+    def _rest(self, child: Child) -> None:
+        patience = self.kind.idle_seconds
+        loop = asyncio.get_running_loop()
+        self._idle[child] = None if patience is None else loop.call_later(patience, self._end_idle, child)
+
+    def _last_idle(self) -> Child:
+        child, end = self._idle.popitem()
+        if end is not None:
+            end.cancel()
+        return child
+
+    def _end_idle(self, child: Child) -> None:
+        del self._idle[child]
+        self._bury(child)
 
     async def _open(self, child: Child) -> None:
         try:

@@ -1,4 +1,4 @@
-"""One child process, as the server holds it: a call goes in, a reply or a named failure comes out."""
+"""The server's side of one child process: a call goes in, a reply or a named failure comes out."""
 
 import asyncio
 import contextlib
@@ -160,11 +160,11 @@ class Child:
         """The child's output and input, for the loop to own."""
         return self._process.stdout, self._process.stdin
 
-    async def ask(self, message: Struct, into: Sink | None = None) -> Reply:
-        """The child's reply within the kind's deadline, or SandboxFailed with the limit that ended it."""
+    async def ask(self, message: Struct, into: Sink | None = None, seconds: float | None = None) -> Reply:
+        """The child's reply within so many seconds, or those of its kind; SandboxFailed tells which limit ended it."""
         self.calls += 1
         try:
-            async with asyncio.timeout(self._kind.seconds):
+            async with asyncio.timeout(seconds or self._kind.seconds):
                 return await self._exchange(message, into)
         except TimeoutError as error:
             raise SandboxFailed("deadline") from error

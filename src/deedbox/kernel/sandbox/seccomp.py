@@ -1,4 +1,4 @@
-"""A filter in the kernel that leaves a child only computing: whatever runs in it, these system calls are refused."""
+"""The seccomp filter of a sandbox's child: it may compute, and every other system call is refused."""
 
 import ctypes
 import errno

@@ -11,7 +11,7 @@ import msgspec
 
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.log import redacted
-from deedbox.kernel.settings.agreement import demand_agreement
+from deedbox.kernel.settings.checks import check
 from deedbox.kernel.settings.fields import CONFIG, ECOSYSTEM_KEY, PREFIX, SECRETS, Networks, Settings, variable
 
 __all__ = ["ECOSYSTEM_KEY", "PREFIX", "Networks", "Settings", "load", "variable"]
@@ -25,7 +25,7 @@ def load(environment: Mapping[str, str], flags: Mapping[str, Any] | None = None)
     for name, value in values.items():
         _check_one(name, value)
     settings = msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
-    demand_agreement(settings)
+    check(settings)
     if settings.base_url is None:
         return settings
     # Links are made by adding a path that begins with a slash.

@@ -1,4 +1,4 @@
-"""Every setting: one frozen struct, and the names of their variables."""
+"""Every setting and the name of its environment variable, in one frozen struct."""
 
 import ipaddress
 from pathlib import Path

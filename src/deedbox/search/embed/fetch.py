@@ -17,7 +17,7 @@ import msgspec
 
 from deedbox.kernel import limits, settings
 from deedbox.kernel.clock import stopwatch
-from deedbox.kernel.egress import Answer, Egress, EgressFailed
+from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.log import redacted
 
@@ -205,8 +205,8 @@ async def _slice(egress: Egress, url: str, first: int) -> tuple[str, Answer]:
     headers = {"range": f"bytes={first}-{first + limits.MODEL_SLICE_BYTES - 1}"}
     for _ in range(limits.MODEL_REDIRECTS):
         try:
-            answer = await egress.request(
-                "GET", url, headers=headers, seconds=limits.MODEL_SLICE_SECONDS, limit=limits.MODEL_SLICE_BYTES
+            answer = await egress.send(
+                Request("GET", url, headers=headers, seconds=limits.MODEL_SLICE_SECONDS, limit=limits.MODEL_SLICE_BYTES)
             )
         except EgressFailed as error:
             raise SetupError(f"The model could not be fetched. {error.message}.", _AGAIN) from error

@@ -160,4 +160,5 @@ def _kind(name: str, folder: Path, model: Model, *, nice: int, seconds: int) -> 
         seconds=seconds,
         # It reads no files, only text, and a query should not wait for the model to be loaded again.
         calls=limits.EMBED_CALLS,
+        idle_seconds=limits.SANDBOX_IDLE_SECONDS if nice else None,
     )

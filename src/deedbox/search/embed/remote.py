@@ -10,7 +10,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.egress import Answer, Egress, EgressFailed, TookTooLong
+from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request, TookTooLong
 from deedbox.kernel.errors import DeedboxError, TimedOut, Unavailable
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
@@ -129,13 +129,15 @@ class RemoteEmbedder:
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         body = msgspec.json.encode({"model": self._model, "input": clean, "encoding_format": "float"})
         try:
-            return await self._egress.request(
-                "POST",
-                self._url,
-                headers=headers,
-                body=body,
-                seconds=limits.EMBED_SECONDS,
-                limit=limits.REMOTE_RESPONSE_BYTES,
+            return await self._egress.send(
+                Request(
+                    "POST",
+                    self._url,
+                    headers=headers,
+                    body=body,
+                    seconds=limits.EMBED_SECONDS,
+                    limit=limits.REMOTE_RESPONSE_BYTES,
+                )
             )
         except TookTooLong as error:
             raise TimedOut("Request took too long: the embedding endpoint did not answer in time") from error

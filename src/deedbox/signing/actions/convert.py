@@ -65,11 +65,13 @@ def plan(desk: Desk, document: Document, *, send: bool) -> None:
     """The document is converted as soon as there is time for it."""
     jobs.enqueue(
         desk.tx,
-        CONVERT_JOB,
-        {"document_id": document.id, "send": send, "actor": desk.actor},
+        jobs.NewJob(
+            CONVERT_JOB,
+            {"document_id": document.id, "send": send, "actor": desk.actor},
+            unique_key=f"{CONVERT_JOB}:{document.id}",
+            workspace_id=document.workspace_id,
+        ),
         now=desk.now,
-        unique_key=f"{CONVERT_JOB}:{document.id}",
-        workspace_id=document.workspace_id,
     )
 
 

@@ -37,12 +37,14 @@ def plan(desk: Desk, packet: Packet) -> None:
     if packet.expires_at is not None:
         jobs.enqueue(
             desk.tx,
-            EXPIRE_JOB,
-            {"packet_id": packet.id},
+            jobs.NewJob(
+                EXPIRE_JOB,
+                {"packet_id": packet.id},
+                run_at=moment(packet.expires_at),
+                unique_key=f"{EXPIRE_JOB}:{packet.id}:{packet.expires_at}",
+                workspace_id=packet.workspace_id,
+            ),
             now=desk.now,
-            run_at=moment(packet.expires_at),
-            unique_key=f"{EXPIRE_JOB}:{packet.id}:{packet.expires_at}",
-            workspace_id=packet.workspace_id,
         )
 
 

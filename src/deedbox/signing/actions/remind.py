@@ -64,12 +64,14 @@ def _plan(desk: Desk, packet: Packet, reminders: Reminders, number: int, at: dat
     plan = _json(reminders)
     jobs.enqueue(
         desk.tx,
-        REMIND_JOB,
-        {"packet_id": packet.id, "number": number, "plan": plan},
+        jobs.NewJob(
+            REMIND_JOB,
+            {"packet_id": packet.id, "number": number, "plan": plan},
+            run_at=at,
+            unique_key=f"{REMIND_JOB}:{packet.id}:{plan}:{number}",
+            workspace_id=packet.workspace_id,
+        ),
         now=desk.now,
-        run_at=at,
-        unique_key=f"{REMIND_JOB}:{packet.id}:{plan}:{number}",
-        workspace_id=packet.workspace_id,
     )
 
 

@@ -43,13 +43,15 @@ def plan(desk: Desk, document: Document) -> None:
     """The document is sealed before anything else is done."""
     jobs.enqueue(
         desk.tx,
-        FINALIZE_JOB,
-        {"document_id": document.id},
+        jobs.NewJob(
+            FINALIZE_JOB,
+            {"document_id": document.id},
+            priority=jobs.URGENT,
+            max_attempts=limits.FINALIZE_ATTEMPTS,
+            unique_key=f"{FINALIZE_JOB}:{document.id}",
+            workspace_id=document.workspace_id,
+        ),
         now=desk.now,
-        priority=jobs.URGENT,
-        max_attempts=limits.FINALIZE_ATTEMPTS,
-        unique_key=f"{FINALIZE_JOB}:{document.id}",
-        workspace_id=document.workspace_id,
     )
 
 

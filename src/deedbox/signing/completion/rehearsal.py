@@ -12,7 +12,6 @@ from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.report import Report
@@ -29,10 +28,10 @@ _REQUEST = SealRequest(document_id="rehearsal", audit_head="0" * 64, name="Rehea
 
 
 class Rehearsal:
-    def __init__(self, db: Database, blobs: Blobs, clock: Clock, workshop: Workshop, sandbox: Sandbox) -> None:
+    def __init__(self, db: Database, blobs: Blobs, clock: Clock, workshop: Workshop) -> None:
         self._db, self._blobs, self._clock, self._workshop = db, blobs, clock, workshop
         self._stage = _Stage(clock)
-        self._sealer = Sealer(blobs, sandbox, self._stage, clock)
+        self._sealer = Sealer(blobs, workshop, self._stage, clock)
 
     async def check(self, paper: Paper, fields: Sequence[NewField]) -> None:
         """Raises BadRequest if the paper, with marks where its fields lie, cannot be sealed so that the seal holds."""

@@ -14,27 +14,12 @@ from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
-from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.kernel.sandbox import SandboxFailed, Sink
 from deedbox.pdf import seal
 from deedbox.pdf.seal import Order, Prepared, SealIdentity, Signature
 from deedbox.pdf.timestamp import Timestamper
+from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Seal
-
-MODULE = "deedbox.pdf.seal"
-"""To be preloaded, with `deedbox.pdf.seal:load` as its setup, by the sandbox that prepares."""
-
-
-def sandbox_kind(processes: int) -> SandboxKind:
-    """A sandbox that prepares files for their seals."""
-    return SandboxKind(
-        name="seal",
-        preload=(MODULE,),
-        setup=(Call(f"{MODULE}:load"),),
-        processes=processes,
-        cpu_seconds=limits.SEAL_CPU_SECONDS,
-        seconds=limits.SEAL_SECONDS,
-    )
 
 
 class SealRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +50,13 @@ class Sealer:
     def __init__(
         self,
         blobs: Blobs,
-        sandbox: Sandbox,
+        workshop: Workshop,
         certificates: Identities,
         clock: Clock,
         remote: RemoteTimestamper | None = None,
     ) -> None:
         self._blobs = blobs
-        self._sandbox = sandbox
+        self._workshop = workshop
         self._certificates = certificates
         self._clock = clock
         self._remote = remote
@@ -95,11 +80,7 @@ class Sealer:
     async def _prepare(self, file: Blob, order: Order, half: "_HeldBack") -> Prepared:
         sink = Sink(_most_bytes(file), half.write)
         async with streamed(self._blobs, file) as data:
-            found = await self._sandbox.call(f"{MODULE}:prepare", data, order, into=sink)
-        try:
-            return msgspec.convert(found, Prepared)
-        except msgspec.ValidationError as error:
-            raise SandboxFailed("crashed") from error
+            return await self._workshop.prepare_seal(data, order, sink)
 
     async def _token(self, digest: bytes, own: Timestamper, request: SealRequest, now: datetime) -> tuple[bytes, bool]:
         """A token, and whether the configured authority made it: when that fails, ours has to do."""

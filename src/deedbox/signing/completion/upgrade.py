@@ -33,14 +33,16 @@ def plan(desk: Desk, document: Document) -> None:
     """A degraded seal gets the time-stamp of the configured authority as soon as that gives one."""
     jobs.enqueue(
         desk.tx,
-        UPGRADE_JOB,
-        {"document_id": document.id},
+        jobs.NewJob(
+            UPGRADE_JOB,
+            {"document_id": document.id},
+            run_at=desk.now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
+            priority=jobs.BULK,
+            max_attempts=limits.UPGRADE_ATTEMPTS,
+            unique_key=f"{UPGRADE_JOB}:{document.id}",
+            workspace_id=document.workspace_id,
+        ),
         now=desk.now,
-        run_at=desk.now + timedelta(seconds=limits.UPGRADE_FIRST_SECONDS),
-        priority=jobs.BULK,
-        max_attempts=limits.UPGRADE_ATTEMPTS,
-        unique_key=f"{UPGRADE_JOB}:{document.id}",
-        workspace_id=document.workspace_id,
     )
 
 

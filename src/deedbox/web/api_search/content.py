@@ -111,7 +111,7 @@ async def page_image(request: AnyRequest, doc_id: FromPath[str], page: FromPath[
     if ranges.is_current(request.headers.get("if-none-match"), etag):
         return not_modified(etag)
     async with streamed(deedbox.blobs, blob) as data:
-        image = await deedbox.search.pages.render(data, number)
+        image = await deedbox.workshop.render(data, number)
     return Response(image, headers={"ETag": etag, **GUARDED}, media_type="image/webp")
 
 

@@ -73,11 +73,8 @@ async def kept(
         return _response(await deedbox.db.write(answer))
     now = deedbox.clock.now()
     this = idempotency.fingerprint(request.method, request.scope["path"], content)
-    return _response(
-        await deedbox.db.write(
-            lambda tx: idempotency.once(tx, deedbox.box, caller, key, this, answer, now=now, repeatable=repeatable)
-        )
-    )
+    keyed = idempotency.KeyedRequest(caller, key, this, repeatable)
+    return _response(await deedbox.db.write(lambda tx: idempotency.once(tx, deedbox.box, keyed, answer, now=now)))
 
 
 def _response(answer: Answer) -> Response[bytes]:

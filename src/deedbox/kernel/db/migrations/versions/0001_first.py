@@ -83,7 +83,8 @@ create table jobs (
 create index jobs_due on jobs (state, priority, run_at);
 create index jobs_done on jobs (finished_at) where state = 'done';
 create table events (
-    id TEXT primary key,
+    number COUNTER primary key,
+    id TEXT not null unique,
     workspace_id TEXT not null references workspaces (id),
     kind TEXT not null,
     subject_id TEXT not null,
@@ -95,7 +96,7 @@ create table events (
 );
 create index events_of_workspace on events (workspace_id, id);
 create unique index events_by_position on events (workspace_id, position) where position is not null;
-create index events_unplaced on events (workspace_id) where position is null;
+create index events_unplaced on events (workspace_id, number) where position is null;
 create table blobs (
     sha256 TEXT primary key,
     location TEXT not null unique,

@@ -1,4 +1,4 @@
-"""Whether a server runs on the data folder, and how a command works together with it."""
+"""The server that may be running on the data folder, and commands that share its work."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +13,7 @@ from deedbox.kernel.settings import Settings
 
 
 @asynccontextmanager
-async def alone(settings: Settings) -> AsyncIterator[bool]:
+async def is_absent(settings: Settings) -> AsyncIterator[bool]:
     """Whether no server uses the data folder; if so, none can begin to while this lasts."""
     async with AsyncExitStack() as held:
         try:
@@ -26,7 +26,7 @@ async def alone(settings: Settings) -> AsyncIterator[bool]:
 
 
 @asynccontextmanager
-async def working(deedbox: Any, *, alone: bool) -> AsyncIterator[None]:
+async def jobs_done(deedbox: Any, *, alone: bool) -> AsyncIterator[None]:
     """While this lasts, jobs are done: by the server that runs, or else by this process."""
     if not alone:
         yield
@@ -41,7 +41,7 @@ async def working(deedbox: Any, *, alone: bool) -> AsyncIterator[None]:
         await deedbox.jobs.stop()
 
 
-async def ended(deedbox: Any, job_id: str) -> Job:
+async def end_of_job(deedbox: Any, job_id: str) -> Job:
     """The job once it is done, with its progress on the screen meanwhile."""
     while True:
         job: Job | None = await deedbox.db.read(lambda tx: jobs.find(tx, job_id))

@@ -1,4 +1,4 @@
-"""The bytes of one object, as a stream that survives a broken connection."""
+"""A stream of one object's bytes that survives a broken connection."""
 
 import threading
 from typing import Any
@@ -8,7 +8,7 @@ from deedbox.kernel.errors import Code, Unavailable
 from deedbox.kernel.s3.failures import Rejected, answered
 
 
-class Reading:
+class ObjectStream:
     """An object from `start` on, `length` bytes or to its end. Its methods block: they are for threads.
 
     What a connection loses on the way is asked for again, from the byte after the last that came."""

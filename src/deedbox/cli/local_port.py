@@ -1,4 +1,4 @@
-"""What commands that listen on a port share: the socket, the address to tell, and how they are stopped."""
+"""A port of this machine that a command listens on, until a signal stops it."""
 
 import asyncio
 import errno

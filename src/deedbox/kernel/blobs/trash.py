@@ -1,4 +1,4 @@
-"""How trash is emptied, wherever the files lie."""
+"""Empties the trash of a blob store, in a folder or in a bucket."""
 
 import functools
 from collections.abc import Awaitable, Callable
@@ -9,9 +9,12 @@ from deedbox.kernel.blobs import store
 from deedbox.kernel.db import Database
 
 
-async def swept(db: Database, now: datetime, doubtful: set[str], remove: Callable[[list[str]], Awaitable[bool]]) -> int:
-    """How many files `remove` has removed. It is asked after the trash was read: what a backup names is not in it
-    unless the backup held the files before, and then `remove` says False."""
+async def empty_trash(
+    db: Database, now: datetime, doubtful: set[str], remove: Callable[[list[str]], Awaitable[bool]]
+) -> int:
+    """The number of files that `remove` has removed; `remove` says False while a backup holds the files.
+
+    It is asked after the trash was read, so a backup that begins later names nothing of this batch."""
     if named := list(doubtful):
         await db.write(functools.partial(store.condemn, locations=named, now=now))
         doubtful.difference_update(named)

@@ -1,4 +1,4 @@
-"""What settings demand of each other, and of addresses that they name."""
+"""Checks of settings against each other, and of the addresses in them."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ from deedbox.kernel.settings.fields import ECOSYSTEM_KEY, Settings
 from deedbox.kernel.smtp_url import mail_server
 
 
-def demand_agreement(settings: Settings) -> None:
+def check(settings: Settings) -> None:
     """SetupError names settings that are wrong together, or beyond what a type can say."""
     if settings.base_url is not None and not _is_origin(settings.base_url):
         raise SetupError(

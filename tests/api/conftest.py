@@ -21,7 +21,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.web import app as web_app
-from deedbox.web.frame import permission
+from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
@@ -147,7 +147,7 @@ def _guard(deedbox: wiring.Deedbox) -> Guard:
         return web_app.build(deedbox)
     app = _idle.pop()
     app.state.metrics = Metrics()
-    app.state.guard = Guard(cast(App, app), deedbox, permission.doors(app), app.state.metrics)
+    app.state.guard = Guard(cast(App, app), deedbox, Doors(app), app.state.metrics)
     return cast(Guard, app.state.guard)
 
 

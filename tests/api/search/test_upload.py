@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.web.frame import multipart
+from deedbox.web.frame.form import clean
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import BOUNDARY, TEXT, doc_id, form, part, pdf, rows, send, stored, upload
@@ -429,4 +429,4 @@ async def test_a_key_that_is_no_key_is_refused_before_the_file_is_read(api: Api)
     ],
 )
 def test_a_name_is_cleaned(given: str, kept: str) -> None:
-    assert multipart.clean(given) == kept
+    assert clean(given) == kept

@@ -18,10 +18,11 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.ingest import Failure
 from deedbox.web.api_search.runs import Run, run
 from deedbox.web.frame import context, openapi
+from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
 from deedbox.web.frame.openapi import ALSO
-from deedbox.web.frame.permission import OPTIONAL_BODY, scope
 
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": openapi.NO_NUL})]
 
@@ -50,7 +51,7 @@ class _Planned(msgspec.Struct, frozen=True):
 
 @post(
     "/documents/index",
-    opt={**scope("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,)},
+    opt={**door("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,)},
     summary="Build the search index",
     tags=["search"],
     status_code=200,
@@ -80,8 +81,7 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
 async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
     """The job, and the headers that tell whether it was planned by an earlier request with the same key."""
     deedbox, caller = context.of(request).deedbox, context.of(request).caller
-    body = await request.body()
-    order = msgspec.json.decode(body, type=IndexOrder) if body else IndexOrder()
+    order: IndexOrder = context.of(request).body
     doc_ids = None if order.doc_ids is UNSET else order.doc_ids
 
     def plan(tx: Tx) -> _Planned:

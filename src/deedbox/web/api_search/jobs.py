@@ -13,11 +13,11 @@ from deedbox.search import ingest
 from deedbox.web.api_search.runs import Run, run
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 from deedbox.wiring import Deedbox
 
 
-@get("/jobs/{job_id:str}", opt=scope("search:read"), summary="How far an index run is", tags=["search"])
+@get("/jobs/{job_id:str}", opt=door("search:read"), summary="How far an index run is", tags=["search"])
 async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     here = context.of(request)
     return run(await here.deedbox.db.read(lambda tx: ingest.find(tx, here.caller.workspace_id, job_id)))
@@ -25,7 +25,7 @@ async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
 
 @get(
     "/jobs/{job_id:str}/events",
-    opt=scope("search:read"),
+    opt=door("search:read"),
     summary="An index run as it goes, as server-sent events",
     tags=["search"],
 )
@@ -37,7 +37,7 @@ async def follow_run(request: AnyRequest, job_id: FromPath[str]) -> ServerSentEv
     return ServerSentEvent(_events(here.deedbox, here.caller.workspace_id, job_id))
 
 
-@delete("/jobs/{job_id:str}", opt=scope("search:write"), summary="End an index run", tags=["search"], status_code=200)
+@delete("/jobs/{job_id:str}", opt=door("search:write"), summary="End an index run", tags=["search"], status_code=200)
 async def cancel_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     """What is indexed already stays indexed; a run that has ended stays as it is."""
     here = context.of(request)

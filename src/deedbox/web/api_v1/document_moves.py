@@ -14,8 +14,9 @@ from deedbox.kernel.db import Tx
 from deedbox.signing import documents, found, sessions
 from deedbox.signing.document import Document
 from deedbox.web.frame import context, once, openapi
+from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest, Context
-from deedbox.web.frame.permission import OPTIONAL_BODY, scope
+from deedbox.web.frame.doors import door
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):
@@ -31,7 +32,7 @@ class SigningLink(msgspec.Struct, frozen=True):
 
 @post(
     "/api/v1/documents/{document_id:str}/send",
-    opt=scope("documents:send"),
+    opt=door("documents:send"),
     summary="Send a draft to its signers",
     tags=["documents"],
     status_code=200,
@@ -46,25 +47,24 @@ async def send_document(request: AnyRequest, document_id: FromPath[str]) -> Resp
 
 @post(
     "/api/v1/documents/{document_id:str}/void",
-    opt={**scope("documents:void"), OPTIONAL_BODY: Reason},
+    opt={**door("documents:void"), OPTIONAL_BODY: Reason},
     summary="Void a document",
     tags=["documents"],
     status_code=200,
 )
 async def void_document(request: AnyRequest, document_id: FromPath[str]) -> Response[Document]:
-    body = await request.body()
-    reason = msgspec.json.decode(body, type=Reason).reason if body else None
+    given: Reason = context.of(request).body
 
     def void(here: Context, tx: Tx, now: datetime) -> Document:
         caller = here.caller
-        return documents.void(tx, caller.workspace_id, document_id, reason, caller.id, here.deedbox.post, now=now)
+        return documents.void(tx, caller.workspace_id, document_id, given.reason, caller.id, here.deedbox.post, now=now)
 
     return await _moved(request, document_id, void)
 
 
 @post(
     "/api/v1/documents/{document_id:str}/remind",
-    opt=scope("documents:send"),
+    opt=door("documents:send"),
     summary="Remind those whose turn it is",
     tags=["documents"],
     status_code=200,
@@ -79,7 +79,7 @@ async def remind_signers(request: AnyRequest, document_id: FromPath[str]) -> Res
 
 @post(
     "/api/v1/documents/{document_id:str}/signers/{signer_id:str}/link",
-    opt=scope("documents:send"),
+    opt=door("documents:send"),
     summary="A link to embed: one signer, one document, for an hour",
     tags=["documents"],
     status_code=201,

@@ -29,9 +29,10 @@ from deedbox.web.api_v1.new_document import (
     RemindersBody,
     parties_wish,
 )
-from deedbox.web.frame import context, moments, multipart, once, openapi, received
+from deedbox.web.frame import context, form, moments, once, openapi, upload
+from deedbox.web.frame.body import READS, decoded
 from deedbox.web.frame.context import AnyRequest, Context
-from deedbox.web.frame.permission import READS, check_body, scope
+from deedbox.web.frame.doors import door
 
 
 class Asked(NamedTuple):
@@ -75,7 +76,7 @@ class DocumentChange(msgspec.Struct, forbid_unknown_fields=True):
 
 @post(
     "/api/v1/documents",
-    opt={**scope("documents:write"), READS: NewDocumentBody, multipart.OPTION: received.FORM},
+    opt={**door("documents:write"), READS: NewDocumentBody, form.FORM: upload.DOCUMENT_WITH_FILES},
     summary="Create a document, and send it if asked to",
     tags=["documents"],
     status_code=201,
@@ -110,7 +111,7 @@ async def create_document(request: AnyRequest) -> Response[Document]:
             return answer
 
 
-@get("/api/v1/documents/{document_id:str}", opt=scope("documents:read"), summary="One document", tags=["documents"])
+@get("/api/v1/documents/{document_id:str}", opt=door("documents:read"), summary="One document", tags=["documents"])
 async def show_signing_document(request: AnyRequest, document_id: FromPath[str]) -> Document:
     here = context.of(request)
     return await here.deedbox.timers.current(here.caller.workspace_id, document_id)
@@ -118,7 +119,7 @@ async def show_signing_document(request: AnyRequest, document_id: FromPath[str])
 
 @patch(
     "/api/v1/documents/{document_id:str}",
-    opt=scope("documents:write"),
+    opt=door("documents:write"),
     summary="Change a document",
     tags=["documents"],
 )
@@ -158,7 +159,7 @@ async def change_document(request: AnyRequest, document_id: FromPath[str], data:
 
 
 @delete(
-    "/api/v1/documents/{document_id:str}", opt=scope("documents:write"), summary="Delete a draft", tags=["documents"]
+    "/api/v1/documents/{document_id:str}", opt=door("documents:write"), summary="Delete a draft", tags=["documents"]
 )
 async def delete_draft(request: AnyRequest, document_id: FromPath[str]) -> None:
     here = context.of(request)
@@ -186,20 +187,20 @@ async def _another_paper(
 async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     deedbox = context.of(request).deedbox
     async with AsyncExitStack() as held:
-        if received.is_form(request):
-            form = await held.enter_async_context(received.form(request, deedbox.blobs))
-            body = check_body(NewDocumentBody, form.document)
+        if form.is_form(request):
+            given = await held.enter_async_context(upload.document_form(request, deedbox.blobs))
+            body = await decoded(request, NewDocumentBody, given.document)
             if body.sources():
                 raise BadRequest("In a form, files come as parts named file")
-            files = [NewFile(part.filename, part.received) for part in form.parts]
-            content = form.document + b"".join(file.original.blob.sha256.encode() for file in files)
+            files = [NewFile(part.filename, part.received) for part in given.parts]
+            content = given.document + b"".join(file.original.blob.sha256.encode() for file in files)
         else:
-            content = await received.json_body(request)
-            body = check_body(NewDocumentBody, content)
+            content = await upload.document_json(request)
+            body = await decoded(request, NewDocumentBody, content)
             files = []
             for source in body.sources():
-                kept = received.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)
-                files.append(NewFile(multipart.clean(source.name), await held.enter_async_context(kept)))
+                kept = upload.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)
+                files.append(NewFile(form.clean(source.name), await held.enter_async_context(kept)))
         if not files:
             raise BadRequest("The document needs a file")
         yield Asked(body, files, content)

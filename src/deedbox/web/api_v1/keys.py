@@ -18,8 +18,8 @@ from deedbox.kernel.db import Tx
 from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
-from deedbox.web.frame.permission import scope
 
 
 class NewRateLimit(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,7 +69,7 @@ class Me(msgspec.Struct, frozen=True):
     workspace: Workspace
 
 
-@get("/api/v1/me", opt=scope("keys:read"), summary="The key in use and its workspace", tags=["keys"])
+@get("/api/v1/me", opt=door("keys:read"), summary="The key in use and its workspace", tags=["keys"])
 async def me(request: AnyRequest) -> Me:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -80,7 +80,7 @@ async def me(request: AnyRequest) -> Me:
     return await here.deedbox.db.read(look)
 
 
-@get("/api/v1/keys", opt=scope("keys:read"), summary="List API keys, newest first", tags=["keys"])
+@get("/api/v1/keys", opt=door("keys:read"), summary="List API keys, newest first", tags=["keys"])
 async def list_keys(
     request: AnyRequest,
     limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
@@ -95,7 +95,7 @@ async def list_keys(
     return KeyPage(shown, len(shown), more, shown[-1].id if more else None)
 
 
-@post("/api/v1/keys", opt=scope("keys:write"), summary="Create an API key", tags=["keys"], status_code=201)
+@post("/api/v1/keys", opt=door("keys:write"), summary="Create an API key", tags=["keys"], status_code=201)
 async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[MadeKey]:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -117,7 +117,7 @@ async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[Ma
     return answer
 
 
-@delete("/api/v1/keys/{key_id:str}", opt=scope("keys:write"), summary="Revoke an API key", tags=["keys"])
+@delete("/api/v1/keys/{key_id:str}", opt=door("keys:write"), summary="Revoke an API key", tags=["keys"])
 async def revoke_key(request: AnyRequest, key_id: FromPath[str]) -> None:
     here = context.of(request)
     now = here.deedbox.clock.now()

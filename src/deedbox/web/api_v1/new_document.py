@@ -25,6 +25,7 @@ Email = Annotated[
         min_length=3,
         max_length=limits.EMAIL_CHARS,
         pattern=r"^[^@\s\x00-\x1f<>,;]+@[^@\s\x00-\x1f<>,;]+$",
+        extra={"words": "not an e-mail address"},
         description="An e-mail address; it is compared in lower case.",
     ),
 ]

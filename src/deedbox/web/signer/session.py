@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, get, post, put
-from litestar.datastructures import Cookie
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from deedbox.kernel import limits
@@ -22,12 +21,12 @@ from deedbox.signing.document import Document, Party, Signer, first_page
 from deedbox.signing.papers import store as papers
 from deedbox.signing.people import store as people
 from deedbox.signing.sessions import Session
-from deedbox.web.frame import context, openapi
+from deedbox.web.frame import context, cookies, openapi
 from deedbox.web.frame.blob_response import file_response, page_number
 from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.doors import PUBLIC, SIGNER, door
 from deedbox.web.frame.head import GET_ONLY
-from deedbox.web.frame.pages import HEADERS, is_https, refuse_other_sites
-from deedbox.web.frame.permission import PUBLIC, scope
+from deedbox.web.frame.pages import HEADERS
 from deedbox.web.signer.records import (
     Acted,
     CodeBody,
@@ -45,12 +44,11 @@ from deedbox.web.signer.records import (
     ValuesBody,
 )
 
-_SIGNER: dict[str, Any] = {**scope(PUBLIC), openapi.ALSO: (401, 403, 409)}
-"""No key, but the signer's cookie."""
+_SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
 _IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 
 
-@get("/s/{token:str}", opt={**scope(PUBLIC), GET_ONLY: True}, include_in_schema=False)
+@get("/s/{token:str}", opt={**door(PUBLIC), GET_ONLY: True}, include_in_schema=False)
 async def use_signing_link(request: AnyRequest, token: FromPath[str]) -> Response[None]:
     """Exchanges the token of a link for the signer's cookie; the token leaves the address."""
     deedbox = context.of(request).deedbox
@@ -67,15 +65,7 @@ async def use_signing_link(request: AnyRequest, token: FromPath[str]) -> Respons
         return session
 
     session = await deedbox.db.write(exchange)
-    cookie = Cookie(
-        key=_cookie_name(request),
-        value=session.reveal(),
-        max_age=limits.SIGNER_SESSION_SECONDS,
-        path="/",
-        secure=is_https(request),
-        httponly=True,
-        samesite="lax",
-    )
+    cookie = cookies.made(request, "signer", session, limits.SIGNER_SESSION_SECONDS)
     headers = {"Location": "/sign", **HEADERS}
     return Response(None, status_code=303, headers=headers, cookies=[cookie], media_type="text/plain")
 
@@ -98,12 +88,11 @@ async def signer_session(request: AnyRequest) -> SessionRecord:
 
 @post("/sign/code", opt=_SIGNER, summary="Give the code", tags=["signer"], status_code=200)
 async def give_code(request: AnyRequest, data: JSONBody[CodeBody]) -> Done:
-    refuse_other_sites(request)
     deedbox = context.of(request).deedbox
     session, _, _, signer = await _inside(request, demand_code=False)
     if signer.auth == "none":
         raise Conflict("This document asks for no code")
-    now, token = deedbox.clock.now(), _token(request)
+    now, token = deedbox.clock.now(), context.of(request).token.reveal()
     # Counted in a transaction of its own: an attempt counts also when it fails.
     await deedbox.db.write(lambda tx: sessions.count_try(tx, signer.id, now=now))
     if not await deedbox.db.write(lambda tx: sessions.check_code(tx, token, session, data.code, now=now)):
@@ -144,7 +133,6 @@ async def signer_page(
 
 @put("/sign/fields", opt=_SIGNER, summary="Keep what is filled in so far", tags=["signer"])
 async def keep_fields(request: AnyRequest, data: JSONBody[ValuesBody]) -> Done:
-    refuse_other_sites(request)
     deedbox = context.of(request).deedbox
     session, document, _, signer = await _inside(request)
     now = deedbox.clock.now()
@@ -161,7 +149,6 @@ async def keep_fields(request: AnyRequest, data: JSONBody[ValuesBody]) -> Done:
     request_max_body_size=limits.SIGNING_BODY_BYTES,
 )
 async def complete(request: AnyRequest, data: JSONBody[CompleteBody]) -> Acted:
-    refuse_other_sites(request)
     here = context.of(request)
     session, document, _, signer = await _inside(request)
     if not data.consent:
@@ -185,7 +172,6 @@ async def complete(request: AnyRequest, data: JSONBody[CompleteBody]) -> Acted:
 
 @post("/sign/decline", opt=_SIGNER, summary="Decline to sign", tags=["signer"], status_code=200)
 async def decline(request: AnyRequest, data: JSONBody[DeclineBody]) -> Acted:
-    refuse_other_sites(request)
     here = context.of(request)
     session, document, _, signer = await _inside(request)
     now, seen = here.deedbox.clock.now(), _seen(request, signer)
@@ -205,7 +191,7 @@ async def decline(request: AnyRequest, data: JSONBody[DeclineBody]) -> Acted:
         **_SIGNER,
         openapi.ANSWERS: {"200": {"description": "The sealed PDF", "content": {"application/pdf": {"schema": {
             "type": "string", "format": "binary"}}}}},
-        openapi.ALSO: (401, 403, 409, 416),
+        openapi.ALSO: (409, 416),
     },
     summary="The sealed file",
     tags=["signer"],
@@ -220,9 +206,7 @@ async def signer_download(request: AnyRequest) -> Response[Any]:
 async def _inside(request: AnyRequest, *, demand_code: bool = True) -> tuple[Session, Document, Party, Signer]:
     """Who is in, with the document as it is now; one past its time expires at the first look."""
     deedbox = context.of(request).deedbox
-    now, token = deedbox.clock.now(), _token(request)
-
-    session = await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now))
+    session = context.of(request).signer
     document = await deedbox.timers.current(session.workspace_id, session.document_id)
     party, signer = found.signer_of(document, session.signer_id)
     if demand_code:
@@ -289,15 +273,6 @@ def _sealed(tx: Tx, document: Document) -> Blob:
     if blob is None:
         raise Conflict(f"The document is not completed yet: it is {document.status}")
     return blob
-
-
-def _token(request: AnyRequest) -> str:
-    return request.cookies.get(_cookie_name(request), "")
-
-
-def _cookie_name(request: AnyRequest) -> str:
-    # Browsers take the __Host- prefix over TLS only.
-    return "__Host-deedbox_signer" if is_https(request) else "deedbox_signer"
 
 
 ROUTES = [

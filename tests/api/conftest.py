@@ -79,15 +79,15 @@ class Api:
     ) -> Key:
         """A key with these scopes, or all, that lives for so many seconds, or for ever."""
         now = self.clock.now()
-        wish = keys.Wish(
+        new = keys.NewKey(
             name="test",
             scopes=list(scopes) or ["*"],
             tier=tier,
             expires_at=now + timedelta(seconds=seconds) if seconds else None,
-            **rest,
+            rate_limit=keys.RateLimit(**rest) if rest else None,
         )
         caller = workspaces.operator(workspace or self.workspace)
-        record, plain = await self.deedbox.db.write(lambda tx: keys.create(tx, caller, wish, now=now))
+        record, plain = await self.deedbox.db.write(lambda tx: keys.create(tx, caller, new, now=now))
         return Key(record, plain.reveal())
 
     async def revoke(self, key: Key) -> None:

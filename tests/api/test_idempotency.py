@@ -124,7 +124,7 @@ async def test_an_effect_whose_answer_is_too_large_to_be_kept_is_undone(api: Api
         now = api.clock.now()
 
         def act(tx: Tx) -> Much:
-            keys.create(tx, context.of(request).caller, keys.Wish(name="twice"), now=now)
+            keys.create(tx, context.of(request).caller, keys.NewKey(name="twice"), now=now)
             return Much("x" * (limits.IDEMPOTENT_RESPONSE_BYTES - len('{"text":""}') + extra))
 
         return await once(request, act, status=201)
@@ -172,7 +172,7 @@ async def test_a_retry_of_a_request_that_timed_out_while_saving_has_one_effect(
 
         def act(tx: Tx) -> keys.KeyRecord:
             go_on.wait(20)
-            return keys.create(tx, here.caller, keys.Wish(name="twice"), now=here.deedbox.clock.now())[0]
+            return keys.create(tx, here.caller, keys.NewKey(name="twice"), now=here.deedbox.clock.now())[0]
 
         return await once(request, act, status=201)
 
@@ -249,7 +249,7 @@ async def saved_after_commit(request: AnyRequest) -> Response[bytes]:
     deedbox, now, key = here.deedbox, here.deedbox.clock.now(), request.headers["idempotency-key"]
 
     def act(tx: Tx) -> idempotency.Answer:
-        record, _ = keys.create(tx, here.caller, keys.Wish(name="twice"), now=now)
+        record, _ = keys.create(tx, here.caller, keys.NewKey(name="twice"), now=now)
         return idempotency.Answer(201, msgspec.json.encode(record))
 
     kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, here.caller.id, key))

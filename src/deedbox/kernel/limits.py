@@ -437,3 +437,6 @@ ARCHIVE_WAIT_SECONDS = 60
 ARCHIVE_FAILURES_SHOWN = 20
 ARCHIVE_KEYLESS_SECONDS = 600
 """A push or round that a process without the archive's key comes upon is put back for so long."""
+
+NO_NUL = {"pattern": "^[^\\x00]*$"}
+"""What a JSON schema says of any text: PostgreSQL cannot store a NUL."""

@@ -66,7 +66,8 @@ class DocumentQuery(msgspec.Struct, frozen=True):
 async def list_documents(request: AnyRequest) -> DocumentPage:
     here = context.of(request)
     asked: DocumentQuery = query.read(request)
-    limit, cursor, newest_first = asked.limit, asked.cursor or None, asked.order == "desc"
+    limit, newest_first = asked.limit, asked.order == "desc"
+    cursor = None if asked.cursor is UNSET else asked.cursor
     cursors.check(cursor, "doc")
     workspace, wanted = here.caller.workspace_id, asked.filter()
     found = await here.deedbox.db.read(

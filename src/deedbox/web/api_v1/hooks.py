@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody, QueryParameter
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
@@ -19,39 +19,8 @@ from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest, Context
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import claimed, kept, once
-from deedbox.webhooks import catalogue, hooks
-from deedbox.webhooks.hook import Change, Delivery, Hook, Recovery, Wish
-
-TargetUrl = Annotated[
-    str,
-    Meta(
-        max_length=limits.EGRESS_URL_CHARS,
-        description="Where deliveries are posted: http or https, at a public address, without user name and password.",
-        extra_json_schema={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
-    ),
-]
-EventName = Annotated[
-    str, Meta(max_length=40, extra_json_schema={"enum": list(catalogue.KINDS)}, description="A kind of event.")
-]
-EventNames = Annotated[list[EventName], Meta(min_length=1, max_length=limits.HOOK_EVENTS)]
-Description = Annotated[
-    str, Meta(max_length=limits.HOOK_DESCRIPTION_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})
-]
-
-
-class NewHook(msgspec.Struct, forbid_unknown_fields=True):
-    target_url: TargetUrl
-    event: Annotated[EventName | None, Meta(description="What to send. Either this or `events`.")] = None
-    events: Annotated[EventNames | None, Meta(description="What to send, if it is more than one kind.")] = None
-    description: Description | None = None
-
-
-class HookChange(msgspec.Struct, forbid_unknown_fields=True):
-    """What is not given stays as it is."""
-
-    target_url: TargetUrl | UnsetType = UNSET
-    events: EventNames | UnsetType = UNSET
-    description: Description | UnsetType | None = UNSET
+from deedbox.webhooks import hooks
+from deedbox.webhooks.hook import Delivery, EventName, Hook, HookChange, NewHook, Recovery
 
 
 class HookTest(msgspec.Struct, forbid_unknown_fields=True):
@@ -114,12 +83,11 @@ async def _refusal(here: Context, url: str) -> BadRequest | None:
 async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[MadeHook]:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    wish = Wish(data.target_url, _events(data), "api", data.description)
 
     def make(tx: Tx) -> Hook:
         if refusal is not None:
             raise refusal
-        made = hooks.create(tx, here.deedbox.box, here.caller.workspace_id, wish, now=now)
+        made = hooks.create(tx, here.deedbox.box, here.caller.workspace_id, data, managed_by="api", now=now)
         if made.secret is None:
             return made.hook
         return MadeHook(**msgspec.structs.asdict(made.hook), secret=made.secret.reveal())
@@ -128,12 +96,6 @@ async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[
         refusal = await _refusal(here, data.target_url)
         answer: Response[Any] = await kept(request, make, status=_made_status, content=await request.body())
     return answer
-
-
-def _events(data: NewHook) -> list[str]:
-    if (data.event is None) == (data.events is None):
-        raise BadRequest("Give either event, one kind of event, or events, a list of them")
-    return [data.event] if data.event is not None else list(data.events or ())
 
 
 def _made_status(made: msgspec.Struct) -> int:
@@ -172,8 +134,7 @@ async def change_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBod
         raise BadRequest("Give what is to change: target_url, events or description")
     if data.target_url is not UNSET:
         await here.deedbox.egress.judge(data.target_url)
-    wanted = Change(data.target_url, data.events, data.description)
-    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller.workspace_id, hook_id, wanted))
+    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller.workspace_id, hook_id, data))
 
 
 @delete("/api/v1/hooks/{hook_id:str}", opt=door("hooks:write"), summary="Unsubscribe a webhook", tags=["hooks"])

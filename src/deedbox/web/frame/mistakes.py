@@ -92,7 +92,7 @@ def _of_type(kind: Any, place: str, reason: str) -> str | None:
     for step in _STEP.finditer(place):
         nodes = [inner for node in nodes for each in _unwrapped(node) for inner in _inside(each, step[1])]
     for each in (each for node in nodes for each in _unwrapped(node)):
-        if isinstance(each, inspect.Metadata) and each.extra and reason.startswith("Expected"):
+        if isinstance(each, inspect.Metadata) and each.extra and WORDS in each.extra and reason.startswith("Expected"):
             return str(each.extra[WORDS])
         if isinstance(each, inspect.LiteralType) and reason.startswith("Invalid"):
             return "must be one of " + ", ".join(str(value) for value in each.values)

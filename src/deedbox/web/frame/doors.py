@@ -32,11 +32,6 @@ class Door(msgspec.Struct, frozen=True):
     always_open: bool = False
     """Answered also while the server stops or has too much to do."""
 
-    @property
-    def name(self) -> str:
-        """The scope, or what the route declares in its place."""
-        return self.scope or next((name for name, door in NAMED.items() if door == self), self.opener)
-
 
 PERSON = Door("person", own_site=True)
 """A page for people who are signed in; others are sent to the login page."""
@@ -50,7 +45,6 @@ STATIC = Door("nobody", counted=False)
 """Files of the pages: never counted."""
 PROBE = Door("nobody", counted=False, always_open=True)
 """Health, metrics and the API's description: never counted, and answered at any time."""
-NAMED = {"person": PERSON, "signer": SIGNER, "public": PUBLIC, "login": LOGIN, "static": STATIC, "probe": PROBE}
 
 ANY_KEY = Door("key")
 """What lies at no route's door: whoever has no key does not even learn that nothing is there."""

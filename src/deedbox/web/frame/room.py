@@ -21,22 +21,29 @@ class Room:
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((size, turn))
+        taken = False
         try:
-            await asyncio.wait_for(asyncio.shield(turn), limits.LARGE_BODY_WAIT_SECONDS)
-        except BaseException as error:
-            if turn.done():
-                self.give(size)
-            else:
-                self._waiting.remove((size, turn))
-                self._admit()
-            if isinstance(error, TimeoutError):
-                raise Unavailable("Too many large bodies at once. Try again in a moment.") from error
-            raise
+            async with asyncio.timeout(limits.LARGE_BODY_WAIT_SECONDS):
+                await turn
+            taken = True
+        except TimeoutError as error:
+            raise Unavailable("Too many large bodies at once. Try again in a moment.") from error
+        finally:
+            if not taken:
+                self._withdraw(size, turn)
 
     def give(self, size: int) -> None:
         """Gives so many bytes back."""
         self.left += size
         self._admit()
+
+    def _withdraw(self, size: int, turn: "asyncio.Future[None]") -> None:
+        """Of one that waits no longer, though its turn may have come in the same moment."""
+        if turn.cancelled():
+            self._waiting.remove((size, turn))
+            self._admit()
+        else:
+            self.give(size)
 
     def _admit(self) -> None:
         while self._waiting and self._waiting[0][0] <= self.left:

@@ -56,6 +56,12 @@ DOCUMENT_WITH_FILES: dict[str, Any] = {
 TOO_LARGE = f"File exceeds maximum size of {limits.UPLOAD_BYTES // limits.MB}MB"
 
 
+_TOO_MUCH_JSON = (
+    f"JSON with files may have {limits.DOCUMENT_JSON_BYTES // limits.MB} MB."
+    " Send larger files as multipart/form-data: a part `document` and parts `file`."
+)
+
+
 class Part(NamedTuple):
     filename: str
     received: Received
@@ -127,14 +133,13 @@ async def document_form(request: AnyRequest, blobs: Blobs) -> AsyncIterator[Docu
 async def document_json(request: AnyRequest) -> bytes:
     """The body of a request that carries its files in JSON, bounded while it is read."""
     await body.hold(request, limits.DOCUMENT_JSON_BYTES)
+    if (request.content_length or 0) > limits.DOCUMENT_JSON_BYTES:
+        raise TooLarge(_TOO_MUCH_JSON)
     content = bytearray()
     async for chunk in form.patiently(request):
         content += chunk
         if len(content) > limits.DOCUMENT_JSON_BYTES:
-            raise TooLarge(
-                f"JSON with files may have {limits.DOCUMENT_JSON_BYTES // limits.MB} MB."
-                " Send larger files as multipart/form-data: a part `document` and parts `file`."
-            )
+            raise TooLarge(_TOO_MUCH_JSON)
     return bytes(content)
 
 

@@ -25,7 +25,7 @@ from deedbox.kernel.addresses import networks
 from deedbox.kernel.db import Tx
 from deedbox.kernel.settings import Networks, Settings
 from deedbox.webhooks import hooks
-from deedbox.webhooks.hook import Wish
+from deedbox.webhooks.hook import NewHook
 from deedbox.wiring import Deedbox
 
 BURST = 1000
@@ -47,9 +47,11 @@ class Office:
         self._made = 0
 
     async def subscribe(self, url: str, kind: str) -> str:
-        wish = Wish(url, [kind], "api")
-        box, now = self.deedbox.box, self.deedbox.clock.now()
-        return (await self.deedbox.db.write(lambda tx: hooks.create(tx, box, self.workspace, wish, now=now))).hook.id
+        new, box, now = NewHook(url, event=kind), self.deedbox.box, self.deedbox.clock.now()
+        made = await self.deedbox.db.write(
+            lambda tx: hooks.create(tx, box, self.workspace, new, managed_by="api", now=now)
+        )
+        return made.hook.id
 
     async def emit(self, kind: str) -> tuple[str, float]:
         """The id of a new event of a new document, and when it was committed."""

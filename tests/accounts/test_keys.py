@@ -25,7 +25,7 @@ async def operator(db: Database, clock: HandClock) -> Caller:
     return workspaces.operator(workspace.id)
 
 
-async def make(db: Database, creator: Caller, clock: HandClock, wish: keys.Wish) -> tuple[keys.KeyRecord, Secret]:
+async def make(db: Database, creator: Caller, clock: HandClock, wish: keys.NewKey) -> tuple[keys.KeyRecord, Secret]:
     return await db.write(lambda tx: keys.create(tx, creator, wish, now=clock.now()))
 
 
@@ -46,19 +46,19 @@ async def test_only_the_prefix_and_32_lowercase_hex_digits_have_the_shape(text: 
 
 
 async def test_a_made_key_has_the_shape_and_names_its_caller(db: Database, clock: HandClock, operator: Caller) -> None:
-    record, plain = await make(db, operator, clock, keys.Wish(name="a", scopes=["documents:send"], tier="starter"))
+    record, plain = await make(db, operator, clock, keys.NewKey(name="a", scopes=["documents:send"], tier="starter"))
     assert keys.has_shape(plain.reveal())
     caller = await db.read(lambda tx: keys.authenticate(tx, plain.reveal(), instant(clock.now())))
     assert caller == Caller(record.id, operator.workspace_id, granted("documents:send"), Allowance(60, 5000))
 
 
 async def test_no_two_keys_are_alike(db: Database, clock: HandClock, operator: Caller) -> None:
-    made = [await make(db, operator, clock, keys.Wish(name="a")) for _ in range(20)]
+    made = [await make(db, operator, clock, keys.NewKey(name="a")) for _ in range(20)]
     assert len({plain.reveal() for _, plain in made}) == len({record.id for record, _ in made}) == 20
 
 
 async def test_only_the_hash_finds_a_key(db: Database, clock: HandClock, operator: Caller) -> None:
-    record, plain = await make(db, operator, clock, keys.Wish(name="a"))
+    record, plain = await make(db, operator, clock, keys.NewKey(name="a"))
     found = await db.read(lambda tx: store.key_by_hash(tx, sha256(plain.reveal())))
     assert found is not None
     assert found.id == record.id
@@ -68,8 +68,8 @@ async def test_only_the_hash_finds_a_key(db: Database, clock: HandClock, operato
 async def test_unknown_revoked_and_expired_keys_get_the_same_sentence(
     db: Database, clock: HandClock, operator: Caller
 ) -> None:
-    revoked, plain = await make(db, operator, clock, keys.Wish(name="a"))
-    _, short = await make(db, operator, clock, keys.Wish(name="b", expires_at=clock.now() + timedelta(seconds=5)))
+    revoked, plain = await make(db, operator, clock, keys.NewKey(name="a"))
+    _, short = await make(db, operator, clock, keys.NewKey(name="b", expires_at=clock.now() + timedelta(seconds=5)))
     await db.write(lambda tx: keys.revoke(tx, operator, revoked.id, now=clock.now()))
     clock.forward(5)
     for text in (plain.reveal(), short.reveal(), "deed_live_" + "0" * 32):
@@ -80,7 +80,7 @@ async def test_unknown_revoked_and_expired_keys_get_the_same_sentence(
 async def test_a_key_of_another_workspace_cannot_be_seen_or_ended(
     db: Database, clock: HandClock, operator: Caller
 ) -> None:
-    record, plain = await make(db, operator, clock, keys.Wish(name="a"))
+    record, plain = await make(db, operator, clock, keys.NewKey(name="a"))
     stranger = workspaces.operator("wsp_elsewhere")
     with pytest.raises(NotFound):
         await db.write(lambda tx: keys.revoke(tx, stranger, record.id, now=clock.now()))
@@ -96,30 +96,30 @@ async def test_an_operator_is_no_key(db: Database, clock: HandClock, operator: C
 async def test_wishes_that_cannot_be(db: Database, clock: HandClock, operator: Caller) -> None:
     weak = Caller("key_x", operator.workspace_id, granted("keys:write"), operator.allowance)
     with pytest.raises(BadRequest, match="Unknown scope 'x'"):
-        await make(db, operator, clock, keys.Wish(name="a", scopes=["x"]))
+        await make(db, operator, clock, keys.NewKey(name="a", scopes=["x"]))
     with pytest.raises(Forbidden, match="search:read"):
-        await make(db, weak, clock, keys.Wish(name="a"))
+        await make(db, weak, clock, keys.NewKey(name="a"))
     for late in (0, 0.9):
         with pytest.raises(BadRequest, match="future"):
-            await make(db, operator, clock, keys.Wish(name="a", expires_at=clock.now() + timedelta(seconds=late)))
+            await make(db, operator, clock, keys.NewKey(name="a", expires_at=clock.now() + timedelta(seconds=late)))
 
 
 async def test_expired_and_revoked_keys_take_no_room(
     db: Database, clock: HandClock, operator: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "KEYS_PER_WORKSPACE", 2)
-    first, _ = await make(db, operator, clock, keys.Wish(name="a"))
-    await make(db, operator, clock, keys.Wish(name="b", expires_at=clock.now() + timedelta(seconds=5)))
+    first, _ = await make(db, operator, clock, keys.NewKey(name="a"))
+    await make(db, operator, clock, keys.NewKey(name="b", expires_at=clock.now() + timedelta(seconds=5)))
     with pytest.raises(Conflict):
-        await make(db, operator, clock, keys.Wish(name="c"))
+        await make(db, operator, clock, keys.NewKey(name="c"))
     await db.write(lambda tx: keys.revoke(tx, operator, first.id, now=clock.now()))
-    await make(db, operator, clock, keys.Wish(name="c"))
+    await make(db, operator, clock, keys.NewKey(name="c"))
     clock.forward(5)
-    await make(db, operator, clock, keys.Wish(name="d"))
+    await make(db, operator, clock, keys.NewKey(name="d"))
 
 
 async def test_use_is_noted_and_never_goes_back(db: Database, clock: HandClock, operator: Caller) -> None:
-    record, _ = await make(db, operator, clock, keys.Wish(name="a"))
+    record, _ = await make(db, operator, clock, keys.NewKey(name="a"))
     later, earlier = instant(clock.now() + timedelta(seconds=60)), instant(clock.now())
     await db.write(lambda tx: store.keys_used(tx, {record.id: later, "key_unknown": later}))
     await db.write(lambda tx: store.keys_used(tx, {record.id: earlier}))

@@ -8,23 +8,28 @@ import httpx
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 
-from deedbox.web.frame import permission
+from deedbox.web.frame import doors
+from deedbox.web.frame.doors import Door
 from deedbox.web.frame.guard import Guard
 
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-SPECIAL = (permission.PUBLIC, permission.PROBE)
 
 
 class Route(NamedTuple):
     method: str
     path: str
     """With every parameter filled in."""
-    need: str
+    door: Door
     handler: HTTPRouteHandler
 
     @property
     def keyed(self) -> bool:
-        return self.need not in SPECIAL
+        return self.door.opener == "key"
+
+    @property
+    def need(self) -> str:
+        """The scope that the key must have."""
+        return self.door.scope
 
     @property
     def has_body(self) -> bool:
@@ -47,10 +52,10 @@ def keyed(guard: Guard) -> list[Route]:
 
 
 def _routes(app: Litestar) -> Iterator[Route]:
-    for path, handler in permission.declared(app):
+    for path, handler in doors.declared(app):
         filled = re.sub(r"\{(\w+?)(_id)?\}", "key_01JD0000000000000000000000", path)
         for method in handler.http_methods:
-            yield Route(str(method), filled, handler.opt["scope"], handler)
+            yield Route(str(method), filled, doors.of(handler), handler)
 
 
 def faults(path: str, response: httpx.Response, status: int | None = None) -> list[str]:

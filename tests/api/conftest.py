@@ -21,7 +21,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.web import app as web_app
-from deedbox.web.frame import permission
+from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
@@ -79,15 +79,15 @@ class Api:
     ) -> Key:
         """A key with these scopes, or all, that lives for so many seconds, or for ever."""
         now = self.clock.now()
-        wish = keys.Wish(
+        new = keys.NewKey(
             name="test",
             scopes=list(scopes) or ["*"],
             tier=tier,
             expires_at=now + timedelta(seconds=seconds) if seconds else None,
-            **rest,
+            rate_limit=keys.RateLimit(**rest) if rest else None,
         )
         caller = workspaces.operator(workspace or self.workspace)
-        record, plain = await self.deedbox.db.write(lambda tx: keys.create(tx, caller, wish, now=now))
+        record, plain = await self.deedbox.db.write(lambda tx: keys.create(tx, caller, new, now=now))
         return Key(record, plain.reveal())
 
     async def revoke(self, key: Key) -> None:
@@ -147,7 +147,7 @@ def _guard(deedbox: wiring.Deedbox) -> Guard:
         return web_app.build(deedbox)
     app = _idle.pop()
     app.state.metrics = Metrics()
-    app.state.guard = Guard(cast(App, app), deedbox, permission.doors(app), app.state.metrics)
+    app.state.guard = Guard(cast(App, app), deedbox, Doors(app), app.state.metrics)
     return cast(Guard, app.state.guard)
 
 

@@ -13,8 +13,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.web.app import ROUTES
-from deedbox.web.frame import head, permission
-from tests.api.answers import SPECIAL, keyed, routes
+from deedbox.web.frame import doors, head
+from tests.api.answers import keyed, routes
 from tests.api.conftest import Api
 
 pytestmark = pytest.mark.anyio
@@ -131,7 +131,7 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     signer |= {"/sign/download", "/sign/files/{file_id}/pages/{page}"}
     app = api.guard.app
     assert isinstance(app, Litestar)
-    opened = {path for path, handler in permission.declared(app) if handler.opt["scope"] in SPECIAL}
+    opened = {path for path, handler in doors.declared(app) if doors.of(handler).opener != "key"}
     assert opened == pages | probes | proof | signer
 
 
@@ -201,7 +201,7 @@ async def _find(data: JSONBody[Named], thing: FromPath[str]) -> None:
 
 
 async def test_checks_run_in_their_order(api: Api) -> None:
-    api.plant(post("/api/v1/planted/{thing:str}", opt=permission.scope("hooks:read"))(_find))
+    api.plant(post("/api/v1/planted/{thing:str}", opt=doors.door("hooks:read"))(_find))
     path = "/api/v1/planted/x"
     bad: dict[str, Any] = {"content": b"{", "headers": {"Content-Type": "application/json"}}
     lacking = await api.make_key("search:read", per_minute=1, per_day=1)
@@ -239,12 +239,12 @@ async def _nothing() -> None:
     return None
 
 
-async def test_a_route_without_a_declared_scope_cannot_be_built(api: Api) -> None:
+async def test_a_route_without_a_door_cannot_be_built(api: Api) -> None:
     """The seeded bug."""
-    with pytest.raises(TypeError, match="/api/v1/forgotten declares no scope"):
+    with pytest.raises(TypeError, match="/api/v1/forgotten declares no door"):
         api.plant(get("/api/v1/forgotten")(_nothing))
     with pytest.raises(ValueError, match="unknown scope documents:raed"):
-        permission.scope("documents:raed")
+        doors.door("documents:raed")
 
 
 async def test_the_table_of_routes_holds_every_route(api: Api) -> None:

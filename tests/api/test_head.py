@@ -10,7 +10,7 @@ from litestar import get
 from litestar.response import Stream
 
 from deedbox.kernel import limits
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 from tests import server
 from tests.api.answers import faults, routes
 from tests.api.conftest import Api
@@ -88,7 +88,7 @@ async def test_the_head_of_a_stream_that_never_ends_is_answered_at_once(api: Api
         finally:
             ended.set()
 
-    @get("/ticks", opt=scope("search:read"))
+    @get("/ticks", opt=door("search:read"))
     async def ticks() -> Stream:
         return Stream(forever())
 

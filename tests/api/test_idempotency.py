@@ -16,8 +16,8 @@ from deedbox.kernel import idempotency, limits
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
-from deedbox.web.frame.permission import scope
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
 
@@ -124,12 +124,12 @@ async def test_an_effect_whose_answer_is_too_large_to_be_kept_is_undone(api: Api
         now = api.clock.now()
 
         def act(tx: Tx) -> Much:
-            keys.create(tx, context.of(request).caller, keys.Wish(name="twice"), now=now)
+            keys.create(tx, context.of(request).caller, keys.NewKey(name="twice"), now=now)
             return Much("x" * (limits.IDEMPOTENT_RESPONSE_BYTES - len('{"text":""}') + extra))
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=scope("keys:write"))(talkative))
+    api.plant(post("/api/v1/planted", opt=door("keys:write"))(talkative))
     headers = {"Idempotency-Key": "k"}
     refused = await api.call("POST", "/api/v1/planted", headers=headers)
     assert (refused.status_code, "Nothing was done" in refused.json()["error"]) == (400, True)
@@ -150,7 +150,7 @@ async def test_a_twin_of_a_request_that_still_runs_is_409(api: Api) -> None:
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=scope("keys:write"))(slow))
+    api.plant(post("/api/v1/planted", opt=door("keys:write"))(slow))
     headers = {"Idempotency-Key": "k"}
     first = asyncio.create_task(api.call("POST", "/api/v1/planted", headers=headers))
     while not begun.is_set():
@@ -172,11 +172,11 @@ async def test_a_retry_of_a_request_that_timed_out_while_saving_has_one_effect(
 
         def act(tx: Tx) -> keys.KeyRecord:
             go_on.wait(20)
-            return keys.create(tx, here.caller, keys.Wish(name="twice"), now=here.deedbox.clock.now())[0]
+            return keys.create(tx, here.caller, keys.NewKey(name="twice"), now=here.deedbox.clock.now())[0]
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=scope("keys:write"))(slow))
+    api.plant(post("/api/v1/planted", opt=door("keys:write"))(slow))
     headers = {"Idempotency-Key": "k"}
     with monkeypatch.context() as patched:
         patched.setattr(limits, "REQUEST_SECONDS", 0.05)
@@ -250,7 +250,7 @@ async def saved_after_commit(request: AnyRequest) -> Response[bytes]:
     deedbox, now, key = here.deedbox, here.deedbox.clock.now(), request.headers["idempotency-key"]
 
     def act(tx: Tx) -> idempotency.Answer:
-        record, _ = keys.create(tx, here.caller, keys.Wish(name="twice"), now=now)
+        record, _ = keys.create(tx, here.caller, keys.NewKey(name="twice"), now=now)
         return idempotency.Answer(201, msgspec.json.encode(record))
 
     kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, here.caller.id, key))
@@ -282,5 +282,5 @@ async def test_a_retry_after_a_kill_between_commit_and_answer_has_one_effect(api
 
 
 async def test_the_check_sees_a_key_saved_after_the_commit(api: Api) -> None:
-    api.plant(post("/api/v1/faulty", opt=scope("keys:write"))(saved_after_commit))
+    api.plant(post("/api/v1/faulty", opt=door("keys:write"))(saved_after_commit))
     assert await effects_of_a_retry_after_a_kill(api, "/api/v1/faulty") == 2

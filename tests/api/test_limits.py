@@ -12,7 +12,7 @@ from litestar.response import Stream
 from deedbox.kernel import limits
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 from tests.api.answers import faults
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
@@ -70,7 +70,7 @@ async def test_a_request_that_timed_out_is_no_longer_under_way(api: Api, monkeyp
         finally:
             stopped.set()
 
-    api.plant(get("/planted", opt=scope("search:read"))(sleeping))
+    api.plant(get("/planted", opt=door("search:read"))(sleeping))
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 2)
     assert (await api.get("/planted")).status_code == 408
     assert stopped.is_set()
@@ -82,7 +82,7 @@ async def test_a_timeout_inside_a_route_that_is_not_the_requests_own_is_500(api:
         async with asyncio.timeout(0):
             await asyncio.sleep(1)
 
-    api.plant(get("/planted", opt=scope("search:read"))(impatient))
+    api.plant(get("/planted", opt=door("search:read"))(impatient))
     assert faults("/planted", await api.get("/planted"), 500) == []
 
 
@@ -125,7 +125,7 @@ async def test_only_so_many_requests_are_under_way_at_once(api: Api, monkeypatch
     async def waiting() -> None:
         await go_on.wait()
 
-    api.plant(get("/planted", opt=scope("search:read"))(waiting))
+    api.plant(get("/planted", opt=door("search:read"))(waiting))
     monkeypatch.setattr(limits, "IN_FLIGHT_REQUESTS", 3)
     under_way = [asyncio.create_task(api.get("/planted")) for _ in range(3)]
     while api.guard.metrics.in_flight < 3:
@@ -146,7 +146,7 @@ async def test_a_stopping_server_finishes_what_is_under_way_and_refuses_the_rest
         await go_on.wait()
         return "done"
 
-    api.plant(get("/planted", opt=scope("search:read"))(waiting))
+    api.plant(get("/planted", opt=door("search:read"))(waiting))
     under_way = asyncio.create_task(api.get("/planted"))
     while api.guard.metrics.in_flight < 1:
         await asyncio.sleep(0.001)
@@ -196,7 +196,7 @@ async def test_an_answer_that_breaks_off_is_cut_and_not_completed(api: Api) -> N
 
         return Stream(pieces())
 
-    api.plant(get("/planted", opt=scope("search:read"))(half))
+    api.plant(get("/planted", opt=door("search:read"))(half))
     with pytest.raises(ConnectionAbortedError):
         await api.get("/planted")
 
@@ -209,6 +209,6 @@ async def test_a_route_may_give_itself_more_time(api: Api, monkeypatch: pytest.M
         await asyncio.sleep(2.2)
         return "done"
 
-    api.plant(post("/planted", opt=scope("search:read"), status_code=200)(patient))
+    api.plant(post("/planted", opt=door("search:read"), status_code=200)(patient))
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 2)
     assert (await api.call("POST", "/planted")).status_code == 200

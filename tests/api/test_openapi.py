@@ -8,8 +8,8 @@ import pytest
 from schemathesis import openapi as schemathesis_openapi
 
 from deedbox.web.app import ROUTES
-from deedbox.web.frame import openapi, permission
-from tests.api.answers import SPECIAL, routes
+from deedbox.web.frame import doors, openapi
+from tests.api.answers import routes
 from tests.api.conftest import Api
 
 HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
@@ -71,13 +71,13 @@ async def test_every_route_but_the_pages_is_described(api: Api, document: dict[s
     app = api.guard.app
     served = {
         (path, str(method)): handler
-        for path, handler in permission.declared(app)  # type: ignore[arg-type]
+        for path, handler in doors.declared(app)  # type: ignore[arg-type]
         for method in handler.http_methods
     }
     heads = {(path, method) for path, method in served if method == "HEAD"}
     assert {(path, "GET") for path, _ in heads} <= set(served)
     pages = {route for route in served.keys() - heads if route not in described}
-    assert {served[page].opt["scope"] for page in pages} == {permission.PUBLIC}
+    assert {doors.of(served[page]).opener for page in pages} == {"nobody", "person"}
     assert all(served[page].fn.__module__.startswith(("deedbox.web.dashboard", "deedbox.web.signer")) for page in pages)
     assert described <= set(served)
     assert len(routes(api.guard)) == len(served)
@@ -85,15 +85,15 @@ async def test_every_route_but_the_pages_is_described(api: Api, document: dict[s
 
 def test_every_operation_says_how_it_is_secured_and_which_scope_it_needs(document: dict[str, Any]) -> None:
     needs = {
-        (path, str(method).lower()): handler.opt["scope"]
+        (path, str(method).lower()): doors.of(handler)
         for handler in ROUTES
         for path in handler.paths
         for method in handler.http_methods
     }
     for path, method, operation in operations(document):
         need = needs[re.sub(r"\{(\w+)\}", r"{\1:str}", path), method]
-        assert operation["security"] == ([] if need in SPECIAL else [{"key": []}]), path
-        assert need in SPECIAL or f"`{need}`" in operation["description"]
+        assert operation["security"] == ([{"key": []}] if need.opener == "key" else []), path
+        assert need.opener != "key" or f"`{need.scope}`" in operation["description"]
     assert (
         document["components"]["securitySchemes"]["key"] | {"type": "http", "scheme": "bearer"}
         == document["components"]["securitySchemes"]["key"]

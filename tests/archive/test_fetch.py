@@ -15,6 +15,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.web.frame.blob_response import patiently
 from deedbox.web.frame.context import Context
+from deedbox.web.frame.doors import PUBLIC
+from deedbox.web.frame.room import Room
 from tests.archive.conftest import Archivist, entries
 
 pytestmark = pytest.mark.anyio
@@ -171,7 +173,7 @@ async def test_every_piece_that_is_taken_gives_the_request_more_time() -> None:
         yield b"b"
 
     now = asyncio.get_running_loop().time
-    here = Context(cast(Any, None), "req_1")
+    here = Context(cast(Any, None), "req_1", PUBLIC, Room())
     for each, in_all in ((60, 1800), (60, 5)):
         async with asyncio.timeout(3) as here.deadline:
             until, latest = now() + min(each, in_all) - 1, now() + min(each, in_all) + 30

@@ -81,9 +81,9 @@ def key_saved_after_commit() -> None:
 def log_the_header() -> None:
     admit = guard.Guard.admit
 
-    async def logged(self: guard.Guard, scope: Scope, context: context.Context, path: str) -> Standing:
+    async def logged(self: guard.Guard, scope: Scope, context: context.Context) -> Standing:
         print(f"headers: {scope['headers']}", file=sys.stderr, flush=True)
-        return await admit(self, scope, context, path)
+        return await admit(self, scope, context)
 
     guard.Guard.admit = logged  # type: ignore[method-assign]
 

@@ -202,7 +202,7 @@ class _Save(NamedTuple):
         made: list[str] = []
 
         def act(tx: Tx) -> Answer:
-            record, _ = keys.create(tx, workspaces.operator(self.workspace_id), keys.Wish(name=self.name), now=NOW)
+            record, _ = keys.create(tx, workspaces.operator(self.workspace_id), keys.NewKey(name=self.name), now=NOW)
             made.append(record.id)
             if not self.event_apart:
                 self.emit(tx, record.id)

@@ -20,7 +20,7 @@ from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Database, Tx
 from deedbox.webhooks import catalogue, hooks
-from deedbox.webhooks.hook import Wish
+from deedbox.webhooks.hook import NewHook
 from tests.rigs import FULL
 from tests.rigs.webhook_process import FOLLOWED, LEASED_FOR_EVER, NO_BUG, REBUILT, WORKSPACE, opened
 from tests.server import environment
@@ -121,8 +121,8 @@ class Rig:
             tx.run("insert into workspaces (id, name, created_at) values (:id, '', '')", id=WORKSPACE)
             for path in (*LIVE, "/gone"):
                 port = refusing_port if path == "/refuses" else self.sink.port
-                wish = Wish(f"http://127.0.0.1:{port}{path}", list(catalogue.KINDS), "api")
-                hooks.create(tx, box, WORKSPACE, wish, now=now)
+                new = NewHook(f"http://127.0.0.1:{port}{path}", events=list(catalogue.KINDS))
+                hooks.create(tx, box, WORKSPACE, new, managed_by="api", now=now)
 
         await db.write(make)
 

@@ -14,7 +14,7 @@ from deedbox.kernel.egress import Egress
 from deedbox.kernel.outbox import Event
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
-from deedbox.webhooks.hook import Change, Delivery, DeliveryDetail, Hook, Made, ManagedBy, Wish
+from deedbox.webhooks.hook import Delivery, DeliveryDetail, Hook, HookChange, Made, ManagedBy, NewHook
 from deedbox.webhooks.sender import Sender
 from tests.conftest import HandClock
 from tests.webhooks.sink import Sink, listening
@@ -56,8 +56,10 @@ class Office:
         managed_by: ManagedBy = "api",
         workspace: str = WORKSPACE,
     ) -> Made:
-        wish = Wish(url or self.sink.url, events or ["document.sent"], managed_by)
-        return await self.db.write(lambda tx: hooks.create(tx, self.box, workspace, wish, now=self.clock.now()))
+        new, now = NewHook(url or self.sink.url, events=events or ["document.sent"]), self.clock.now()
+        return await self.db.write(
+            lambda tx: hooks.create(tx, self.box, workspace, new, managed_by=managed_by, now=now)
+        )
 
     async def emit(
         self, kind: str = "document.sent", subject: str = "doc_1", workspace: str = WORKSPACE, **data: Any
@@ -72,7 +74,7 @@ class Office:
     async def hook(self, hook: Hook) -> Hook:
         return await self.db.read(lambda tx: hooks.get(tx, WORKSPACE, hook.id))
 
-    async def change(self, hook: Hook, change: Change) -> Hook:
+    async def change(self, hook: Hook, change: HookChange) -> Hook:
         return await self.db.write(lambda tx: hooks.change(tx, WORKSPACE, hook.id, change))
 
     async def pause(self, hook: Hook) -> Hook:

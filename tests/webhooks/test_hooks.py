@@ -15,7 +15,7 @@ from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.prune import pruned
 from deedbox.kernel.rotation import rotate
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
-from deedbox.webhooks.hook import Change, Hook, Recovery
+from deedbox.webhooks.hook import Hook, HookChange, Recovery
 from tests.webhooks.conftest import WORKSPACE, Office
 from tests.webhooks.sink import answering
 
@@ -120,10 +120,10 @@ async def test_hooks_are_listed_newest_first_in_pages(office: Office) -> None:
 
 async def test_target_events_and_description_can_be_changed(office: Office) -> None:
     hook, _ = await office.make()
-    changed = await office.change(hook, Change(target_url=f"{office.sink.url}/new", events=["document.voided"]))
+    changed = await office.change(hook, HookChange(target_url=f"{office.sink.url}/new", events=["document.voided"]))
     assert (changed.target_url, changed.events) == (f"{office.sink.url}/new", ["document.voided"])
-    assert (await office.change(hook, Change(description="for the books"))).description == "for the books"
-    assert (await office.change(hook, Change(description=None))).description is None
+    assert (await office.change(hook, HookChange(description="for the books"))).description == "for the books"
+    assert (await office.change(hook, HookChange(description=None))).description is None
     await office.emit("document.sent")
     await office.emit("document.voided")
     await office.send()
@@ -137,8 +137,8 @@ async def test_another_target_begins_without_the_failures_of_the_one_before(offi
     office.sink.rule = answering(500)
     await office.emit()
     await office.send()
-    assert (await office.change(hook, Change(description="for the books"))).consecutive_failures == 1
-    changed = await office.change(hook, Change(target_url=f"{office.sink.url}/new"))
+    assert (await office.change(hook, HookChange(description="for the books"))).consecutive_failures == 1
+    changed = await office.change(hook, HookChange(target_url=f"{office.sink.url}/new"))
     assert (changed.consecutive_failures, changed.last_failure_at, changed.last_success_at) == (0, None, None)
     office.clock.forward(6 * DAY)
     await office.send()
@@ -154,7 +154,7 @@ async def test_many_who_subscribe_the_same_at_once_get_one_hook(office: Office) 
 async def test_many_who_change_a_hook_at_once_all_succeed(office: Office) -> None:
     hook, _ = await office.make()
     for _ in range(3):
-        await asyncio.gather(office.pause(hook), office.resume(hook), office.change(hook, Change(description="x")))
+        await asyncio.gather(office.pause(hook), office.resume(hook), office.change(hook, HookChange(description="x")))
     assert (await office.hook(hook)).description == "x"
 
 
@@ -162,7 +162,7 @@ async def test_a_hook_cannot_become_the_same_as_another(office: Office) -> None:
     first, _ = await office.make()
     second, _ = await office.make(events=["document.voided"])
     with pytest.raises(Conflict, match=first.id):
-        await office.change(second, Change(events=["document.sent"]))
+        await office.change(second, HookChange(events=["document.sent"]))
 
 
 async def test_a_test_sends_a_sample_to_this_hook_alone(office: Office) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.webhooks.hook import Change
+from deedbox.webhooks.hook import HookChange
 from deedbox.webhooks.queue import Claim, Room, store
 from tests.kernel.test_egress import stalling
 from tests.webhooks.conftest import Office
@@ -186,7 +186,7 @@ async def test_an_attempt_at_the_former_target_says_nothing_of_the_new_one(offic
     await office.emit()
     [under_way] = await claim(office, "one", hook.id)
     outcome = await office.sender._attempts.make(under_way)
-    await office.change(hook, Change(target_url=f"{office.sink.url}/new"))
+    await office.change(hook, HookChange(target_url=f"{office.sink.url}/new"))
     now = office.clock.now()
     assert await office.db.write(lambda tx: store.end(tx, "one", outcome, now))
     found = await office.hook(hook)

@@ -7,7 +7,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.webhooks import signature
-from deedbox.webhooks.hook import Change
+from deedbox.webhooks.hook import HookChange
 from tests.webhooks.conftest import Office
 from tests.webhooks.sink import BREAK_OFF, RESET, Reply, answering
 
@@ -265,7 +265,7 @@ async def test_the_attempts_are_kept_with_request_response_and_timing(office: Of
     office.sink.rule = lambda _: Reply(500, {"X-Trace": "abc"}, big)
     await office.emit()
     await office.send()
-    await office.change(hook, Change(target_url=f"{office.sink.url}/moved"))
+    await office.change(hook, HookChange(target_url=f"{office.sink.url}/moved"))
     office.sink.rule = answering(200)
     office.clock.forward(5)
     await office.send()

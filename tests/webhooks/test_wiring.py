@@ -12,7 +12,7 @@ from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.settings import Networks, Settings
 from deedbox.webhooks import catalogue, hooks, signature
-from deedbox.webhooks.hook import Wish
+from deedbox.webhooks.hook import NewHook
 from tests.webhooks.sink import Sink
 
 pytestmark = pytest.mark.anyio
@@ -27,8 +27,10 @@ async def test_every_kind_of_event_is_delivered_by_a_running_installation(
     async with wiring.opened(settings) as deedbox:
         now = deedbox.clock.now()
         workspace = await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))
-        wish = Wish(sink.url, list(catalogue.KINDS), "api")
-        made = await deedbox.db.write(lambda tx: hooks.create(tx, deedbox.box, workspace.id, wish, now=now))
+        new = NewHook(sink.url, events=list(catalogue.KINDS))
+        made = await deedbox.db.write(
+            lambda tx: hooks.create(tx, deedbox.box, workspace.id, new, managed_by="api", now=now)
+        )
         await deedbox.start()
         for kind, known in catalogue.KINDS.items():
             await deedbox.db.write(

@@ -3,9 +3,10 @@
 import os
 import re
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from deedbox.accounts import scopes, store, tiers
 from deedbox.accounts.caller import Caller
@@ -22,9 +23,19 @@ _SHAPE = re.compile(r"deed_live_[0-9a-f]{32}")
 Status = Literal["active", "revoked", "expired"]
 
 
-class RateLimit(msgspec.Struct, frozen=True):
-    per_minute: int
-    per_day: int
+ScopeName = Annotated[
+    str,
+    Meta(
+        max_length=40,
+        extra_json_schema={"enum": [*scopes.SCOPES, *scopes.SHORTHANDS]},
+        description="A scope or shorthand.",
+    ),
+]
+
+
+class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    per_minute: Annotated[int, Meta(ge=1, le=limits.RATE_PER_MINUTE_MAX, description="Requests in any 60 seconds.")]
+    per_day: Annotated[int, Meta(ge=1, le=limits.RATE_PER_DAY_MAX, description="Requests in any 24 hours.")]
 
 
 class KeyRecord(msgspec.Struct, frozen=True):
@@ -43,15 +54,31 @@ class KeyRecord(msgspec.Struct, frozen=True):
     rate_limit: RateLimit | None
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """What a new key should be; the edge has checked names, bounds and types."""
+class NewKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=limits.KEY_NAME_CHARS,
+            description="What the key is for.",
+            extra_json_schema=limits.NO_NUL,
+        ),
+    ]
+    scopes: Annotated[
+        Annotated[list[ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)] | None,
+        Meta(description="What the key opens; by default every search scope."),
+    ] = None
+    tier: Annotated[tiers.Tier, Meta(description="Sets the rate limits.")] = tiers.DEFAULT_TIER
+    expires_at: Annotated[
+        Annotated[datetime, Meta(tz=True)] | None, Meta(description="When the key stops working; must lie ahead.")
+    ] = None
+    rate_limit: Annotated[RateLimit | None, Meta(description="Limits of this key's own.")] = None
 
-    name: str
-    scopes: list[str] | None = None
-    tier: tiers.Tier = tiers.DEFAULT_TIER
-    expires_at: datetime | None = None
-    per_minute: int | None = None
-    per_day: int | None = None
+
+class MadeKey(NamedTuple):
+    record: KeyRecord
+    plain: Secret
+    """The key itself, which nobody can read again."""
 
 
 def has_shape(text: str) -> bool:
@@ -69,9 +96,8 @@ def authenticate(tx: Tx, plain: str, now: str) -> Caller:
     )
 
 
-def create(tx: Tx, creator: Caller, wish: Wish, *, now: datetime) -> tuple[KeyRecord, Secret]:
-    """The new key's record and its plain text, which nobody can read again."""
-    wanted = wish.scopes if wish.scopes is not None else list(scopes.SEARCH_SCOPES)
+def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> MadeKey:
+    wanted = new.scopes if new.scopes is not None else list(scopes.SEARCH_SCOPES)
     unknown = next((scope for scope in wanted if not scopes.is_scope(scope)), None)
     if unknown is not None:
         raise BadRequest(f"Unknown scope {unknown!r}. Known: {', '.join([*scopes.SCOPES, *scopes.SHORTHANDS])}")
@@ -79,7 +105,7 @@ def create(tx: Tx, creator: Caller, wish: Wish, *, now: datetime) -> tuple[KeyRe
     if missing is not None:
         raise Forbidden(f"A key cannot grant the scope {missing}, which it lacks itself.", code=Code.MISSING_SCOPE)
     # Compared as they are kept, in whole seconds: half a second ahead would be a key that never works.
-    if wish.expires_at is not None and instant(wish.expires_at) <= instant(now):
+    if new.expires_at is not None and instant(new.expires_at) <= instant(now):
         raise BadRequest("expires_at must be in the future")
     if store.count_active_keys(tx, creator.workspace_id, instant(now)) >= limits.KEYS_PER_WORKSPACE:
         raise Conflict(f"This workspace has {limits.KEYS_PER_WORKSPACE} keys already. Revoke one first.")
@@ -87,21 +113,21 @@ def create(tx: Tx, creator: Caller, wish: Wish, *, now: datetime) -> tuple[KeyRe
     row = store.KeyRow(
         id=new_id("key", now),
         workspace_id=creator.workspace_id,
-        name=wish.name,
+        name=new.name,
         prefix=PREFIX,
         last4=plain[-4:],
         scopes=" ".join(dict.fromkeys(wanted)),
-        tier=wish.tier,
-        per_minute=wish.per_minute,
-        per_day=wish.per_day,
+        tier=new.tier,
+        per_minute=new.rate_limit.per_minute if new.rate_limit else None,
+        per_day=new.rate_limit.per_day if new.rate_limit else None,
         created_at=instant(now),
         created_by=creator.id,
-        expires_at=instant(wish.expires_at) if wish.expires_at else None,
+        expires_at=instant(new.expires_at) if new.expires_at else None,
         last_used_at=None,
         revoked_at=None,
     )
     store.add_key(tx, row, sha256(plain))
-    return record(row, now), Secret(plain)
+    return MadeKey(record(row, now), Secret(plain))
 
 
 def page(tx: Tx, caller: Caller, *, limit: int, after: str | None, now: datetime) -> list[KeyRecord]:

@@ -46,7 +46,7 @@ def first_access(tx: Tx, *, now: datetime) -> FirstAccess:
     token = owner_link(tx, workspace.id, now=now) if not owner_settled(tx, workspace.id) else None
     if store.any_key(tx):
         return FirstAccess(token, None)
-    _, key = keys.create(tx, operator(workspace.id), keys.Wish(name="First key", scopes=["*"]), now=now)
+    _, key = keys.create(tx, operator(workspace.id), keys.NewKey(name="First key", scopes=["*"]), now=now)
     return FirstAccess(token, key)
 
 

@@ -96,13 +96,13 @@ async def _ask(deedbox: Any, settings: Settings, asked: query.Question) -> list[
             passages = await query.answer(deedbox.search, workspace, asked)
             return [_result(passage) for passage in passages]
     # The server has the index open, and only one process can: so it is asked, with a key of a minute.
-    wish = keys.Wish(name="deedbox ask", scopes=["search:query"], expires_at=now + timedelta(minutes=1))
+    new = keys.NewKey(name="deedbox ask", scopes=["search:query"], expires_at=now + timedelta(minutes=1))
     caller = workspaces.operator(workspace)
-    record, plain = await deedbox.db.write(lambda tx: keys.create(tx, caller, wish, now=now))
+    made = await deedbox.db.write(lambda tx: keys.create(tx, caller, new, now=now))
     try:
-        return await _ask_server(settings, plain.reveal(), asked)
+        return await _ask_server(settings, made.plain.reveal(), asked)
     finally:
-        await deedbox.db.write(lambda tx: _forget(tx, record.id))
+        await deedbox.db.write(lambda tx: _forget(tx, made.record.id))
 
 
 def _forget(tx: Tx, key_id: str) -> None:

@@ -20,7 +20,7 @@ from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
-from deedbox.webhooks.hook import Delivery, Hook, Made, Recovery, Wish
+from deedbox.webhooks.hook import Delivery, Hook, Made, NewHook, Recovery
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -57,13 +57,13 @@ def create(
 
     Webhooks made by POST /api/v1/hooks are signed over a timestamp too. An address that is not public must be in
     DEEDBOX_EGRESS_ALLOW, here and for the server."""
-    wish = Wish(target_url, list(events or catalogue.KINDS), "dashboard", description)
+    new = NewHook(target_url, events=list(events or catalogue.KINDS), description=description)
 
     async def work(deedbox: Any) -> Made:
         await deedbox.egress.judge(target_url)
         now = deedbox.clock.now()
         made: Made = await deedbox.db.write(
-            lambda tx: hooks.create(tx, deedbox.box, _workspace(tx, now), wish, now=now)
+            lambda tx: hooks.create(tx, deedbox.box, _workspace(tx, now), new, managed_by="dashboard", now=now)
         )
         return made
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from deedbox.accounts import keys, workspaces
+from deedbox.accounts import keys, tiers, workspaces
 from deedbox.accounts.scopes import SCOPES, SHORTHANDS
 from deedbox.accounts.tiers import DEFAULT_TIER, TIERS
 from deedbox.cli import progress
@@ -47,11 +47,11 @@ def create(
 
     async def work(deedbox: Any) -> tuple[keys.KeyRecord, str]:
         now = deedbox.clock.now()
-        wish = keys.Wish(scopes=list(scopes) or None, expires_at=expires_at, **rest)
+        new = keys.NewKey(rest["name"], list(scopes) or None, rest["tier"], expires_at, _rate_limit(rest))
 
         def make(tx: Tx) -> tuple[keys.KeyRecord, str]:
             workspace = workspaces.ensure(tx, now=now)
-            record, plain = keys.create(tx, workspaces.operator(workspace.id), wish, now=now)
+            record, plain = keys.create(tx, workspaces.operator(workspace.id), new, now=now)
             return record, plain.reveal()
 
         made: tuple[keys.KeyRecord, str] = await deedbox.db.write(make)
@@ -63,6 +63,14 @@ def create(
     else:
         click.echo(f"{plain}\n")
         click.echo(f"Key {record.id} ({record.name}): {', '.join(record.scopes)}. It is shown only now; keep it safe.")
+
+
+def _rate_limit(given: dict[str, Any]) -> keys.RateLimit | None:
+    """The limits of the key's own: the one that is not given is its tier's."""
+    if given["per_minute"] is None and given["per_day"] is None:
+        return None
+    own = tiers.allowance(given["tier"], given["per_minute"], given["per_day"])
+    return keys.RateLimit(own.per_minute, own.per_day or limits.RATE_PER_DAY_MAX)
 
 
 @command.command("list")

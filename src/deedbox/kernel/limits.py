@@ -5,6 +5,13 @@ MB = 1024 * KB
 
 # requests
 JSON_BODY_BYTES = 1 * MB
+SMALL_BODY_BYTES = 64 * KB
+"""JSON up to this size is decoded between two other requests; a larger one in a thread of its own."""
+LARGE_BODIES_BYTES = 32 * MB
+"""Of all bodies larger than that which are in memory at a time."""
+LARGE_BODY_WAIT_SECONDS = 10
+MISTAKE_CHARS = 200
+"""Of a field's name and of what is wrong with it, in an error: callers choose the one, and may write much."""
 REQUEST_SECONDS = 30
 UPLOAD_STALL_SECONDS = 60
 DOWNLOAD_STALL_SECONDS = 60
@@ -27,6 +34,9 @@ KEYS_PER_WORKSPACE = 1000
 RATE_PER_MINUTE_MAX = 100_000
 RATE_PER_DAY_MAX = 10_000_000
 ANONYMOUS_PER_MINUTE = 60
+SIGNER_PER_MINUTE = 600
+PERSON_PER_MINUTE = 1200
+"""For one session of each."""
 ANONYMOUS_ADDRESSES = 50_000
 ANONYMOUS_IPV6_PREFIX = 64
 RATE_FLUSH_SECONDS = 1

@@ -22,8 +22,9 @@ from deedbox.web.api_v1 import (
     verify,
 )
 from deedbox.web.dashboard import account
-from deedbox.web.frame import head, openapi, options, permission
+from deedbox.web.frame import body, doors, head, openapi, options
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.envelope import asked, envelope, translated
 from deedbox.web.frame.guard import Guard
 from deedbox.web.frame.head import App
@@ -62,7 +63,8 @@ def build(deedbox: Deedbox) -> Guard:
     metrics, served = Metrics(), head.routes(ROUTES)
     app = Litestar(
         route_handlers=[*options.routes(served), *served],
-        guards=[permission.check],
+        guards=[doors.confirm, body.decode],
+        request_class=body.JsonRequest,
         exception_handlers={Exception: _error_response},
         openapi_config=None,
         request_max_body_size=limits.JSON_BODY_BYTES,
@@ -70,7 +72,7 @@ def build(deedbox: Deedbox) -> Guard:
         state=State({"metrics": metrics, "description": functools.cache(lambda: openapi.encoded(ROUTES))}),
         logging_config=None,
     )
-    guard = Guard(cast(App, app), deedbox, permission.doors(app), metrics)
+    guard = Guard(cast(App, app), deedbox, Doors(app), metrics)
     app.state.guard = guard
     return guard
 

@@ -4,9 +4,12 @@ from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
+from deedbox.kernel.errors import BadRequest
+from deedbox.webhooks import catalogue
 
 Status: TypeAlias = Literal["active", "paused", "disabled"]
 ManagedBy: TypeAlias = Literal["dashboard", "api"]
@@ -33,21 +36,40 @@ class Hook(msgspec.Struct, frozen=True):
     consecutive_failures: int
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """What a new subscription should be; the edge has judged the URL and checked the bounds."""
+TargetUrl = Annotated[
+    str,
+    Meta(
+        max_length=limits.EGRESS_URL_CHARS,
+        description="Where deliveries are posted: http or https, at a public address, without user name and password.",
+        extra_json_schema={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
+    ),
+]
+EventName = Annotated[
+    str, Meta(max_length=40, extra_json_schema={"enum": list(catalogue.KINDS)}, description="A kind of event.")
+]
+EventNames = Annotated[list[EventName], Meta(min_length=1, max_length=limits.HOOK_EVENTS)]
+Description = Annotated[str, Meta(max_length=limits.HOOK_DESCRIPTION_CHARS, extra_json_schema=limits.NO_NUL)]
 
-    target_url: str
-    events: list[str]
-    managed_by: ManagedBy
-    description: str | None = None
+
+class NewHook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    target_url: TargetUrl
+    event: Annotated[EventName | None, Meta(description="What to send. Either this or `events`.")] = None
+    events: Annotated[EventNames | None, Meta(description="What to send, if it is more than one kind.")] = None
+    description: Description | None = None
+
+    def kinds(self) -> list[str]:
+        """The kinds of event to send."""
+        if (self.event is None) == (self.events is None):
+            raise BadRequest("Give either event, one kind of event, or events, a list of them")
+        return [self.event] if self.event is not None else list(self.events or ())
 
 
-class Change(msgspec.Struct, frozen=True):
-    """The new values of a subscription; UNSET leaves one as it is."""
+class HookChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is not given stays as it is."""
 
-    target_url: str | msgspec.UnsetType = msgspec.UNSET
-    events: list[str] | msgspec.UnsetType = msgspec.UNSET
-    description: str | msgspec.UnsetType | None = msgspec.UNSET
+    target_url: TargetUrl | UnsetType = UNSET
+    events: EventNames | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
 
 
 class Made(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from deedbox.kernel.ids import new_id
 from deedbox.kernel.outbox import Event
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.webhooks import body, catalogue, plan, signature, store
-from deedbox.webhooks.hook import SCHEMES, Change, Delivery, Hook, Made, Recovery, Rotated, Wish
+from deedbox.webhooks.hook import SCHEMES, Delivery, Hook, HookChange, Made, ManagedBy, NewHook, Recovery, Rotated
 from deedbox.webhooks.records import shown_delivery, shown_hook
 from deedbox.webhooks.signature import Secrets
 from deedbox.webhooks.store import HookRow
@@ -24,12 +24,12 @@ from deedbox.webhooks.store import HookRow
 ENCRYPTED_SECRETS = EncryptedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
 
 
-def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) -> Made:
+def create(tx: Tx, box: Box, workspace_id: str, new: NewHook, *, managed_by: ManagedBy, now: datetime) -> Made:
     """The new subscription with its secret, which is shown only now; or the one with the same target and events.
 
     The URL was judged before, by `Egress.judge`. An equal one that was disabled is active again: someone listens."""
-    events = _known(wish.events)
-    likeness = _likeness(workspace_id, wish.managed_by, wish.target_url, events)
+    events = _known(new.kinds())
+    likeness = _likeness(workspace_id, managed_by, new.target_url, events)
     same = store.hook_like(tx, likeness)
     if same is not None:
         return Made(resume(tx, workspace_id, same.id) if same.status == "disabled" else shown_hook(same), None)
@@ -39,12 +39,12 @@ def create(tx: Tx, box: Box, workspace_id: str, wish: Wish, *, now: datetime) ->
     row = HookRow(
         id=hook_id,
         workspace_id=workspace_id,
-        target_url=wish.target_url,
+        target_url=new.target_url,
         events=" ".join(events),
         status="active",
-        managed_by=wish.managed_by,
-        signature_scheme=SCHEMES[wish.managed_by],
-        description=wish.description,
+        managed_by=managed_by,
+        signature_scheme=SCHEMES[managed_by],
+        description=new.description,
         created_at=instant(now),
         disabled_reason=None,
         last_success_at=None,
@@ -67,7 +67,7 @@ def page(tx: Tx, workspace_id: str, *, limit: int, cursor: str | None) -> list[H
     return [shown_hook(row) for row in store.hooks(tx, workspace_id, limit, cursor)]
 
 
-def change(tx: Tx, workspace_id: str, hook_id: str, wanted: Change) -> Hook:
+def change(tx: Tx, workspace_id: str, hook_id: str, wanted: HookChange) -> Hook:
     """The subscription with another target, other events or another description. A new URL was judged before.
 
     What the target before did is not held against another."""

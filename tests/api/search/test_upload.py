@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.web.frame import multipart
+from deedbox.web.frame.form import clean
 from tests.api.answers import faults
 from tests.api.conftest import Api
 from tests.api.search.files import BOUNDARY, TEXT, doc_id, form, part, pdf, rows, send, stored, upload
@@ -171,7 +171,7 @@ async def test_a_length_that_cannot_fit_is_refused_unread(api: Api) -> None:
         (b"--another\r\n\r\n", "cut short"),
         (b"x" * 200_000, "boundary is another"),
         (form(b"--" + BOUNDARY.encode() + b"\r\nno header\r\n\r\n"), "cannot be read"),
-        (form(part()) + b"x" * 200_000, "more than one part"),
+        (form(part()) + b"x" * 200_000, "too much beside its parts"),
     ],
 )
 async def test_a_form_that_is_wrong_is_400_and_says_why(api: Api, tmp_path: Path, body: bytes, reason: str) -> None:
@@ -429,4 +429,4 @@ async def test_a_key_that_is_no_key_is_refused_before_the_file_is_read(api: Api)
     ],
 )
 def test_a_name_is_cleaned(given: str, kept: str) -> None:
-    assert multipart.clean(given) == kept
+    assert clean(given) == kept

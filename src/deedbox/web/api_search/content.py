@@ -15,12 +15,12 @@ from deedbox.search.upload import Chunk
 from deedbox.web.frame import context, openapi, ranges
 from deedbox.web.frame.blob_response import GUARDED, file_response, not_modified, page_number
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 
 
 def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:
     """The options of a route whose answers cannot be described from its code."""
-    return {**scope("search:read"), openapi.ANSWERS: answers, openapi.ALSO: errors}
+    return {**door("search:read"), openapi.ANSWERS: answers, openapi.ALSO: errors}
 
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -82,7 +82,7 @@ async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[
 
 @get(
     "/documents/{doc_id:str}/chunks",
-    opt=scope("search:read"),
+    opt=door("search:read"),
     summary="The chunks that answer queries for the document",
     tags=["search"],
 )

@@ -14,10 +14,10 @@ from deedbox.search.extract.kinds import kind_of
 from deedbox.search.library import File
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import Status, Upload
-from deedbox.web.frame import context, multipart, once
+from deedbox.web.frame import context, form, once, upload
 from deedbox.web.frame.context import AnyRequest, Context
-from deedbox.web.frame.multipart import Part
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
+from deedbox.web.frame.upload import Part
 
 
 class DocumentRecord(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Uploaded(msgspec.Struct, frozen=True):
 
 
 _FORM: dict[str, Any] = {
-    "opt": {**scope("search:write"), multipart.OPTION: multipart.DESCRIPTION},
+    "opt": {**door("search:write"), form.FORM: upload.ONE_FILE},
     "tags": ["search"],
     "status_code": 200,
     "request_max_body_size": None,
@@ -64,7 +64,7 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     here = context.of(request)
     workspace, now = here.caller.workspace_id, here.deedbox.clock.now()
     with once.claimed(request):
-        async with multipart.one_file(request, here.deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
+        async with upload.one_file(request, here.deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
             content = f"{part.received.blob.sha256}\n{part.filename}".encode()
 
             def add(tx: Tx) -> Uploaded:
@@ -74,7 +74,7 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
             return answer
 
 
-@get("/documents", opt=scope("search:read"), summary="List all documents, oldest first", tags=["search"])
+@get("/documents", opt=door("search:read"), summary="List all documents, oldest first", tags=["search"])
 async def list_uploads(request: AnyRequest) -> DocumentList:
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.list_all(tx, here.caller.workspace_id))
@@ -82,7 +82,7 @@ async def list_uploads(request: AnyRequest) -> DocumentList:
     return DocumentList([_record(each, recipe) for each in found], len(found))
 
 
-@get("/documents/{doc_id:str}", opt=scope("search:read"), summary="One document's record", tags=["search"])
+@get("/documents/{doc_id:str}", opt=door("search:read"), summary="One document's record", tags=["search"])
 async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> DocumentRecord:
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
@@ -95,13 +95,13 @@ async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Upload
     here = context.of(request)
     deedbox, workspace, now = here.deedbox, here.caller.workspace_id, here.deedbox.clock.now()
     await deedbox.db.read(lambda tx: library.find(tx, workspace, doc_id))  # an unknown one is refused unread
-    async with multipart.one_file(request, deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
+    async with upload.one_file(request, deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
         return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, workspace, doc_id, file, now=now)))
 
 
 @delete(
     "/documents/{doc_id:str}",
-    opt=scope("search:write"),
+    opt=door("search:write"),
     summary="Delete a document, its text and its chunks",
     tags=["search"],
 )

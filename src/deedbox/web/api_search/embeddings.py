@@ -11,10 +11,10 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.web.frame import context, openapi
+from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
-from deedbox.web.frame.permission import scope
 
 if TYPE_CHECKING:
     from deedbox.search.embed import Vectors
@@ -23,8 +23,8 @@ COMPRESSION_RATIO = 32
 """A float of 32 bits becomes one bit."""
 CHARS_PER_TOKEN = 4
 
-Text = Annotated[str, Meta(min_length=1, max_length=limits.EMBED_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})]
-Name = Annotated[str, Meta(max_length=limits.FILTER_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})]
+Text = Annotated[str, Meta(min_length=1, max_length=limits.EMBED_CHARS, extra_json_schema=limits.NO_NUL)]
+Name = Annotated[str, Meta(max_length=limits.FILTER_CHARS, extra_json_schema=limits.NO_NUL)]
 
 
 class NewEmbedding(msgspec.Struct, forbid_unknown_fields=True):
@@ -58,10 +58,9 @@ class NewEmbeddings(msgspec.Struct, forbid_unknown_fields=True):
     user: Annotated[Name | None, Meta(description="Read and ignored.")] = None
 
     @staticmethod
-    def refusal(body: Any) -> str | None:
+    def refusal(reason: str, place: str) -> str | None:
         """Why a body that is none is refused, where OpenAI's API would take it."""
-        given = body.get("input") if isinstance(body, dict) else None
-        if not isinstance(given, list) or not any(isinstance(each, int | list) for each in given):
+        if not place.startswith(".input[") or not reason.endswith(("got `int`", "got `array`")):
             return None
         return "input: token arrays are not supported, because their tokens are those of another model. Send the text"
 
@@ -84,7 +83,7 @@ class EmbeddingList(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
 
 
-@post("/embed", opt=scope("embeddings:create"), summary="The vector of a text", tags=["embeddings"], status_code=200)
+@post("/embed", opt=door("embeddings:create"), summary="The vector of a text", tags=["embeddings"], status_code=200)
 async def embed(request: AnyRequest, data: JSONBody[NewEmbedding]) -> Response[Embedding]:
     vector = (await _vectors(request, [data.text]))[0]
     return await _answer(request, Embedding(vector.tolist(), len(vector)))
@@ -92,7 +91,7 @@ async def embed(request: AnyRequest, data: JSONBody[NewEmbedding]) -> Response[E
 
 @post(
     "/embed_and_quantize",
-    opt=scope("embeddings:create"),
+    opt=door("embeddings:create"),
     summary="The vector of a text, and its bits",
     tags=["embeddings"],
     status_code=200,
@@ -107,7 +106,7 @@ async def embed_and_quantize(request: AnyRequest, data: JSONBody[NewEmbedding]) 
 
 @post(
     "/v1/embeddings",
-    opt=scope("embeddings:create"),
+    opt=door("embeddings:create"),
     summary="The vectors of texts, as OpenAI's clients ask for them",
     tags=["embeddings"],
     status_code=200,

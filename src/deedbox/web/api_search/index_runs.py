@@ -20,14 +20,15 @@ from deedbox.search import ingest
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import Phase
 from deedbox.search.ingest import Failure
-from deedbox.web.frame import context, openapi
+from deedbox.web.frame import context
+from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
 from deedbox.web.frame.openapi import ALSO
-from deedbox.web.frame.permission import OPTIONAL_BODY, scope
 from deedbox.wiring import Deedbox
 
-DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": openapi.NO_NUL})]
+DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
 State: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
@@ -79,7 +80,7 @@ class _Planned(msgspec.Struct, frozen=True):
 
 @post(
     "/documents/index",
-    opt={**scope("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,)},
+    opt={**door("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,)},
     summary="Build the search index",
     tags=["search"],
     status_code=200,
@@ -106,7 +107,7 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
     return Response(_answer(job_at_end, size, stopwatch() - begun), headers=headers)
 
 
-@get("/jobs/{job_id:str}", opt=scope("search:read"), summary="How far an index run is", tags=["search"])
+@get("/jobs/{job_id:str}", opt=door("search:read"), summary="How far an index run is", tags=["search"])
 async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     here = context.of(request)
     return run(await here.deedbox.db.read(lambda tx: ingest.find(tx, here.caller.workspace_id, job_id)))
@@ -114,7 +115,7 @@ async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
 
 @get(
     "/jobs/{job_id:str}/events",
-    opt=scope("search:read"),
+    opt=door("search:read"),
     summary="An index run as it goes, as server-sent events",
     tags=["search"],
 )
@@ -126,7 +127,7 @@ async def follow_run(request: AnyRequest, job_id: FromPath[str]) -> ServerSentEv
     return ServerSentEvent(_events(here.deedbox, here.caller.workspace_id, job_id))
 
 
-@delete("/jobs/{job_id:str}", opt=scope("search:write"), summary="End an index run", tags=["search"], status_code=200)
+@delete("/jobs/{job_id:str}", opt=door("search:write"), summary="End an index run", tags=["search"], status_code=200)
 async def cancel_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     """What is indexed already stays indexed; a run that has ended stays as it is."""
     here = context.of(request)
@@ -137,8 +138,7 @@ async def cancel_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
 async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
     """The job, and the headers that tell whether it was planned by an earlier request with the same key."""
     deedbox, caller = context.of(request).deedbox, context.of(request).caller
-    body = await request.body()
-    order = msgspec.json.decode(body, type=IndexOrder) if body else IndexOrder()
+    order: IndexOrder = context.of(request).body
     doc_ids = None if order.doc_ids is UNSET else order.doc_ids
 
     def plan(tx: Tx) -> _Planned:

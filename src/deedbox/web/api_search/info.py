@@ -10,7 +10,7 @@ from deedbox import VERSION
 from deedbox.search import library
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 
 RANKING = "hybrid-bm25-dense-v1"
 """The engine that ranks: another name when the same index and query may be ranked otherwise."""
@@ -35,7 +35,7 @@ class StatsRecord(msgspec.Struct, frozen=True):
     index_size: Annotated[int, Meta(description="Vectors that answer queries.")]
 
 
-@get("/info", opt=scope("search:read"), summary="What the service is", tags=["search"])
+@get("/info", opt=door("search:read"), summary="What the service is", tags=["search"])
 async def info(request: AnyRequest) -> Info:
     deedbox = context.of(request).deedbox
     embedder = deedbox.search.embedders.current
@@ -50,7 +50,7 @@ async def info(request: AnyRequest) -> Info:
     )
 
 
-@get("/stats", opt=scope("search:read"), summary="How much the workspace holds", tags=["search"])
+@get("/stats", opt=door("search:read"), summary="How much the workspace holds", tags=["search"])
 async def stats(request: AnyRequest) -> StatsRecord:
     here = context.of(request)
     workspace = here.caller.workspace_id

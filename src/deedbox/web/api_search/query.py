@@ -16,16 +16,14 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.search import query as queries
 from deedbox.search import store
 from deedbox.search.query import Mode, Passage, Question
-from deedbox.web.frame import context, moments, openapi
+from deedbox.web.frame import context, moments
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
-from deedbox.web.frame.permission import scope
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
-DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": openapi.NO_NUL})]
-Text = Annotated[
-    str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})
-]
+DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
+Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
 Moment = Annotated[datetime, Meta(tz=True)]
 
 
@@ -85,7 +83,7 @@ class QueryAnswer(msgspec.Struct, frozen=True):
     results: list[ResultChunk]
 
 
-@post("/query", opt=scope("search:query"), summary="Ask the indexed documents", tags=["search"], status_code=200)
+@post("/query", opt=door("search:query"), summary="Ask the indexed documents", tags=["search"], status_code=200)
 async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAnswer]:
     here = context.of(request)
     begun = stopwatch()
@@ -111,7 +109,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
 def _question(data: NewQuery) -> Question:
     text = data.query.strip()
     if not 1 <= len(text) <= limits.QUERY_CHARS:
-        raise BadRequest(f"Invalid request. query: it must have 1 to {limits.QUERY_CHARS} characters")
+        raise BadRequest(f"query: it must have 1 to {limits.QUERY_CHARS} characters")
     return Question(
         text=text,
         top_k=data.top_k or limits.TOP_K_DEFAULT,

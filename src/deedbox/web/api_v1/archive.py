@@ -20,7 +20,7 @@ from deedbox.signing.model import ArchiveReceipt
 from deedbox.web.frame import context, openapi, ranges
 from deedbox.web.frame.blob_response import GUARDED, joined, not_modified, patiently
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 
 
 class Inclusion(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class DocumentArchive(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/documents/{document_id:str}/archive",
-    opt=scope("archive:read"),
+    opt=door("archive:read"),
     summary="The archive's receipt and proof of inclusion",
     tags=["documents"],
 )
@@ -76,7 +76,7 @@ async def document_archive(request: AnyRequest, document_id: FromPath[str]) -> D
 @get(
     "/api/v1/documents/{document_id:str}/archive/package",
     opt={
-        **scope("archive:read"),
+        **door("archive:read"),
         openapi.ANSWERS: {
             "200": {
                 "description": "The package: a BagIt bag as a zip file",

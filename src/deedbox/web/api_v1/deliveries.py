@@ -11,8 +11,8 @@ from deedbox.kernel.db import Tx
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
-from deedbox.web.frame.permission import scope
 from deedbox.webhooks import deliveries
 from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryStatus
 
@@ -33,7 +33,7 @@ OneStatus = Annotated[
 
 @get(
     "/api/v1/hooks/{hook_id:str}/deliveries",
-    opt=scope("hooks:read"),
+    opt=door("hooks:read"),
     summary="A webhook's deliveries, newest first",
     tags=["hooks"],
 )
@@ -56,7 +56,7 @@ async def list_deliveries(
 
 @get(
     "/api/v1/deliveries/{delivery_id:str}",
-    opt=scope("hooks:read"),
+    opt=door("hooks:read"),
     summary="One delivery, with each attempt's request and response",
     tags=["hooks"],
 )
@@ -67,7 +67,7 @@ async def get_delivery(request: AnyRequest, delivery_id: FromPath[str]) -> Deliv
 
 @post(
     "/api/v1/deliveries/{delivery_id:str}/redeliver",
-    opt=scope("hooks:write"),
+    opt=door("hooks:write"),
     summary="Send the same event and bytes once more",
     tags=["hooks"],
     status_code=202,

@@ -22,7 +22,7 @@ from deedbox.signing.store.sealed import SealedFile
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.blob_response import file_response, page_number
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _PDF = {"application/pdf": _BINARY}
@@ -34,7 +34,7 @@ def _file_opt(content: dict[str, Any], *errors: int) -> dict[str, Any]:
         "206": {"description": "The bytes in the Range asked for", "content": content},
         "304": {"description": "The caller has this content: If-None-Match names its ETag"},
     }
-    return {**scope("documents:read"), openapi.ANSWERS: answers, openapi.ALSO: (*errors, 416)}
+    return {**door("documents:read"), openapi.ANSWERS: answers, openapi.ALSO: (*errors, 416)}
 
 
 class AuditEntry(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ async def evidence_file(request: AnyRequest, document_id: FromPath[str]) -> Resp
 
 @get(
     "/api/v1/documents/{document_id:str}/audit",
-    opt=scope("documents:read"),
+    opt=door("documents:read"),
     summary="The audit trail",
     tags=["documents"],
 )
@@ -129,7 +129,7 @@ async def audit_trail(request: AnyRequest, document_id: FromPath[str]) -> AuditT
 @get(
     "/api/v1/documents/{document_id:str}/pages/{page:str}",
     opt={
-        **scope("documents:read"),
+        **door("documents:read"),
         openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": _BINARY}}},
         openapi.ALSO: (409,),
     },

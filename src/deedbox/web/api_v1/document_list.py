@@ -1,21 +1,21 @@
 """The list of documents, by age, filtered and in pages."""
 
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 from litestar import get
-from litestar.params import FromQuery, QueryParameter
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.signing.model import Filter, Page, Status
 from deedbox.signing.store import documents
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.frame import context, moments, openapi
+from deedbox.web.frame import context, moments, query
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 
 
 class DocumentPage(msgspec.Struct, frozen=True):
@@ -25,47 +25,52 @@ class DocumentPage(msgspec.Struct, frozen=True):
     next_cursor: str | None
 
 
-Text = Annotated[
-    str | None, QueryParameter(min_length=1, max_length=limits.FILTER_CHARS, schema_extra={"pattern": openapi.NO_NUL})
-]
-Moment = Annotated[str | None, QueryParameter(schema_extra={"format": "date-time"})]
-# Text with a pattern, because the framework would take `null` for no value at all.
-OneStatus = Annotated[
-    str | None, QueryParameter(pattern=f"^({'|'.join(get_args(Status))})$", schema_extra={"enum": [*get_args(Status)]})
-]
+Text = Annotated[str, Meta(min_length=1, max_length=limits.FILTER_CHARS, extra_json_schema=limits.NO_NUL)]
+# As text: the framework's lax way would take a number for a time.
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
-@get("/api/v1/documents", opt=scope("documents:read"), summary="List documents by age", tags=["documents"])
-async def list_documents(
-    request: AnyRequest,
-    status: OneStatus = None,
-    q: Text = None,
-    packet_id: Text = None,
-    bulk_send_id: Text = None,
-    template_id: Text = None,
-    external_id: Text = None,
-    signer_email: Text = None,
-    created_after: Moment = None,
-    created_before: Moment = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, cursors.parameter("doc")] = None,
-    order: FromQuery[Literal["asc", "desc"]] = "desc",
-) -> DocumentPage:
+class DocumentQuery(msgspec.Struct, frozen=True):
+    status: Status | UnsetType = UNSET
+    q: Text | UnsetType = UNSET
+    packet_id: Text | UnsetType = UNSET
+    bulk_send_id: Text | UnsetType = UNSET
+    template_id: Text | UnsetType = UNSET
+    external_id: Text | UnsetType = UNSET
+    signer_email: Text | UnsetType = UNSET
+    created_after: Moment | UnsetType = UNSET
+    created_before: Moment | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT
+    cursor: Annotated[str, cursors.meta("doc")] | UnsetType = UNSET
+    order: Literal["asc", "desc"] = "desc"
+
+    def filter(self) -> Filter:
+        return Filter(
+            status=self.status or None,
+            q=self.q or None,
+            packet_id=self.packet_id or None,
+            bulk_send_id=self.bulk_send_id or None,
+            template_id=self.template_id or None,
+            external_id=self.external_id or None,
+            signer_email=self.signer_email.lower() if self.signer_email else None,
+            created_after=_instant("created_after", self.created_after),
+            created_before=_instant("created_before", self.created_before),
+        )
+
+
+@get(
+    "/api/v1/documents",
+    opt={**door("documents:read"), query.QUERY: DocumentQuery},
+    summary="List documents by age",
+    tags=["documents"],
+)
+async def list_documents(request: AnyRequest) -> DocumentPage:
     here = context.of(request)
+    asked: DocumentQuery = query.read(request)
+    limit, newest_first = asked.limit, asked.order == "desc"
+    cursor = None if asked.cursor is UNSET else asked.cursor
     cursors.check(cursor, "doc")
-    wanted = Filter(
-        status=cast(Status | None, status),
-        q=q,
-        packet_id=packet_id,
-        bulk_send_id=bulk_send_id,
-        template_id=template_id,
-        external_id=external_id,
-        signer_email=signer_email.lower() if signer_email else None,
-        created_after=_instant("created_after", created_after),
-        created_before=_instant("created_before", created_before),
-    )
-    workspace = here.caller.workspace_id
-    part = Page(limit + 1, cursor, order == "desc")
+    workspace, wanted, part = here.caller.workspace_id, asked.filter(), Page(limit + 1, cursor, newest_first)
     found = await here.deedbox.db.read(lambda tx: documents.page(tx, workspace, wanted, part))
     shown = [record(packet, document) for packet, document in found[:limit]]
     following = shown[-1].id if len(found) > limit else None
@@ -74,8 +79,8 @@ async def list_documents(
     return DocumentPage(shown, len(shown), following is not None, following)
 
 
-def _instant(name: str, text: str | None) -> str | None:
-    moment = moments.parsed(name, text)
+def _instant(name: str, text: str | UnsetType) -> str | None:
+    moment = None if text is UNSET else moments.parsed(name, text)
     return instant(moment) if moment else None
 
 

@@ -18,8 +18,9 @@ from deedbox.signing.desk import Desk, document_in
 from deedbox.signing.model import Packet
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.frame import context, once
+from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import OPTIONAL_BODY, scope
+from deedbox.web.frame.doors import door
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):
@@ -33,7 +34,7 @@ class SigningLink(msgspec.Struct, frozen=True):
 
 @post(
     "/api/v1/documents/{document_id:str}/send",
-    opt=scope("documents:send"),
+    opt=door("documents:send"),
     summary="Send a draft to its signers",
     tags=["documents"],
     status_code=200,
@@ -44,20 +45,19 @@ async def send_document(request: AnyRequest, document_id: FromPath[str]) -> Resp
 
 @post(
     "/api/v1/documents/{document_id:str}/void",
-    opt={**scope("documents:void"), OPTIONAL_BODY: Reason},
+    opt={**door("documents:void"), OPTIONAL_BODY: Reason},
     summary="Void a document",
     tags=["documents"],
     status_code=200,
 )
 async def void_document(request: AnyRequest, document_id: FromPath[str]) -> Response[DocumentRecord]:
-    body = await request.body()
-    reason = msgspec.json.decode(body, type=Reason).reason if body else None
-    return await _moved(request, document_id, lambda desk, packet: void(desk, packet, reason))
+    given: Reason = context.of(request).body
+    return await _moved(request, document_id, lambda desk, packet: void(desk, packet, given.reason))
 
 
 @post(
     "/api/v1/documents/{document_id:str}/remind",
-    opt=scope("documents:send"),
+    opt=door("documents:send"),
     summary="Remind those whose turn it is",
     tags=["documents"],
     status_code=200,
@@ -68,7 +68,7 @@ async def remind_signers(request: AnyRequest, document_id: FromPath[str]) -> Res
 
 @post(
     "/api/v1/documents/{document_id:str}/signers/{signer_id:str}/link",
-    opt=scope("documents:send"),
+    opt=door("documents:send"),
     summary="A link to embed: one signer, one document, for an hour",
     tags=["documents"],
     status_code=201,

@@ -20,9 +20,10 @@ from deedbox.signing.desk import document_in
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange, NewDocument, NewFile
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.frame import context, multipart, once, received
+from deedbox.web.frame import context, form, once, upload
+from deedbox.web.frame.body import READS, decoded
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import READS, check_body, scope
+from deedbox.web.frame.doors import door
 
 
 class NewFileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,7 +63,7 @@ class Asked(NamedTuple):
 
 @post(
     "/api/v1/documents",
-    opt={**scope("documents:write"), READS: NewDocumentBody, multipart.OPTION: received.FORM},
+    opt={**door("documents:write"), READS: NewDocumentBody, form.FORM: upload.DOCUMENT_WITH_FILES},
     summary="Create a document, and send it if asked to",
     tags=["documents"],
     status_code=201,
@@ -86,7 +87,7 @@ async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
                 return answer
 
 
-@get("/api/v1/documents/{document_id:str}", opt=scope("documents:read"), summary="One document", tags=["documents"])
+@get("/api/v1/documents/{document_id:str}", opt=door("documents:read"), summary="One document", tags=["documents"])
 async def show_signing_document(request: AnyRequest, document_id: FromPath[str]) -> DocumentRecord:
     packet = await context.of(request).packet_of(document_id)
     return record(packet, document_in(packet, document_id))
@@ -94,7 +95,7 @@ async def show_signing_document(request: AnyRequest, document_id: FromPath[str])
 
 @patch(
     "/api/v1/documents/{document_id:str}",
-    opt=scope("documents:write"),
+    opt=door("documents:write"),
     summary="Change a document",
     tags=["documents"],
 )
@@ -114,7 +115,7 @@ async def change_document(
 
 
 @delete(
-    "/api/v1/documents/{document_id:str}", opt=scope("documents:write"), summary="Delete a draft", tags=["documents"]
+    "/api/v1/documents/{document_id:str}", opt=door("documents:write"), summary="Delete a draft", tags=["documents"]
 )
 async def delete_draft(request: AnyRequest, document_id: FromPath[str]) -> None:
     here = context.of(request)
@@ -130,20 +131,20 @@ async def delete_draft(request: AnyRequest, document_id: FromPath[str]) -> None:
 async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     deedbox = context.of(request).deedbox
     async with AsyncExitStack() as held:
-        if received.is_form(request):
-            form = await held.enter_async_context(received.form(request, deedbox.blobs))
-            new = check_body(NewDocumentBody, form.document)
+        if form.is_form(request):
+            given = await held.enter_async_context(upload.document_form(request, deedbox.blobs))
+            new = await decoded(request, NewDocumentBody, given.document)
             if new.sources():
                 raise BadRequest("In a form, files come as parts named file")
-            files = [NewFile(part.filename, part.received) for part in form.parts]
-            content = form.document + b"".join(file.original.blob.sha256.encode() for file in files)
+            files = [NewFile(part.filename, part.received) for part in given.parts]
+            content = given.document + b"".join(file.original.blob.sha256.encode() for file in files)
         else:
-            content = await received.json_body(request)
-            new = check_body(NewDocumentBody, content)
+            content = await upload.document_json(request)
+            new = await decoded(request, NewDocumentBody, content)
             files = []
             for source in new.sources():
-                kept = received.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)
-                files.append(NewFile(multipart.clean(source.name), await held.enter_async_context(kept)))
+                kept = upload.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)
+                files.append(NewFile(form.clean(source.name), await held.enter_async_context(kept)))
         yield Asked(new, files, content)
 
 

@@ -12,7 +12,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import scope
+from deedbox.web.frame.doors import door
 from deedbox.webhooks import catalogue, feed
 from deedbox.webhooks.body import API_VERSION, EventBody
 
@@ -43,7 +43,7 @@ class EventPage(msgspec.Struct, frozen=True):
     ]
 
 
-@get("/api/v1/hooks/events", opt=scope("hooks:read"), summary="Every kind of event, with a sample", tags=["hooks"])
+@get("/api/v1/hooks/events", opt=door("hooks:read"), summary="Every kind of event, with a sample", tags=["hooks"])
 async def event_catalogue() -> Catalogue:
     kinds = [EventKind(kind.name, kind.meaning, _body(kind), kind.schema) for kind in catalogue.KINDS.values()]
     return Catalogue(kinds, len(kinds))
@@ -56,7 +56,7 @@ def _body(kind: catalogue.Kind) -> dict[str, Any]:
     return body
 
 
-@get("/api/v1/events", opt=scope("hooks:read"), summary="The events that happened, oldest first", tags=["hooks"])
+@get("/api/v1/events", opt=door("hooks:read"), summary="The events that happened, oldest first", tags=["hooks"])
 async def list_events(
     request: AnyRequest,
     after: Annotated[str | None, cursors.parameter("evt")] = None,

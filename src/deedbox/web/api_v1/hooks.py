@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody, QueryParameter
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
@@ -15,42 +15,12 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import claimed, kept, once
-from deedbox.web.frame.permission import OPTIONAL_BODY, scope
-from deedbox.webhooks import catalogue, hooks
-from deedbox.webhooks.hook import Change, Delivery, Hook, Recovery, Wish
-
-TargetUrl = Annotated[
-    str,
-    Meta(
-        max_length=limits.EGRESS_URL_CHARS,
-        description="Where deliveries are posted: http or https, at a public address, without user name and password.",
-        extra_json_schema={"format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
-    ),
-]
-EventName = Annotated[
-    str, Meta(max_length=40, extra_json_schema={"enum": list(catalogue.KINDS)}, description="A kind of event.")
-]
-EventNames = Annotated[list[EventName], Meta(min_length=1, max_length=limits.HOOK_EVENTS)]
-Description = Annotated[
-    str, Meta(max_length=limits.HOOK_DESCRIPTION_CHARS, extra_json_schema={"pattern": openapi.NO_NUL})
-]
-
-
-class NewHook(msgspec.Struct, forbid_unknown_fields=True):
-    target_url: TargetUrl
-    event: Annotated[EventName | None, Meta(description="What to send. Either this or `events`.")] = None
-    events: Annotated[EventNames | None, Meta(description="What to send, if it is more than one kind.")] = None
-    description: Description | None = None
-
-
-class HookChange(msgspec.Struct, forbid_unknown_fields=True):
-    """What is not given stays as it is."""
-
-    target_url: TargetUrl | UnsetType = UNSET
-    events: EventNames | UnsetType = UNSET
-    description: Description | UnsetType | None = UNSET
+from deedbox.webhooks import hooks
+from deedbox.webhooks.hook import Delivery, EventName, Hook, HookChange, NewHook, Recovery
 
 
 class HookTest(msgspec.Struct, forbid_unknown_fields=True):
@@ -98,7 +68,7 @@ async def _refusal(here: Context, url: str) -> BadRequest | None:
 @post(
     "/api/v1/hooks",
     opt={
-        **scope("hooks:write"),
+        **door("hooks:write"),
         openapi.ANSWERS: {
             "200": {
                 "description": "There was one with this target and these events; its secret is not shown again",
@@ -113,12 +83,11 @@ async def _refusal(here: Context, url: str) -> BadRequest | None:
 async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[MadeHook]:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    wish = Wish(data.target_url, _events(data), "api", data.description)
 
     def make(tx: Tx) -> Hook:
         if refusal is not None:
             raise refusal
-        made = hooks.create(tx, here.deedbox.box, here.caller.workspace_id, wish, now=now)
+        made = hooks.create(tx, here.deedbox.box, here.caller.workspace_id, data, managed_by="api", now=now)
         if made.secret is None:
             return made.hook
         return MadeHook(**msgspec.structs.asdict(made.hook), secret=made.secret.reveal())
@@ -129,17 +98,11 @@ async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[
     return answer
 
 
-def _events(data: NewHook) -> list[str]:
-    if (data.event is None) == (data.events is None):
-        raise BadRequest("Give either event, one kind of event, or events, a list of them")
-    return [data.event] if data.event is not None else list(data.events or ())
-
-
 def _made_status(made: msgspec.Struct) -> int:
     return 201 if isinstance(made, MadeHook) else 200
 
 
-@get("/api/v1/hooks", opt=scope("hooks:read"), summary="List webhooks, newest first", tags=["hooks"])
+@get("/api/v1/hooks", opt=door("hooks:read"), summary="List webhooks, newest first", tags=["hooks"])
 async def list_hooks(
     request: AnyRequest,
     limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
@@ -153,7 +116,7 @@ async def list_hooks(
     return HookPage(shown, len(shown), more, shown[-1].id if more else None)
 
 
-@get("/api/v1/hooks/{hook_id:str}", opt=scope("hooks:read"), summary="One webhook", tags=["hooks"])
+@get("/api/v1/hooks/{hook_id:str}", opt=door("hooks:read"), summary="One webhook", tags=["hooks"])
 async def get_hook(request: AnyRequest, hook_id: FromPath[str]) -> Hook:
     here = context.of(request)
     return await here.deedbox.db.read(lambda tx: hooks.get(tx, here.caller.workspace_id, hook_id))
@@ -161,7 +124,7 @@ async def get_hook(request: AnyRequest, hook_id: FromPath[str]) -> Hook:
 
 @patch(
     "/api/v1/hooks/{hook_id:str}",
-    opt=scope("hooks:write"),
+    opt=door("hooks:write"),
     summary="Change a webhook's target, events or description",
     tags=["hooks"],
 )
@@ -171,11 +134,10 @@ async def change_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBod
         raise BadRequest("Give what is to change: target_url, events or description")
     if data.target_url is not UNSET:
         await here.deedbox.egress.judge(data.target_url)
-    wanted = Change(data.target_url, data.events, data.description)
-    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller.workspace_id, hook_id, wanted))
+    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller.workspace_id, hook_id, data))
 
 
-@delete("/api/v1/hooks/{hook_id:str}", opt=scope("hooks:write"), summary="Unsubscribe a webhook", tags=["hooks"])
+@delete("/api/v1/hooks/{hook_id:str}", opt=door("hooks:write"), summary="Unsubscribe a webhook", tags=["hooks"])
 async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> None:
     here = context.of(request)
     await here.deedbox.db.write(lambda tx: hooks.delete(tx, here.caller.workspace_id, hook_id))
@@ -183,32 +145,32 @@ async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> None:
 
 @post(
     "/api/v1/hooks/{hook_id:str}/test",
-    opt={**scope("hooks:write"), OPTIONAL_BODY: HookTest},
+    opt={**door("hooks:write"), OPTIONAL_BODY: HookTest},
     summary="Send a webhook the sample of an event",
     tags=["hooks"],
     status_code=202,
 )
 async def test_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Delivery]:
-    kind = (await _optional(request, HookTest)).event
+    given: HookTest = context.of(request).body
 
     def send(here: Context, tx: Tx, now: datetime) -> Delivery:
-        return hooks.test(tx, here.caller.workspace_id, hook_id, kind, now=now)
+        return hooks.test(tx, here.caller.workspace_id, hook_id, given.event, now=now)
 
     return await _done(request, send, status=202)
 
 
 @post(
     "/api/v1/hooks/{hook_id:str}/rotate",
-    opt={**scope("hooks:write"), OPTIONAL_BODY: HookRotation},
+    opt={**door("hooks:write"), OPTIONAL_BODY: HookRotation},
     summary="Give a webhook a new secret",
     tags=["hooks"],
     status_code=200,
 )
 async def rotate_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[RotatedHook]:
-    at_once = (await _optional(request, HookRotation)).at_once
+    given: HookRotation = context.of(request).body
 
     def rotate(here: Context, tx: Tx, now: datetime) -> RotatedHook:
-        made = hooks.rotate(tx, here.deedbox.box, here.caller.workspace_id, hook_id, at_once=at_once, now=now)
+        made = hooks.rotate(tx, here.deedbox.box, here.caller.workspace_id, hook_id, at_once=given.at_once, now=now)
         shown = msgspec.structs.asdict(made.hook)
         return RotatedHook(**shown, secret=made.secret.reveal(), effective_at=instant(made.effective_at))
 
@@ -217,7 +179,7 @@ async def rotate_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[R
 
 @post(
     "/api/v1/hooks/{hook_id:str}/pause",
-    opt=scope("hooks:write"),
+    opt=door("hooks:write"),
     summary="Hold a webhook's deliveries back",
     tags=["hooks"],
     status_code=200,
@@ -231,7 +193,7 @@ async def pause_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Ho
 
 @post(
     "/api/v1/hooks/{hook_id:str}/resume",
-    opt=scope("hooks:write"),
+    opt=door("hooks:write"),
     summary="Send to a webhook again that was paused or disabled",
     tags=["hooks"],
     status_code=200,
@@ -245,7 +207,7 @@ async def resume_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[H
 
 @post(
     "/api/v1/hooks/{hook_id:str}/recover",
-    opt=scope("hooks:write"),
+    opt=door("hooks:write"),
     summary="Send a webhook again what never reached it since a time",
     tags=["hooks"],
     status_code=202,
@@ -257,12 +219,6 @@ async def recover_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBo
         return hooks.recover(tx, here.caller.workspace_id, hook_id, since, now=now)
 
     return await _done(request, recover, status=202)
-
-
-async def _optional(request: AnyRequest, kind: type[Any]) -> Any:
-    """What the body says, which was checked before; without one, the defaults."""
-    body = await request.body()
-    return msgspec.json.decode(body, type=kind) if body else kind()
 
 
 async def _done(

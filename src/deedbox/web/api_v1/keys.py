@@ -1,6 +1,5 @@
 """API keys, and who the caller is."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -9,48 +8,15 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 
 from deedbox.accounts import keys, workspaces
-from deedbox.accounts.keys import KeyRecord
-from deedbox.accounts.scopes import SCOPES, SHORTHANDS
-from deedbox.accounts.tiers import DEFAULT_TIER, Tier
+from deedbox.accounts.keys import KeyRecord, NewKey
 from deedbox.accounts.workspaces import Workspace
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, moments, openapi
+from deedbox.web.frame import context, moments
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
-from deedbox.web.frame.permission import scope
-
-
-class NewRateLimit(msgspec.Struct, forbid_unknown_fields=True):
-    per_minute: Annotated[int, Meta(ge=1, le=limits.RATE_PER_MINUTE_MAX, description="Requests in any 60 seconds.")]
-    per_day: Annotated[int, Meta(ge=1, le=limits.RATE_PER_DAY_MAX, description="Requests in any 24 hours.")]
-
-
-ScopeName = Annotated[
-    str, Meta(max_length=40, extra_json_schema={"enum": [*SCOPES, *SHORTHANDS]}, description="A scope or shorthand.")
-]
-
-
-class NewKey(msgspec.Struct, forbid_unknown_fields=True):
-    name: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=limits.KEY_NAME_CHARS,
-            description="What the key is for.",
-            extra_json_schema={"pattern": openapi.NO_NUL},
-        ),
-    ]
-    scopes: Annotated[
-        Annotated[list[ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)] | None,
-        Meta(description="What the key opens; by default every search scope."),
-    ] = None
-    tier: Annotated[Tier, Meta(description="Sets the rate limits.")] = DEFAULT_TIER
-    expires_at: Annotated[
-        Annotated[datetime, Meta(tz=True)] | None, Meta(description="When the key stops working; must lie ahead.")
-    ] = None
-    rate_limit: Annotated[NewRateLimit | None, Meta(description="Limits of this key's own.")] = None
 
 
 class MadeKey(KeyRecord, frozen=True, kw_only=True):
@@ -69,7 +35,7 @@ class Me(msgspec.Struct, frozen=True):
     workspace: Workspace
 
 
-@get("/api/v1/me", opt=scope("keys:read"), summary="The key in use and its workspace", tags=["keys"])
+@get("/api/v1/me", opt=door("keys:read"), summary="The key in use and its workspace", tags=["keys"])
 async def me(request: AnyRequest) -> Me:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -80,7 +46,7 @@ async def me(request: AnyRequest) -> Me:
     return await here.deedbox.db.read(look)
 
 
-@get("/api/v1/keys", opt=scope("keys:read"), summary="List API keys, newest first", tags=["keys"])
+@get("/api/v1/keys", opt=door("keys:read"), summary="List API keys, newest first", tags=["keys"])
 async def list_keys(
     request: AnyRequest,
     limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
@@ -95,29 +61,21 @@ async def list_keys(
     return KeyPage(shown, len(shown), more, shown[-1].id if more else None)
 
 
-@post("/api/v1/keys", opt=scope("keys:write"), summary="Create an API key", tags=["keys"], status_code=201)
+@post("/api/v1/keys", opt=door("keys:write"), summary="Create an API key", tags=["keys"], status_code=201)
 async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[MadeKey]:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    limit = data.rate_limit
-    wish = keys.Wish(
-        name=data.name,
-        scopes=data.scopes,
-        tier=data.tier,
-        expires_at=moments.in_utc("expires_at", data.expires_at),
-        per_minute=limit.per_minute if limit else None,
-        per_day=limit.per_day if limit else None,
-    )
+    new = msgspec.structs.replace(data, expires_at=moments.in_utc("expires_at", data.expires_at))
 
     def make(tx: Tx) -> MadeKey:
-        record, plain = keys.create(tx, here.caller, wish, now=now)
-        return MadeKey(**msgspec.structs.asdict(record), key=plain.reveal())
+        made = keys.create(tx, here.caller, new, now=now)
+        return MadeKey(**msgspec.structs.asdict(made.record), key=made.plain.reveal())
 
     answer: Response[Any] = await once(request, make, status=201)
     return answer
 
 
-@delete("/api/v1/keys/{key_id:str}", opt=scope("keys:write"), summary="Revoke an API key", tags=["keys"])
+@delete("/api/v1/keys/{key_id:str}", opt=door("keys:write"), summary="Revoke an API key", tags=["keys"])
 async def revoke_key(request: AnyRequest, key_id: FromPath[str]) -> None:
     here = context.of(request)
     now = here.deedbox.clock.now()

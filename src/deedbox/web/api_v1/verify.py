@@ -16,9 +16,9 @@ from deedbox.signing.completion import verify_sealed
 from deedbox.signing.desk import document_of
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.store import audit, documents, sealed
-from deedbox.web.frame import context, multipart, once
+from deedbox.web.frame import context, form, once, upload
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import PUBLIC, scope
+from deedbox.web.frame.doors import PUBLIC, door
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Vouched(msgspec.Struct, frozen=True):
 
 @post(
     "/api/v1/verify",
-    opt={**scope("verify:read"), multipart.OPTION: multipart.DESCRIPTION},
+    opt={**door("verify:read"), form.FORM: upload.ONE_FILE},
     summary="Verify a sealed PDF",
     tags=["verification"],
     status_code=200,
@@ -64,7 +64,7 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
     deedbox, workspace = here.deedbox, here.caller.workspace_id
     with once.claimed(request):
         trusted = await deedbox.certificates.trusted(workspace)
-        async with multipart.one_file(request, deedbox.blobs, lambda _: None) as part:
+        async with upload.one_file(request, deedbox.blobs, lambda _: None) as part:
             file, now = part.received.blob, deedbox.clock.now()
             report = await verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
         content = file.sha256.encode()
@@ -76,7 +76,7 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
 
 @get(
     "/api/v1/verify/{code:str}",
-    opt=scope(PUBLIC),
+    opt=door(PUBLIC),
     summary="What a verification code vouches for",
     tags=["verification"],
 )

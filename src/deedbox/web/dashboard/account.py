@@ -5,30 +5,29 @@ from importlib import resources
 from typing import Any
 
 from litestar import Response, get, post
-from litestar.datastructures import FormMultiDict
+from litestar.datastructures import Cookie, FormMultiDict
 from litestar.params import FromPath
 
 from deedbox.accounts import people, store
-from deedbox.accounts.people import Session
 from deedbox.kernel import limits
-from deedbox.kernel.crypto import sha256
+from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
-from deedbox.web.frame import context
+from deedbox.web.frame import context, cookies
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, STATIC, door
 from deedbox.web.frame.head import GET_ONLY
-from deedbox.web.frame.pages import cookie_name, go, page, refuse_other_sites, session_cookie
-from deedbox.web.frame.permission import PUBLIC, scope
+from deedbox.web.frame.pages import go, page
 
 _TRIES = Allowance(per_minute=limits.LOGIN_TRIES_PER_MINUTE, per_day=limits.LOGIN_TRIES_PER_DAY)
 
 
-@get("/", opt=scope(PUBLIC), include_in_schema=False)
+@get("/", opt=door(PUBLIC), include_in_schema=False)
 async def front() -> Response[None]:
     return go("/account")
 
 
-@get("/login/{token:str}", opt={**scope(PUBLIC), GET_ONLY: True}, include_in_schema=False)
+@get("/login/{token:str}", opt={**door(PUBLIC), GET_ONLY: True}, include_in_schema=False)
 async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Exchanges the one-time token for a session; the token leaves the address."""
     deedbox = context.of(request).deedbox
@@ -37,57 +36,48 @@ async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
         session = await deedbox.db.write(lambda tx: people.redeem(tx, token, now=now))
     except Unauthorized as error:
         return page("login.html", status=401, error=error.message, email="")
-    return go("/account", session_cookie(request, session))
+    return go("/account", _cookie(request, session))
 
 
-@get("/login", opt=scope(PUBLIC), include_in_schema=False)
+@get("/login", opt=door(PUBLIC), include_in_schema=False)
 async def login_page() -> Response[str]:
     return page("login.html", error="", email="")
 
 
-@post("/login", opt=scope(PUBLIC), include_in_schema=False)
+@post("/login", opt=door(LOGIN), include_in_schema=False)
 async def login(request: AnyRequest) -> Response[Any]:
-    refuse_other_sites(request)
     form = await _form(request)
     email = _text(form, "email")[: limits.EMAIL_CHARS].lower()
     try:
         session = await _session_for(request, email, _text(form, "password")[: limits.PASSWORD_CHARS_MAX])
     except (Unauthorized, TooManyRequests) as error:
         return page("login.html", status=error.status, headers=error.headers, error=error.message, email=email)
-    return go("/account", session_cookie(request, session))
+    return go("/account", _cookie(request, session))
 
 
-@post("/logout", opt=scope(PUBLIC), include_in_schema=False)
+@post("/logout", opt=door(PERSON), include_in_schema=False)
 async def logout(request: AnyRequest) -> Response[None]:
-    refuse_other_sites(request)
-    token = request.cookies.get(cookie_name(request), "")
-    await context.of(request).deedbox.db.write(lambda tx: people.close_session(tx, token))
-    return go("/login", session_cookie(request, None))
+    here = context.of(request)
+    await here.deedbox.db.write(lambda tx: people.close_session(tx, here.token.reveal()))
+    return go("/login", _cookie(request, None))
 
 
-@get("/account", opt=scope(PUBLIC), include_in_schema=False)
+@get("/account", opt=door(PERSON), include_in_schema=False)
 async def account_page(request: AnyRequest) -> Response[Any]:
-    try:
-        person = await _signed_in(request)
-    except Unauthorized:
-        return go("/login")
+    person = context.of(request).person
     return page("account.html", person=person, error="", saved="saved" in request.query_params)
 
 
-@post("/account", opt=scope(PUBLIC), include_in_schema=False)
+@post("/account", opt=door(PERSON), include_in_schema=False)
 async def save_account(request: AnyRequest) -> Response[Any]:
-    refuse_other_sites(request)
-    try:
-        person = await _signed_in(request)
-    except Unauthorized:
-        return go("/login")
+    here = context.of(request)
+    person, token = here.person, here.token.reveal()
     form = await _form(request)
     password = _text(form, "password")
-    token = request.cookies[cookie_name(request)]
     try:
         people.check_password_rules(password)
         password_hash = await asyncio.to_thread(people.hash_password, password)
-        await context.of(request).deedbox.db.write(
+        await here.deedbox.db.write(
             lambda tx: people.settle(
                 tx, person.person_id, _text(form, "name"), _text(form, "email"), password_hash, keep=token
             )
@@ -97,13 +87,13 @@ async def save_account(request: AnyRequest) -> Response[Any]:
     return go("/account?saved")
 
 
-@get("/static/deedbox.css", opt=scope(PUBLIC), include_in_schema=False)
+@get("/static/deedbox.css", opt=door(STATIC), include_in_schema=False)
 async def stylesheet() -> Response[bytes]:
     css = (resources.files("deedbox.web") / "static" / "deedbox.css").read_bytes()
     return Response(css, media_type="text/css", headers={"X-Content-Type-Options": "nosniff"})
 
 
-async def _session_for(request: AnyRequest, email: str, password: str) -> Any:
+async def _session_for(request: AnyRequest, email: str, password: str) -> Secret:
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
     standing = await deedbox.limiter.hit(f"login:{sha256(email).hex()}", _TRIES, now)
@@ -119,11 +109,8 @@ async def _session_for(request: AnyRequest, email: str, password: str) -> Any:
     return await deedbox.db.write(lambda tx: people.open_session(tx, person_id, now=now))
 
 
-async def _signed_in(request: AnyRequest) -> Session:
-    deedbox = context.of(request).deedbox
-    token = request.cookies.get(cookie_name(request), "")
-    now = deedbox.clock.now()
-    return await deedbox.db.read(lambda tx: people.session(tx, token, now=now))
+def _cookie(request: AnyRequest, token: Secret | None) -> Cookie:
+    return cookies.made(request, "person", token, limits.LOGIN_SESSION_DAYS * 86400)
 
 
 async def _form(request: AnyRequest) -> FormMultiDict:

@@ -1,18 +1,25 @@
 """What a request carries from the guard to its route."""
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
 
 from deedbox.accounts.caller import Caller
+from deedbox.accounts.people import Session as Person
+from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unauthorized
 from deedbox.signing.actions import expire
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
+from deedbox.signing.sessions import Session as Signer
 from deedbox.wiring import Deedbox
+
+if TYPE_CHECKING:
+    from deedbox.web.frame.doors import Door
+    from deedbox.web.frame.room import Room
 
 KEY = "deedbox"
 
@@ -20,20 +27,44 @@ AnyRequest = Request[Any, Any, Any]
 
 
 class Context:
-    __slots__ = ("_caller", "deadline", "deedbox", "headers", "request_id", "subject")
+    __slots__ = (
+        "_caller",
+        "_person",
+        "_signer",
+        "_token",
+        "body",
+        "deadline",
+        "deedbox",
+        "door",
+        "headers",
+        "held",
+        "request_id",
+        "room",
+        "subject",
+    )
 
-    def __init__(self, deedbox: Deedbox, request_id: str) -> None:
+    def __init__(self, deedbox: Deedbox, request_id: str, door: "Door", room: "Room") -> None:
         self.deedbox = deedbox
         self.request_id = request_id
+        self.door = door
+        """The one that the guard has opened."""
+        self.room = room
+        self.held = 0
+        """Bytes of the room that this request's body takes up until the end."""
+        self.body: Any = None
+        """What the body says, decoded as the route's kind of body."""
         self.deadline: asyncio.Timeout | None = None
         self.subject = ""
         self.headers: list[tuple[bytes, bytes]] = [(b"x-request-id", request_id.encode())]
         """What the response carries beside the route's own headers."""
         self._caller: Caller | None = None
+        self._person: Person | None = None
+        self._signer: Signer | None = None
+        self._token: Secret | None = None
 
     @property
     def caller(self) -> Caller:
-        """Who asks. Routes without a key have none, and must not ask."""
+        """The key that asks. Routes behind another door have none, and must not ask."""
         if self._caller is None:
             raise Unauthorized("Missing API key")
         return self._caller
@@ -41,6 +72,36 @@ class Context:
     @caller.setter
     def caller(self, caller: Caller) -> None:
         self._caller = caller
+        self.subject = caller.id
+
+    @property
+    def person(self) -> Person:
+        """Who is signed in, at the door PERSON."""
+        if self._person is None:
+            raise Unauthorized("You are not signed in")
+        return self._person
+
+    @property
+    def signer(self) -> Signer:
+        """Who signs, at the door SIGNER."""
+        if self._signer is None:
+            raise Unauthorized("There is no signing session")
+        return self._signer
+
+    @property
+    def token(self) -> Secret:
+        """The cookie's value that opened the door PERSON or SIGNER."""
+        if self._token is None:
+            raise Unauthorized("There is no cookie")
+        return self._token
+
+    def enter(self, session: Person | Signer, token: Secret) -> None:
+        """Keeps whose cookie opened the door."""
+        self._token = token
+        if isinstance(session, Person):
+            self._person, self.subject = session, session.person_id
+        else:
+            self._signer, self.subject = session, session.signer_id
 
     def desk(self, tx: Tx) -> Desk:
         """The desk at which the caller acts on documents of their workspace."""

@@ -20,13 +20,14 @@ from deedbox.kernel.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
+from deedbox.web.frame.mistakes import plain
 
 _encode = msgspec.json.Encoder().encode
 _DISCONNECTED = "client disconnected prematurely"
 """The framework's word for a caller that hangs up: no failure of ours, and nothing for the log."""
 
 
-class Envelope(NamedTuple):
+class ErrorBody(NamedTuple):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
@@ -42,7 +43,7 @@ def is_signing(path: str) -> bool:
     return path in ("/api/v1", "/sign") or path.startswith(("/api/v1/", "/sign/", "/s/"))
 
 
-def envelope(path: str, error: DeedboxError) -> Envelope:
+def envelope(path: str, error: DeedboxError) -> ErrorBody:
     signing = is_signing(path)
     status = error.status
     if not signing and isinstance(error, (TooLarge, UnsupportedMediaType)):
@@ -58,7 +59,7 @@ def envelope(path: str, error: DeedboxError) -> Envelope:
     if error.retry_after is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after))
     headers += [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
-    return Envelope(status, headers, body)
+    return ErrorBody(status, headers, body)
 
 
 def translated(error: Exception) -> DeedboxError:
@@ -82,10 +83,11 @@ def translated(error: Exception) -> DeedboxError:
 
 
 def _what_is_invalid(error: ValidationException) -> str:
-    """One sentence that names each invalid parameter."""
+    """Each invalid parameter, and what is wrong with it."""
     parts = []
     for detail in error.extra or []:
         if isinstance(detail, dict) and "message" in detail:
             key = detail.get("key")
-            parts.append(f"{key}: {detail['message']}" if key else str(detail["message"]))
-    return "Invalid request. " + ("; ".join(parts) if parts else error.detail)
+            said = plain(str(detail["message"]))
+            parts.append(f"{key}: {said}" if key else said)
+    return "; ".join(parts) if parts else error.detail

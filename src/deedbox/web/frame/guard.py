@@ -1,42 +1,32 @@
-"""The one class in front of every route: request id, key, rate limit, headers, time limit, envelope."""
+"""The one class in front of every route: request id, door, budget, headers, time limit, error body."""
 
 import asyncio
-import ipaddress
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-import msgspec
-
-from deedbox.accounts import keys
 from deedbox.kernel import limits, log
 from deedbox.kernel.clock import instant, stopwatch
-from deedbox.kernel.errors import Code, DeedboxError, TimedOut, TooManyRequests, Unauthorized, Unavailable
+from deedbox.kernel.errors import Code, DeedboxError, Forbidden, TimedOut, TooManyRequests, Unauthorized, Unavailable
 from deedbox.kernel.ids import new_id
-from deedbox.kernel.ratelimit import ADDRESS, Allowance, Standing
-from deedbox.web.frame import head
+from deedbox.kernel.ratelimit import Allowance, Standing
+from deedbox.web.frame import head, identity
 from deedbox.web.frame.context import KEY, Context
-from deedbox.web.frame.envelope import Envelope, asked, envelope, translated
+from deedbox.web.frame.doors import Doors
+from deedbox.web.frame.envelope import ErrorBody, asked, envelope, translated
 from deedbox.web.frame.head import App, Message, Receive, Scope, Send
+from deedbox.web.frame.identity import Budget
 from deedbox.web.frame.metrics import Metrics
+from deedbox.web.frame.pages import to_login
+from deedbox.web.frame.room import Room
 
 if TYPE_CHECKING:
-    from deedbox.accounts.caller import Caller
+    from datetime import datetime
+
     from deedbox.wiring import Deedbox
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,%d}" % limits.REQUEST_ID_CHARS)
-_BEARER = b"bearer "
-
-
-class Doors(msgspec.Struct, frozen=True):
-    """Which paths open without a key."""
-
-    paths: frozenset[str]
-    prefixes: tuple[str, ...]
-    probes: frozenset[str]
-    """Health and metrics: answered at any time, and never counted."""
-
-    def open_without_key(self, path: str) -> bool:
-        return path in self.paths or path.startswith(self.prefixes)
+_SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Guard:
@@ -46,6 +36,7 @@ class Guard:
         self.deedbox = deedbox
         self.doors = doors
         self.metrics = metrics
+        self.room = Room()
         self.anonymous = Allowance(per_minute=deedbox.settings.anonymous_per_minute, per_day=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,23 +45,20 @@ class Guard:
             return
         await _Exchange(self, scope, receive, send).run()
 
-    async def admit(self, scope: Scope, context: Context, path: str) -> Standing:
+    async def admit(self, scope: Scope, context: Context) -> Standing:
         """How the caller stands after this request was counted; raises when it may not pass."""
-        deedbox, now = self.deedbox, self.deedbox.clock.now()
-        if path in self.doors.probes:
-            return self.unknown_standing()  # asking could wait for a database that is away, and they tell whether it is
-        address = _neighbourhood(scope["client"][0] if scope["client"] else "unknown")
-        if self.doors.open_without_key(path):
-            return _demand(await deedbox.limiter.hit(address, self.anonymous, now))
+        door, now = context.door, self.deedbox.clock.now()
+        if not door.counted:
+            return self.unknown_standing()  # asking could wait for a database that is away, and probes tell of that
+        if door.opener == "nobody":
+            return await self._count(self._stranger(scope), now)
         try:
-            caller = await self._caller(scope, instant(now))
+            budget = await self._identify(scope, context, now)
         except Unauthorized as error:
-            standing = _demand(await deedbox.limiter.hit(address, self.anonymous, now))
-            raise _Refused(error, standing) from error
-        context.caller = caller
-        context.subject = caller.id
-        standing = _demand(await deedbox.limiter.hit(caller.id, caller.allowance, now))
-        deedbox.used_keys[caller.id] = instant(now)
+            raise _Refused(error, await self._count(self._stranger(scope), now)) from error
+        standing = await self._count(budget, now)
+        if door.opener == "key":
+            self.deedbox.used_keys[budget.subject] = instant(now)
         return standing
 
     def unknown_standing(self) -> Standing:
@@ -79,14 +67,29 @@ class Guard:
         limit = self.anonymous.per_minute
         return Standing(allowed=True, limit=limit, remaining=limit, reset=reset, retry_after=0)
 
-    async def _caller(self, scope: Scope, now: str) -> "Caller":
-        value = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-        if value is None:
-            raise Unauthorized("Missing API key. Send it as Authorization: Bearer <API_KEY>")
-        plain = value[len(_BEARER) :].decode("latin-1")
-        if value[: len(_BEARER)].lower() != _BEARER or not keys.has_shape(plain):
-            raise Unauthorized("Malformed API key. Send it as Authorization: Bearer <API_KEY>")
-        return await self.deedbox.db.read(lambda tx: keys.authenticate(tx, plain, now))
+    async def _identify(self, scope: Scope, context: Context, now: "datetime") -> Budget:
+        """Whom the request is counted for; the context knows then who it is."""
+        opener = context.door.opener
+        if opener == "person" or opener == "signer":  # noqa: PLR1714 (so that the types are told apart)
+            visitor = await identity.of_cookie(self.deedbox, scope, opener, now)
+            context.enter(visitor.session, visitor.token)
+            return identity.budget(visitor)
+        context.caller = await identity.of_key(self.deedbox, scope, now)
+        return identity.budget(context.caller)
+
+    def _stranger(self, scope: Scope) -> Budget:
+        client = scope["client"]
+        return Budget(identity.neighbourhood(client[0] if client else "unknown"), self.anonymous)
+
+    async def _count(self, budget: Budget, now: "datetime") -> Standing:
+        standing = await self.deedbox.limiter.hit(budget.subject, budget.allowance, now)
+        if not standing.allowed:
+            error = TooManyRequests(
+                f"Too many requests. Try again in {standing.retry_after} s.",
+                headers={"Retry-After": str(standing.retry_after)},
+            )
+            raise _Refused(error, standing)
+        return standing
 
 
 class _Refused(Exception):
@@ -98,27 +101,23 @@ class _Refused(Exception):
         self.standing = standing
 
 
-def _neighbourhood(address: str) -> str:
-    """Who counts as one caller without a key: an IPv4 address, or an IPv6 network of the size one customer gets."""
-    if ":" not in address:
-        return ADDRESS + address
+def refuse_other_sites(scope: Scope) -> None:
+    """A page of another site must not act with this person's cookie."""
+    headers = dict(scope["headers"])
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
+    if site is not None:
+        foreign = site not in (b"same-origin", b"none")
+    else:
+        foreign = origin is not None and _host(origin) != headers.get(b"host")
+    if foreign:
+        raise Forbidden("This form was sent by another site")
+
+
+def _host(origin: bytes) -> bytes | None:
     try:
-        six = ipaddress.IPv6Address(address.split("%", 1)[0])
-    except ValueError:  # a proxy may pass on whatever its own caller wrote
-        return ADDRESS + address
-    if six.ipv4_mapped is not None:  # how a socket that listens on both names an IPv4 caller
-        return ADDRESS + str(six.ipv4_mapped)
-    return ADDRESS + str(ipaddress.IPv6Network((six, limits.ANONYMOUS_IPV6_PREFIX), strict=False))
-
-
-def _demand(standing: Standing) -> Standing:
-    if not standing.allowed:
-        error = TooManyRequests(
-            f"Too many requests. Try again in {standing.retry_after} s.",
-            headers={"Retry-After": str(standing.retry_after)},
-        )
-        raise _Refused(error, standing)
-    return standing
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 class _Exchange:
@@ -140,15 +139,18 @@ class _Exchange:
         guard, scope = self._guard, self._scope
         begun = stopwatch()
         path = asked(scope["path"])
-        context = Context(guard.deedbox, _request_id(scope, guard))
+        door, scope["path_template"] = guard.doors.at(scope["method"], scope["path"])
+        context = Context(guard.deedbox, _request_id(scope, guard), door, guard.room)
         scope[KEY] = context
         token = log.request_id.set(context.request_id)
         self._headers = context.headers
         try:
             await self._answer(context, path)
         finally:
+            if context.held:
+                guard.room.give(context.held)
             seconds = stopwatch() - begun
-            guard.metrics.count(scope["method"], scope.get("path_template", ""), self._status, seconds)
+            guard.metrics.count(scope["method"], scope["path_template"], self._status, seconds)
             if guard.deedbox.settings.access_log:
                 log.info(
                     "request",
@@ -162,28 +164,38 @@ class _Exchange:
 
     async def _answer(self, context: Context, path: str) -> None:
         try:
-            await self._in_time(context, path)
+            await self._in_time(context)
         except _Refused as refused:
             self._describe(refused.standing)
-            await self._refuse(envelope(path, refused.error))
+            sent_away = context.door.opener == "person" and isinstance(refused.error, Unauthorized)
+            await self._refuse(to_login() if sent_away else envelope(path, refused.error))
         except DeedboxError as error:
             await self._refuse(envelope(path, error))
         except Exception as error:  # whatever escapes a route must still give the caller its envelope
             log.error("a request failed", exception=error, path=path)
             await self._refuse(envelope(path, translated(error)))
 
-    async def _in_time(self, context: Context, path: str) -> None:
+    async def _in_time(self, context: Context) -> None:
         try:
             # The look-up of the key too: it waits for a database that may be stuck.
             async with asyncio.timeout(limits.REQUEST_SECONDS) as context.deadline:
-                self._describe(await self._guard.admit(self._scope, context, path))
-                if path not in self._guard.doors.probes:
-                    self._refuse_when_busy()
+                self._describe(await self._guard.admit(self._scope, context))
+                self._open(context)
                 await self._pass_on()
         except TimeoutError as error:
             if context.deadline and context.deadline.expired():
                 raise TimedOut("Request took too long") from error
             raise
+
+    def _open(self, context: Context) -> None:
+        """The rest of what stands between a caller who is known and counted, and the route."""
+        door = context.door
+        if not door.always_open:
+            self._refuse_when_busy()
+        if door.own_site and self._scope["method"] not in _SAFE:
+            refuse_other_sites(self._scope)
+        if door.scope:
+            context.caller.need(door.scope)
 
     def _refuse_when_busy(self) -> None:
         if self._guard.draining:
@@ -213,7 +225,7 @@ class _Exchange:
             message["headers"] = [*message["headers"], *self._headers]
         await self._send(message)
 
-    async def _refuse(self, answer: Envelope) -> None:
+    async def _refuse(self, answer: ErrorBody) -> None:
         if self._started:
             # Half an answer is out: cutting the connection is the only honest end of it.
             raise ConnectionAbortedError("the response was cut short")

@@ -12,9 +12,10 @@ from litestar.openapi.plugins import JsonRenderPlugin
 
 from deedbox import VERSION
 from deedbox.kernel import limits
-from deedbox.web.frame import multipart
+from deedbox.web.frame import doors, form, options, query
+from deedbox.web.frame.body import OPTIONAL_BODY, READS
+from deedbox.web.frame.doors import Door, declared
 from deedbox.web.frame.envelope import is_signing
-from deedbox.web.frame.permission import OPTIONAL_BODY, PROBE, PUBLIC, READS, declared
 
 NO_NUL = "^[^\\x00]*$"
 """What PostgreSQL cannot store is refused everywhere."""
@@ -69,7 +70,7 @@ def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
     schema.pop("servers", None)
     handlers = {
         (path, method.lower()): handler
-        for path, handler in declared(Litestar(route_handlers=list(routes), openapi_config=None, logging_config=None))
+        for path, handler in declared(_routed(routes))
         for method in handler.http_methods
     }
     schema["components"]["schemas"].update(_exact(list(handlers.values())))
@@ -77,8 +78,9 @@ def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
         for method, operation in operations.items():
             _add_optional_body(operation, handlers[path, method])
             _add_form(operation, handlers[path, method])
+            _add_query(operation, handlers[path, method])
             operation["responses"].update(copy.deepcopy(handlers[path, method].opt.get(ANSWERS, {})))
-            _complete(operation, path, method, handlers[path, method].opt["scope"])
+            _complete(operation, path, method, doors.of(handlers[path, method]))
             for status in handlers[path, method].opt.get(ALSO, ()):
                 operation["responses"][str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
     schema["components"].update(
@@ -94,11 +96,16 @@ def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
     return schema
 
 
-def _complete(operation: dict[str, Any], path: str, method: str, need: str) -> None:
-    keyed = need not in (PUBLIC, PROBE)
+def _routed(routes: Sequence[HTTPRouteHandler]) -> Litestar:
+    served = [*options.routes(routes), *routes]
+    return Litestar(route_handlers=served, openapi_config=None, logging_config=None)
+
+
+def _complete(operation: dict[str, Any], path: str, method: str, door: Door) -> None:
+    keyed = door.opener == "key"
     operation["security"] = [{"key": []}] if keyed else []
     if keyed:
-        operation["description"] = f"Needs the scope `{need}`."
+        operation["description"] = f"Needs the scope `{door.scope}`."
     for parameter in operation.get("parameters", []):
         parameter["schema"] = _without_null(parameter["schema"])
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
@@ -106,7 +113,7 @@ def _complete(operation: dict[str, Any], path: str, method: str, need: str) -> N
     responses.pop("400", None)  # the framework's own shape
     for response in responses.values():
         response.setdefault("headers", {}).update(headers)
-    for status in _possible(path, method, need, has_body="requestBody" in operation):
+    for status in _possible(path, method, door, has_body="requestBody" in operation):
         responses[str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
     if method == "post" and keyed:
         operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
@@ -119,12 +126,17 @@ def _add_optional_body(operation: dict[str, Any], handler: HTTPRouteHandler) -> 
 
 
 def _add_form(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
-    if form := handler.opt.get(multipart.OPTION):
-        operation["requestBody"] = {"required": True, "content": {"multipart/form-data": form}}
+    if made := handler.opt.get(form.FORM):
+        operation["requestBody"] = {"required": True, "content": {"multipart/form-data": made}}
     if kind := handler.opt.get(READS):
         schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
         operation.setdefault("requestBody", {"required": True, "content": {}})
         operation["requestBody"]["content"]["application/json"] = {"schema": schema}
+
+
+def _add_query(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
+    if kind := handler.opt.get(query.QUERY):
+        operation.setdefault("parameters", []).extend(query.described(kind))
 
 
 def _exact(handlers: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
@@ -154,11 +166,11 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return outer
 
 
-def _possible(path: str, method: str, need: str, *, has_body: bool) -> list[int]:
+def _possible(path: str, method: str, door: Door, *, has_body: bool) -> list[int]:
     possible = [400, 408, 500, 503]
-    if need not in (PUBLIC, PROBE):
+    if door.opener != "nobody":
         possible += [401, 403]
-    if need != PROBE:
+    if door.counted:
         possible.append(429)
     if "{" in path:
         possible.append(404)

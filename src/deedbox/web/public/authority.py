@@ -12,7 +12,7 @@ from deedbox.kernel.errors import BadRequest, NotFound, UnsupportedMediaType
 from deedbox.pdf.timestamp import QUERY_TYPE, REPLY_TYPE
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.permission import PUBLIC, scope
+from deedbox.web.frame.doors import PUBLIC, door
 
 CRL_TYPE: Final = "application/pkix-crl"
 CERTIFICATE_TYPE: Final = "application/pkix-cert"
@@ -36,7 +36,7 @@ class _TakesQuery(Operation):
 
 def _opt(description: str, media_type: str) -> dict[str, Any]:
     answers = {"200": {"description": description, "content": {media_type: _BINARY}}}
-    return {**scope(PUBLIC), openapi.ANSWERS: answers}
+    return {**door(PUBLIC), openapi.ANSWERS: answers}
 
 
 @post(

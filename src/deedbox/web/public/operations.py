@@ -9,17 +9,17 @@ from deedbox.kernel import jobs
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import PROBE, door
 from deedbox.web.frame.guard import Guard
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.frame.permission import PROBE, scope
 
 
-@get("/livez", opt=scope(PROBE), summary="The process runs", tags=["operations"], media_type=MediaType.TEXT)
+@get("/livez", opt=door(PROBE), summary="The process runs", tags=["operations"], media_type=MediaType.TEXT)
 async def livez() -> str:
     return "ok\n"
 
 
-@get("/readyz", opt=scope(PROBE), summary="Requests can be answered", tags=["operations"], media_type=MediaType.TEXT)
+@get("/readyz", opt=door(PROBE), summary="Requests can be answered", tags=["operations"], media_type=MediaType.TEXT)
 async def readyz(request: AnyRequest) -> str:
     guard: Guard = request.app.state.guard
     if guard.draining:
@@ -28,14 +28,14 @@ async def readyz(request: AnyRequest) -> str:
     return "ready\n"
 
 
-@get("/metrics", opt=scope(PROBE), summary="Prometheus metrics", tags=["operations"], media_type=MediaType.TEXT)
+@get("/metrics", opt=door(PROBE), summary="Prometheus metrics", tags=["operations"], media_type=MediaType.TEXT)
 async def metrics(request: AnyRequest) -> Response[str]:
     counted: Metrics = request.app.state.metrics
     states = await context.of(request).deedbox.db.read(jobs.counts)
     return Response(counted.text(states), media_type="text/plain; version=0.0.4")
 
 
-@get("/openapi.json", opt=scope(PROBE), summary="This description", tags=["operations"])
+@get("/openapi.json", opt=door(PROBE), summary="This description", tags=["operations"])
 async def openapi_json(request: AnyRequest) -> Response[Any]:
     return Response(request.app.state.description(), media_type="application/json")
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from litestar import Response, get, post, put
-from litestar.datastructures import Cookie
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from deedbox.kernel import limits
@@ -29,12 +28,12 @@ from deedbox.signing.desk import Desk
 from deedbox.signing.model import CONSENT, Document, Field, Packet, Party, Signature, Signer, first_page
 from deedbox.signing.sessions import Session
 from deedbox.signing.store import people, sealed
-from deedbox.web.frame import context, openapi
+from deedbox.web.frame import context, cookies, openapi
 from deedbox.web.frame.blob_response import file_response, page_number
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import PUBLIC, SIGNER, door
 from deedbox.web.frame.head import GET_ONLY
-from deedbox.web.frame.pages import HEADERS, is_https, refuse_other_sites
-from deedbox.web.frame.permission import PUBLIC, scope
+from deedbox.web.frame.pages import HEADERS
 from deedbox.web.signer.records import (
     Acted,
     CodeBody,
@@ -51,27 +50,18 @@ from deedbox.web.signer.records import (
     ValuesBody,
 )
 
-_SIGNER: dict[str, Any] = {**scope(PUBLIC), openapi.ALSO: (401, 403, 409)}
-"""No key, but the signer's cookie."""
+_SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
 _IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 
 
-@get("/s/{token:str}", opt={**scope(PUBLIC), GET_ONLY: True}, include_in_schema=False)
+@get("/s/{token:str}", opt={**door(PUBLIC), GET_ONLY: True}, include_in_schema=False)
 async def use_signing_link(request: AnyRequest, token: FromPath[str]) -> Response[None]:
     """Exchanges the token of a link for the signer's cookie; the token leaves the address."""
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
 
     session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, now))
-    cookie = Cookie(
-        key=_cookie_name(request),
-        value=session.reveal(),
-        max_age=limits.SIGNER_SESSION_SECONDS,
-        path="/",
-        secure=is_https(request),
-        httponly=True,
-        samesite="lax",
-    )
+    cookie = cookies.made(request, "signer", session, limits.SIGNER_SESSION_SECONDS)
     headers = {"Location": "/sign", **HEADERS}
     return Response(None, status_code=303, headers=headers, cookies=[cookie], media_type="text/plain")
 
@@ -92,12 +82,11 @@ async def signer_session(request: AnyRequest) -> SessionRecord:
 
 @post("/sign/code", opt=_SIGNER, summary="Give the code", tags=["signer"], status_code=200)
 async def give_code(request: AnyRequest, data: JSONBody[CodeBody]) -> Done:
-    refuse_other_sites(request)
     deedbox = context.of(request).deedbox
     signer = (await _inside(request, demand_code=False)).signer
     if signer.auth == "none":
         raise Conflict("This document asks for no code")
-    now, token = deedbox.clock.now(), _token(request)
+    now, token = deedbox.clock.now(), context.of(request).token.reveal()
     # Counted in a transaction of its own: an attempt counts also when it fails.
     await deedbox.db.write(lambda tx: sessions.count_try(tx, signer.id, now=now))
     if not await deedbox.db.write(lambda tx: sessions.check_code(tx, token, signer, data.code, now=now)):
@@ -136,7 +125,6 @@ async def signer_page(
 
 @put("/sign/fields", opt=_SIGNER, summary="Keep what is filled in so far", tags=["signer"])
 async def keep_fields(request: AnyRequest, data: JSONBody[ValuesBody]) -> Done:
-    refuse_other_sites(request)
     inside = await _inside(request)
 
     def keep(desk: Desk, packet: Packet) -> Packet:
@@ -156,7 +144,6 @@ async def keep_fields(request: AnyRequest, data: JSONBody[ValuesBody]) -> Done:
     request_max_body_size=limits.SIGNING_BODY_BYTES,
 )
 async def complete(request: AnyRequest, data: JSONBody[CompleteBody]) -> Acted:
-    refuse_other_sites(request)
     inside, office = await _inside(request), context.of(request).deedbox.office
     if not data.consent:
         raise BadRequest("You can sign only if you agree to sign electronically")
@@ -174,7 +161,6 @@ async def complete(request: AnyRequest, data: JSONBody[CompleteBody]) -> Acted:
 
 @post("/sign/decline", opt=_SIGNER, summary="Decline to sign", tags=["signer"], status_code=200)
 async def decline(request: AnyRequest, data: JSONBody[DeclineBody]) -> Acted:
-    refuse_other_sites(request)
     inside = await _inside(request)
     seen = _seen(request, inside.signer)
     declined = await _done(
@@ -189,7 +175,7 @@ async def decline(request: AnyRequest, data: JSONBody[DeclineBody]) -> Acted:
         **_SIGNER,
         openapi.ANSWERS: {"200": {"description": "The sealed PDF", "content": {"application/pdf": {"schema": {
             "type": "string", "format": "binary"}}}}},
-        openapi.ALSO: (401, 403, 409, 416),
+        openapi.ALSO: (409, 416),
     },
     summary="The sealed file",
     tags=["signer"],
@@ -215,15 +201,8 @@ class Inside(NamedTuple):
 
 async def _inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
     """Who is in; a packet past its time expires at the first look."""
-    office = context.of(request).deedbox.office
-    now, token = office.clock.now(), _token(request)
-
-    def look(tx: Tx) -> tuple[Session, Packet]:
-        session = sessions.current(tx, token, now=now)
-        return session, packet_for(tx, session)
-
-    session, found = await office.db.read(look)
-    packet = await expire.current(office, found)
+    office, session = context.of(request).deedbox.office, context.of(request).signer
+    packet = await expire.current(office, await office.db.read(lambda tx: packet_for(tx, session)))
     party, signer = parties.find_signer(packet, session.signer_id)
     if demand_code:
         sessions.need_checked(session, signer.auth)
@@ -282,15 +261,6 @@ def _sealed(tx: Tx, document: Document) -> Blob:
     if made is None:
         raise Conflict(f"The document is not completed yet: it is {document.status}")
     return blobs_store.demand(tx, made.sha256)
-
-
-def _token(request: AnyRequest) -> str:
-    return request.cookies.get(_cookie_name(request), "")
-
-
-def _cookie_name(request: AnyRequest) -> str:
-    # Browsers take the __Host- prefix over TLS only.
-    return "__Host-deedbox_signer" if is_https(request) else "deedbox_signer"
 
 
 ROUTES = [

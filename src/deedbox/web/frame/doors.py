@@ -1,0 +1,113 @@
+"""Doors: who may call a route, declared once, on the route. The guard opens them before a byte of the body is read."""
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from litestar import Litestar
+from litestar.connection import ASGIConnection
+from litestar.exceptions import MethodNotAllowedException, NotFoundException
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.routes import HTTPRoute
+from litestar.utils import normalize_path
+
+from deedbox.accounts.scopes import SCOPES
+from deedbox.kernel.errors import BadRequest
+from deedbox.web.frame import context
+
+OPTION = "door"
+"""The `opt` under which a route keeps its door."""
+
+Opener: TypeAlias = Literal["key", "person", "signer", "nobody"]
+
+
+class Door(msgspec.Struct, frozen=True):
+    opener: Opener
+    """Who is asked for: an API key, a login cookie, a signer's cookie, or nothing."""
+    scope: str = ""
+    """What the key must be allowed to do."""
+    counted: bool = True
+    own_site: bool = False
+    """Whether a request that changes something must come from this site's own pages."""
+    always_open: bool = False
+    """Answered also while the server stops or has too much to do."""
+
+
+PERSON = Door("person", own_site=True)
+"""A page for people who are signed in; others are sent to the login page."""
+SIGNER = Door("signer", own_site=True)
+"""For the signer whose cookie it is."""
+PUBLIC = Door("nobody")
+"""Opens to everybody; callers are counted by address."""
+LOGIN = Door("nobody", own_site=True)
+"""As PUBLIC, for the forms that sign people in and out: those of another site are refused."""
+STATIC = Door("nobody", counted=False)
+"""Files of the pages: never counted."""
+PROBE = Door("nobody", counted=False, always_open=True)
+"""Health, metrics and the API's description: never counted, and answered at any time."""
+
+ANY_KEY = Door("key")
+"""What lies at no route's door: whoever has no key does not even learn that nothing is there."""
+
+
+def door(wanted: Door | str) -> dict[str, Any]:
+    """The `opt` of a route behind this door; a text names the scope that an API key must have."""
+    if isinstance(wanted, str):
+        if wanted not in SCOPES:
+            raise ValueError(f"unknown scope {wanted}")
+        wanted = Door("key", scope=wanted)
+    return {OPTION: wanted}
+
+
+def of(handler: BaseRouteHandler) -> Door:
+    found: Door = handler.opt[OPTION]
+    return found
+
+
+def beside(doors: Iterable[Door]) -> Door:
+    """The door for a method that a path does not have, and for OPTIONS: no opener is asked for but a key."""
+    known = list(doors)
+    if any(each.opener == "key" for each in known):
+        return ANY_KEY
+    return PUBLIC if any(each.counted for each in known) else known[0]
+
+
+def declared(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
+    """Every path with its handlers; raises for one without a door."""
+    found = []
+    for route in app.routes:
+        if not isinstance(route, HTTPRoute):
+            raise TypeError(f"{route.path} is not an HTTP route")
+        for handler in route.route_handlers:
+            if not isinstance(handler.opt.get(OPTION), Door):
+                raise TypeError(f"{handler.http_methods} {route.path} declares no door")
+            if handler.http_methods != {"OPTIONS"}:
+                found.append((route.path_format, handler))
+    return found
+
+
+class Doors:
+    """Finds the door of a request, with the framework's own router: two that match paths might disagree."""
+
+    def __init__(self, app: Litestar) -> None:
+        declared(app)
+        self._find = app.asgi_router.handle_routing
+
+    def at(self, method: str, path: str) -> tuple[Door, str]:
+        """The door, and the route's path as it is declared; empty where there is no such route."""
+        path = normalize_path(path)
+        try:
+            _, handler, _, _, template = self._find(path=path, method=method)
+            return of(handler), template
+        except MethodNotAllowedException:
+            return of(self._find(path=path, method="OPTIONS")[1]), ""
+        except NotFoundException:
+            return ANY_KEY, ""
+
+
+async def confirm(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Runs before every route: it is the one whose door was opened, and its address is one that can be looked up."""
+    if context.of(connection).door != of(handler):
+        raise RuntimeError(f"the guard opened another door than that of {handler}")
+    if b"%00" in connection.scope["query_string"] or "\0" in connection.scope["path"]:
+        raise BadRequest("The address contains a NUL character")

@@ -1,0 +1,85 @@
+"""Who makes a request: the API key, the person or the signer that a door asks for, and what they may use."""
+
+import ipaddress
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from deedbox.accounts import keys, people
+from deedbox.accounts.caller import Caller
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Secret, sha256
+from deedbox.kernel.errors import Unauthorized
+from deedbox.kernel.ratelimit import ADDRESS, Allowance
+from deedbox.signing import sessions
+from deedbox.web.frame import cookies
+from deedbox.web.frame.head import Scope
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from deedbox.wiring import Deedbox
+
+_BEARER = b"bearer "
+_BUDGETS: dict[cookies.Holder, Allowance] = {
+    "person": Allowance(per_minute=limits.PERSON_PER_MINUTE, per_day=None),
+    "signer": Allowance(per_minute=limits.SIGNER_PER_MINUTE, per_day=None),
+}
+
+
+class Visitor(msgspec.Struct, frozen=True):
+    """Whose cookie it is."""
+
+    session: people.Session | sessions.Session
+    token: Secret
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """Whom a request is counted for, and how many of them may make."""
+
+    subject: str
+    allowance: Allowance
+
+
+Identity: TypeAlias = Caller | Visitor
+
+
+async def of_key(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Caller:
+    """The key that the request carries; Unauthorized unless it is one that works."""
+    value = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    if value is None:
+        raise Unauthorized("Missing API key. Send it as Authorization: Bearer <API_KEY>")
+    plain = value[len(_BEARER) :].decode("latin-1")
+    if value[: len(_BEARER)].lower() != _BEARER or not keys.has_shape(plain):
+        raise Unauthorized("Malformed API key. Send it as Authorization: Bearer <API_KEY>")
+    at = instant(now)
+    return await deedbox.db.read(lambda tx: keys.authenticate(tx, plain, at))
+
+
+async def of_cookie(deedbox: "Deedbox", scope: Scope, holder: cookies.Holder, now: "datetime") -> Visitor:
+    """Whose cookie the request carries; Unauthorized unless the session lasts."""
+    token = cookies.sent(scope, deedbox.settings, holder)
+    if holder == "person":
+        return Visitor(await deedbox.db.read(lambda tx: people.session(tx, token, now=now)), Secret(token))
+    return Visitor(await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now)), Secret(token))
+
+
+def budget(who: Identity) -> Budget:
+    if isinstance(who, Caller):
+        return Budget(who.id, who.allowance)
+    holder: cookies.Holder = "person" if isinstance(who.session, people.Session) else "signer"
+    return Budget(f"{holder}:{sha256(who.token.reveal()).hex()}", _BUDGETS[holder])
+
+
+def neighbourhood(address: str) -> str:
+    """Who counts as one caller without a key: an IPv4 address, or an IPv6 network of the size one customer gets."""
+    if ":" not in address:
+        return ADDRESS + address
+    try:
+        six = ipaddress.IPv6Address(address.split("%", 1)[0])
+    except ValueError:  # a proxy may pass on whatever its own caller wrote
+        return ADDRESS + address
+    if six.ipv4_mapped is not None:  # how a socket that listens on both names an IPv4 caller
+        return ADDRESS + str(six.ipv4_mapped)
+    return ADDRESS + str(ipaddress.IPv6Network((six, limits.ANONYMOUS_IPV6_PREFIX), strict=False))

@@ -1,0 +1,161 @@
+"""Files that come with a request: in a form or in JSON, streamed to the blobs, hashed and bounded on the way."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple
+
+from multipart import MultipartSegment
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blobs, Incoming, Received
+from deedbox.kernel.errors import BadRequest, TooLarge
+from deedbox.web.frame import body, form
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.form import FILE, Take
+
+DOCUMENT = "document"
+ONE_FILE: dict[str, Any] = {
+    "schema": {
+        "type": "object",
+        "properties": {FILE: {"type": "string", "format": "binary", "description": "The file, with its name."}},
+        "required": [FILE],
+        "additionalProperties": False,
+    },
+    "encoding": {
+        FILE: {
+            "headers": {
+                "Content-Disposition": {
+                    "description": "The name's extension says what kind of file it is.",
+                    "schema": {"type": "string"},
+                    "example": f'form-data; name="{FILE}"; filename="lease.txt"',
+                }
+            }
+        }
+    },
+}
+DOCUMENT_WITH_FILES: dict[str, Any] = {
+    "schema": {
+        "type": "object",
+        "properties": {
+            DOCUMENT: {
+                "type": "string",
+                "maxLength": limits.JSON_BODY_BYTES,
+                "description": "The document as JSON, as without a form, but without files.",
+            },
+            FILE: {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": limits.DOCUMENT_FILES,
+                "items": {"type": "string", "format": "binary"},
+            },
+        },
+        "required": [DOCUMENT, FILE],
+        "additionalProperties": False,
+    }
+}
+TOO_LARGE = f"File exceeds maximum size of {limits.UPLOAD_BYTES // limits.MB}MB"
+
+
+_TOO_MUCH_JSON = (
+    f"JSON with files may have {limits.DOCUMENT_JSON_BYTES // limits.MB} MB."
+    " Send larger files as multipart/form-data: a part `document` and parts `file`."
+)
+
+
+class Part(NamedTuple):
+    filename: str
+    received: Received
+
+
+class DocumentForm(NamedTuple):
+    document: bytes
+    parts: list[Part]
+
+
+@asynccontextmanager
+async def one_file(request: AnyRequest, blobs: Blobs, accept: Callable[[str], object]) -> AsyncIterator[Part]:
+    """The one file of the form. `accept` refuses a name before its bytes are read; what is not adopted is removed."""
+    announced = request.headers.get("content-length", "")
+    too_much = announced.isdigit() and int(announced) > limits.UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES
+    if too_much and form.is_form(request):
+        raise TooLarge(TOO_LARGE)
+    names: list[str] = []
+    async with blobs.receive(limits.UPLOAD_BYTES) as incoming:
+
+        async def opened(part: MultipartSegment) -> Take:
+            if part.name != FILE:
+                raise BadRequest(
+                    f"The form has a part that is not named {FILE!r}. Send the file in one part of that name."
+                )
+            if names:
+                raise BadRequest("The form holds several files. Send each in a request of its own.")
+            name = form.filename(part)
+            accept(name)
+            names.append(name)
+            return _to(incoming, TOO_LARGE)
+
+        await form.read(request, opened)
+        if not names:
+            raise BadRequest(f"The form has no part named {FILE!r}")
+        yield Part(names[0], await incoming.finish())
+
+
+@asynccontextmanager
+async def document_form(request: AnyRequest, blobs: Blobs) -> AsyncIterator[DocumentForm]:
+    """The document's JSON and its files; what is not adopted until the end of this is removed."""
+    document, files = bytearray(), list[tuple[str, Incoming]]()
+
+    async def keep(data: bytes) -> None:
+        document.extend(data)
+        if len(document) > limits.JSON_BODY_BYTES:
+            raise TooLarge("The document's JSON is too large")
+
+    async with AsyncExitStack() as held:
+
+        async def opened(part: MultipartSegment) -> Take:
+            if part.name == DOCUMENT and not document:
+                return keep
+            if part.name == FILE and len(files) < limits.DOCUMENT_FILES:
+                name = form.filename(part)
+                files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
+                return _to(files[-1][1], f"A file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB")
+            raise BadRequest(
+                f"The form may have one part {DOCUMENT!r} and {limits.DOCUMENT_FILES} parts {FILE!r},"
+                f" and no part {part.name!r} beside them"
+            )
+
+        await form.read(request, opened)
+        if not document:
+            raise BadRequest(f"The form has no part named {DOCUMENT!r} with the document as JSON")
+        yield DocumentForm(bytes(document), [Part(name, await one.finish()) for name, one in files])
+
+
+async def document_json(request: AnyRequest) -> bytes:
+    """The body of a request that carries its files in JSON, bounded while it is read."""
+    await body.hold(request, limits.DOCUMENT_JSON_BYTES)
+    if (request.content_length or 0) > limits.DOCUMENT_JSON_BYTES:
+        raise TooLarge(_TOO_MUCH_JSON)
+    content = bytearray()
+    async for chunk in form.patiently(request):
+        content += chunk
+        if len(content) > limits.DOCUMENT_JSON_BYTES:
+            raise TooLarge(_TOO_MUCH_JSON)
+    return bytes(content)
+
+
+@asynccontextmanager
+async def stored(blobs: Blobs, content: bytes, limit: int) -> AsyncIterator[Received]:
+    """Bytes that came in JSON, as a blob that is not adopted yet."""
+    async with blobs.receive(limit) as incoming:
+        await incoming.write(content)
+        yield await incoming.finish()
+
+
+def _to(incoming: Incoming, too_large: str) -> Take:
+    async def write(data: bytes) -> None:
+        try:
+            await incoming.write(data)
+        except TooLarge as error:
+            raise TooLarge(too_large) from error
+
+    return write

@@ -1,0 +1,205 @@
+"""Doors: each opens to its own kind of caller, and before a byte of the body is read."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from litestar import get, post
+from litestar.params import JSONBody
+
+from deedbox.kernel import limits
+from deedbox.web.frame import context, doors
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
+from tests.api.answers import RATE_HEADERS, faults, routes
+from tests.api.conftest import Api, opened
+from tests.api.test_authorisation import Named
+from tests.api.test_envelopes import signers_cookie
+from tests.api.test_login import link
+from tests.conftest import HandClock
+
+pytestmark = pytest.mark.anyio
+
+EIGHT_MB = b"[" + b"[]," * (8 * limits.MB // 3) + b"[]]"
+FOREIGN = [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}]
+
+
+class Cookies(NamedTuple):
+    person: str
+    signer: str
+
+
+@pytest.fixture
+async def cookies(api: Api) -> Cookies:
+    async with api.client() as client:
+        signed_in = await client.get(await link(api))
+    return Cookies(signed_in.headers["set-cookie"].split(";")[0], await signers_cookie(api))
+
+
+async def _shown(request: AnyRequest) -> dict[str, str]:
+    return {"subject": context.of(request).subject}
+
+
+async def _read(data: JSONBody[Named]) -> None:
+    del data
+
+
+def planted(wanted: Door | str) -> list[Any]:
+    """A route of both kinds behind the door, which does nothing for its protection."""
+    opt = door(wanted)
+    return [get("/planted", opt=opt)(_shown), post("/planted", opt=opt, status_code=200)(_shown)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "opens"),
+    [
+        ("search:read", {"key"}),
+        (PERSON, {"person"}),
+        (SIGNER, {"signer"}),
+        (PUBLIC, {"key", "person", "signer", "nobody"}),
+        (LOGIN, {"key", "person", "signer", "nobody"}),
+        (STATIC, {"key", "person", "signer", "nobody"}),
+    ],
+    ids=["scope", "person", "signer", "public", "login", "static"],
+)
+async def test_each_door_opens_to_its_own_callers(
+    api: Api, cookies: Cookies, wanted: Door | str, opens: set[str]
+) -> None:
+    api.plant(*planted(wanted))
+    callers: dict[str, dict[str, Any]] = {
+        "key": {},
+        "person": {"key": None, "headers": {"Cookie": cookies.person}},
+        "signer": {"key": None, "headers": {"Cookie": cookies.signer}},
+        "nobody": {"key": None},
+    }
+    for method in ("GET", "POST"):
+        for name, caller in callers.items():
+            answer = await api.call(method, "/planted", **caller)
+            if name in opens:
+                assert answer.status_code == 200, name
+            elif wanted == PERSON:
+                assert (answer.status_code, answer.headers["Location"]) == (303, "/login"), name
+                assert all(answer.headers[header].isdigit() for header in RATE_HEADERS)
+            else:
+                assert faults("/planted", answer, 401) == [], name
+
+
+async def test_the_route_learns_who_opened_its_door(api: Api, cookies: Cookies) -> None:
+    api.plant(get("/person", opt=door(PERSON))(_shown), get("/signer", opt=door(SIGNER))(_shown))
+    person = await api.get("/person", key=None, headers={"Cookie": cookies.person})
+    signer = await api.get("/signer", key=None, headers={"Cookie": cookies.signer})
+    assert person.json()["subject"].startswith("per_")
+    assert signer.json()["subject"].startswith("sgn_")
+
+
+@pytest.mark.parametrize("wanted", [PERSON, SIGNER, LOGIN], ids=["person", "signer", "login"])
+@pytest.mark.parametrize("headers", FOREIGN)
+async def test_a_route_that_does_nothing_is_closed_to_forms_of_other_sites(
+    api: Api, cookies: Cookies, wanted: Door, headers: dict[str, str]
+) -> None:
+    api.plant(*planted(wanted))
+    sent = {**headers, "Cookie": f"{cookies.person}; {cookies.signer}"}
+    assert faults("/planted", await api.call("POST", "/planted", key=None, headers=sent), 403) == []
+    assert (await api.call("GET", "/planted", key=None, headers=sent)).status_code == 200
+
+
+async def test_every_route_that_a_cookie_opens_is_closed_to_forms_of_other_sites(api: Api, cookies: Cookies) -> None:
+    table = [route for route in routes(api.guard) if route.door.own_site and route.method not in ("GET", "HEAD")]
+    assert {route.method for route in table} == {"POST", "PUT"}
+    assert {route.door for route in table} == {PERSON, SIGNER, LOGIN}
+    for route in table:
+        for headers in FOREIGN:
+            sent = {**headers, "Cookie": f"{cookies.person}; {cookies.signer}"}
+            assert faults(route.path, await api.call(route.method, route.path, key=None, headers=sent), 403) == []
+
+
+async def test_no_byte_is_read_of_a_body_that_comes_without_key_or_cookie(api: Api) -> None:
+    read = []
+
+    async def body() -> AsyncIterator[bytes]:
+        read.append(len(EIGHT_MB))
+        yield EIGHT_MB
+
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(EIGHT_MB))}
+    for path in ("/sign/complete", "/sign/decline", "/api/v1/documents", "/api/v1/keys", "/query", "/nothing"):
+        answer = await api.call("POST", path, key=None, content=body(), headers=headers)
+        assert faults(path, answer, 401) == []
+    away = await api.call("POST", "/account", key=None, content=body(), headers=headers)
+    assert (away.status_code, read) == (303, [])
+
+
+async def test_a_key_without_the_scope_is_refused_unread(api: Api) -> None:
+    read = []
+
+    async def body() -> AsyncIterator[bytes]:
+        read.append(1)
+        yield b"{}"
+
+    key = await api.make_key("archive:read")
+    answer = await api.call("POST", "/query", key=key, content=body(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, read) == (403, [])
+
+
+async def test_static_files_are_never_counted(database_url: str, tmp_path: Path, clock: HandClock) -> None:
+    async with opened(database_url, tmp_path, clock, anonymous_per_minute=1) as api:
+        for _ in range(3):
+            answer = await api.get("/static/deedbox.css", key=None)
+            assert (answer.status_code, answer.headers["X-RateLimit-Remaining"]) == (200, "1")
+
+
+async def test_a_session_has_its_own_budget_whatever_the_address(
+    database_url: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(database_url, tmp_path, clock, anonymous_per_minute=4) as api:
+        await api.settle()
+        async with api.client() as client:
+            person = (await client.get(await link(api))).headers["set-cookie"].split(";")[0]
+        signer = await signers_cookie(api)
+        for path, cookie, limit in (
+            ("/account", person, limits.PERSON_PER_MINUTE),
+            ("/sign/session", signer, limits.SIGNER_PER_MINUTE),
+        ):
+            answers = [
+                await api.get(path, key=None, headers={"Cookie": cookie}, address=f"127.0.0.{n}") for n in (1, 2)
+            ]
+            assert [answer.status_code for answer in answers] == [200, 200]
+            assert [answer.headers["X-RateLimit-Limit"] for answer in answers] == [str(limit)] * 2
+            assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == [str(limit - 1), str(limit - 2)]
+        # Two requests of this address were counted: the links. What a session asked for was not.
+        strangers = [(await api.get(path, key=None)).status_code for path in ("/account", "/sign/session", "/account")]
+        assert strangers == [303, 401, 429]
+        assert (await api.get("/account", key=None, headers={"Cookie": person})).status_code == 200
+
+
+async def test_a_session_that_is_used_up_gets_429(api: Api, cookies: Cookies) -> None:
+    sent = {"Cookie": cookies.signer}
+    for _ in range(limits.SIGNER_PER_MINUTE):
+        await api.call("OPTIONS", "/sign/session", key=None, headers=sent)  # no method of the signer's: not counted
+    assert (await api.get("/sign/session", key=None, headers=sent)).status_code == 200
+    for _ in range(limits.SIGNER_PER_MINUTE - 1):
+        await api.call("HEAD", "/sign/files/x/pages/x", key=None, headers=sent)
+    assert faults("/sign/session", await api.get("/sign/session", key=None, headers=sent), 429) == []
+
+
+async def test_a_path_without_a_route_and_a_method_without_one_keep_their_order_of_checks(api: Api) -> None:
+    for method, path, without, with_key in (
+        ("GET", "/nothing", 401, 404),
+        ("GET", "/api/v1/keys/a/b", 401, 404),
+        ("PUT", "/api/v1/keys", 401, 405),
+        ("OPTIONS", "/api/v1/keys", 401, 204),
+        ("DELETE", "/login", 405, 405),
+        ("DELETE", "/account", 405, 405),
+        ("DELETE", "/sign/complete", 405, 405),
+        ("OPTIONS", "/sign/complete", 204, 204),
+        ("POST", "/livez", 405, 405),
+    ):
+        answers = (await api.call(method, path, key=None), await api.call(method, path))
+        assert [answer.status_code for answer in answers] == [without, with_key], (method, path)
+
+
+async def test_a_door_that_the_guard_did_not_open_stays_closed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seeded bug: a guard that takes every path for a public one."""
+    monkeypatch.setattr(doors.Doors, "at", lambda *_: (PUBLIC, ""))
+    assert faults("/api/v1/keys", await api.get("/api/v1/keys", key=None), 500) == []
+    assert (await api.get("/login", key=None)).status_code == 200

@@ -49,7 +49,7 @@ async def login_page() -> Response[str]:
 async def login(request: AnyRequest) -> Response[Any]:
     refuse_other_sites(request)
     form = await _form(request)
-    email = _text(form, "email")[: limits.EMAIL_CHARS].lower()
+    email = people.login_name(_text(form, "email")[: limits.EMAIL_CHARS])
     try:
         session = await _session_for(request, email, _text(form, "password")[: limits.PASSWORD_CHARS_MAX])
     except (Unauthorized, TooManyRequests) as error:

@@ -155,3 +155,14 @@ def test_a_password_has_a_least_and_a_greatest_length(length: int, fits: bool) -
     else:
         with pytest.raises(BadRequest):
             people.check_password_rules("x" * length)
+
+
+async def test_a_person_signs_in_with_either_spelling_of_the_address_s_domain(
+    db: Database, clock: HandClock, workspace: str
+) -> None:
+    person = await db.write(lambda tx: people.add_owner(tx, workspace, now=clock.now()))
+    await db.write(lambda tx: people.settle(tx, person, "A", "Ann@Bücher.example", "hash", keep=""))
+    for typed in ("ann@bücher.example", "ANN@xn--bcher-kva.example"):
+        found = await db.read(lambda tx, typed=typed: store.credentials(tx, people.login_name(typed)))  # type: ignore[misc]
+        assert found == (person, "hash")
+    assert people.login_name("No Address") == "no address"

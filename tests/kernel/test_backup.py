@@ -25,6 +25,7 @@ import psycopg
 import pytest
 
 from deedbox import VERSION
+from deedbox.kernel import outbox
 from deedbox.kernel.backup import Manifest, backup, restore
 from deedbox.kernel.blobs import Blob, store
 from deedbox.kernel.blobs.local import LocalBlobs
@@ -253,6 +254,23 @@ async def test_a_restored_database_goes_on_working(source: Installation, place: 
         await db.write(lambda tx: store.release(tx, kept.sha256, "doc_1", NOW))
         assert await blobs.sweep(db, NOW) == 1
         await db.write(lambda tx: transfer(tx, 1))
+
+
+async def test_events_of_a_restored_database_are_numbered_behind_those_that_it_had(
+    source: Installation, place: Place, target: Path
+) -> None:
+    def emit(tx: Tx) -> str:
+        add = "insert into workspaces (id, name, created_at) values ('wsp_events', '', '') on conflict do nothing"
+        tx.run(add)
+        return outbox.emit(tx, "wsp_events", "thing.happened", "doc_1", {}, now=NOW).id
+
+    emitted = [await source.db.write(emit) for _ in range(3)]
+    source.backup(target)
+    restore(target, place.data_dir, place.url)
+    async with opened(place) as (db, _):
+        emitted.append(await db.write(emit))
+        rows = await db.read(lambda tx: tx.all("select id from events where subject_id = 'doc_1' order by number"))
+    assert [row[0] for row in rows] == emitted
 
 
 async def test_an_existing_target_is_refused(source: Installation, target: Path) -> None:

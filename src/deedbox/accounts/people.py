@@ -1,7 +1,6 @@
 """People and how they sign in: a one-time link first, then a password of their own. No default password, ever."""
 
 import functools
-import re
 import secrets
 from datetime import datetime, timedelta
 
@@ -14,10 +13,10 @@ from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, Unauthorized
 from deedbox.kernel.ids import new_id
+from deedbox.kernel.mailbox import checked_address
 
 LINK_PREFIX = "deed_login_"
 SESSION_PREFIX = "deed_session_"
-_EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,253}")
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -75,12 +74,19 @@ def settle(tx: Tx, person_id: str, name: str, email: str, password_hash: str, ke
     """Sets a person's name, e-mail and password; every session but the `keep` one ends."""
     if not name.strip() or len(name) > limits.PERSON_NAME_CHARS:
         raise BadRequest(f"The name must have 1 to {limits.PERSON_NAME_CHARS} characters")
-    if len(email) > limits.EMAIL_CHARS or not _EMAIL.fullmatch(email):
-        raise BadRequest("This is not an e-mail address")
-    if store.email_taken(tx, email.lower(), person_id):
+    address = checked_address(email).lower()
+    if store.email_taken(tx, address, person_id):
         raise Conflict("Another person uses this e-mail address")
-    store.update_person(tx, person_id, name.strip(), email.lower(), password_hash)
+    store.update_person(tx, person_id, name.strip(), address, password_hash)
     store.drop_other_sessions(tx, person_id, sha256(keep))
+
+
+def login_name(typed: str) -> str:
+    """The e-mail address as `settle` has stored it, however it was typed; what is no address names nobody."""
+    try:
+        return checked_address(typed).lower()
+    except BadRequest:
+        return typed.lower()
 
 
 def check_password_rules(password: str) -> None:

@@ -1,16 +1,16 @@
 """E-mail addresses: which are accepted, and how their domains are written on the wire."""
 
+import functools
 import re
 import unicodedata
+from types import ModuleType
 
 import msgspec
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import EMAIL_CHARS, EMAIL_LOCAL_BYTES, PERSON_NAME_CHARS
 
-_ATOM_SIGNS = "!#$%&'*+-/=?^_`{|}~"
 _NAMED = re.compile(r'(?P<name>"[^"<>\\]*"|[^"<>\\]*?)\s*<(?P<address>[^<>]*)>')
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 # They turn the reading direction of what follows them, so that a name can disguise what stands after it.
 _TURNING = dict.fromkeys([0x200E, 0x200F, 0x061C, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
@@ -52,44 +52,45 @@ def one_line(text: str) -> str:
 def checked_address(text: str) -> str:
     """The address with its domain as ASCII, in lower case; BadRequest when it is none."""
     if len(text) > EMAIL_CHARS:
-        raise BadRequest(f"The e-mail address is longer than {EMAIL_CHARS} characters")
-    local, at, domain = unicodedata.normalize("NFC", text).rpartition("@")
-    ascii_domain = _ascii(domain)
-    if not at or not _is_local(local) or not _is_domain(ascii_domain):
-        raise BadRequest(f"{one_line(text)!r} is not an e-mail address; write it as name@example.com")
-    address = f"{local}@{ascii_domain}"
+        raise _too_long()
+    library = _library()
+    try:
+        found = library.validate_email(text, check_deliverability=False, globally_deliverable=False)
+    except library.EmailNotValidError as error:
+        raise _no_address(text) from error
+    local, domain = found.local_part, str(found.ascii_domain)
+    if not _is_plain(local) or not _is_complete(domain):
+        raise _no_address(text)
+    address = f"{local}@{domain}"
     if len(address.encode()) > EMAIL_CHARS:
-        raise BadRequest(f"The e-mail address is longer than {EMAIL_CHARS} characters")
+        raise _too_long()
     return address
 
 
-def _is_local(local: str) -> bool:
-    atoms = local.split(".")
-    return len(local.encode("utf-8", "replace")) <= EMAIL_LOCAL_BYTES and all(
-        atom and all(_is_atom_letter(letter) for letter in atom) for atom in atoms
-    )
+@functools.cache
+def _library() -> ModuleType:
+    # Here and not above: to load it takes a tenth of a second, and a server starts without it.
+    import email_validator
+
+    # Names of private networks and of tests. What an installation of one's own can reach is not for a list to say.
+    email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
+    return email_validator
 
 
-def _is_atom_letter(letter: str) -> bool:
-    if letter.isascii():
-        return letter.isalnum() or letter in _ATOM_SIGNS
-    # RFC 6531 takes every letter; signs and spaces beyond ASCII serve only to deceive.
-    return unicodedata.category(letter)[0] in "LMN"
+def _is_plain(local: str) -> bool:
+    """Whether it fits, and holds nothing beyond ASCII but letters: signs and spaces there serve only to deceive."""
+    letters = all(letter.isascii() or unicodedata.category(letter)[0] in "LMN" for letter in local)
+    return letters and len(local.encode()) <= EMAIL_LOCAL_BYTES
 
 
-def _is_domain(domain: str) -> bool:
-    labels = domain.split(".")
-    # One label is a typing error, except for the machine's own mail.
-    enough = len(labels) > 1 or domain == "localhost"
-    return enough and all(_LABEL.fullmatch(label) for label in labels) and not labels[-1].isdigit()
+def _is_complete(domain: str) -> bool:
+    # One label is a typing error, except for the machine's own mail; a number at the end is an address of a machine.
+    return ("." in domain or domain == "localhost") and not domain.rpartition(".")[2].isdigit()
 
 
-def _ascii(domain: str) -> str:
-    if domain.isascii():
-        return domain.lower()
-    import idna
+def _no_address(text: str) -> BadRequest:
+    return BadRequest(f"{one_line(text)!r} is not an e-mail address; write it as name@example.com")
 
-    try:
-        return idna.encode(domain, uts46=True).decode("ascii")
-    except idna.IDNAError:
-        return ""
+
+def _too_long() -> BadRequest:
+    return BadRequest(f"The e-mail address is longer than {EMAIL_CHARS} characters")

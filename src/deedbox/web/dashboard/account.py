@@ -47,7 +47,7 @@ async def login_page() -> Response[str]:
 @post("/login", opt=door(LOGIN), include_in_schema=False)
 async def login(request: AnyRequest) -> Response[Any]:
     form = await _form(request)
-    email = _text(form, "email")[: limits.EMAIL_CHARS].lower()
+    email = people.login_name(_text(form, "email")[: limits.EMAIL_CHARS])
     try:
         session = await _session_for(request, email, _text(form, "password")[: limits.PASSWORD_CHARS_MAX])
     except (Unauthorized, TooManyRequests) as error:

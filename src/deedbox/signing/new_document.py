@@ -24,6 +24,7 @@ Email: TypeAlias = Annotated[
         max_length=limits.EMAIL_CHARS,
         pattern=r"^[^@\s\x00-\x1f<>,;]+@[^@\s\x00-\x1f<>,;]+$",
         description="An e-mail address; it is compared in lower case.",
+        extra={"words": "not an e-mail address"},
     ),
 ]
 Language: TypeAlias = Annotated[
@@ -80,7 +81,7 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     required: bool = True
     label: Label | None = None
     default: FieldValue | None = None
-    options: Annotated[Sequence[FieldValue], Meta(max_length=limits.FIELD_OPTIONS)] = ()
+    options: Annotated[Sequence[FieldValue], Meta(max_length=limits.FIELD_OPTIONS)] = []
 
 
 class NewFile(msgspec.Struct, frozen=True):
@@ -92,12 +93,12 @@ class NewFile(msgspec.Struct, frozen=True):
 
 class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     title: Title
-    parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] = ()
+    parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
     signers: Annotated[
         Sequence[LoneSigner],
         Meta(max_length=limits.DOCUMENT_PARTIES, description="Each a party of its own; instead of parties."),
-    ] = ()
-    fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] = ()
+    ] = []
+    fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] = []
     message: Message | None = None
     metadata: Metadata = {}
     external_id: (
@@ -127,7 +128,7 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signers: Annotated[
         Sequence[SignerChange],
         Meta(max_length=limits.DOCUMENT_SIGNERS, description="Corrected e-mail addresses of signers who are known."),
-    ] = ()
+    ] = []
     message: Message | UnsetType | None = UNSET
     parties: Annotated[
         Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType,
@@ -137,6 +138,14 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType,
         Meta(description="Take the place of the fields that were asked for; text tags in the files stay."),
     ] = UNSET
+
+    def check(self, now: datetime) -> None:
+        """Raises BadRequest for a change that could be made of no document."""
+        given = [name for name in self.__struct_fields__ if getattr(self, name) is not UNSET and name != "signers"]
+        if not given and not self.signers:
+            raise BadRequest("Nothing is to be changed")
+        if self.expires_at is not UNSET:
+            end_of(self.expires_at, now)
 
 
 def end_of(expires_at: datetime | None, now: datetime) -> str | None:

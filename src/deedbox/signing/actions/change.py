@@ -24,13 +24,13 @@ _DRAFTS_ONLY = ("message", "title")
 
 @asynccontextmanager
 async def prepared(
-    office: Office, mill: PaperMill, packet: Packet, document_id: str, change: DocumentChange
+    office: Office, mill: PaperMill, workspace_id: str, document_id: str, change: DocumentChange
 ) -> AsyncIterator[Callable[[Desk], Packet]]:
     """What makes the change at a desk: other parties or fields of a draft need another paper first."""
-    given = [name for name in change.__struct_fields__ if getattr(change, name) not in (UNSET, ())]
-    if not given:
-        raise BadRequest("Nothing is to be changed")
-    if packet.first.status != "draft" and (fixed := [name for name in _DRAFTS_ONLY if name in given]):
+    change.check(office.clock.now())
+    packet = await expire.current(office, await office.packet_of(workspace_id, document_id))
+    fixed = [name for name in _DRAFTS_ONLY if getattr(change, name) is not UNSET]
+    if packet.first.status != "draft" and fixed:
         raise BadRequest(f"After sending, the {fixed[0]} cannot be changed")
     if change.parties is UNSET and change.fields is UNSET:
         yield lambda desk: _changed(desk, document_id, change)

@@ -43,7 +43,7 @@ class NewDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_o
     """A new document in JSON; its files come with it, or as parts of a form."""
 
     file: NewFileBody | None = None
-    files: Annotated[Sequence[NewFileBody], Meta(max_length=limits.DOCUMENT_FILES)] = ()
+    files: Annotated[Sequence[NewFileBody], Meta(max_length=limits.DOCUMENT_FILES)] = []
 
     def sources(self) -> Sequence[NewFileBody]:
         """The files that the body itself carries."""
@@ -103,8 +103,8 @@ async def change_document(
     request: AnyRequest, document_id: FromPath[str], data: JSONBody[DocumentChange]
 ) -> DocumentRecord:
     here = context.of(request)
-    office, before = here.deedbox.office, await here.packet_of(document_id)
-    async with change.prepared(office, here.deedbox.paper_mill, before, document_id, data) as make:
+    office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
+    async with change.prepared(office, mill, workspace_id, document_id, data) as make:
 
         def act(tx: Tx) -> Packet:
             with here.desk(tx) as desk:

@@ -17,8 +17,6 @@ from deedbox.web.frame.body import OPTIONAL_BODY, READS
 from deedbox.web.frame.doors import Door, declared
 from deedbox.web.frame.envelope import is_signing
 
-NO_NUL = "^[^\\x00]*$"
-"""What PostgreSQL cannot store is refused everywhere."""
 ALSO = "also"
 """The `opt` that names the errors of a route that others of its kind do not have."""
 ANSWERS = "answers"

@@ -92,39 +92,12 @@ class Deedbox:
         self._token = pkcs11.chosen(settings)
         timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)
-        self.office = Office(
-            db=db,
-            blobs=self.blobs,
-            clock=clock,
-            workshop=self.workshop,
-            certificates=self.certificates,
-            notifier=MailNotifier(lambda: self.mailer, lambda: self.address),
-            address=lambda: self.address,
-            wake=self._wake,
-        )
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
+        self.office = self._office()
+        self.paper_mill = PaperMill(Intake(self.blobs, self.workshop), Rehearsal(db, self.blobs, clock, self.workshop))
         finalize = Finalize(self.office, Sealer(self.blobs, self.workshop, self.certificates, clock, remote))
-        upgrade = Upgrade(self.office, finalize, remote)
-        intake = Intake(self.blobs, self.workshop)
-        self.paper_mill = PaperMill(intake, Rehearsal(db, self.blobs, clock, self.workshop))
-        self.archive = DocumentArchive(
-            Archive(
-                db=db,
-                blobs=self.blobs,
-                clock=clock,
-                settings=settings,
-                workshop=self.workshop,
-                records=DocumentRecords(clock),
-                authority=SigningAuthority(self.certificates, clock, remote),
-                egress=lambda: self.egress,
-                wake=self._wake,
-            )
-        )
-        known_embedders = Embedders(
-            lambda: embedders.open_chosen(settings, lambda: self.egress),
-            lambda recipe: embedders.open_former(settings, lambda: self.egress, recipe),
-        )
-        self.search = SearchEngine(db, clock, settings, known_embedders)
+        self.archive = self._archive(remote)
+        self.search = self._search()
         self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
         self.renewal = Renewal(self.search, self.ingest.texts)
         # Two containers may have one name, and each calls its process 1.
@@ -140,7 +113,7 @@ class Deedbox:
                 REBUILD_JOB: self.search.rebuild,
                 CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
                 FINALIZE_JOB: finalize.run,
-                UPGRADE_JOB: upgrade.run,
+                UPGRADE_JOB: Upgrade(self.office, finalize, remote).run,
                 EXPIRE_JOB: functools.partial(expire.run, self.office),
                 REMIND_JOB: functools.partial(remind.run, self.office),
                 MAIL_JOB: self.mailer.deliver,
@@ -156,6 +129,41 @@ class Deedbox:
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
         """When each API key was last used, until it is written down."""
+
+    def _office(self) -> Office:
+        return Office(
+            db=self.db,
+            blobs=self.blobs,
+            clock=self.clock,
+            workshop=self.workshop,
+            certificates=self.certificates,
+            notifier=MailNotifier(lambda: self.mailer, lambda: self.address),
+            address=lambda: self.address,
+            wake=self._wake,
+        )
+
+    def _archive(self, remote: RemoteTimestamper | None) -> DocumentArchive:
+        return DocumentArchive(
+            Archive(
+                db=self.db,
+                blobs=self.blobs,
+                clock=self.clock,
+                settings=self.settings,
+                workshop=self.workshop,
+                records=DocumentRecords(self.clock),
+                authority=SigningAuthority(self.certificates, self.clock, remote),
+                egress=lambda: self.egress,
+                wake=self._wake,
+            )
+        )
+
+    def _search(self) -> SearchEngine:
+        settings = self.settings
+        known_embedders = Embedders(
+            lambda: embedders.open_chosen(settings, lambda: self.egress),
+            lambda recipe: embedders.open_former(settings, lambda: self.egress, recipe),
+        )
+        return SearchEngine(self.db, self.clock, settings, known_embedders)
 
     async def start(self) -> None:
         """Begins the background work of a server."""

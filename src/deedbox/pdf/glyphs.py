@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.fonts import folders
 
 _SPACES = frozenset("\n\r\t")
@@ -15,6 +16,14 @@ _SELECTORS = range(0xFE00, 0xFE10)
 _COLLECTION = b"ttcf"
 _WIDEST_FIRST = ((3, 10), (0, 6), (0, 4), (3, 1), (0, 3))
 """Platform and encoding of the maps from Unicode."""
+
+
+def need_printable(what: str, text: str) -> None:
+    """Raises BadRequest, which names the characters, if the text would come out with boxes in it.
+
+    So it is refused where it is entered, never when it is to be sealed."""
+    if missing := unprintable(text):
+        raise BadRequest(f"{what} cannot be printed: there is no font here for {described(missing)}")
 
 
 def unprintable(text: str) -> tuple[str, ...]:

@@ -22,11 +22,11 @@ from deedbox.web.api_v1 import (
     verify,
 )
 from deedbox.web.dashboard import account
-from deedbox.web.frame import body, doors, head, openapi, options
+from deedbox.web.frame import body, head, openapi, options
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.envelope import asked, envelope, translated
-from deedbox.web.frame.guard import Guard
+from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
 from deedbox.web.public import authority, operations
@@ -63,7 +63,7 @@ def build(deedbox: Deedbox) -> Guard:
     metrics, served = Metrics(), head.routes(ROUTES)
     app = Litestar(
         route_handlers=[*options.routes(served), *served],
-        guards=[doors.confirm, body.decode],
+        guards=[confirm, body.decode],
         request_class=body.JsonRequest,
         exception_handlers={Exception: _error_response},
         openapi_config=None,

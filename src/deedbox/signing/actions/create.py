@@ -12,7 +12,8 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
-from deedbox.signing import printable, sessions, states
+from deedbox.pdf.glyphs import need_printable
+from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.desk import Desk
@@ -90,7 +91,7 @@ def check_parties(parties: Sequence[NewParty]) -> None:
         if party.rule != "quorum" and party.quorum is not None:
             raise BadRequest(f"The party {party.name} has a quorum, but its rule is {party.rule}")
         for signer in party.signers:
-            printable.check(f"The name of {signer.email}", signer.name)
+            need_printable(f"The name of {signer.email}", signer.name)
             if (signer.auth == "access_code") != (signer.access_code is not None):
                 raise BadRequest(f"{signer.email}: access_code belongs to auth access_code, and to no other")
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing import parties, printable
+from deedbox.pdf.glyphs import need_printable
+from deedbox.signing import parties
 from deedbox.signing.actions.turn import at_turn
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Field, Packet, Party, Signer
@@ -33,7 +34,7 @@ def _check(field: Field, value: str) -> None:
     name = field.label or field.id
     if len(value) > limits.FIELD_VALUE_CHARS:
         raise BadRequest(f"{name}: at most {limits.FIELD_VALUE_CHARS} characters")
-    printable.check(name, value)
+    need_printable(name, value)
     if field.type == "select" and value not in field.options:
         raise BadRequest(f"{name}: choose one of {', '.join(field.options)}")
     if field.type == "checkbox" and value not in ("true", "false"):

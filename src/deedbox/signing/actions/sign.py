@@ -10,7 +10,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing import parties, printable, states
+from deedbox.pdf.glyphs import need_printable
+from deedbox.signing import parties, states
 from deedbox.signing.actions import send
 from deedbox.signing.actions.fill import check_values
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
@@ -43,7 +44,7 @@ async def image(office: Office, kind: SignatureKind, data: bytes) -> AsyncIterat
 def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     """The packet with the signature in it; the party's rule and the next party's turn follow from it."""
     party, signer = at_turn(packet, signer_id, desk.now)
-    printable.check("Your signature", how.signature.text or "")
+    need_printable("Your signature", how.signature.text or "")
     check_values(packet, party, signer, how.values)
     filled = {**people.values_of(desk.tx, signer_id), **how.values}
     documents = [_filled(desk, document, party, signer, filled) for document in packet.documents]

@@ -8,8 +8,8 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
+from deedbox.pdf.glyphs import need_printable
 from deedbox.pdf.marks import Place
-from deedbox.signing import printable
 from deedbox.signing.model import Document, Field, File, Party
 from deedbox.signing.new_document import NewField
 from deedbox.signing.paper import Paper
@@ -60,7 +60,7 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
     if field.type == "select" and not field.options:
         raise BadRequest("A select field needs options")
     for text in (field.default or "", *field.options):
-        printable.check(f"What a field on page {field.page} of {file.name} offers", text)
+        need_printable(f"What a field on page {field.page} of {file.name} offers", text)
     signer_id, party_id = _who(field, parties)
     return Field(
         new_id("fld", now), file.id, signer_id, party_id, field.type, field.page, field.x, field.y, field.w, field.h,

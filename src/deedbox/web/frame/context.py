@@ -15,10 +15,10 @@ from deedbox.signing.actions import expire
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.sessions import Session as Signer
+from deedbox.web.frame.doors import Door
 from deedbox.wiring import Deedbox
 
 if TYPE_CHECKING:
-    from deedbox.web.frame.doors import Door
     from deedbox.web.frame.room import Room
 
 KEY = "deedbox"

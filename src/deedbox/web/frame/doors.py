@@ -5,15 +5,12 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 from litestar import Litestar
-from litestar.connection import ASGIConnection
 from litestar.exceptions import MethodNotAllowedException, NotFoundException
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.utils import normalize_path
 
 from deedbox.accounts.scopes import SCOPES
-from deedbox.kernel.errors import BadRequest
-from deedbox.web.frame import context
 
 OPTION = "door"
 """The `opt` under which a route keeps its door."""
@@ -103,11 +100,3 @@ class Doors:
             return of(self._find(path=path, method="OPTIONS")[1]), ""
         except NotFoundException:
             return ANY_KEY, ""
-
-
-async def confirm(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Runs before every route: it is the one whose door was opened, and its address is one that can be looked up."""
-    if context.of(connection).door != of(handler):
-        raise RuntimeError(f"the guard opened another door than that of {handler}")
-    if b"%00" in connection.scope["query_string"] or "\0" in connection.scope["path"]:
-        raise BadRequest("The address contains a NUL character")

@@ -2,16 +2,28 @@
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.clock import instant, stopwatch
-from deedbox.kernel.errors import Code, DeedboxError, Forbidden, TimedOut, TooManyRequests, Unauthorized, Unavailable
+from deedbox.kernel.errors import (
+    BadRequest,
+    Code,
+    DeedboxError,
+    Forbidden,
+    TimedOut,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+)
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, Standing
-from deedbox.web.frame import head, identity
-from deedbox.web.frame.context import KEY, Context
+from deedbox.web.frame import doors, head, identity
+from deedbox.web.frame.context import KEY, Context, of
 from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.envelope import ErrorBody, asked, envelope, translated
 from deedbox.web.frame.head import App, Message, Receive, Scope, Send
@@ -30,11 +42,11 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Guard:
-    def __init__(self, app: App, deedbox: "Deedbox", doors: Doors, metrics: Metrics) -> None:
+    def __init__(self, app: App, deedbox: "Deedbox", known_doors: Doors, metrics: Metrics) -> None:
         self.app = app
         self.draining = False
         self.deedbox = deedbox
-        self.doors = doors
+        self.doors = known_doors
         self.metrics = metrics
         self.room = Room()
         self.anonymous = Allowance(per_minute=deedbox.settings.anonymous_per_minute, per_day=None)
@@ -253,3 +265,11 @@ def _request_id(scope: Scope, guard: Guard) -> str:
         if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
             return str(value, "ascii")
     return new_id("req", guard.deedbox.clock.now())
+
+
+async def confirm(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Runs before every route: it is the one whose door was opened, and its address is one that can be looked up."""
+    if of(connection).door != doors.of(handler):
+        raise RuntimeError(f"the guard opened another door than that of {handler}")
+    if b"%00" in connection.scope["query_string"] or "\0" in connection.scope["path"]:
+        raise BadRequest("The address contains a NUL character")

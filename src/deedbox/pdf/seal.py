@@ -133,13 +133,13 @@ def prepare(data: bytes, order: Order | dict[str, Any]) -> Generator[bytes, None
     # Here and not above: the server process imports this module, and has no use for a PDF library.
     from deedbox.pdf import revision
 
-    wish = msgspec.convert(order, Order)
+    wanted = msgspec.convert(order, Order)
     file = revision.opened(data)
     _refuse_signed(file)
     added = revision.Revision(file)
-    gap = _add_seal(added, file, wish)
+    gap = _add_seal(added, file, wanted)
     tail = bytearray(added.finished())
-    size, length = len(file.data) + len(tail), 2 * wish.room
+    size, length = len(file.data) + len(tail), 2 * wanted.room
     span = (0, gap - 1, gap + length + 1, size - (gap + length + 1))
     _write_range(tail, gap - len(file.data), span)
     split = gap - 1 - len(file.data)
@@ -153,7 +153,7 @@ def prepare(data: bytes, order: Order | dict[str, Any]) -> Generator[bytes, None
     return Prepared(size, gap, length, span, digest.digest())
 
 
-def _add_seal(added: "Revision", file: "Opened", wish: Order) -> int:
+def _add_seal(added: "Revision", file: "Opened", wanted: Order) -> int:
     """Writes every object of the seal, its dictionary last; the offset of the gap in it."""
     from deedbox.pdf import revision
 
@@ -167,13 +167,13 @@ def _add_seal(added: "Revision", file: "Opened", wish: Order) -> int:
         **revision.entries(file.pdf.Root),
         **_extension(file),
         "/AcroForm": _form(added, file, field),
-        "/DSS": _validation_data(added, wish),
+        "/DSS": _validation_data(added, wanted),
         "/Perms": b"<< /DocMDP %b >>" % revision.reference(signature),
     }
     added.add(revision.dictionary(catalog), file.pdf.Root.objgen)
-    head, tail = _signature_dictionary(wish)
+    head, tail = _signature_dictionary(wanted)
     start = added.at + len(b"%d %d obj\n" % signature) + len(head)
-    added.add(head + b"0" * (2 * wish.room) + tail, signature)
+    added.add(head + b"0" * (2 * wanted.room) + tail, signature)
     return start
 
 
@@ -210,11 +210,11 @@ def _form(added: "Revision", file: "Opened", field: tuple[int, int]) -> bytes:
     return added.add(written, form.objgen) if old and form.objgen != (0, 0) else written
 
 
-def _validation_data(added: "Revision", wish: Order) -> bytes:
+def _validation_data(added: "Revision", wanted: Order) -> bytes:
     from deedbox.pdf import revision
 
     store = {"/Type": b"/DSS"}
-    for key, items in (("/Certs", wish.certificates), ("/CRLs", wish.crls)):
+    for key, items in (("/Certs", wanted.certificates), ("/CRLs", wanted.crls)):
         if items:
             store[key] = revision.array([added.add_stream(item) for item in dict.fromkeys(items)])
     return added.add(revision.dictionary(store))
@@ -231,13 +231,13 @@ def _extension(file: "Opened") -> dict[str, bytes]:
     return {"/Extensions": revision.dictionary(extensions), **({"/Version": b"/1.7"} if older else {})}
 
 
-def _signature_dictionary(wish: Order) -> tuple[bytes, bytes]:
+def _signature_dictionary(wanted: Order) -> tuple[bytes, bytes]:
     """What stands before the digits of the gap, and after them."""
     from deedbox.pdf import revision
 
-    moment = wish.signed_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ")
-    private = {"/Document": wish.document_id, "/Audit": wish.audit_head}
-    shown = {"/Name": wish.name, "/Reason": wish.reason, "/Location": wish.location, "/M": moment}
+    moment = wanted.signed_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ")
+    private = {"/Document": wanted.document_id, "/Audit": wanted.audit_head}
+    shown = {"/Name": wanted.name, "/Reason": wanted.reason, "/Location": wanted.location, "/M": moment}
     head = {
         "/Type": b"/Sig",
         "/Filter": b"/Adobe.PPKLite",

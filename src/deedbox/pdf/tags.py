@@ -22,7 +22,7 @@ SIZES: dict[str, tuple[float, float]] = {
 """Width and height of a field in points, where its tag does not say."""
 
 
-class _Wish(NamedTuple):
+class _Asked(NamedTuple):
     kind: Kind
     role: str
     label: str
@@ -47,7 +47,7 @@ def find(document: pdfium.PdfDocument, views: list[View]) -> tuple[Tag, ...]:
     return tuple(found)
 
 
-def read(text: str) -> _Wish | None:
+def read(text: str) -> _Asked | None:
     """What a tag asks for; None if its first word is no kind of field, so that it is no tag at all."""
     match = _TAG.fullmatch(text)
     kind = next((kind for kind in KINDS if match and kind == match[1]), None)
@@ -64,7 +64,7 @@ def read(text: str) -> _Wish | None:
     options = tuple(option.strip() for option in given.get("options", "").split("|") if option.strip())
     if len(options) > limits.FIELD_OPTIONS or (kind == "select") != bool(options):
         raise BadRequest(f"The text tag {text}: a select, and nothing else, has options, as in options=Yes|No")
-    return _Wish(
+    return _Asked(
         kind=kind,
         role=role,
         label=label,
@@ -108,9 +108,9 @@ def _on_page(document: pdfium.PdfDocument, number: int, view: View) -> Iterator[
         text = "".join(_letter(shown, index) for index in range(shown.count_chars()))
         for match in _TAG.finditer(text):
             clean = " ".join(match[0].split())
-            wish = read(clean)
-            if wish is not None and (lines := _lines(shown, *match.span())):
-                yield _tag(clean, wish, number, view, lines)
+            asked = read(clean)
+            if asked is not None and (lines := _lines(shown, *match.span())):
+                yield _tag(clean, asked, number, view, lines)
     finally:
         shown.close()
         page.close()
@@ -155,19 +155,19 @@ def _around(boxes: list[Box]) -> Box:
     return min(left) - _MARGIN, min(bottom) - _MARGIN, max(right) + _MARGIN, max(top) + _MARGIN
 
 
-def _tag(text: str, wish: _Wish, number: int, view: View, lines: list[Box]) -> Tag:
+def _tag(text: str, asked: _Asked, number: int, view: View, lines: list[Box]) -> Tag:
     covers = [view.fractions(line) for line in lines]
     left, _, _, bottom = covers[0]
-    w, h = min(wish.w / view.width, 1.0), min(wish.h / view.height, 1.0)
+    w, h = min(asked.w / view.width, 1.0), min(asked.h / view.height, 1.0)
     # It stands on the line of its tag, and stays on the page.
     x, y = min(max(left, 0.0), 1 - w), min(max(bottom - h, 0.0), 1 - h)
     return Tag(
         text=text,
-        kind=wish.kind,
-        role=wish.role,
-        label=wish.label,
-        required=wish.required,
-        options=wish.options,
+        kind=asked.kind,
+        role=asked.role,
+        label=asked.label,
+        required=asked.required,
+        options=asked.options,
         place=Place(number, x, y, w, h),
         covers=tuple(Place(number, box[0], box[1], box[2] - box[0], box[3] - box[1]) for box in covers),
     )

@@ -67,10 +67,11 @@ def exchange(tx: Tx, token: str, *, now: datetime) -> Secret:
 def current(tx: Tx, token: str, *, now: datetime) -> Session:
     """The session of this token; Unauthorized when it is over."""
     found = links.session(tx, sha256(token), instant(now)) if token else None
-    place = people.place_of(tx, found[0]) if found else None
-    if found is None or place is None:
+    signer_id, checked = found or ("", False)
+    place = people.place_of(tx, signer_id) if found else None
+    if place is None:
         raise Unauthorized("Your signing session is over. Open the link in your mail again, or ask for a new one.")
-    return Session(*place, found[0], found[1])
+    return Session(*place, signer_id, checked)
 
 
 def new_code(tx: Tx, signer_id: str, *, now: datetime) -> Secret:

@@ -1,4 +1,4 @@
-"""Whether a paper can be stamped and sealed, tried out on the paper itself before anyone is asked to sign it."""
+"""The rehearsal of a paper: marks, seal and verification, tried out on it before anyone is asked to sign."""
 
 from collections.abc import Sequence
 
@@ -43,9 +43,9 @@ class Rehearsal:
                 await self._workshop.mark(data, _marks(paper, fields), incoming.write)
             await self._seal(await incoming.finish())
 
-    async def _seal(self, stamped: Received) -> None:
+    async def _seal(self, marked: Received) -> None:
         async with (
-            self._sealer.sealed(stamped.blob, "", _REQUEST) as sealed,
+            self._sealer.sealed(marked.blob, "", _REQUEST) as sealed,
             streamed(self._blobs, sealed.received.blob) as data,
         ):
             roots, now = self._stage.roots, instant(self._clock.now())

@@ -139,11 +139,14 @@ def _within(
     """The spans; those that were cut inside a word, and have more tokens for it than allowed, cut again."""
     encoded = _encoded(tokenizer, [text[start:end] for start, end in doubtful])
     counts = dict(zip(doubtful, map(len, encoded), strict=True))
+    fits = [counts.get(span, 0) <= size for span in found]
     floor = 0
-    for span in found:
-        parts = [span] if counts.get(span, 0) <= size else _halved(tokenizer, text, span, size)
-        # A part may lie in the overlap as a whole; the chunk before has it already.
-        yield from (part for part in parts if part[1] > floor)
+    for number, span in enumerate(found):
+        parts = [span] if fits[number] else _halved(tokenizer, text, span, size)
+        following = number + 1
+        # A part may lie in the overlap as a whole: the chunk before has it already, or the one after, if that is whole.
+        ceiling = found[following][0] if following < len(found) and fits[following] else len(text)
+        yield from (part for part in parts if part[1] > floor and (part[0] < ceiling or part == span))
         floor = span[1]
 
 

@@ -85,11 +85,11 @@ def test_no_text_is_lost_and_no_chunk_too_long_whatever_the_text(text: str, size
     check(text, size, overlap)
 
 
-@settings(max_examples=250, deadline=None)
 def test_a_word_that_is_one_token_only_as_a_whole_keeps_the_chunks_in_order() -> None:
     check("\n- itemthetherent." + "a" * 130, 16, 1)
 
 
+@settings(max_examples=250, deadline=None)
 @given(st.lists(WORDS, max_size=300), st.sampled_from(["", " "]), SIZES, st.integers(0, 30))
 def test_the_same_holds_for_texts_that_look_like_documents(
     words: list[str], glue: str, size: int, overlap: int

@@ -86,7 +86,7 @@ class Deedbox:
         self._egress: Egress | None = None
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         """Under which people reach this server."""
-        self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs, wake=self._wake)
+        self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs)
         self.inbox = Inbox(self.box)
         self.workshop = Workshop(settings.sandbox_processes)
         self._token = pkcs11.chosen(settings)
@@ -139,7 +139,6 @@ class Deedbox:
             certificates=self.certificates,
             notifier=MailNotifier(lambda: self.mailer, lambda: self.address),
             address=lambda: self.address,
-            wake=self._wake,
         )
 
     def _archive(self, remote: RemoteTimestamper | None) -> DocumentArchive:
@@ -153,7 +152,6 @@ class Deedbox:
                 records=DocumentRecords(self.clock),
                 authority=SigningAuthority(self.certificates, self.clock, remote),
                 egress=lambda: self.egress,
-                wake=self._wake,
             )
         )
 
@@ -192,9 +190,6 @@ class Deedbox:
         if self._egress is not None:
             await self._egress.close()
         await self.blobs.close()
-
-    def _wake(self) -> None:
-        self.jobs.wake()
 
     @property
     def egress(self) -> "Egress":

@@ -79,7 +79,6 @@ async def add(api: Api, title: str, *, workspace: str = "", packet_id: str | Non
         message=None,
         reminders=None,
         expires_at=None,
-        created_at=at,
         parties=[],
         documents=[document],
     )

@@ -20,6 +20,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.jobs import Runner
 from deedbox.kernel.jobs.job import Slots
+from deedbox.kernel.jobs.store import JOBS_DUE
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.rotation import rotate
 from deedbox.kernel.settings import Settings
@@ -49,7 +50,8 @@ class Post:
         made = Settings(data_dir=folder, **settings)
         self.woken = 0
         patience = Patience(60, reply_seconds)
-        self.mailer = Mailer(db, self.box, clock, Relay(made, patience), self.blobs, wake=self._wake)
+        self.mailer = Mailer(db, self.box, clock, Relay(made, patience), self.blobs)
+        db.listeners.add(JOBS_DUE, self._wake)
         self.inbox = Inbox(self.box)
 
     def _wake(self) -> None:

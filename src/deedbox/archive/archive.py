@@ -30,8 +30,6 @@ class Archive:
     records: Records
     authority: Authority
     egress: "Callable[[], Egress]"
-    wake: Callable[[], None]
-    """Tells the job loop that there is a push to make."""
 
     def __post_init__(self) -> None:
         secret = self.settings.service_ecosystem_key

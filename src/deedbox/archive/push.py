@@ -185,7 +185,6 @@ class Push:
             ),
             now=now,
         )
-        tx.on_commit(self._archive.wake)
 
 
 def delay(attempts: int) -> float:

@@ -81,7 +81,6 @@ async def _index(deedbox: Any, settings: Settings, folder: Path) -> Report:
 
 async def _index_some(deedbox: Any, workspace: str, doc_ids: list[str], report: Report) -> None:
     def plan(tx: Tx) -> str:
-        tx.on_commit(deedbox.jobs.wake)
         return ingest.plan(tx, deedbox.search, workspace, doc_ids)
 
     outcome = ingest.step(await running_server.end_of_job(deedbox, await deedbox.db.write(plan))).outcome

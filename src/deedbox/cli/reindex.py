@@ -48,7 +48,6 @@ async def _plan(deedbox: Any, workspace: str) -> str:
     now = deedbox.clock.now()
 
     def plan(tx: Tx) -> str:
-        tx.on_commit(deedbox.jobs.wake)
         return jobs.enqueue(
             tx, jobs.NewJob(REBUILD_JOB, unique_key=f"{REBUILD_JOB}:{workspace}", workspace_id=workspace), now=now
         )

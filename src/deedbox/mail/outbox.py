@@ -1,6 +1,5 @@
 """Mail on its way out: a row in the transaction that causes it, and a job that hands it in until it is taken."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import msgspec
@@ -33,15 +32,12 @@ class Mailer:
         clock: Clock,
         relay: Relay,
         blobs: Blobs,
-        *,
-        wake: Callable[[], None] | None = None,
     ) -> None:
         self._db = db
         self._box = box
         self._clock = clock
         self._relay = relay
         self._blobs = blobs
-        self._wake = wake
 
     def queue(self, tx: Tx, workspace_id: str, mail: Mail, *, now: datetime) -> str:
         """The id of the mail, which is sent if, and only if, the caller's transaction is committed."""
@@ -89,8 +85,6 @@ class Mailer:
             ),
             now=now,
         )
-        if self._wake:
-            tx.on_commit(self._wake)
 
     async def deliver(self, work: Work) -> None:
         """The handler of MAIL_JOB: one attempt to send one mail."""

@@ -14,7 +14,7 @@ from deedbox.kernel import limits, outbox
 from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.clock import Clock, Instant, instant
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.notifier import Notifier
@@ -59,6 +59,13 @@ class Desk:
         """The packet that the document lies in; another workspace's document is not there at all."""
         return packet_of(self.tx, self.workspace_id, document_id)
 
+    def lone_packet_of(self, document_id: str) -> Packet:
+        """The same for what is done to a document by itself; Conflict if it shares its packet with others."""
+        packet = self.packet_of(document_id)
+        if not packet.lone:
+            raise Conflict("The document lies in a packet with others: do this with the packet")
+        return packet
+
     def add(self, packet: Packet, asked: Mapping[str, Any]) -> Packet:
         """The new packet, stored; the trails of its documents begin here."""
         self._heads |= {document.id: (0, chain.genesis(document.id)) for document in packet.documents}
@@ -97,6 +104,14 @@ class Desk:
             told |= {"metadata": {}, "truncated": True}
         outbox.emit(self.tx, self.workspace_id, kind, document.id, told, now=self.now)
 
+    def emit_for_all(self, kind: str, packet: Packet, **more: object) -> None:
+        """The one event of all documents of the packet: it is the document's own where there is only one."""
+        if packet.lone:
+            self.emit(kind, packet, packet.first, **more)
+        else:
+            told = {"document_id": None, "packet_id": packet.id, "status": packet.first.status, **more}
+            outbox.emit(self.tx, self.workspace_id, kind, packet.id, told, now=self.now)
+
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):
     """What signing has of the installation."""
@@ -109,11 +124,8 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     notifier: Notifier
     address: Callable[[], str]
     """Under which people reach this server."""
-    wake: Callable[[], None]
-    """Has jobs looked for at once."""
 
     def desk(self, tx: Tx, workspace_id: str, actor: str = SERVER, now: datetime | None = None) -> Desk:
-        tx.on_commit(self.wake)
         return Desk(tx, workspace_id, actor, now or self.clock.now(), self.notifier)
 
     async def packet_of(self, workspace_id: str, document_id: str) -> Packet:

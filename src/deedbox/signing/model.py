@@ -104,7 +104,7 @@ class Archive(msgspec.Struct, frozen=True):
     """Why the last attempt was in vain."""
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class Document(msgspec.Struct, frozen=True):
     """What is a document's own: its files, its fields, its state and its seal. People belong to its packet."""
 
     id: str
@@ -115,16 +115,16 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     external_id: str | None
     metadata: dict[str, str]
-    template_id: str | None = None
-    bulk_send_id: str | None = None
     files: list[File]
-    paper_sha256: str | None = None
-    """The PDF that the signers see, which holds all files; None before it is made."""
-    fields: list[Field] = []
     require_timestamp: bool
-    seal: Seal | None = None
     created_at: str
     updated_at: str
+    fields: list[Field] = []
+    template_id: str | None = None
+    bulk_send_id: str | None = None
+    paper_sha256: str | None = None
+    """The PDF that the signers see, which holds all files; None before it is made."""
+    seal: Seal | None = None
     sent_at: str | None = None
     completed_at: str | None = None
     declined_at: str | None = None
@@ -132,10 +132,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     expired_at: str | None = None
     decline: Decline | None = None
     void: Void | None = None
-    archive: Archive = Archive()
     verification_code: str | None = None
     error: str | None = None
     """Why the document could not be converted, or why sealing it has failed so far."""
+    archive: Archive = Archive()
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -188,7 +188,7 @@ class Reminders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)]
 
 
-class Packet(msgspec.Struct, frozen=True, kw_only=True):
+class Packet(msgspec.Struct, frozen=True):
     """Documents that are sent, signed and ended together, with the people who sign them.
 
     A document that was made by itself is the only one of a packet that nobody sees."""
@@ -203,7 +203,6 @@ class Packet(msgspec.Struct, frozen=True, kw_only=True):
     message: Message | None
     reminders: Reminders | None
     expires_at: str | None
-    created_at: str
     parties: list[Party]
     documents: list[Document]
 
@@ -211,6 +210,11 @@ class Packet(msgspec.Struct, frozen=True, kw_only=True):
     def first(self) -> Document:
         """The document that speaks for all: until they are sealed, all are in the same state."""
         return self.documents[0]
+
+    def with_document(self, changed: Document) -> "Packet":
+        """The packet with this one in place of the document of the same id."""
+        documents = [changed if document.id == changed.id else document for document in self.documents]
+        return msgspec.structs.replace(self, documents=documents)
 
     def signers(self) -> Iterator[tuple[Party, Signer]]:
         return ((party, signer) for party in self.parties for signer in party.signers)

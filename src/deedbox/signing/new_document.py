@@ -146,6 +146,8 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise BadRequest("Nothing is to be changed")
         if self.expires_at is not UNSET:
             end_of(self.expires_at, now)
+        for signer in self.signers:
+            checked_address(signer.email)
 
 
 def end_of(expires_at: datetime | None, now: datetime) -> str | None:
@@ -167,7 +169,8 @@ def without_field(parties: Sequence[NewParty | Party], fields: Sequence[NewField
     emails = {field.signer.lower() for field in signing if field.signer}
     names = {field.party.casefold() for field in signing if field.party}
     return sum(
-        signer.email.lower() not in emails and party.name.casefold() not in names
+        (signer.address if isinstance(signer, NewSigner) else signer.email) not in emails
+        and party.name.casefold() not in names
         for party in parties
         for signer in party.signers
     )

@@ -253,3 +253,45 @@ async def test_what_no_font_can_print_is_refused_where_it_is_entered(office: Off
         )
     assert (await office.sign(made, "ann", values={text["id"]: "שלום বাংলা தமிழ்"})).status_code == 200
     await office.completed(made)
+
+
+async def test_fields_and_an_address_may_be_changed_at_once(office: Office) -> None:
+    made = await office.create(fields=[{**FIELD, "signer": "ann@example.com"}])
+    ann = made["parties"][0]["signers"][0]["id"]
+    change = {
+        "fields": [{**FIELD, "x": 0.5, "signer": "ann@example.com"}],
+        "signers": [{"id": ann, "email": "anna@example.com"}],
+    }
+    answer = await office.api.call("PATCH", f"{PATH}/{made['id']}", json=change)
+    assert answer.status_code == 200, answer.text
+    assert [field["x"] for field in answer.json()["fields"]] == [0.5]
+    assert answer.json()["parties"][0]["signers"][0]["email"] == "anna@example.com"
+
+
+async def test_parties_stand_in_the_order_in_which_they_sign(office: Office) -> None:
+    parties = [
+        {"name": "Late", "order": 2, "signers": [signer("bob")]},
+        {"name": "Early", "order": 1, "signers": [signer("ann")]},
+        {"name": "Early too", "order": 1, "signers": [signer("cy")]},
+    ]
+    made = await office.create(signers=[], parties=parties)
+    assert [party["name"] for party in made["parties"]] == ["Early", "Early too", "Late"]
+    assert (await office.document(made["id"]))["parties"] == made["parties"]
+
+
+async def test_an_address_in_two_spellings_is_one(office: Office) -> None:
+    field = {**FIELD, "x": 0.0, "y": 0.0, "w": 1.0, "h": 1.0, "page": 2, "signer": "ann@xn--mnchen-3ya.de"}
+    made = await office.create(signers=[{"name": "Ann", "email": "ann@münchen.de"}], fields=[field])
+    assert (made["files"][0]["pages"], len(made["fields"])) == (2, 1)
+
+
+async def test_what_can_be_refused_at_once_is_refused_before_the_document_is_looked_for(office: Office) -> None:
+    path = f"{PATH}/doc_01JD0000000000000000000000"
+    for change in (
+        {"signers": [{"id": "sgn_01JD0000000000000000000000", "email": "a..b@example.com"}]},
+        {"parties": [{"name": "One", "signers": [{"name": "Ann", "email": "a..b@example.com"}]}]},
+        {"expires_at": "2020-01-01T00:00:00Z"},
+    ):
+        assert (await office.api.call("PATCH", path, json=change)).status_code == 400
+    late = await office.api.post(PATH, office.body(file=sent_as("x.pdf", b"no"), expires_at="2020-01-01T00:00:00Z"))
+    assert late.json()["error"] == "expires_at must lie ahead"

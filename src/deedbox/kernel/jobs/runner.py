@@ -79,17 +79,19 @@ class Runner:
         if alone:
             await self._db.write(store.abandon_all)
         self._is_claiming = True
+        self._db.listeners.add(store.JOBS_DUE, self.wake)
         self._claiming = [tasks.begin(self._claim_until_stopped(), _DEATH)]
         self._renewing = [tasks.begin(self._renew_forever(), _DEATH)]
 
     def wake(self) -> None:
-        """Look for work now instead of at the next poll. For `tx.on_commit` after `enqueue`."""
+        """Look for work now instead of at the next poll; `enqueue` does so by itself."""
         self._wake.set()
 
     async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
         """Lets running jobs end, for so long; then hands them back."""
         # A claim under way is waited for: cancelled, its thread would still lease jobs, to nobody.
         self._is_claiming = False
+        self._db.listeners.remove(store.JOBS_DUE, self.wake)
         self._wake.set()
         await asyncio.gather(*self._claiming, return_exceptions=True)
         await tasks.drain(self._running, seconds)

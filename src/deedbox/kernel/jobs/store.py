@@ -38,6 +38,8 @@ _INSERT = (
     " max_attempts, created_at) values (:id, :kind, :workspace_id, :payload, :priority, :unique_key, 'ready',"
     " :run_at, 0, :max_attempts, :created_at) on conflict (unique_key) do nothing returning id"
 )
+JOBS_DUE = "jobs due"
+"""Runners listen to it. They look for work by themselves; being told only makes it sooner."""
 _OURS = "where id = :id and worker = :worker and attempts = :attempts and state = 'running'"
 
 
@@ -59,6 +61,9 @@ def enqueue(tx: Tx, job: NewJob, *, now: datetime) -> str:
         "max_attempts": job.max_attempts,
         "created_at": instant(now),
     }
+    if job.run_at is None or job.run_at <= now:
+        for wake in tx.listeners.of(JOBS_DUE):
+            tx.on_commit(wake)
     made = tx.one(_INSERT, **values) or _joined(tx, job.unique_key) or tx.one(_INSERT, **values)
     if made is None:
         raise Unavailable("The same job is being planned by too many at once. Try again in a moment.")

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -14,12 +14,19 @@ from deedbox.signing.actions import convert, expire, remind
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in
-from deedbox.signing.model import Packet
+from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, NewField, end_of
 from deedbox.signing.paper import Paper
 from deedbox.signing.store import documents
 
 _DRAFTS_ONLY = ("message", "title")
+
+
+class Seen(NamedTuple):
+    """What a paper was made for."""
+
+    parties: list[Party]
+    document: Document
 
 
 @asynccontextmanager
@@ -28,19 +35,25 @@ async def prepared(
 ) -> AsyncIterator[Callable[[Desk], Packet]]:
     """What makes the change at a desk: other parties or fields of a draft need another paper first."""
     change.check(office.clock.now())
+    if change.parties is not UNSET:
+        check_parties(change.parties)
     packet = await expire.current(office, await office.packet_of(workspace_id, document_id))
     fixed = [name for name in _DRAFTS_ONLY if getattr(change, name) is not UNSET]
     if packet.first.status != "draft" and fixed:
         raise BadRequest(f"After sending, the {fixed[0]} cannot be changed")
     if change.parties is UNSET and change.fields is UNSET:
-        yield lambda desk: _changed(desk, document_id, change)
+        yield lambda desk: _changed(desk, document_id, change, lambda amended: amended)
         return
-    states.after(packet.first.status, "edit")
-    found = await office.db.read(lambda tx: convert.unmade(tx, packet))
+    document = document_in(packet, document_id)
+    states.after(document.status, "edit")
+    if not packet.lone and change.parties is not UNSET:
+        raise Conflict("The parties of a packet belong to all its documents: change the packet")
+    found = await office.db.read(lambda tx: convert.unmade(tx, packet, document))
     asked = found.asked if change.fields is UNSET else change.fields
     wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties
+    seen = Seen(packet.parties, document)
     async with mill.paper(found.originals, wanted, asked) as paper:
-        yield lambda desk: edit(desk, _changed(desk, document_id, change), packet, change, paper)
+        yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, paper))
 
 
 def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) -> Packet:
@@ -55,30 +68,36 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
         shared["expires_at"] = end_of(change.expires_at, desk.now)
     if not own and not shared:
         return packet
-    amended = states.moved(document, "amend", desk.at, **own)
-    others = [amended if one.id == document_id else one for one in packet.documents]
-    after = msgspec.structs.replace(packet, documents=others, **shared)
+    # What belongs to the packet is changed for each of its documents.
+    changed = {one.id: {**(own if one.id == document_id else {}), **shared} for one in packet.documents}
+    amended = [
+        states.moved(one, "amend", desk.at, **(own if one.id == document_id else {})) if changed[one.id] else one
+        for one in packet.documents
+    ]
+    after = msgspec.structs.replace(packet, documents=amended, **shared)
     desk.save(packet, after)
-    desk.record(amended, "document.amended", {"changed": sorted({**own, **shared})})
+    for one in amended:
+        if changed[one.id]:
+            desk.record(one, "document.amended", {"changed": sorted(changed[one.id])})
     if document.status == "sent":
         expire.plan(desk, after)
         remind.plan_first(desk, after)
     return after
 
 
-def edit(desk: Desk, draft: Packet, seen: Packet, change: DocumentChange, paper: Paper) -> Packet:
-    """The draft with other parties or fields, laid out on a paper that was made for them."""
-    states.after(draft.first.status, "edit")
-    if (draft.parties, draft.first.fields) != (seen.parties, seen.first.fields):
+def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: Paper) -> Packet:
+    """The draft with other parties or fields, laid out on a paper that was made for what was seen."""
+    document = document_in(draft, seen.document.id)
+    states.after(document.status, "edit")
+    if (draft.parties, document.fields) != (seen.parties, seen.document.fields):
         raise Conflict("The draft was changed at this very moment. Look at it and try again.")
-    after, asked = draft, _asked(desk, draft, change)
+    after, asked = draft, _asked(desk, document, change)
     if change.parties is not UNSET:
-        check_parties(change.parties)
         after = msgspec.structs.replace(after, parties=made_parties(change.parties, draft.language, desk.now))
-    laid = convert.lay_out(desk, after, paper, asked)
+    laid = convert.lay_out(desk, after, document, paper, asked)
     desk.save(draft, laid)
     changed = [name for name in ("fields", "parties") if getattr(change, name) is not UNSET]
-    desk.record(laid.first, "document.edited", {"changed": changed})
+    desk.record(document, "document.edited", {"changed": changed})
     return laid
 
 
@@ -102,15 +121,16 @@ def correct(desk: Desk, packet: Packet, signer_id: str, email: str) -> Packet:
     return after
 
 
-def _changed(desk: Desk, document_id: str, change: DocumentChange) -> Packet:
-    packet = amend(desk, desk.packet_of(document_id), document_id, change)
+def _changed(desk: Desk, document_id: str, change: DocumentChange, edited: Callable[[Packet], Packet]) -> Packet:
+    """Amended, edited, and then corrected: an edit compares people with those that were seen."""
+    packet = edited(amend(desk, desk.packet_of(document_id), document_id, change))
     for one in change.signers:
         packet = correct(desk, packet, one.id, one.email)
     return packet
 
 
-def _asked(desk: Desk, draft: Packet, change: DocumentChange) -> Sequence[NewField]:
+def _asked(desk: Desk, document: Document, change: DocumentChange) -> Sequence[NewField]:
     if change.fields is UNSET:
-        return convert.unmade(desk.tx, draft).asked
-    documents.ask_fields(desk.tx, draft.first.id, change.fields)
+        return convert.asked_fields(desk.tx, document)
+    documents.ask_fields(desk.tx, document.id, change.fields)
     return change.fields

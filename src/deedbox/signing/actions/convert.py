@@ -15,7 +15,7 @@ from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.signing import states
 from deedbox.signing.actions import send
 from deedbox.signing.completion.rehearsal import Rehearsal
-from deedbox.signing.desk import SERVER, Desk, Office
+from deedbox.signing.desk import SERVER, Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import NewField, NewParty
 from deedbox.signing.paper import Original, Paper
@@ -47,18 +47,22 @@ class Unmade(NamedTuple):
     """A document whose paper is to be made, anew or for the first time."""
 
     packet: Packet
+    document: Document
     originals: list[Original]
     asked: list[NewField]
 
 
-def unmade(tx: Tx, packet: Packet) -> Unmade:
-    """What the paper of the packet's document is made of."""
-    document = packet.first
+def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
+    """What the document's paper is made of."""
     found = [(file.name, blobs.find(tx, file.sha256)) for file in document.files]
     if any(blob is None for _, blob in found):
         raise NotFound("A file of this document is no longer stored")
-    asked = msgspec.json.decode(documents.asked_fields(tx, document.id), type=list[NewField])
-    return Unmade(packet, [Original(name, blob) for name, blob in found if blob is not None], asked)
+    originals = [Original(name, blob) for name, blob in found if blob is not None]
+    return Unmade(packet, document, originals, asked_fields(tx, document))
+
+
+def asked_fields(tx: Tx, document: Document) -> list[NewField]:
+    return msgspec.json.decode(documents.asked_fields(tx, document.id), type=list[NewField])
 
 
 def plan(desk: Desk, document: Document, *, send: bool) -> None:
@@ -75,21 +79,20 @@ def plan(desk: Desk, document: Document, *, send: bool) -> None:
     )
 
 
-def lay_out(desk: Desk, packet: Packet, paper: Paper, asked: Sequence[NewField]) -> Packet:
-    """The draft on its paper; the files of the one before are let go."""
-    document = packet.first
+def lay_out(desk: Desk, packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField]) -> Packet:
+    """The packet with the draft on its paper; the one before is let go."""
     draft = states.moved(document, "lay_out", desk.at)
     laid = laid_out(draft, paper, asked, packet.parties, desk.now)
     blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
     if document.paper_sha256 not in (None, laid.paper_sha256, *(file.sha256 for file in document.files)):
         blobs.release(desk.tx, document.paper_sha256 or "", document.id, desk.now)
-    return msgspec.structs.replace(packet, documents=[laid])
+    return packet.with_document(laid)
 
 
-def fail(desk: Desk, packet: Packet, reason: str) -> None:
+def fail(desk: Desk, packet: Packet, document: Document, reason: str) -> None:
     """Nothing can be made of the files: the document says why, and that is its end."""
-    failed = states.moved(packet.first, "fail", desk.at, error=reason)
-    desk.save(packet, msgspec.structs.replace(packet, documents=[failed]))
+    failed = states.moved(document, "fail", desk.at, error=reason)
+    desk.save(packet, packet.with_document(failed))
     desk.record(failed, "document.failed", {"reason": reason}, actor=SERVER)
 
 
@@ -118,7 +121,7 @@ class Conversion:
 
     def _converted(self, tx: Tx, work: Work, found: Unmade, paper: Paper) -> None:
         with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
-            laid = lay_out(desk, found.packet, paper, found.asked)
+            laid = lay_out(desk, found.packet, found.document, paper, found.asked)
             if work.job.payload.get("send"):
                 sent = send.as_sent(laid, desk.now)
                 desk.save(found.packet, sent)
@@ -128,11 +131,12 @@ class Conversion:
 
     def _failed(self, tx: Tx, found: Unmade, reason: str) -> None:
         with self._office.desk(tx, found.packet.workspace_id) as desk:
-            fail(desk, found.packet, reason)
+            fail(desk, found.packet, found.document, reason)
 
 
 def _processing(tx: Tx, workspace_id: str, document_id: str) -> Unmade | None:
     packet = documents.packet_of(tx, workspace_id, document_id)
-    if packet is None or packet.first.status != "processing":
+    document = document_in(packet, document_id) if packet is not None else None
+    if packet is None or document is None or document.status != "processing":
         return None
-    return unmade(tx, packet)
+    return unmade(tx, packet, document)

@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-import msgspec
-
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
@@ -16,7 +14,7 @@ from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.desk import Desk
+from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Document, File, Packet, Party, Signer, Source
 from deedbox.signing.new_document import NewDocument, NewFile, NewParty, NewSigner, end_of
 from deedbox.signing.paper import Original, Paper
@@ -28,7 +26,7 @@ _CODE_GROUPS = 4
 
 @asynccontextmanager
 async def prepared(
-    mill: PaperMill, new: NewDocument, files: Sequence[NewFile]
+    office: Office, mill: PaperMill, new: NewDocument, files: Sequence[NewFile]
 ) -> AsyncIterator[Callable[[Desk], Packet]]:
     """What creates the document at a desk, once its files have been through the sandboxes.
 
@@ -36,7 +34,9 @@ async def prepared(
     originals = [Original(file.name, file.original.blob) for file in files]
     if not originals:
         raise BadRequest("The document needs a file")
-    named_parties(new)  # before the files, which take longer to refuse
+    # Before the files, which take longer to refuse.
+    named_parties(new)
+    end_of(new.expires_at, office.clock.now())
     if await mill.intake.takes_long(originals):
         yield lambda desk: create(desk, new, files, None)
         return
@@ -97,7 +97,9 @@ def check_parties(parties: Sequence[NewParty]) -> None:
 
 
 def made_parties(wanted: Sequence[NewParty], language: str, now: datetime, *, declared: bool = True) -> list[Party]:
-    return [_party(party, language, now, declared=declared) for party in wanted]
+    """The parties in the order in which they sign; of one order, as they were named."""
+    in_turn = sorted(wanted, key=lambda party: party.order)
+    return [_party(party, language, now, declared=declared) for party in in_turn]
 
 
 def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Source) -> Packet:
@@ -112,7 +114,6 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
         message=new.message,
         reminders=new.reminders,
         expires_at=end_of(new.expires_at, desk.now),
-        created_at=desk.at,
         parties=made_parties(wanted, new.language, desk.now, declared=bool(new.parties)),
         documents=[
             Document(
@@ -137,7 +138,7 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
 def _laid_out(packet: Packet, paper: Paper, new: NewDocument, now: datetime) -> Packet:
     draft = states.moved(packet.first, "lay_out", instant(now))
     laid = laid_out(draft, paper, new.fields, packet.parties, now)
-    return msgspec.structs.replace(packet, documents=[laid])
+    return packet.with_document(laid)
 
 
 def _lone_parties(new: NewDocument) -> list[NewParty]:

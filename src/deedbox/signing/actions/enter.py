@@ -20,7 +20,6 @@ def enter(office: Office, tx: Tx, token: str, now: datetime) -> Secret:
     _, signer = parties.find_signer(packet, inside.signer_id)
     if signer.auth == "email_code" and packet.first.status == "sent":
         office.notifier.code(tx, packet, signer, sessions.new_code(tx, signer.id, now=now), now=now)
-        tx.on_commit(office.wake)
     return opened
 
 

@@ -106,7 +106,7 @@ def _announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
         desk.record(document, "party.completed", {"party": party.id}, actor=SERVER)
     if party.declared:
         told = {"id": party.id, "name": party.name, "order": party.order}
-        desk.emit("party.completed", before, before.first, party=told)
+        desk.emit_for_all("party.completed", before, party=told)
     send.invite(desk, before, after)
     for document in after.documents:
         if document.status == "finalizing":

@@ -50,15 +50,22 @@ def add_parties(tx: Tx, packet: Packet) -> None:
     insert_all(tx, "signers", [{**_signer_row(one), **whose, "position": number} for number, one in enumerate(signers)])
 
 
-def change_parties(tx: Tx, before: Packet, after: Packet) -> None:
-    """Writes what differs; parties of a draft that are others take the place of those before."""
-    if before.parties is after.parties:
-        return
+def change_people(tx: Tx, before: Packet, after: Packet) -> None:
+    """Writes what differs; parties of a draft that are others take the place of those before, with all fields."""
     if [party.id for party in before.parties] != [party.id for party in after.parties]:
         drop_fields(tx, before.documents)
         drop_parties(tx, before)
         add_parties(tx, after)
+        for document in after.documents:
+            add_fields(tx, document)
         return
+    if before.parties is not after.parties:
+        _change_parties(tx, before, after)
+    for old, new in zip(before.documents, after.documents, strict=True):
+        _change_fields(tx, old, new)
+
+
+def _change_parties(tx: Tx, before: Packet, after: Packet) -> None:
     _change_rows(tx, "parties", map(_party_row, before.parties), map(_party_row, after.parties))
     _change_rows(
         tx,
@@ -103,7 +110,7 @@ def add_fields(tx: Tx, document: Document) -> None:
     insert_all(tx, "fields", rows)
 
 
-def change_fields(tx: Tx, before: Document, after: Document) -> None:
+def _change_fields(tx: Tx, before: Document, after: Document) -> None:
     """Writes the values that differ; fields of a draft that are others take the place of those before."""
     if [field.id for field in before.fields] != [field.id for field in after.fields]:
         drop_fields(tx, [before])
@@ -147,8 +154,8 @@ def values_of(tx: Tx, signer_id: str) -> dict[str, str]:
 def _parts(tx: Tx, sql: str, ids: Collection[str]) -> Sequence[Row]:
     if not ids:
         return []
-    names = ", ".join(f":id{number}" for number in range(len(ids)))
-    return tx.all(sql.format(ids=names), **{f"id{number}": one for number, one in enumerate(ids)})
+    named = {f"id{number}": one for number, one in enumerate(ids)}
+    return tx.all(sql.format(ids=":" + ", :".join(named)), **named)
 
 
 def _change_rows(

@@ -142,7 +142,6 @@ async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
     doc_ids = None if order.doc_ids is UNSET else order.doc_ids
 
     def plan(tx: Tx) -> _Planned:
-        tx.on_commit(deedbox.jobs.wake)
         return _Planned(ingest.plan(tx, deedbox.search, caller.workspace_id, doc_ids))
 
     planned = await once(request, plan, status=202)

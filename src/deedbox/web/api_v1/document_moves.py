@@ -97,7 +97,7 @@ async def _moved(
 
     def act(tx: Tx) -> DocumentRecord:
         with here.desk(tx) as desk:
-            packet = move(desk, desk.packet_of(document_id))
+            packet = move(desk, desk.lone_packet_of(document_id))
         return record(packet, document_in(packet, document_id))
 
     answer: Response[Any] = await once.once(request, act, status=200)

@@ -107,41 +107,42 @@ class DocumentRecord(msgspec.Struct, frozen=True):
 
 
 def record(packet: Packet, document: Document) -> DocumentRecord:
+    # By position: by name it would take twice as long, and lists are made of these.
     return DocumentRecord(
-        id=document.id,
-        object="document",
-        title=document.title,
-        status=document.status,
-        source=document.source,
-        external_id=document.external_id,
-        metadata=document.metadata,
-        template_id=document.template_id,
-        packet_id=None if packet.lone else packet.id,
-        bulk_send_id=document.bulk_send_id,
-        message=packet.message,
-        language=packet.language,
-        files=[
+        document.id,
+        "document",
+        document.title,
+        document.status,
+        document.source,
+        document.external_id,
+        document.metadata,
+        document.template_id,
+        None if packet.lone else packet.id,
+        document.bulk_send_id,
+        packet.message,
+        packet.language,
+        [
             FileRecord(file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed)
             for position, file in enumerate(document.files)
         ],
-        parties=[_party(party) for party in packet.parties],
-        fields=document.fields,
-        progress=_progress(packet),
-        seal=document.seal,
-        reminders=packet.reminders,
-        expires_at=packet.expires_at,
-        created_at=document.created_at,
-        updated_at=document.updated_at,
-        sent_at=document.sent_at,
-        completed_at=document.completed_at,
-        declined_at=document.declined_at,
-        voided_at=document.voided_at,
-        expired_at=document.expired_at,
-        decline=document.decline,
-        void=document.void,
-        archive=document.archive,
-        verification_code=document.verification_code,
-        error=document.error,
+        [_party(party) for party in packet.parties],
+        document.fields,
+        _progress(packet),
+        document.seal,
+        packet.reminders,
+        packet.expires_at,
+        document.created_at,
+        document.updated_at,
+        document.sent_at,
+        document.completed_at,
+        document.declined_at,
+        document.voided_at,
+        document.expired_at,
+        document.decline,
+        document.void,
+        document.archive,
+        document.verification_code,
+        document.error,
     )
 
 
@@ -164,10 +165,10 @@ def _signer(signer: Signer) -> SignerRecord:
 
 
 def _progress(packet: Packet) -> Progress:
-    signers = [signer for _, signer in packet.signers()]
-    return Progress(
-        len(signers),
-        sum(signer.status == "signed" for signer in signers),
-        len(packet.parties),
-        sum(party.status == "completed" for party in packet.parties),
-    )
+    signers = signed = completed = 0
+    for party in packet.parties:
+        completed += party.status == "completed"
+        signers += len(party.signers)
+        for signer in party.signers:
+            signed += signer.status == "signed"
+    return Progress(signers, signed, len(packet.parties), completed)

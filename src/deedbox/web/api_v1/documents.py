@@ -76,7 +76,7 @@ async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
         async with _asked_for(request) as asked:
             if asked.new.send:
                 here.caller.need("documents:send")
-            async with create.prepared(here.deedbox.paper_mill, asked.new, asked.files) as make:
+            async with create.prepared(here.deedbox.office, here.deedbox.paper_mill, asked.new, asked.files) as make:
 
                 def act(tx: Tx) -> DocumentRecord:
                     with here.desk(tx) as desk:
@@ -122,7 +122,7 @@ async def delete_draft(request: AnyRequest, document_id: FromPath[str]) -> None:
 
     def act(tx: Tx) -> None:
         with here.desk(tx) as desk:
-            delete_packet(desk, desk.packet_of(document_id))
+            delete_packet(desk, desk.lone_packet_of(document_id))
 
     await here.deedbox.db.write(act)
 

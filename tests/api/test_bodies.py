@@ -1,6 +1,7 @@
 """Bodies: decoded once, and what is wrong with one is said in plain words."""
 
 import asyncio
+import time
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -144,6 +145,60 @@ async def test_large_bodies_wait_for_room_and_give_it_back(monkeypatch: pytest.M
     with pytest.raises(Unavailable):
         await room.take(4)
     assert room.left == 3
+
+
+async def test_those_who_wait_too_long_at_one_moment_leave_the_room_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LARGE_BODY_WAIT_SECONDS", 0.01)
+    room = Room()
+    whole = room.left
+    await room.take(whole - 1)
+    waiting = [asyncio.create_task(room.take(size)) for size in (whole, 1000, 1000, 1, 1000)]
+    await asyncio.sleep(0)
+    time.sleep(0.05)  # the loop stands still until every one of them is late
+    ended = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(one, Unavailable) or one is None for one in ended), ended
+    room.give(
+        whole - 1 + sum(size for one, size in zip(ended, (whole, 1000, 1000, 1, 1000), strict=True) if one is None)
+    )
+    assert room.left == whole
+
+
+async def test_a_body_of_very_many_texts_is_refused_before_it_is_decoded(api: Api) -> None:
+    many = ",".join(f'"{number:06}":""' for number in range(limits.JSON_QUOTES // 3))
+    answer = await api.call(
+        "POST", "/api/v1/documents", content=f'{{"title":"x","metadata":{{{many}}}}}'.encode(), headers=JSON
+    )
+    assert (answer.status_code, "names and texts" in answer.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize("number", ["007.0", "1.0.0", "1.0e1e1", "+5.0", "5.", ".5e1"])
+async def test_what_is_no_number_stays_none(api: Api, number: str) -> None:
+    body = f'{{"name":"m","rate_limit":{{"per_minute":5.0,"per_day":{number}}}}}'
+    answer = await api.call("POST", "/api/v1/keys", content=body.encode(), headers=JSON)
+    assert answer.status_code == 400, answer.text
+
+
+async def test_a_form_of_many_parts_is_refused_unread(api: Api) -> None:
+    answer = await api.call(
+        "POST",
+        "/login",
+        key=None,
+        content=b"a=&" * 349_000,
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "The request body is too large"
+
+
+async def test_a_mistyped_signing_link_is_not_told_of_keys(api: Api) -> None:
+    for path in ("/s/x/y", "/sign/nothing/here", "/login/a/b"):
+        answer = await api.get(path, key=None)
+        assert answer.status_code == 404, path
+
+
+async def test_slashes_inside_a_path_change_nothing_of_an_error(api: Api) -> None:
+    answer = await api.get("/api//v1/me", key=None)
+    assert (answer.status_code, answer.json()["status"]) == (401, 401)
 
 
 async def test_no_second_decoding_of_a_body(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,12 @@ MB = 1024 * KB
 JSON_BODY_BYTES = 1 * MB
 SMALL_BODY_BYTES = 64 * KB
 """JSON up to this size is decoded between two other requests; a larger one in a thread of its own."""
+WHOLE_NUMBERS_BYTES = 16 * KB
+"""In JSON up to this size, 5.0 is taken for 5."""
+JSON_QUOTES = 100_000
+"""Every text in JSON has two. Whatever is decoded is decoded whole, and nothing else runs meanwhile."""
+FORM_BYTES = 16 * KB
+"""Of a form that people fill in."""
 LARGE_BODIES_BYTES = 32 * MB
 """Of all bodies larger than that which are in memory at a time."""
 LARGE_BODY_WAIT_SECONDS = 10

@@ -44,7 +44,7 @@ async def login_page() -> Response[str]:
     return page("login.html", error="", email="")
 
 
-@post("/login", opt=door(LOGIN), include_in_schema=False)
+@post("/login", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def login(request: AnyRequest) -> Response[Any]:
     form = await _form(request)
     email = people.login_name(_text(form, "email")[: limits.EMAIL_CHARS])
@@ -68,7 +68,7 @@ async def account_page(request: AnyRequest) -> Response[Any]:
     return page("account.html", person=person, error="", saved="saved" in request.query_params)
 
 
-@post("/account", opt=door(PERSON), include_in_schema=False)
+@post("/account", opt=door(PERSON), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def save_account(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     person, token = here.person, here.token.reveal()

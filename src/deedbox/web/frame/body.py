@@ -23,8 +23,10 @@ READS = "reads"
 """The `opt` that names the kind of JSON that a route reads by itself, beside a form."""
 
 _TOKEN = re.compile(
-    rb'"(?:[^"\\]++|\\.)*+"?|-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?', re.DOTALL
-)  # a text, so that no number is looked for in it, or a number
+    rb'"(?:[^"\\]++|\\.)*+"?'  # a text, so that no number is looked for in it,
+    rb"|(?<![0-9.eE+-])-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![0-9.eE+-])",  # or a number
+    re.DOTALL,
+)
 
 
 class JsonRequest(Request[Any, Any, Any]):
@@ -84,6 +86,8 @@ def _decoded(kind: type[T], content: bytes) -> T:
     if not content:
         raise BadRequest("The body is missing: a JSON object is expected")
     # Without the pairs, a backslash that is left begins an escape.
+    if len(content) > limits.SMALL_BODY_BYTES and content.count(b'"') > limits.JSON_QUOTES:
+        raise BadRequest(f"The body holds more than {limits.JSON_QUOTES // 2:,} names and texts")
     if b"\\u0000" in content and b"\\u0000" in content.replace(b"\\\\", b""):
         raise BadRequest("The body contains a NUL character")
     try:
@@ -100,7 +104,7 @@ def _strictly(kind: type[T], content: bytes) -> T:
         return cast(T, decoder.decode(content))
     except msgspec.ValidationError as error:
         # 5.0 is 5 in JSON, but not to the decoder. Worth a second look only where that is soon done.
-        if "got `float`" not in str(error) or len(content) > limits.SMALL_BODY_BYTES:
+        if "got `float`" not in str(error) or len(content) > limits.WHOLE_NUMBERS_BYTES:
             raise
     return cast(T, decoder.decode(_TOKEN.sub(_whole, content)))
 

@@ -87,7 +87,11 @@ class Doors:
     """Finds the door of a request, with the framework's own router: two that match paths might disagree."""
 
     def __init__(self, app: Litestar) -> None:
-        declared(app)
+        known: dict[str, list[Door]] = {}
+        for path, handler in declared(app):
+            known.setdefault(_first(path), []).append(of(handler))
+        self._keyless = {first for first, doors in known.items() if first and all(one.opener != "key" for one in doors)}
+        """Where no key is asked for: whoever mistypes a signing link is not told of keys."""
         self._find = app.asgi_router.handle_routing
 
     def at(self, method: str, path: str) -> tuple[Door, str]:
@@ -99,4 +103,8 @@ class Doors:
         except MethodNotAllowedException:
             return of(self._find(path=path, method="OPTIONS")[1]), ""
         except NotFoundException:
-            return ANY_KEY, ""
+            return (PUBLIC if _first(path) in self._keyless else ANY_KEY), ""
+
+
+def _first(path: str) -> str:
+    return path.strip("/").partition("/")[0]

@@ -34,8 +34,8 @@ class ErrorBody(NamedTuple):
 
 
 def asked(raw: str) -> str:
-    """The path as the routes see it: whatever slashes stand around it, one answer has one shape."""
-    return "/" + raw.strip("/")
+    """The path as the routes see it: however many slashes stand in it, one answer has one shape."""
+    return "/" + "/".join(part for part in raw.split("/") if part)
 
 
 def is_signing(path: str) -> bool:

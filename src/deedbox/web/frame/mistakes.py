@@ -21,8 +21,9 @@ _KINDS = {
     "array": "a list",
     "object": "an object",
     "null": "null",
+    "datetime": "a time such as 2026-03-01T12:00:00Z",
 }
-_TIME = "must be a time such as 2026-03-01T12:00:00Z"
+_TIME = f"must be {_KINDS['datetime']}"
 _BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 _STEP = re.compile(r"\.(\w+)|\[[^\]]*\]")
 

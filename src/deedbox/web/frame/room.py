@@ -39,14 +39,17 @@ class Room:
 
     def _withdraw(self, size: int, turn: "asyncio.Future[None]") -> None:
         """Of one that waits no longer, though its turn may have come in the same moment."""
-        if turn.cancelled():
-            self._waiting.remove((size, turn))
-            self._admit()
-        else:
+        if not turn.cancelled():
             self.give(size)
+            return
+        if (size, turn) in self._waiting:  # else it was passed over already
+            self._waiting.remove((size, turn))
+        self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self._waiting[0][0] <= self.left:
+        """Lets in those in front for whom there is room; several that have waited too long may still stand there."""
+        while self._waiting and (self._waiting[0][1].cancelled() or self._waiting[0][0] <= self.left):
             size, turn = self._waiting.popleft()
-            self.left -= size
-            turn.set_result(None)
+            if not turn.cancelled():
+                self.left -= size
+                turn.set_result(None)

@@ -22,20 +22,19 @@ _FIELD = (
 
 
 def parties(tx: Tx, packet_ids: Collection[str]) -> dict[str, list[Party]]:
-    """The parties of each packet with their signers, in the order in which they were named."""
-    signers: dict[str, list[Signer]] = {}
-    sql = f"select {', '.join(_SIGNER)} from signers where packet_id in ({{ids}}) order by packet_id, position"
-    for signer in _parts(tx, sql, packet_ids):
-        signers.setdefault(signer[1], []).append(_signer(signer))
-    sql = (
-        f"select packet_id, {', '.join(_PARTY)} from parties where packet_id in ({{ids}}) order by packet_id, position"
-    )
+    """The parties of each packet with their signers, in the order in which they sign."""
+    columns = ", ".join(_PARTY)
+    sql = f"select packet_id, {columns} from parties where packet_id in ({{ids}}) order by packet_id, position"
     found: dict[str, list[Party]] = {}
-    for packet_id, *row in _parts(tx, sql, packet_ids):
-        party_id, name, order, rule, quorum, on_decline, declared, status, completed_at = row
-        members = signers.get(party_id, [])
-        party = Party(party_id, name, order, rule, quorum, on_decline, bool(declared), members, status, completed_at)
+    members: dict[str, list[Signer]] = {}
+    for packet_id, *rest in _parts(tx, sql, packet_ids):
+        party_id, name, order, rule, quorum, on_decline, declared, status, completed_at = rest
+        signers = members.setdefault(party_id, [])
+        party = Party(party_id, name, order, rule, quorum, on_decline, bool(declared), signers, status, completed_at)
         found.setdefault(packet_id, []).append(party)
+    sql = f"select {', '.join(_SIGNER)} from signers where packet_id in ({{ids}}) order by packet_id, position"
+    for row in _parts(tx, sql, found):
+        members[row[1]].append(_signer(row))
     return found
 
 

@@ -38,9 +38,6 @@ async def prepared(
     if change.parties is not UNSET:
         check_parties(change.parties)
     packet = await expire.current(office, await office.packet_of(workspace_id, document_id))
-    fixed = [name for name in _DRAFTS_ONLY if getattr(change, name) is not UNSET]
-    if packet.first.status != "draft" and fixed:
-        raise BadRequest(f"After sending, the {fixed[0]} cannot be changed")
     if change.parties is UNSET and change.fields is UNSET:
         yield lambda desk: _changed(desk, document_id, change, lambda amended: amended)
         return
@@ -60,6 +57,9 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
     """The packet with another title, message, end, reminders or metadata; what is not given stays."""
     document = document_in(packet, document_id)
     states.after(document.status, "amend")
+    fixed = [name for name in _DRAFTS_ONLY if getattr(change, name) is not UNSET]
+    if document.status != "draft" and fixed:
+        raise BadRequest(f"After sending, the {fixed[0]} cannot be changed")
     own = {name: value for name in ("title", "metadata") if (value := getattr(change, name)) is not UNSET}
     shared: dict[str, Any] = {
         name: value for name in ("message", "reminders") if (value := getattr(change, name)) is not UNSET
@@ -69,16 +69,14 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
     if not own and not shared:
         return packet
     # What belongs to the packet is changed for each of its documents.
-    changed = {one.id: {**(own if one.id == document_id else {}), **shared} for one in packet.documents}
-    amended = [
-        states.moved(one, "amend", desk.at, **(own if one.id == document_id else {})) if changed[one.id] else one
-        for one in packet.documents
-    ]
-    after = msgspec.structs.replace(packet, documents=amended, **shared)
+    touched = packet.documents if shared else [document]
+    after = msgspec.structs.replace(packet, **shared)
+    for one in touched:
+        after = after.with_document(states.moved(one, "amend", desk.at, **(own if one is document else {})))
     desk.save(packet, after)
-    for one in amended:
-        if changed[one.id]:
-            desk.record(one, "document.amended", {"changed": sorted(changed[one.id])})
+    for one in touched:
+        changed = {**(own if one is document else {}), **shared}
+        desk.record(one, "document.amended", {"changed": sorted(changed)})
     if document.status == "sent":
         expire.plan(desk, after)
         remind.plan_first(desk, after)

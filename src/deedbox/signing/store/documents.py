@@ -239,7 +239,12 @@ def _document(row: Row, fields: list[Field]) -> Document:
     # By position: a list of documents is made of these, and by name it would take twice as long.
     (id, workspace_id, packet_id, title, status, source, external_id, metadata, files, require_timestamp, created_at,
      updated_at, template_id, bulk_send_id, paper, seal, sent_at, completed_at, declined_at, voided_at, expired_at,
-     decline, void, code, error, *archive) = row[: len(_DOCUMENT)]  # fmt: skip
+     decline, void, code, error, archive_status, attempts, archived_at, receipt,
+     archive_error) = row[: len(_DOCUMENT)]  # fmt: skip
+    archive = _NOT_ARCHIVED
+    if archive_status != "disabled" or attempts:
+        kept = None if receipt is None else _RECEIPT.decode(receipt)
+        archive = Archive(archive_status, attempts, archived_at, kept, archive_error)
     return Document(
         id,
         workspace_id,
@@ -267,14 +272,8 @@ def _document(row: Row, fields: list[Field]) -> Document:
         None if void is None else _VOID.decode(void),
         code,
         error,
-        _archive(*archive),
+        archive,
     )
-
-
-def _archive(status: Any, attempts: int, archived_at: str | None, receipt: str | None, error: str | None) -> Archive:
-    if status == "disabled" and not attempts:
-        return _NOT_ARCHIVED
-    return Archive(status, attempts, archived_at, None if receipt is None else _RECEIPT.decode(receipt), error)
 
 
 def _packet_row(packet: Packet) -> dict[str, Value]:

@@ -106,6 +106,9 @@ class DocumentRecord(msgspec.Struct, frozen=True):
     """Why the document could not be converted, or why sealing it has failed so far."""
 
 
+_NOBODY = Progress(0, 0, 0, 0)
+
+
 def record(packet: Packet, document: Document) -> DocumentRecord:
     # By position: by name it would take twice as long, and lists are made of these.
     return DocumentRecord(
@@ -121,13 +124,10 @@ def record(packet: Packet, document: Document) -> DocumentRecord:
         document.bulk_send_id,
         packet.message,
         packet.language,
-        [
-            FileRecord(file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed)
-            for position, file in enumerate(document.files)
-        ],
-        [_party(party) for party in packet.parties],
+        _files(document) if document.files else [],
+        [_party(party) for party in packet.parties] if packet.parties else [],
         document.fields,
-        _progress(packet),
+        _progress(packet) if packet.parties else _NOBODY,
         document.seal,
         packet.reminders,
         packet.expires_at,
@@ -144,6 +144,13 @@ def record(packet: Packet, document: Document) -> DocumentRecord:
         document.verification_code,
         document.error,
     )
+
+
+def _files(document: Document) -> list[FileRecord]:
+    return [
+        FileRecord(file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed)
+        for position, file in enumerate(document.files)
+    ]
 
 
 def _party(party: Party) -> PartyRecord:

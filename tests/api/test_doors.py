@@ -1,5 +1,6 @@
 """Doors: each opens to its own kind of caller, and before a byte of the body is read."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,3 +204,23 @@ async def test_a_door_that_the_guard_did_not_open_stays_closed(api: Api, monkeyp
     monkeypatch.setattr(doors.Doors, "at", lambda *_: (PUBLIC, ""))
     assert faults("/api/v1/keys", await api.get("/api/v1/keys", key=None), 500) == []
     assert (await api.get("/login", key=None)).status_code == 200
+
+
+async def test_one_session_takes_only_some_of_the_places(api: Api, cookies: Cookies) -> None:
+    go_on = asyncio.Event()
+
+    async def waiting() -> None:
+        await go_on.wait()
+
+    api.plant(get("/planted", opt=door(SIGNER))(waiting))
+    headers = {"Cookie": cookies.signer}
+    under_way = [
+        asyncio.create_task(api.get("/planted", key=None, headers=headers)) for _ in range(limits.IN_FLIGHT_PER_SESSION)
+    ]
+    while api.guard.metrics.in_flight < limits.IN_FLIGHT_PER_SESSION:
+        await asyncio.sleep(0)
+    assert faults("/planted", await api.get("/planted", key=None, headers=headers), 503) == []
+    assert (await api.get("/health")).status_code == 200
+    go_on.set()
+    assert {answer.status_code for answer in await asyncio.gather(*under_way)} == {200}
+    assert not api.guard.under_way

@@ -2,6 +2,9 @@
 
 import asyncio
 import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -49,6 +52,8 @@ class Guard:
         self.doors = known_doors
         self.metrics = metrics
         self.room = Room()
+        self.under_way: Counter[str] = Counter()
+        """Requests of each session that are not answered yet."""
         self.anonymous = Allowance(per_minute=deedbox.settings.anonymous_per_minute, per_day=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -193,7 +198,8 @@ class _Exchange:
             async with asyncio.timeout(limits.REQUEST_SECONDS) as context.deadline:
                 self._describe(await self._guard.admit(self._scope, context))
                 self._open(context)
-                await self._pass_on()
+                with self._one_of_few(context):
+                    await self._pass_on()
         except TimeoutError as error:
             if context.deadline and context.deadline.expired():
                 raise TimedOut("Request took too long") from error
@@ -208,6 +214,23 @@ class _Exchange:
             refuse_other_sites(self._scope)
         if door.scope:
             context.caller.need(door.scope)
+
+    @contextmanager
+    def _one_of_few(self, context: Context) -> Iterator[None]:
+        """Unavailable when a cookie's session has too many requests under way: its budget would fill every place."""
+        under_way, whose = self._guard.under_way, context.subject
+        if context.door.opener not in ("person", "signer"):
+            yield
+            return
+        if under_way[whose] >= limits.IN_FLIGHT_PER_SESSION:
+            raise Unavailable("You have too many requests under way. Try again in a moment.")
+        under_way[whose] += 1
+        try:
+            yield
+        finally:
+            under_way[whose] -= 1
+            if not under_way[whose]:
+                del under_way[whose]
 
     def _refuse_when_busy(self) -> None:
         if self._guard.draining:

@@ -290,7 +290,7 @@ def _request_id(scope: Scope, guard: Guard) -> str:
     return new_id("req", guard.deedbox.clock.now())
 
 
-async def confirm(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+def confirm(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Runs before every route: it is the one whose door was opened, and its address is one that can be looked up."""
     if of(connection).door != doors.of(handler):
         raise RuntimeError(f"the guard opened another door than that of {handler}")

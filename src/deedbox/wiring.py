@@ -43,6 +43,7 @@ from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
+from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.finalize import FINALIZE_JOB, Finalize
 from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.completion.seal import Sealer
@@ -95,7 +96,8 @@ class Deedbox:
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
         self.office = self._office()
         self.paper_mill = PaperMill(Intake(self.blobs, self.workshop), Rehearsal(db, self.blobs, clock, self.workshop))
-        finalize = Finalize(self.office, Sealer(self.blobs, self.workshop, self.certificates, clock, remote))
+        sealer = Sealer(self.blobs, self.workshop, self.certificates, clock, remote)
+        certifier = Certifier(self.office, sealer)
         self.archive = self._archive(remote)
         self.search = self._search()
         self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
@@ -112,8 +114,8 @@ class Deedbox:
                 FORGET_JOB: self.renewal.forget,
                 REBUILD_JOB: self.search.rebuild,
                 CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
-                FINALIZE_JOB: finalize.run,
-                UPGRADE_JOB: Upgrade(self.office, finalize, remote).run,
+                FINALIZE_JOB: Finalize(self.office, sealer, certifier).run,
+                UPGRADE_JOB: Upgrade(self.office, certifier, remote).run,
                 EXPIRE_JOB: functools.partial(expire.run, self.office),
                 REMIND_JOB: functools.partial(remind.run, self.office),
                 MAIL_JOB: self.mailer.deliver,

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
+from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
 from tests.pdf.papers import scribble
 
 
@@ -12,19 +12,23 @@ def digest(word: str) -> str:
 
 
 def signer(number: int, name: str, **more: Any) -> CertifiedSigner:
-    return CertifiedSigner(
-        id=f"sgn_{number:026}",
-        name=name,
-        email=f"signer{number}@mail.example",
-        party=more.pop("party", "Buyer"),
-        notified_at="2026-11-14T09:00:00Z",
-        viewed_at="2026-11-14T10:00:00Z",
-        consented_at="2026-11-15T08:58:40Z",
-        signed_at="2026-11-15T08:59:12Z",
-        address="203.0.113.7",
-        user_agent="Mozilla/5.0 (X11; Linux x86_64)",
-        **(more or {"signature_text": name}),
-    )
+    told: dict[str, Any] = {
+        "id": f"sgn_{number:026}",
+        "name": name,
+        "email": f"signer{number}@mail.example",
+        "party": "Buyer",
+        "identity": "Personal link sent to the e-mail address",
+        "steps": (
+            Told("Invited", "14 November 2026, 10:00:00 CET (09:00:00 UTC)"),
+            Told("Opened", "14 November 2026, 11:00:00 CET (10:00:00 UTC)"),
+        ),
+        "signed_at": "15 November 2026, 09:59:12 CET (08:59:12 UTC)",
+        "address": "203.0.113.7",
+        "user_agent": "Mozilla/5.0 (X11; Linux x86_64)",
+        "consent": "I agree to sign electronically.",
+        "values": (Told("Delivery date", "2026-12-01"), Told("Tick", "Yes")),
+    }
+    return CertifiedSigner(**(told | (more or {"signature_text": name})))
 
 
 def completion(*names: str, **more: Any) -> Completion:
@@ -32,7 +36,7 @@ def completion(*names: str, **more: Any) -> Completion:
         signer(0, "Ana María", signature_image=scribble()),
     )
     events = tuple(
-        CertifiedEvent("2026-11-15T08:59:12Z", "signer.signed", one.name, "Typed", "203.0.113.7", digest(one.id))
+        CertifiedEvent("2026-11-15 08:59:12", "signer.signed", one.name, "Typed", "203.0.113.7", digest(one.id))
         for one in signers
     )
     told: dict[str, Any] = {
@@ -40,10 +44,11 @@ def completion(*names: str, **more: Any) -> Completion:
         "document_id": "doc_01JCQ4ZK8W3YV5T7N9M2B4D6F8",
         "verification_code": "7QKD-M4X2-9TPW",
         "verification_url": "https://sign.example/verify/7QKD-M4X2-9TPW",
-        "completed_at": "2026-11-15T09:00:02Z",
+        "made_at": "2026-11-15T09:00:02Z",
+        "completed_at": "15 November 2026, 09:00:02 UTC",
         "files": (CertifiedFile("agreement.pdf", 5, digest("original"), digest("signed")),),
         "signers": signers,
-        "events": (CertifiedEvent("2026-11-14T08:00:00Z", "document.created", "Clara", hash=digest("a")), *events),
+        "events": (CertifiedEvent("2026-11-14 08:00:00", "document.created", "Clara", hash=digest("a")), *events),
         "chain_head": digest("head"),
         "seal_certificate": digest("certificate"),
     }

@@ -32,7 +32,7 @@ def prepare() -> None:
         document = written(pdf)
     at = "2000-01-01T00:00:00Z"
     facts = Completion(
-        "a", "b", "c", "https://deedbox.example/verify/c", at, (), (CertifiedSigner("d", "e", "f"),), (), "h"
+        "a", "b", "c", "https://deedbox.example/verify/c", at, at, (), (CertifiedSigner("d", "e", "f"),), (), "h"
     )
     for _ in certify(document, msgspec.to_builtins(facts, builtin_types=(bytes,))):
         pass
@@ -52,11 +52,16 @@ def certify(document: bytes, facts: dict[str, Any]) -> Generator[bytes, None, in
     pictures["code.svg"] = segno.make(completion.verification_url, error="m").svg_inline(
         scale=4, border=0, dark="#16243f"
     )
-    made = _template().compile(
-        _facts(completion, [w / h for _, w, h in pages], count), pictures, _seconds(completion.completed_at)
-    )
+    told = _facts(completion, [w / h for _, w, h in pages], count)
+    made = _rewritten(_template().compile(told, pictures, _seconds(completion.made_at)))
     yield from pieces(made)
     return len(made)
+
+
+def _rewritten(made: bytes) -> bytes:
+    """In the form in which every file is sealed."""
+    with pikepdf.open(io.BytesIO(made)) as pdf:
+        return written(pdf)
 
 
 @cache
@@ -73,10 +78,7 @@ def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str,
         "title": _text(completion.title),
         "document": msgspec.to_builtins(completion, builtin_types=(bytes,))
         | {"signers": None, "events": None, "title": None}
-        | {
-            name: _moment(getattr(completion, name))
-            for name in ("created_at", "sent_at", "completed_at", "seal_timestamp")
-        },
+        | {"sender_name": _text(completion.sender_name), "workspace": _text(completion.workspace)},
         "signers": [_signer(number, signer, table) for number, signer in enumerate(completion.signers)],
         "events": [_event(event, table) for event in completion.events],
         "thumbnails": [
@@ -87,19 +89,19 @@ def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str,
 
 
 def _signer(number: int, signer: CertifiedSigner, table: Mapping[str, str]) -> dict[str, Any]:
-    steps = (("notified", signer.notified_at), ("viewed", signer.viewed_at), ("consented", signer.consented_at))
     return {
         "name": _text(signer.name),
         "email": signer.email,
         "party": _text(signer.party),
         "id": signer.id,
         "status": table.get(signer.status, table["waiting"]),
-        "has_signed": signer.status == "signed",
-        "identity": table[f"identity.{signer.identity}"],
-        "steps": [[table[name], _moment(at)] for name, at in steps if at],
-        "signed_at": _moment(signer.signed_at),
+        "identity": _text(signer.identity),
+        "steps": signer.steps,
+        "signed_at": signer.signed_at,
         "address": signer.address,
         "device": signer.user_agent,
+        "consent": _text(signer.consent),
+        "values": [[_text(label), _text(value)] for label, value in signer.values],
         "image": f"signer{number}.svg" if signer.signature_image else "",
         "typed": _text(signer.signature_text),
     }
@@ -107,7 +109,7 @@ def _signer(number: int, signer: CertifiedSigner, table: Mapping[str, str]) -> d
 
 def _event(event: CertifiedEvent, table: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "at": _moment(event.at),
+        "at": event.at,
         "what": _text(table.get(event.kind, event.kind)),
         "actor": _text(event.actor),
         "detail": _text(event.detail),
@@ -125,11 +127,6 @@ def _signatures(completion: Completion) -> Iterator[tuple[str, str]]:
         if signer.signature_image:
             image = Image.open(io.BytesIO(signer.signature_image), formats=("PNG",))
             yield f"signer{number}.svg", embedded(signer.signature_image, "image/png", *image.size)
-
-
-def _moment(moment: str) -> str:
-    """As the certificate writes a time: 2026-11-15 08:59:12 UTC."""
-    return f"{moment[:10]} {moment[11:19]} UTC" if len(moment) >= 19 else moment
 
 
 def _seconds(moment: str) -> int:

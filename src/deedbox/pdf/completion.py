@@ -1,10 +1,10 @@
-"""The facts on a certificate of completion: plain values, given by whoever holds the evidence."""
+"""The facts on a certificate of completion: plain values and sentences, given by whoever holds the evidence.
 
-from typing import Literal, TypeAlias
+Times are written out for the reader: only the server's process can tell the time in everyone's zone."""
+
+from typing import NamedTuple
 
 from msgspec import Struct
-
-Identity: TypeAlias = Literal["none", "email_code", "access_code"]
 
 
 class CertifiedFile(Struct, frozen=True):
@@ -14,21 +14,32 @@ class CertifiedFile(Struct, frozen=True):
     signed_sha256: str = ""
 
 
+class Told(NamedTuple):
+    """A label and what stands beside it."""
+
+    label: str
+    text: str
+
+
 class CertifiedSigner(Struct, frozen=True):
-    """Times are RFC 3339 in UTC, as the API shows them; an empty one is left out."""
+    """What is empty is left out."""
 
     id: str
     name: str
     email: str
     party: str = ""
-    identity: Identity = "none"
+    identity: str = ""
+    """A sentence: how it was made sure who signed."""
     status: str = "signed"
-    notified_at: str = ""
-    viewed_at: str = ""
-    consented_at: str = ""
+    steps: tuple[Told, ...] = ()
+    """What the signer did before, and when."""
     signed_at: str = ""
     address: str = ""
     user_agent: str = ""
+    consent: str = ""
+    """What the signer agreed to, in the words that were shown."""
+    values: tuple[Told, ...] = ()
+    """What the signer filled in, by the labels of the fields."""
     signature_text: str = ""
     signature_image: bytes = b""
     """PNG, as `images.signature` makes it; it is shown instead of the text."""
@@ -48,6 +59,8 @@ class Completion(Struct, frozen=True):
     document_id: str
     verification_code: str
     verification_url: str
+    made_at: str
+    """RFC 3339, for the file's own properties; the other times are for people."""
     completed_at: str
     files: tuple[CertifiedFile, ...]
     signers: tuple[CertifiedSigner, ...]

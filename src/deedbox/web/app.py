@@ -32,12 +32,14 @@ from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
 from deedbox.web.public import authority, operations
+from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import session
 from deedbox.wiring import Deedbox
 
 ROUTES = [
     *operations.ROUTES,
     *authority.ROUTES,
+    *verify_pages.ROUTES,
     *document_list.ROUTES,
     *documents.ROUTES,
     *document_moves.ROUTES,

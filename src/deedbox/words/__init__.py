@@ -13,6 +13,7 @@ from deedbox.words import de, en
 
 DEFAULT = "en"
 LANGUAGES: Mapping[str, ModuleType] = {"en": en, "de": de}
+_HEADER_READ = 200
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
 
 
@@ -20,6 +21,18 @@ def known(language: str) -> str:
     """The language whose table is used: `de` for `de-AT`, English for one that has none."""
     first = language.lower().replace("_", "-").partition("-")[0]
     return first if first in LANGUAGES else DEFAULT
+
+
+def preferred(accepted: str) -> str:
+    """The first language of an Accept-Language header that there is a table for, by the weights that it gives."""
+    wanted = []
+    for place, part in enumerate(accepted[:_HEADER_READ].split(",")):
+        tag, _, weight = part.strip().partition(";q=")
+        try:
+            wanted.append((-float(weight or 1), place, tag.lower().partition("-")[0]))
+        except ValueError:
+            continue
+    return next((tag for _, _, tag in sorted(wanted) if tag in LANGUAGES), DEFAULT)
 
 
 def table(language: str) -> Mapping[str, str]:
@@ -47,6 +60,24 @@ def moment(language: str, at: datetime) -> str:
     whole = at.astimezone(UTC)
     clock = format_time(whole, "short", tzinfo=UTC, locale=_locale(language))
     return table(language)["moment"].format(date=date(language, whole), time=clock)
+
+
+def exact_moment(language: str, at: datetime, zone: str | None = None) -> str:
+    """A time to the second, in a zone if one is named, with UTC beside it: 3 May 2026, 16:05:59 CEST (14:05:59 UTC)."""
+    from zoneinfo import ZoneInfo
+
+    from babel.dates import format_time, get_timezone_name
+
+    def clock(local: datetime) -> str:
+        return str(format_time(local, "HH:mm:ss", tzinfo=local.tzinfo, locale=_locale(language)))
+
+    utc = at.astimezone(UTC)
+    there = at.astimezone(ZoneInfo(zone)) if zone else utc
+    if there.utcoffset() == utc.utcoffset():
+        return f"{date(language, utc)}, {clock(utc)} UTC"
+    name = get_timezone_name(there, width="short", locale=_locale(language))
+    beside = clock(utc) if there.date() == utc.date() else f"{date(language, utc)}, {clock(utc)}"
+    return f"{date(language, there)}, {clock(there)} {name} ({beside} UTC)"
 
 
 def date(language: str, day: Date) -> str:

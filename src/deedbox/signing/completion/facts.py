@@ -11,10 +11,9 @@ from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
-from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
-from deedbox.signing.model import CONSENT, Document, Packet, Party, Seal, Signer
+from deedbox.signing.model import CONSENT, Document, Packet, Party, Signer
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
@@ -94,35 +93,7 @@ def evidence(statement: Statement, facts: Facts, head: str, identity: SealIdenti
     )
 
 
-def completion(facts: Facts, sealed: Blob, seal: Seal, head: str, address: str, now: str) -> Completion:
-    """What the certificate of completion tells."""
-    document = facts.document
-    code = document.verification_code or ""
-    return Completion(
-        title=document.title,
-        document_id=document.id,
-        verification_code=code,
-        verification_url=f"{address}/api/v1/verify/{code}",
-        completed_at=now,
-        files=tuple(
-            CertifiedFile(file.name, file.pages, file.sha256, "" if position else sealed.sha256)
-            for position, file in enumerate(document.files)
-        ),
-        signers=tuple(_certified(facts, party, signer) for party, signer in facts.packet.signers()),
-        events=tuple(_event(entry, facts.packet) for entry in facts.trail),
-        chain_head=head,
-        language=facts.packet.language,
-        sender_name=facts.workspace_name,
-        workspace=facts.workspace_name,
-        created_at=document.created_at,
-        sent_at=document.sent_at or "",
-        seal_level=seal.level,
-        seal_certificate=seal.certificate_fingerprint,
-        seal_timestamp=now if seal.timestamped else "",
-    )
-
-
-def _act(facts: Facts, signer: Signer) -> dict[str, object]:
+def act_of(facts: Facts, signer: Signer) -> dict[str, object]:
     """What the trail tells of the signer's signing."""
     for entry in facts.trail:
         if entry.act == "signer.signed" and entry.actor == signer.id:
@@ -130,20 +101,24 @@ def _act(facts: Facts, signer: Signer) -> dict[str, object]:
     return {}
 
 
+def consent_of(facts: Facts, signer: Signer) -> proof.Consent | None:  # noqa: ARG001
+    """What the signer agreed to."""
+    if signer.signature is None or signer.signed_at is None:
+        return None
+    sha256 = hashlib.sha256(CONSENT.encode()).hexdigest()
+    return proof.Consent(text=CONSENT, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
+
+
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
-    signed, act = signer.signature, _act(facts, signer)
+    signed, act = signer.signature, act_of(facts, signer)
     fields = own_fields(facts.document, party, signer) if signed else []
-    consent = None
-    if signed and signer.signed_at:
-        sha256 = hashlib.sha256(CONSENT.encode()).hexdigest()
-        consent = proof.Consent(text=CONSENT, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
     return proof.Signer(
         id=signer.id,
         party_id=party.id,
         name=signer.name,
         email=signer.email,
         status=signer.status,
-        consent=consent,
+        consent=consent_of(facts, signer),
         marks=[
             proof.Mark(field_id=field.id, kind=signed.kind, text=signed.text, image_sha256=signed.image_sha256)
             for field in fields
@@ -161,30 +136,3 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         user_agent=str(act["user_agent"]) if "user_agent" in act else None,
         signed_at=signer.signed_at,  # type: ignore[arg-type]
     )
-
-
-def _certified(facts: Facts, party: Party, signer: Signer) -> CertifiedSigner:
-    signed, act = signer.signature, _act(facts, signer)
-    return CertifiedSigner(
-        id=signer.id,
-        name=signer.name,
-        email=signer.email,
-        party=party.name,
-        identity=signer.auth,
-        status=signer.status,
-        notified_at=signer.notified_at or "",
-        viewed_at=signer.viewed_at or "",
-        consented_at=signer.signed_at or "",
-        signed_at=signer.signed_at or "",
-        address=str(act.get("address", "")),
-        user_agent=str(act.get("user_agent", "")),
-        signature_text=(signed.text or "") if signed else "",
-    )
-
-
-def _event(entry: Entry, packet: Packet) -> CertifiedEvent:
-    known = {signer.id: signer.name for _, signer in packet.signers()}
-    told = entry.detail.get("signer")
-    actor = known.get(entry.actor, entry.actor)
-    detail = known.get(str(told), "") if told is not None else str(entry.detail.get("reason") or "")
-    return CertifiedEvent(entry.at, entry.act, actor, detail, str(entry.detail.get("address", "")), entry.hash)

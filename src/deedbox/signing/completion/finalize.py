@@ -1,5 +1,6 @@
 """When everyone has signed: mark, seal, verify again, certify, store, complete. Whatever fails is tried again."""
 
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
 
@@ -7,16 +8,17 @@ import msgspec
 
 from deedbox.evidence import file as evidence
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
-from deedbox.pdf.completion import Completion
 from deedbox.signing import states
 from deedbox.signing.completion import facts, upgrade, verify_sealed
+from deedbox.signing.completion.certificate import Certified
+from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
 from deedbox.signing.completion.seal import Sealer, SealRequest
@@ -56,8 +58,8 @@ def plan(desk: Desk, document: Document) -> None:
 
 
 class Finalize:
-    def __init__(self, office: Office, sealer: Sealer) -> None:
-        self._office, self._sealer = office, sealer
+    def __init__(self, office: Office, sealer: Sealer, certifier: Certifier) -> None:
+        self._office, self._sealer, self._certifier = office, sealer, certifier
         self._db, self._blobs, self._clock = office.db, office.blobs, office.clock
 
     async def run(self, work: Work) -> None:
@@ -78,7 +80,8 @@ class Finalize:
 
     async def _made(self, known: Facts, held: AsyncExitStack) -> _Made:
         document = known.document
-        marked = await self._marked(known, held)
+        images = await self._certifier.images(known)
+        marked = await self._marked(known, images, held)
         statement = facts.statement(known, marked.blob)
         head = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
         known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
@@ -91,50 +94,19 @@ class Finalize:
         made = await held.enter_async_context(self._sealer.sealed(marked.blob, document.workspace_id, request))
         certificates = self._office.certificates
         identity = await certificates.seal_identity(document.workspace_id)
-        await self._verify(made.received.blob, document, head)
+        await verify_sealed.demand_authentic(self._office, made.received.blob, document, head)
         told = facts.evidence(statement, known, head, identity, await certificates.root_pem())
         proof = await self._kept(evidence.encode(told), held)
         at = instant(self._clock.now())
-        completion = facts.completion(known, made.received.blob, made.seal, head, self._office.address(), at)
-        certificate = await self._printed(completion, made.received.blob, held)
+        about = Certified(made.received.blob, made.seal, at if made.seal.timestamped else "", head)
+        certificate = await self._certifier.certificate(known, about, images, at, held)
         return _Made(made.received, certificate, proof, made.seal, head)
 
-    async def _marked(self, known: Facts, held: AsyncExitStack) -> Received:
+    async def _marked(self, known: Facts, images: Mapping[str, bytes], held: AsyncExitStack) -> Received:
         """The paper with every mark on its pages."""
-        images = {}
-        for _, signer in known.packet.signers():
-            if signer.signature is not None and (sha256 := signer.signature.image_sha256) is not None:
-                blob = await self._db.read(lambda tx, sha256=sha256: blobs.demand(tx, sha256))  # type: ignore[misc]
-                images[signer.id] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, known.paper) as data:
             await self._office.workshop.mark(data, marks(known, images), incoming.write)
-        return await incoming.finish()
-
-    async def _verify(self, made: Blob, document: Document, head: str) -> None:
-        """Raises unless what was made is what it should be: nothing is released that does not hold."""
-        trusted = await self._office.certificates.trusted(document.workspace_id)
-        found = await verify_sealed.report(self._office.workshop, self._blobs, made, trusted, now=self._clock.now())
-        verify_sealed.demand_authentic(found, document.id, head)
-
-    async def certified(
-        self, document: Document, made: Blob, seal: Seal, timestamped_at: str, held: AsyncExitStack
-    ) -> Received:
-        """The certificate of a document that is completed, for this sealed file of it."""
-        known, kept = await self._db.read(
-            lambda tx: (facts.gathered(tx, document.workspace_id, document.id), sealed.find(tx, document.id))
-        )
-        head = kept.head if kept else ""
-        rows = [entry.hash for entry in known.trail].index(head) + 1
-        known = msgspec.structs.replace(known, trail=known.trail[:rows])
-        at = known.document.completed_at or timestamped_at
-        completion = facts.completion(known, made, seal, head, self._office.address(), at)
-        return await self._printed(msgspec.structs.replace(completion, seal_timestamp=timestamped_at), made, held)
-
-    async def _printed(self, completion: Completion, made: Blob, held: AsyncExitStack) -> Received:
-        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
-        async with streamed(self._blobs, made) as data:
-            await self._office.workshop.certificate(data, completion, incoming.write)
         return await incoming.finish()
 
     async def _kept(self, content: bytes, held: AsyncExitStack) -> Received:

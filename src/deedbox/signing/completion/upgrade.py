@@ -7,7 +7,6 @@ authentic one. A second time-stamp beside the first would be refused by readers 
 import asyncio
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
-from typing import Protocol
 
 import msgspec
 
@@ -22,6 +21,8 @@ from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.pdf import timestamp, timestamp_again
 from deedbox.pdf.timestamp_again import LastSeal
 from deedbox.signing.completion import verify_sealed
+from deedbox.signing.completion.certificate import Certified
+from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
 from deedbox.signing.store import documents, sealed
@@ -44,15 +45,6 @@ def plan(desk: Desk, document: Document) -> None:
         ),
         now=desk.now,
     )
-
-
-class Certifier(Protocol):
-    """Who makes certificates of completion."""
-
-    async def certified(
-        self, document: Document, made: Blob, seal: Seal, timestamped_at: str, held: AsyncExitStack
-    ) -> Received:
-        """The certificate of a document that is completed, for this sealed file of it."""
 
 
 class _Degraded(msgspec.Struct, frozen=True):
@@ -101,15 +93,12 @@ class Upgrade:
         except BadRequest as error:  # the file will not be another one at the next attempt
             raise GiveUp(error.message) from error
         file = await self._written(found.file, gap, digits, held)
-        trusted = await self._office.certificates.trusted(found.document.workspace_id)
-        report = await verify_sealed.report(
-            self._office.workshop, self._blobs, file.blob, trusted, now=self._clock.now()
-        )
-        verify_sealed.demand_authentic(report, found.document.id, found.head)
+        await verify_sealed.demand_authentic(self._office, file.blob, found.document, found.head)
         # As for any seal with another authority's time-stamp: the file does not tell whether that was revoked.
         seal = msgspec.structs.replace(found.seal, level="B-T", timestamped=True, degraded=False)
         at = instant(timestamp.made_at(token))
-        certificate = await self._certifier.certified(found.document, file.blob, seal, at, held)
+        about = Certified(file.blob, seal, at, found.head)
+        certificate = await self._certifier.certificate_again(found.document, about, held)
         return _Made(file, certificate, seal, at)
 
     async def _token(self, digest: bytes) -> bytes:

@@ -13,6 +13,8 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import DeedboxError
 from deedbox.pdf.report import Report
 from deedbox.pdf.workshop import Workshop
+from deedbox.signing.desk import Office
+from deedbox.signing.model import Document
 
 COMPLETED, RESTAMPED = "document.completed", "document.restamped"
 """The acts whose audit rows tell, under SEALED_SHA256 in their detail, the hash of the sealed file."""
@@ -27,9 +29,13 @@ async def report(workshop: Workshop, blobs: Blobs, file: Blob, trusted: Trusted,
     return msgspec.convert(found, Report)
 
 
-def demand_authentic(found: Report, document_id: str, head: str) -> None:
-    """Raises unless the report is on an authentic file of this document with this head of its trail in its seal."""
-    if (found.verdict, found.document_id, found.chain_head) != ("authentic", document_id, head):
+async def demand_authentic(office: Office, file: Blob, document: Document, head: str) -> None:
+    """Raises unless the file is an authentic one of this document, with this head of its trail in its seal.
+
+    Nothing is released that does not hold."""
+    trusted = await office.certificates.trusted(document.workspace_id)
+    found = await report(office.workshop, office.blobs, file, trusted, now=office.clock.now())
+    if (found.verdict, found.document_id, found.chain_head) != ("authentic", document.id, head):
         reasons = "; ".join(found.reasons) or found.verdict
         raise DeedboxError(f"The sealed file does not verify: {reasons}")
 

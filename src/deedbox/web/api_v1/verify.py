@@ -9,12 +9,10 @@ from msgspec import Meta
 
 from deedbox.evidence import chain
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import NotFound
 from deedbox.pdf import report as reports
 from deedbox.pdf.report import Checks, Report, Signature, Verdict
-from deedbox.signing.completion import verify_sealed
-from deedbox.signing.desk import document_of
-from deedbox.signing.model import Document, Packet
+from deedbox.signing.completion import verify_sealed, vouched
+from deedbox.signing.completion.vouched import Vouched
 from deedbox.signing.store import audit, documents, sealed
 from deedbox.web.frame import context, form, once, upload
 from deedbox.web.frame.context import AnyRequest
@@ -28,27 +26,6 @@ class Verification(msgspec.Struct, frozen=True):
     checks: Checks
     signatures: list[Signature]
     reasons: Annotated[list[str], Meta(description="Why the verdict is not `authentic`.")]
-
-
-class VouchedSigner(msgspec.Struct, frozen=True):
-    name: str
-    party: str
-    status: str
-    signed_at: str | None
-
-
-class Vouched(msgspec.Struct, frozen=True):
-    """What a verification code stands for: enough to recognise the document, and no address of anyone."""
-
-    code: str
-    title: str
-    status: str
-    completed_at: str | None
-    sha256: Annotated[str | None, Meta(description="Of the sealed file.")]
-    earlier_sha256: Annotated[
-        list[str], Meta(description="Of the same before it got another time-stamp: such a file is authentic too.")
-    ]
-    signers: list[VouchedSigner]
 
 
 @post(
@@ -81,29 +58,7 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
     tags=["verification"],
 )
 async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
-    deedbox = context.of(request).deedbox
-
-    def look(tx: Tx) -> tuple[Packet, Document, str | None, list[str]]:
-        place = documents.by_verification_code(tx, code.strip().upper())
-        packet, document = document_of(tx, *place) if place else (None, None)
-        if packet is None or document is None or document.status == "draft":
-            raise NotFound("No document has this verification code")
-        made, hashes = sealed.find(tx, document.id), verify_sealed.sealed_hashes(audit.trail(tx, document.id))
-        return packet, document, made.sha256 if made else None, hashes
-
-    packet, document, sha256, hashes = await deedbox.db.read(look)
-    return Vouched(
-        code=document.verification_code or "",
-        title=document.title,
-        status=document.status,
-        completed_at=document.completed_at,
-        sha256=sha256,
-        earlier_sha256=[one for one in hashes if one != sha256],
-        signers=[
-            VouchedSigner(signer.name, party.name, signer.status, signer.signed_at)
-            for party, signer in packet.signers()
-        ],
-    )
+    return await context.of(request).deedbox.db.read(lambda tx: vouched.by_code(tx, code))
 
 
 def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:

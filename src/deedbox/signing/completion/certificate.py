@@ -1,0 +1,114 @@
+"""What the certificate of completion tells: the same facts as the evidence, in sentences for people."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from deedbox import words
+from deedbox.evidence.chain import Entry
+from deedbox.kernel.blobs import Blob
+from deedbox.kernel.clock import moment
+from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
+from deedbox.signing.completion.facts import Facts, act_of, consent_of
+from deedbox.signing.model import Field, Packet, Party, Seal, Signer
+from deedbox.signing.parties import own_fields
+
+
+class Certified(NamedTuple):
+    """The sealed file that a certificate is about, and what its seal is worth."""
+
+    file: Blob
+    seal: Seal
+    timestamped_at: str
+    """When its time-stamp was made; empty if it has none."""
+    head: str
+    """The head of the audit trail in the seal."""
+
+
+def completion(
+    facts: Facts, certified: Certified, images: Mapping[str, bytes], address: str, completed_at: str
+) -> Completion:
+    """What the certificate tells; `images` are the drawn and uploaded signatures, by signer."""
+    document, language = facts.document, facts.packet.language
+    code = document.verification_code or ""
+    return Completion(
+        title=document.title,
+        document_id=document.id,
+        verification_code=code,
+        verification_url=f"{address}/verify/{code}",
+        made_at=completed_at,
+        completed_at=_when(language, completed_at),
+        files=tuple(
+            CertifiedFile(file.name, file.pages, file.sha256, "" if position else certified.file.sha256)
+            for position, file in enumerate(document.files)
+        ),
+        signers=tuple(_signer(facts, party, signer, images) for party, signer in facts.packet.signers()),
+        events=tuple(_event(entry, facts.packet) for entry in facts.trail),
+        chain_head=certified.head,
+        language=language,
+        sender_name=facts.packet.sender,
+        workspace=facts.workspace_name,
+        created_at=_when(language, document.created_at),
+        sent_at=_when(language, document.sent_at),
+        seal_level=certified.seal.level,
+        seal_certificate=certified.seal.certificate_fingerprint,
+        seal_timestamp=_when(language, certified.timestamped_at),
+    )
+
+
+def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, bytes]) -> CertifiedSigner:
+    signed, act, language = signer.signature, act_of(facts, signer), facts.packet.language
+    table = words.of_use(language, "certificate")
+    consent = consent_of(facts, signer)
+    moments = (
+        ("notified", signer.notified_at),
+        ("viewed", signer.viewed_at),
+        ("consented", consent.at if consent else None),
+        ("declined", signer.declined_at),
+    )
+    return CertifiedSigner(
+        id=signer.id,
+        name=signer.name,
+        email=signer.email,
+        party=party.name,
+        identity=_identity(table, signer),
+        status=signer.status,
+        steps=tuple(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments if at),
+        signed_at=_when(language, signer.signed_at, signer.time_zone),
+        address=str(act.get("address", "")),
+        user_agent=str(act.get("user_agent", "")),
+        consent=consent.text if consent else "",
+        values=tuple(_values(facts, party, signer)) if signed else (),
+        signature_text=(signed.text or "") if signed else "",
+        signature_image=images.get(signer.id, b""),
+    )
+
+
+def _identity(table: Mapping[str, str], signer: Signer) -> str:
+    return table[f"identity.{signer.identity}"].format(key=signer.vouched_by or "") if signer.identity else ""
+
+
+def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
+    language = facts.packet.language
+    table = words.of_use(language, "certificate")
+    for field in own_fields(facts.document, party, signer):
+        if field.value is not None and field.type not in ("signature", "initials"):
+            yield Told(field.label or table[f"field.{field.type}"], _value(table, field))
+
+
+def _value(table: Mapping[str, str], field: Field) -> str:
+    if field.type == "checkbox":
+        return table["yes"] if field.value == "true" else table["no"]
+    return field.value or ""
+
+
+def _event(entry: Entry, packet: Packet) -> CertifiedEvent:
+    known = {signer.id: signer.name for _, signer in packet.signers()}
+    told = entry.detail.get("signer")
+    actor = known.get(entry.actor, entry.actor)
+    detail = known.get(str(told), "") if told is not None else str(entry.detail.get("reason") or "")
+    at = entry.at.replace("T", " ").removesuffix("Z")
+    return CertifiedEvent(at, entry.act, actor, detail, str(entry.detail.get("address", "")), entry.hash)
+
+
+def _when(language: str, at: str | None, zone: str | None = None) -> str:
+    return words.exact_moment(language, moment(at), zone) if at else ""

@@ -1,0 +1,62 @@
+"""The certificate of completion as a file: printed, sealed like the document itself, and verified."""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.blobs.stream import streamed
+from deedbox.pdf.completion import Completion
+from deedbox.signing.completion import facts, verify_sealed
+from deedbox.signing.completion.certificate import Certified, completion
+from deedbox.signing.completion.facts import Facts
+from deedbox.signing.completion.seal import Sealer, SealRequest
+from deedbox.signing.desk import Office
+from deedbox.signing.model import Document
+
+
+class Certifier:
+    def __init__(self, office: Office, sealer: Sealer) -> None:
+        self._office, self._sealer = office, sealer
+        self._db, self._blobs = office.db, office.blobs
+
+    async def images(self, known: Facts) -> dict[str, bytes]:
+        """The drawn and uploaded signatures, by signer."""
+        found = {}
+        for _, signer in known.packet.signers():
+            if signer.signature is not None and (sha256 := signer.signature.image_sha256) is not None:
+                blob = await self._db.read(lambda tx, sha256=sha256: blobs.demand(tx, sha256))  # type: ignore[misc]
+                found[signer.id] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
+        return found
+
+    async def certificate(
+        self, known: Facts, about: Certified, images: Mapping[str, bytes], completed_at: str, held: AsyncExitStack
+    ) -> Received:
+        """The sealed certificate, to be adopted while it is held."""
+        document = known.document
+        told = completion(known, about, images, self._office.address(), completed_at)
+        printed = await self._printed(told, about, held)
+        # If the configured authority gives no time-stamp the server's own will do: the document's is what counts.
+        request = SealRequest(
+            document_id=document.id, audit_head=about.head, name=known.workspace_name, part="certificate"
+        )
+        made = await held.enter_async_context(self._sealer.sealed(printed.blob, document.workspace_id, request))
+        await verify_sealed.demand_authentic(self._office, made.received.blob, document, about.head)
+        return made.received
+
+    async def certificate_again(self, document: Document, about: Certified, held: AsyncExitStack) -> Received:
+        """The certificate of a document that is completed, for another sealed file of it."""
+        known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
+        rows = [entry.hash for entry in known.trail].index(about.head) + 1
+        known = msgspec.structs.replace(known, trail=known.trail[:rows])
+        completed_at = document.completed_at or about.timestamped_at
+        return await self.certificate(known, about, await self.images(known), completed_at, held)
+
+    async def _printed(self, told: Completion, about: Certified, held: AsyncExitStack) -> Received:
+        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        async with streamed(self._blobs, about.file) as data:
+            await self._office.workshop.certificate(data, told, incoming.write)
+        return await incoming.finish()

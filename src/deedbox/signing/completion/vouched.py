@@ -1,0 +1,55 @@
+"""What a verification code stands for: enough to recognise the document, and no address of anyone."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import NotFound
+from deedbox.signing.completion import verify_sealed
+from deedbox.signing.desk import document_of
+from deedbox.signing.store import audit, documents, sealed
+
+
+class VouchedSigner(msgspec.Struct, frozen=True):
+    name: str
+    party: str
+    status: str
+    signed_at: str | None
+
+
+class Vouched(msgspec.Struct, frozen=True):
+    """What a verification code stands for: enough to recognise the document, and no address of anyone."""
+
+    code: str
+    title: str
+    status: str
+    completed_at: str | None
+    sha256: Annotated[str | None, Meta(description="Of the sealed file.")]
+    earlier_sha256: Annotated[
+        list[str], Meta(description="Of the same before it got another time-stamp: such a file is authentic too.")
+    ]
+    signers: list[VouchedSigner]
+
+
+def by_code(tx: Tx, code: str) -> Vouched:
+    """The document with this code; NotFound for a code that was never given to anyone."""
+    place = documents.by_verification_code(tx, code.strip().upper())
+    packet, document = document_of(tx, *place) if place else (None, None)
+    if packet is None or document is None or document.status == "draft":
+        raise NotFound("No document has this verification code")
+    made, hashes = sealed.find(tx, document.id), verify_sealed.sealed_hashes(audit.trail(tx, document.id))
+    sha256 = made.sha256 if made else None
+    return Vouched(
+        code=document.verification_code or "",
+        title=document.title,
+        status=document.status,
+        completed_at=document.completed_at,
+        sha256=sha256,
+        earlier_sha256=[one for one in hashes if one != sha256],
+        signers=[
+            VouchedSigner(signer.name, party.name, signer.status, signer.signed_at)
+            for party, signer in packet.signers()
+        ],
+    )

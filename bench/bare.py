@@ -1,5 +1,6 @@
 """What the PDF work of one document costs in process, without server, sandboxes, disk and database: the limit."""
 
+import secrets
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -9,7 +10,7 @@ import msgspec
 from bench.seal import NOW, make_hierarchy, ours
 from deedbox.kernel.clock import instant
 from deedbox.pdf import certificate, intake, mark, signature_block, verify
-from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
+from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
 from deedbox.pdf.marks import Mark, Marks, Place
 
 _AT = instant(NOW)
@@ -31,15 +32,23 @@ def _marks(signers: int) -> Marks:
 
 
 def _completion(signers: int) -> Completion:
+    """Of another document each time: typst does not lay out again what it has just laid out."""
+    at = f"{secrets.randbelow(60):02}:{secrets.randbelow(60):02} UTC"
     people = tuple(
-        CertifiedSigner(f"sgn_{number}", "Ann Example", "ann@example.com", signed_at=_AT, signature_text="Ann Example")
-        for number in range(signers)
+        CertifiedSigner(
+            f"sgn_{secrets.token_hex(13)}", "Ann Example", "ann@example.com", identity="Personal link", signed_at=at,
+            steps=(Told("Invited", at), Told("Opened", at)), consent="I agree.", signature_text="Ann Example",
+        )
+        for _ in range(signers)
+    )  # fmt: skip
+    events = tuple(
+        CertifiedEvent(at, "signer.signed", "Ann Example", hash=secrets.token_hex(32)) for _ in range(_EVENTS)
     )
-    events = tuple(CertifiedEvent(_AT, "signer.signed", "Ann Example", hash="0" * 64) for _ in range(_EVENTS))
+    file = CertifiedFile("lease.pdf", 3, secrets.token_hex(32), secrets.token_hex(32))
     return Completion(
-        "Lease", "doc", "AAAA-BBBB", "https://deedbox.example/verify/AAAA-BBBB", _AT,
-        (CertifiedFile("lease.pdf", 3, "0" * 64, "0" * 64),), people, events, "0" * 64, created_at=_AT, sent_at=_AT,
-        seal_level="B-LT", seal_certificate="0" * 64, seal_timestamp=_AT,
+        f"Lease {secrets.token_hex(2)}", f"doc_{secrets.token_hex(13)}", "AAAA-BBBB",
+        f"https://deedbox.example/verify/{secrets.token_hex(4)}", _AT, at, (file,), people, events, hashes[-1],
+        created_at=at, sent_at=at, seal_level="B-LT", seal_certificate="0" * 64, seal_timestamp=at,
     )  # fmt: skip
 
 
@@ -52,7 +61,7 @@ class BareWork:
         mark.prepare()
         certificate.prepare()
         prepared = _whole(intake.take_in(pdf))
-        marks, completion = _plain(_marks(signers)), _plain(_completion(signers))
+        marks = _plain(_marks(signers))
         marked = _whole(mark.mark_pages(prepared, marks))
         seal = ours(marked, issued)
         sealed = seal()
@@ -62,7 +71,7 @@ class BareWork:
             "mark": lambda: _whole(mark.mark_pages(prepared, marks)),
             "seal": seal,
             "verify": lambda: verify.verify(sealed, [issued.root.der], [], _AT),
-            "certify": lambda: _whole(certificate.certify(sealed, completion)),
+            "certify": lambda: _whole(certificate.certify(sealed, _plain(_completion(signers)))),
         }
 
     def once(self) -> dict[str, float]:

@@ -39,8 +39,10 @@ def test_it_tells_everything_that_was_given() -> None:
     text = told(certified(completion()))
     for word in (
         "Certificate of completion", "Purchase agreement", "doc_01JCQ4ZK8W3YV5T7N9M2B4D6F8", "7QKD-M4X2-9TPW",
-        "Ana María", "signer0@mail.example", "Buyer", "15 November 2026, 09:59:12 CET (08:59:12 UTC)", "203.0.113.7", "agreement.pdf",
-        "Personal link sent to the e-mail address", "15 November 2026, 09:00:02 UTC", "not a qualified electronic signature",
+        "Ana María", "signer0@mail.example", "Buyer", "15 November 2026, 09:59:12 CET (08:59:12 UTC)", "203.0.113.7",
+        "agreement.pdf",
+        "Personal link sent to the e-mail address", "15 November 2026, 09:00:02 UTC",
+        "not a qualified electronic signature",
         "I agree to sign electronically.", "Delivery date", "2026-12-01",
     ):  # fmt: skip
         assert word in text, word
@@ -100,4 +102,4 @@ def test_more_than_allowed_is_refused(bound: str, monkeypatch: pytest.MonkeyPatc
 
 def test_a_time_that_is_none_is_refused() -> None:
     with pytest.raises(BadRequest, match="RFC 3339"):
-        certified(completion(completed_at="yesterday"))
+        certified(completion(made_at="yesterday"))

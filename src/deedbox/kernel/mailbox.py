@@ -8,7 +8,7 @@ from types import ModuleType
 import msgspec
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import EMAIL_CHARS, EMAIL_LOCAL_BYTES, PERSON_NAME_CHARS
+from deedbox.kernel.limits import ADDRESSES_KEPT, EMAIL_CHARS, EMAIL_LOCAL_BYTES, PERSON_NAME_CHARS
 
 _NAMED = re.compile(r'(?P<name>"[^"<>\\]*"|[^"<>\\]*?)\s*<(?P<address>[^<>]*)>')
 # They turn the reading direction of what follows them, so that a name can disguise what stands after it.
@@ -49,6 +49,7 @@ def one_line(text: str) -> str:
     return " ".join(plain.split())
 
 
+@functools.lru_cache(maxsize=ADDRESSES_KEPT)  # asked several times for each signer of a document
 def checked_address(text: str) -> str:
     """The address with its domain as ASCII, in lower case; BadRequest when it is none."""
     if len(text) > EMAIL_CHARS:

@@ -41,9 +41,8 @@ def _completion(signers: int) -> Completion:
         )
         for _ in range(signers)
     )  # fmt: skip
-    events = tuple(
-        CertifiedEvent(at, "signer.signed", "Ann Example", hash=secrets.token_hex(32)) for _ in range(_EVENTS)
-    )
+    hashes = [secrets.token_hex(32) for _ in range(_EVENTS)]
+    events = tuple(CertifiedEvent(at, "signer.signed", "Ann Example", hash=one) for one in hashes)
     file = CertifiedFile("lease.pdf", 3, secrets.token_hex(32), secrets.token_hex(32))
     return Completion(
         f"Lease {secrets.token_hex(2)}", f"doc_{secrets.token_hex(13)}", "AAAA-BBBB",

@@ -60,7 +60,7 @@ def test_every_letter_is_whole_in_text_and_html(kind: str, language: str) -> Non
     rendered = render(mail(letter, language), attached=False)
     tags = parsed(rendered.html)
     assert rendered.html.startswith("<!doctype html>")
-    assert f'<html lang="{language}" dir="ltr">' in rendered.html
+    assert f'<html lang="{language}" dir="{words.direction(language)}">' in rendered.html
     for text in (rendered.text, tags.text):
         assert "Zoë Đặng" in text
         assert words.table(language)["mail.footer"] in text

@@ -25,9 +25,33 @@ def test_every_language_has_the_same_names_with_the_same_places_to_fill(language
     assert all(text.strip() == text != "" for text in table.values())
 
 
+def test_there_are_the_eight_languages_of_the_pages() -> None:
+    assert list(words.LANGUAGES) == ["en", "de", "fr", "es", "pt", "ar", "zh", "ja"]
+    assert [language for language in words.LANGUAGES if words.direction(language) == "rtl"] == ["ar"]
+
+
+ALIKE = {
+    "moment": {"de", "es", "pt"},
+    "mail.document": {"fr"},
+    "certificate.document": {"fr"},
+    "certificate.pages": {"fr"},
+    "certificate.page": {"fr"},
+    "certificate.hash": {"de", "es", "pt"},
+}
+"""Names whose text is the same in English by right."""
+
+
+@pytest.mark.parametrize("language", [language for language in words.LANGUAGES if language != "en"])
+def test_nothing_is_left_in_english_by_accident(language: str) -> None:
+    english = words.table("en")
+    same = {name for name, text in words.table(language).items() if text == english[name]}
+    assert same == {name for name, languages in ALIKE.items() if language in languages}
+
+
 def test_a_language_without_a_table_is_answered_in_english() -> None:
-    asked = ("de", "de_CH", "DE", "de-AT", "en-GB", "", "xx", "fr")
-    assert [words.known(tag) for tag in asked] == ["de", "de", "de", "de", "en", "en", "en", "en"]
+    asked = ("de", "de_CH", "DE", "de-AT", "en-GB", "", "xx", "fr-CA", "zh-CN", "pt_PT", "nl")
+    found = ["de", "de", "de", "de", "en", "en", "en", "fr", "zh", "pt", "en"]
+    assert [words.known(tag) for tag in asked] == found
     assert words.table("xx") is words.table("en")
 
 
@@ -37,6 +61,12 @@ def test_a_language_without_a_table_is_answered_in_english() -> None:
         ("en", ("3 May 2026, 14:05 UTC", "3 May 2026", "1,234,567.5")),
         ("de", ("3. Mai 2026, 14:05 UTC", "3. Mai 2026", "1.234.567,5")),
         ("de-AT", ("3. Mai 2026, 14:05 UTC", "3. Mai 2026", "1.234.567,5")),
+        ("fr", ("3 mai 2026 à 14:05 UTC", "3 mai 2026", "1\u202f234\u202f567,5")),
+        ("es", ("3 de mayo de 2026, 14:05 UTC", "3 de mayo de 2026", "1.234.567,5")),
+        ("pt", ("3 de maio de 2026, 14:05 UTC", "3 de maio de 2026", "1.234.567,5")),
+        ("ar", ("3 مايو 2026، 2:05 م UTC", "3 مايو 2026", "1,234,567.5")),
+        ("zh", ("2026年5月3日 14:05 UTC", "2026年5月3日", "1,234,567.5")),
+        ("ja", ("2026年5月3日 14:05 UTC", "2026年5月3日", "1,234,567.5")),
         ("xx", ("3 May 2026, 14:05 UTC", "3 May 2026", "1,234,567.5")),
     ],
 )

@@ -9,10 +9,10 @@ from decimal import Decimal
 from functools import cache
 from types import ModuleType
 
-from deedbox.words import de, en
+from deedbox.words import ar, de, en, es, fr, ja, pt, zh
 
 DEFAULT = "en"
-LANGUAGES: Mapping[str, ModuleType] = {"en": en, "de": de}
+LANGUAGES: Mapping[str, ModuleType] = {"en": en, "de": de, "fr": fr, "es": es, "pt": pt, "ar": ar, "zh": zh, "ja": ja}
 _HEADER_READ = 200
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
 

@@ -37,6 +37,10 @@ ALIKE = {
     "certificate.pages": {"fr"},
     "certificate.page": {"fr"},
     "certificate.hash": {"de", "es", "pt"},
+    "certificate.no": {"es"},
+    "certificate.field.date": {"fr"},
+    "certificate.field.name": {"de"},
+    "certificate.field.text": {"de"},
 }
 """Names whose text is the same in English by right."""
 

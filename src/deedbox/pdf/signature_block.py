@@ -90,13 +90,15 @@ def _free_band(data: bytes, view: View, height: float, used: list[Place]) -> flo
     try:
         page = document[len(document) - 1]
         scale = min(1.0, math.sqrt(limits.PAGE_IMAGE_PIXELS / (view.width * view.height)))
-        picture = np.asarray(page.render(scale=scale, grayscale=True).to_pil().convert("L"), dtype=np.int16)
+        picture = page.render(scale=scale, grayscale=True).to_pil().convert("L")
     finally:
         document.close()
-    points = view.height / picture.shape[0]
-    paper = int(np.bincount(picture.ravel(), minlength=256).argmax())
-    left, right = (int(side * picture.shape[1] / view.width) for side in (_MARGIN, view.width - _MARGIN))
-    empty = np.all(np.abs(picture[:, left:right] - paper) <= _ALIKE, axis=1)
+    points = view.height / picture.height
+    shades = picture.histogram()
+    paper = shades.index(max(shades))
+    left, right = (int(side * picture.width / view.width) for side in (_MARGIN, view.width - _MARGIN))
+    rows = np.asarray(picture)[:, left:right]
+    empty = (rows.min(axis=1) >= paper - _ALIKE) & (rows.max(axis=1) <= paper + _ALIKE)
     for place in used:
         empty[int(place.y * len(empty)) : math.ceil((place.y + place.h) * len(empty))] = False
     found = None

@@ -102,10 +102,9 @@ class Finalize:
     async def _marked(self, known: Facts, held: AsyncExitStack) -> Received:
         """The paper with every mark on its pages."""
         images = {}
-        for _, signer in known.packet.signers():
-            if signer.signature is not None and (sha256 := signer.signature.image_sha256) is not None:
-                blob = await self._db.read(lambda tx, sha256=sha256: blobs.demand(tx, sha256))  # type: ignore[misc]
-                images[signer.id] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
+        for sha256 in {mark.image for mark in marks(known, {}).marks if mark.image}:
+            blob = await self._db.read(lambda tx, sha256=sha256: blobs.demand(tx, sha256))  # type: ignore[misc]
+            images[sha256] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, known.paper) as data:
             await self._office.workshop.mark(data, marks(known, images), incoming.write)

@@ -8,6 +8,7 @@ import numpy as np
 import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
+from PIL import Image
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
@@ -40,9 +41,17 @@ BOXES: dict[str, dict[str, Any]] = {
 }
 
 
-def marked(data: bytes, *marks: Mark, covers: tuple[Place, ...] = (), **images: bytes) -> bytes:
-    wanted = msgspec.to_builtins(Marks(marks, covers, images), builtin_types=(bytes,))
+def marked(data: bytes, *marks: Mark, **images: bytes) -> bytes:
+    wanted = msgspec.to_builtins(Marks(marks, images), builtin_types=(bytes,))
     return drained(mark.mark_pages(data, wanted))[0]
+
+
+def whitened(data: bytes, place: Place) -> bytes:
+    """The file with a mark that fills its place with white."""
+    page = shown(data, place.page, 4.0)
+    made = io.BytesIO()
+    Image.new("RGB", (round(page.width * place.w), round(page.height * place.h)), "white").save(made, "PNG")
+    return marked(data, Mark("initials", place, image="white"), white=made.getvalue())
 
 
 def ink(data: bytes, place: Place, scale: float = 2.0) -> Any:
@@ -67,7 +76,7 @@ def test_a_mark_lands_where_it_was_seen_on_every_page(rotate: int, boxes: str) -
     options = dict(BOXES[boxes])
     data = paper(DARK, media=options.pop("media", A4), Rotate=rotate, **options)
     place = Place(1, 0.15, 0.6, 0.3, 0.1)
-    made = marked(data, covers=(place,))
+    made = whitened(data, place)
     assert white_box(made) == pytest.approx((0.15, 0.6, 0.45, 0.7), abs=0.006)
 
 
@@ -78,18 +87,18 @@ def test_boxes_that_the_page_inherits_count(rotate: int) -> None:
         del page["/MediaBox"], page["/Resources"]
         pdf.Root.Pages["/MediaBox"], pdf.Root.Pages["/CropBox"] = Array([0, 0, 600, 800]), Array([100, 50, 400, 700])
         pdf.Root.Pages["/Rotate"], pdf.Root.Pages["/Resources"] = rotate, Dictionary()
-        made = marked(saved(pdf), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
+        made = whitened(saved(pdf), Place(1, 0.5, 0.25, 0.2, 0.1))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
 def test_a_user_unit_moves_nothing() -> None:
-    made = marked(paper(DARK, UserUnit=2), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
+    made = whitened(paper(DARK, UserUnit=2), Place(1, 0.5, 0.25, 0.2, 0.1))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
 @pytest.mark.parametrize("content", [b"q 2 0 0 2 50 50 cm", b"q q q 0.1 0 0 0.1 9 9 cm", b"Q Q", b"3 0 0 3 0 0 cm"])
 def test_content_that_leaves_its_space_changed_does_not_move_the_mark(content: bytes) -> None:
-    made = marked(paper(DARK + b" " + content), covers=(Place(1, 0.5, 0.25, 0.2, 0.1),))
+    made = whitened(paper(DARK + b" " + content), Place(1, 0.5, 0.25, 0.2, 0.1))
     assert white_box(made) == pytest.approx((0.5, 0.25, 0.7, 0.35), abs=0.006)
 
 
@@ -183,12 +192,20 @@ def test_the_caption_tells_who_when_and_which() -> None:
     assert "sgn_1234" in text
 
 
-def test_a_tag_is_hidden_and_its_field_lies_over_it() -> None:
-    data, known = drained(intake.take_in(paper(lines("{{signature:Buyer}}", x=100, y=400))))
+@pytest.mark.parametrize("size", [8, 11, 16, 24])
+@pytest.mark.parametrize("kind", ["text", "date", "name", "number", "select;options=Hxp|b"])
+def test_the_value_of_a_tag_stands_on_the_baseline_of_its_line(kind: str, size: float) -> None:
+    name, _, options = kind.partition(";")
+    tagged = lines(f"H {{{{{name}:Buyer{';' if options else ''}{options}}}}}", x=100, y=400, size=size)
+    data, known = drained(intake.take_in(paper(tagged)))
     (tag,) = known.tags
-    assert (ink(data, tag.covers[0]) < 128).any()
-    made = marked(data, covers=tag.covers)
-    assert (ink(made, tag.covers[0]) > 250).all()
+    made = marked(data, Mark(tag.kind, tag.place, "H", font_size=tag.font_size))
+    picture = np.asarray(shown(made, 1, 4.0).convert("L")) < 128
+    written, value = picture[:, : int(4 * tag.place.x * 595)], picture[:, int(4 * tag.place.x * 595) :]
+    feet = [int(np.flatnonzero(part.any(axis=1))[-1]) for part in (written, value)]
+    heights = [int(part.any(axis=1).sum()) for part in (written, value)]
+    assert feet[0] == pytest.approx(feet[1], abs=1)
+    assert heights[0] == pytest.approx(heights[1], rel=0.06)
 
 
 def test_what_was_on_the_page_stays_and_resources_shared_with_other_pages_are_not_touched() -> None:

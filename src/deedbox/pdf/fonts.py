@@ -4,26 +4,43 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
-PACKAGES = (
+PLAIN = (
     "fontpkg_noto_sans",
     "fontpkg_noto_sans_arabic",
+    "fontpkg_heebo",
     "fontpkg_noto_sans_devanagari",
-    "fontpkg_noto_sans_thai",
+    "fontpkg_hind_siliguri",
     "fontpkg_noto_sans_tamil",
     "fontpkg_noto_sans_telugu",
+    "fontpkg_noto_sans_thai",
     "fontpkg_noto_sans_khmer",
-    "fontpkg_hind_siliguri",
-    "fontpkg_heebo",
-    "fontpkg_dancing_script",
     "noto_cjk_sans_otc",
 )
+"""A letter is taken from the first that has it, here and in the templates."""
+BY_HAND = ("fontpkg_dancing_script", "fontpkg_caveat", "fontpkg_kalam", "fontpkg_amiri")
+"""For typed signatures: Latin and Vietnamese, Cyrillic, Devanagari, Arabic. Other scripts are set in the plain ones."""
+PACKAGES = (*PLAIN, *BY_HAND)
 
 
 def folders() -> Iterator[Path]:
     """Where the font files lie."""
     for package in PACKAGES:
-        try:
-            folder = Path(str(resources.files(package)))
-        except ModuleNotFoundError:
-            continue  # what only it could print is then refused where it is entered
-        yield folder / "files" if (folder / "files").is_dir() else folder
+        folder = _folder(package)
+        if folder is not None:  # what only it could print is else refused where it is entered
+            yield folder
+
+
+def regular(package: str) -> Path | None:
+    """The upright file of usual weight; None where the package is not installed."""
+    folder = _folder(package)
+    files = sorted(folder.iterdir()) if folder else []
+    upright = [file for file in files if file.suffix in (".ttf", ".ttc") and "Italic" not in file.name]
+    return next((file for file in upright if "Regular" in file.name), upright[0] if upright else None)
+
+
+def _folder(package: str) -> Path | None:
+    try:
+        folder = Path(str(resources.files(package)))
+    except ModuleNotFoundError:
+        return None
+    return folder / "files" if (folder / "files").is_dir() else folder

@@ -49,7 +49,7 @@ def _known() -> frozenset[int]:
     known: set[int] = set()
     for folder in folders():
         for path in _files(folder):
-            for codes in _codes(path.read_bytes()):
+            for codes, _ in runs(path.read_bytes()):
                 known.update(codes)
     return frozenset(known)
 
@@ -60,8 +60,8 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _codes(font: bytes) -> Iterator[range]:
-    """What the fonts of a file have glyphs for, by their `cmap` tables."""
+def runs(font: bytes) -> Iterator[tuple[range, int]]:
+    """What the fonts of a file have glyphs for, each run with the number of its first glyph, by their `cmap` tables."""
     starts = [0]
     if font[:4] == _COLLECTION:
         (count,) = struct.unpack_from(">I", font, 8)
@@ -87,26 +87,29 @@ def _tables(font: bytes, at: int) -> Iterator[int]:
             yield from [kinds[kind] for kind in _WIDEST_FIRST if kind in kinds][:1]
 
 
-def _groups(font: bytes, start: int) -> Iterator[range]:
+def _groups(font: bytes, start: int) -> Iterator[tuple[range, int]]:
     (count,) = struct.unpack_from(">I", font, start + 12)
     for number in range(count):
         first, last, glyph = struct.unpack_from(">III", font, start + 16 + 12 * number)
         # Glyph 0 is the box that stands for a missing one.
-        yield range(first if glyph else first + 1, last + 1)
+        skipped = 0 if glyph else 1
+        yield range(first + skipped, last + 1), glyph + skipped
 
 
-def _segments(font: bytes, start: int) -> Iterator[range]:
+def _segments(font: bytes, start: int) -> Iterator[tuple[range, int]]:
     (doubled,) = struct.unpack_from(">H", font, start + 6)
     count, rest = doubled // 2, start + 16 + doubled
     ends = struct.unpack_from(f">{count}H", font, start + 14)
     firsts = struct.unpack_from(f">{count}H", font, rest)
+    deltas = struct.unpack_from(f">{count}H", font, rest + doubled)
     offsets = struct.unpack_from(f">{count}H", font, rest + 2 * doubled)
-    for index, (first, last, offset) in enumerate(zip(firsts, ends, offsets, strict=True)):
+    for index, (first, last, delta, offset) in enumerate(zip(firsts, ends, deltas, offsets, strict=True)):
         if first == 0xFFFF:
             continue  # the end of the table
         if not offset:
-            yield range(first, last + 1)
+            yield range(first, last + 1), (first + delta) & 0xFFFF
             continue
         at = rest + 2 * doubled + 2 * index + offset
         glyphs = struct.unpack_from(f">{last - first + 1}H", font, at)
-        yield from (range(first + place, first + place + 1) for place, glyph in enumerate(glyphs) if glyph)
+        found = ((first + place, glyph) for place, glyph in enumerate(glyphs) if glyph)
+        yield from ((range(code, code + 1), (glyph + delta) & 0xFFFF) for code, glyph in found)

@@ -3,7 +3,7 @@
 import codecs
 import io
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pikepdf
 import pypdfium2 as pdfium
@@ -12,7 +12,7 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import boxes, clean, damage, tags
+from deedbox.pdf import boxes, clean, damage, tags, untag
 from deedbox.pdf.damage import DAMAGED
 from deedbox.pdf.marks import Page, Prepared
 
@@ -87,10 +87,11 @@ def take_in(data: bytes) -> Generator[bytes, None, Prepared]:
     except _BROKEN:
         repaired = True
         made, pages, found = _second_try(data)
-    if len(made.data) > limits.PREPARED_FILE_BYTES:
+    paper = untag.untagged(made.data, found, written) if found else made.data
+    if len(paper) > limits.PREPARED_FILE_BYTES:
         raise BadRequest(TOO_LARGE)
-    yield from pieces(made.data)
-    return Prepared(pages=pages, tags=found, removed=made.removed, repaired=repaired)
+    yield from pieces(paper)
+    return Prepared(pages=pages, tags=tuple(one.tag for one in found), removed=made.removed, repaired=repaired)
 
 
 def pieces(data: bytes) -> Generator[bytes, None, None]:
@@ -137,7 +138,7 @@ def _rewritten(data: bytes) -> _Rewritten:
         return _Rewritten(written(pdf), form + removed)
 
 
-def _second_try(data: bytes) -> tuple[_Rewritten, tuple[Page, ...], tuple[Any, ...]]:
+def _second_try(data: bytes) -> tuple[_Rewritten, tuple[Page, ...], tuple[tags.Found, ...]]:
     """As PDFium reads the file and writes it again; it mends other damage than qpdf does.
 
     What PDFium leaves out it does not tell. A file that was cut off is not left to it.
@@ -187,7 +188,7 @@ def _check_inside(pdf: pikepdf.Pdf) -> None:
         raise BadRequest(XFA)
 
 
-def _look_again(data: bytes) -> tuple[tuple[Page, ...], tuple[Any, ...]]:
+def _look_again(data: bytes) -> tuple[tuple[Page, ...], tuple[tags.Found, ...]]:
     """The pages and tags of the file that was written: it must be whole to both libraries that will work on it."""
     with pikepdf.open(io.BytesIO(data), attempt_recovery=False) as pdf:
         views = [boxes.of_page(page.obj) for page in pdf.pages]

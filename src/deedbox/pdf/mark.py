@@ -16,6 +16,7 @@ from deedbox.pdf import boxes
 from deedbox.pdf.boxes import View
 from deedbox.pdf.intake import pieces, written
 from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.room import ASCENT, DESCENT, Room
 from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
 
 _NAME = "/DeedboxMarks"
@@ -42,10 +43,10 @@ def prepare() -> None:
 def mark_pages(data: bytes, wanted: dict[str, Any]) -> Generator[bytes, None, int]:
     """Yields the PDF with its marks in pieces; what comes back is how many pages have some."""
     marks = msgspec.convert(wanted, Marks)
-    if len(marks.marks) + len(marks.covers) > limits.MARK_FIELDS:
+    if len(marks.marks) > limits.MARK_FIELDS:
         raise BadRequest(f"A document has at most {limits.MARK_FIELDS:,} fields")
     with pikepdf.open(io.BytesIO(data)) as pdf:
-        numbers = sorted({mark.place.page for mark in marks.marks} | {cover.page for cover in marks.covers})
+        numbers = sorted({mark.place.page for mark in marks.marks})
         if numbers and not 1 <= numbers[0] <= numbers[-1] <= len(pdf.pages):
             raise BadRequest(f"A field lies on page {numbers[-1]}: the document has {len(pdf.pages)}")
         if numbers:
@@ -70,14 +71,12 @@ def _put_on(pdf: pikepdf.Pdf, numbers: list[int], marks: Marks) -> None:
 def _overlaid(views: dict[int, View], marks: Marks) -> bytes:
     """A page for each of the views, with what belongs there and nothing behind it."""
     sheets: dict[int, dict[str, Any]] = {
-        number: {"width": view.width, "height": view.height, "covers": [], "marks": []}
-        for number, view in views.items()
+        number: {"width": view.width, "height": view.height, "marks": []} for number, view in views.items()
     }
-    for cover in marks.covers:
-        sheets[cover.page]["covers"].append(_points(cover, views[cover.page]))
     for mark in marks.marks:
         sheets[mark.place.page]["marks"].append(_described(mark, views[mark.place.page]))
-    return _template().compile({"sheets": list(sheets.values())}, dict(_pictures(marks)), 0)
+    lines = {"ascent": ASCENT, "descent": DESCENT}
+    return _template().compile({"sheets": list(sheets.values()), **lines}, dict(_pictures(marks)), 0)
 
 
 def _pictures(marks: Marks) -> Iterator[tuple[str, str]]:
@@ -87,14 +86,19 @@ def _pictures(marks: Marks) -> Iterator[tuple[str, str]]:
 
 
 def _described(mark: Mark, view: View) -> dict[str, Any]:
-    text = mark.text[: limits.FIELD_TEXT_CHARS]
+    text, points = mark.text[: limits.FIELD_TEXT_CHARS], _points(mark.place, view)
+    room = Room(points["w"], points["h"], mark.font_size)
     return {
         "kind": mark.kind,
         "text": text,
         "image": f"{mark.image}.svg" if mark.image else "",
         "caption": mark.caption,
-        **script(text + "".join(mark.caption)),
-        **_points(mark.place, view),
+        **script(text),
+        **points,
+        "size": room.fitting(text),
+        "width": room.width,
+        "baseline": room.baseline,
+        "lines": room.has_lines,
     }
 
 

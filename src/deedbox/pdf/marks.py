@@ -34,8 +34,8 @@ class Tag(Struct, frozen=True):
     kind: Kind
     role: str
     place: Place
-    covers: tuple[Place, ...]
-    """Where the tag's own text lies; the marks hide it."""
+    font_size: float | None = None
+    """Of the line that the tag stands on."""
     label: str = ""
     required: bool = True
     options: tuple[str, ...] = ()
@@ -60,13 +60,14 @@ class Mark(Struct, frozen=True):
     image: str = ""
     caption: tuple[str, ...] = ()
     """Stands small at the foot of a signature: who, when, and the short id."""
+    font_size: float | None = None
+    """At which a text is set if there is room."""
 
 
 class Marks(Struct, frozen=True):
     """Everything that is put on the pages of a document. Images are PNG, as `images.signature` makes them."""
 
     marks: tuple[Mark, ...] = ()
-    covers: tuple[Place, ...] = ()
     images: dict[str, bytes] = {}
 
 

@@ -1,6 +1,7 @@
 """Text tags: `{{signature:Buyer}}`, `{{text:Buyer:City;required=false;w=120}}`, found with their place on the page."""
 
 import ctypes
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -10,16 +11,19 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.boxes import Box, View
+from deedbox.pdf.boxes import View
 from deedbox.pdf.marks import KINDS, Kind, Place, Tag
+from deedbox.pdf.room import CAPITALS, USUAL, Room
 
-_TAG = re.compile(rf"\{{\{{\s*([a-z]+)\s*:([^{{}}]{{1,{limits.TEXT_TAG_CHARS}}})\}}\}}")
-_MARGIN = 1.0
+TAG = re.compile(rf"\{{\{{\s*([a-z]+)\s*:([^{{}}]{{1,{limits.TEXT_TAG_CHARS}}})\}}\}}")
+_SLACK, _SLACK_AT_LINE_END = 0.12, 0.5
+"""Parts of the size by which letters of a tag may lie beyond its first and last: less than half a letter, but where
+the tag goes on in another line and nothing is beside it."""
 SIZES: dict[str, tuple[float, float]] = {
     "signature": (180, 48), "initials": (60, 36), "date": (90, 18), "name": (150, 18), "email": (170, 18),
     "text": (150, 18), "number": (80, 18), "checkbox": (14, 14), "select": (120, 18),
 }  # fmt: skip
-"""Width and height of a field in points, where its tag does not say."""
+"""Width and height of a field in points, where its tag does not say, on a line of letters of the usual size."""
 
 
 class _Asked(NamedTuple):
@@ -28,16 +32,48 @@ class _Asked(NamedTuple):
     label: str
     required: bool
     options: tuple[str, ...]
-    w: float
-    h: float
+    w: float | None
+    h: float | None
 
 
-def find(document: pdfium.PdfDocument, views: list[View]) -> tuple[Tag, ...]:
+class Line(NamedTuple):
+    """One line of a tag in user space: where it begins, between the middles of which letters it runs, and their size.
+
+    The slack says how far beyond them letters are still the tag's."""
+
+    start: tuple[float, float]
+    first: tuple[float, float]
+    last: tuple[float, float]
+    direction: tuple[float, float]
+    size: float
+    slack: tuple[float, float]
+
+    def has(self, middle: tuple[float, float], direction: tuple[float, float], size: float) -> bool:
+        """Whether a letter of this size, seen to stand there and to run so, is one of the line's."""
+        along, up = self.direction
+        x, y = middle[0] - self.first[0], middle[1] - self.first[1]
+        length = (self.last[0] - self.first[0]) * along + (self.last[1] - self.first[1]) * up
+        return (
+            direction[0] * along + direction[1] * up > 0.98
+            and 0.5 * self.size < size < 2 * self.size
+            and abs(y * along - x * up) < 0.35 * self.size
+            and -self.slack[0] <= x * along + y * up <= length + self.slack[1]
+        )
+
+
+class Found(NamedTuple):
+    """A tag, and where its own text lies."""
+
+    tag: Tag
+    lines: tuple[Line, ...]
+
+
+def find(document: pdfium.PdfDocument, views: list[View]) -> tuple[Found, ...]:
     """The tags in reading order; BadRequest if one asks for something unknown.
 
     A very long document is looked through at its beginning and its end only.
     """
-    found: list[Tag] = []
+    found: list[Found] = []
     each_end = limits.TEXT_TAG_PAGES // 2
     for number, view in enumerate(views, 1):
         if number <= each_end or number > len(views) - each_end:
@@ -49,7 +85,7 @@ def find(document: pdfium.PdfDocument, views: list[View]) -> tuple[Tag, ...]:
 
 def read(text: str) -> _Asked | None:
     """What a tag asks for; None if its first word is no kind of field, so that it is no tag at all."""
-    match = _TAG.fullmatch(text)
+    match = TAG.fullmatch(text)
     kind = next((kind for kind in KINDS if match and kind == match[1]), None)
     if match is None or kind is None:
         return None
@@ -60,7 +96,6 @@ def read(text: str) -> _Asked | None:
             f"The text tag {text} must name a role, and names have at most {limits.FIELD_LABEL_CHARS} letters"
         )
     given = dict(_setting(text, setting) for setting in settings if setting)
-    w, h = SIZES[kind]
     options = tuple(option.strip() for option in given.get("options", "").split("|") if option.strip())
     if len(options) > limits.FIELD_OPTIONS or (kind == "select") != bool(options):
         raise BadRequest(f"The text tag {text}: a select, and nothing else, has options, as in options=Yes|No")
@@ -70,8 +105,8 @@ def read(text: str) -> _Asked | None:
         label=label,
         required=_truth(text, given.get("required", "true")),
         options=options,
-        w=_points(text, given.get("w"), w),
-        h=_points(text, given.get("h"), h),
+        w=_points(text, given.get("w")),
+        h=_points(text, given.get("h")),
     )
 
 
@@ -90,77 +125,132 @@ def _truth(text: str, value: str) -> bool:
     return value == "true"
 
 
-def _points(text: str, value: str | None, usual: float) -> float:
+def _points(text: str, value: str | None) -> float | None:
     if value is None:
-        return usual
+        return None
     if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value) or float(value) < limits.PAGE_POINTS_MIN:
         raise BadRequest(f"The text tag {text}: w and h are points, from {limits.PAGE_POINTS_MIN} to 9999")
     return float(value)
 
 
-def _on_page(document: pdfium.PdfDocument, number: int, view: View) -> Iterator[Tag]:
+def _on_page(document: pdfium.PdfDocument, number: int, view: View) -> Iterator[Found]:
     page = document[number - 1]
     shown = page.get_textpage()
     try:
         if "{{" not in shown.get_text_range():
             return
-        # Character by character: only so is the place in the text the number by which PDFium knows the character.
-        text = "".join(_letter(shown, index) for index in range(shown.count_chars()))
-        for match in _TAG.finditer(text):
-            clean = " ".join(match[0].split())
-            asked = read(clean)
-            if asked is not None and (lines := _lines(shown, *match.span())):
-                yield _tag(clean, asked, number, view, lines)
+        for text, letters in _tags(_letters(shown)):
+            asked = read(text)
+            if asked is not None and letters:
+                lines = _lines(letters)
+                yield Found(_tag(text, asked, number, view, lines[0]), lines)
     finally:
         shown.close()
         page.close()
 
 
-def _letter(shown: Any, index: int) -> str:
+class Letter(NamedTuple):
+    """A letter as PDFium finds it on a page, in user space."""
+
+    text: str
+    origin: tuple[float, float]
+    middle: tuple[float, float]
+    direction: tuple[float, float]
+    size: float
+
+
+def outside_of_tags(page: pdfium.PdfPage) -> list[Letter]:
+    """The letters of a page that belong to no tag, without spaces."""
+    shown = page.get_textpage()
+    try:
+        letters = _letters(shown)
+        tagged = {id(letter) for _, found in _tags(letters) for letter in found}
+        return [one for one in letters if one is not None and one.text != " " and id(one) not in tagged]
+    finally:
+        shown.close()
+
+
+def _tags(letters: list[Letter | None]) -> Iterator[tuple[str, list[Letter]]]:
+    """The text of every tag, and the letters that draw it."""
+    text = "".join(" " if letter is None else letter.text for letter in letters)
+    for match in TAG.finditer(text):
+        clean = " ".join(match[0].split())
+        if read(clean) is not None:
+            yield clean, [one for one in letters[match.start() : match.end()] if one is not None and one.text != " "]
+
+
+def _letters(shown: Any) -> list[Letter | None]:
+    """By PDFium's numbers; None for a space that it puts in where it sees one."""
+    return [_letter(shown, index) for index in range(shown.count_chars())]
+
+
+def _letter(shown: Any, index: int) -> Letter | None:
     code = raw.FPDFText_GetUnicode(shown, index)
     # A tag that runs over the end of a line has a line end in it, or nothing but the mark of a parted word.
-    return " " if code in (0, 2, 9, 10, 13) or code > 0x10FFFF else chr(code)
-
-
-def _lines(shown: Any, start: int, end: int) -> list[Box]:
-    """The box of the tag's text on each of its lines, in user space."""
-    boxes = [box for index in range(start, end) if (box := _char_box(shown, index)) and box[2] > box[0]]
-    lines: list[list[Box]] = []
-    for box in boxes:
-        if lines and _side_by_side(lines[-1][-1], box):
-            lines[-1].append(box)
-        else:
-            lines.append([box])
-    return [_around(line) for line in lines]
-
-
-def _char_box(shown: Any, index: int) -> Box | None:
-    edges = [ctypes.c_double() for _ in range(4)]
-    if not raw.FPDFText_GetCharBox(shown, index, *(ctypes.byref(edge) for edge in edges)):
+    if code in (0, 2, 9, 10, 13, 32) or code > 0x10FFFF:
         return None
-    left, right, bottom, top = (edge.value for edge in edges)
-    return left, bottom, right, top
+    left, right, bottom, top, x, y = (ctypes.c_double() for _ in range(6))
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetCharBox(shown, index, left, right, bottom, top)
+    raw.FPDFText_GetCharOrigin(shown, index, x, y)
+    raw.FPDFText_GetMatrix(shown, index, matrix)
+    length = math.hypot(matrix.a, matrix.b) or 1.0
+    return Letter(
+        text=chr(code),
+        origin=(x.value, y.value),
+        middle=((left.value + right.value) / 2, (bottom.value + top.value) / 2),
+        direction=(matrix.a / length, matrix.b / length),
+        size=raw.FPDFText_GetFontSize(shown, index) * math.hypot(matrix.c, matrix.d),
+    )
 
 
-def _side_by_side(one: Box, other: Box) -> bool:
-    """Letters of one line touch in both directions, but for a space between them, whichever way the page is turned."""
-    reach = 1.5 * max(one[2] - one[0], one[3] - one[1], other[2] - other[0], other[3] - other[1])
-    across = max(one[0], other[0]) - min(one[2], other[2])
-    up = max(one[1], other[1]) - min(one[3], other[3])
-    return (across <= reach and up <= 0) or (up <= reach and across <= 0)
+def _lines(letters: list[Letter]) -> tuple[Line, ...]:
+    """The lines on which these letters stand, in their order."""
+    lines: list[list[Letter]] = []
+    for letter in letters:
+        if lines and _on_one_line(lines[-1][0], letter):
+            lines[-1].append(letter)
+        else:
+            lines.append([letter])
+    ends = len(lines) - 1
+    return tuple(
+        _line(line, (_SLACK if at == 0 else _SLACK_AT_LINE_END, _SLACK if at == ends else _SLACK_AT_LINE_END))
+        for at, line in enumerate(lines)
+    )
 
 
-def _around(boxes: list[Box]) -> Box:
-    left, bottom, right, top = zip(*boxes, strict=True)
-    return min(left) - _MARGIN, min(bottom) - _MARGIN, max(right) + _MARGIN, max(top) + _MARGIN
+def _on_one_line(one: Letter, other: Letter) -> bool:
+    along, up = one.direction
+    x, y = other.origin[0] - one.origin[0], other.origin[1] - one.origin[1]
+    parallel = other.direction[0] * along + other.direction[1] * up > 0.98
+    return parallel and abs(y * along - x * up) < 0.35 * max(one.size, other.size)
 
 
-def _tag(text: str, asked: _Asked, number: int, view: View, lines: list[Box]) -> Tag:
-    covers = [view.fractions(line) for line in lines]
-    left, _, _, bottom = covers[0]
-    w, h = min(asked.w / view.width, 1.0), min(asked.h / view.height, 1.0)
+def _line(letters: list[Letter], slack: tuple[float, float]) -> Line:
+    along, up = letters[0].direction
+    x, y = letters[0].origin
+    size = max(letter.size for letter in letters)
+    places = [(one.middle[0] - x) * along + (one.middle[1] - y) * up for one in letters]
+    first, last = min(places), max(places)
+    return Line(
+        start=(x, y),
+        first=(x + first * along, y + first * up),
+        last=(x + last * along, y + last * up),
+        direction=(along, up),
+        size=size,
+        slack=(slack[0] * size, slack[1] * size),
+    )
+
+
+def _tag(text: str, asked: _Asked, number: int, view: View, line: Line) -> Tag:
+    size = line.size if limits.FONT_SIZE_MIN <= line.size <= limits.FONT_SIZE_MAX else USUAL
+    usual_w, usual_h = SIZES[asked.kind]
+    scale = 1.0 if asked.kind in ("signature", "initials") else size / USUAL
+    room = Room(min(asked.w or usual_w * scale, view.width), min(asked.h or usual_h * scale, view.height), size)
+    left, _, _, baseline = view.fractions((*line.start, *line.start))
+    w, h = room.w / view.width, room.h / view.height
     # It stands on the line of its tag, and stays on the page.
-    x, y = min(max(left, 0.0), 1 - w), min(max(bottom - h, 0.0), 1 - h)
+    x, y = min(max(left, 0.0), 1 - w), min(max(baseline - _above(asked.kind, room) / view.height, 0.0), 1 - h)
     return Tag(
         text=text,
         kind=asked.kind,
@@ -169,5 +259,14 @@ def _tag(text: str, asked: _Asked, number: int, view: View, lines: list[Box]) ->
         required=asked.required,
         options=asked.options,
         place=Place(number, x, y, w, h),
-        covers=tuple(Place(number, box[0], box[1], box[2] - box[0], box[3] - box[1]) for box in covers),
+        font_size=round(size, 2),
     )
+
+
+def _above(kind: Kind, room: Room) -> float:
+    """How much of a field lies above the line that it stands on."""
+    if kind in ("signature", "initials"):
+        return room.h
+    if kind == "checkbox":
+        return (room.h + CAPITALS * (room.size or USUAL)) / 2
+    return room.baseline

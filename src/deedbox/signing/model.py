@@ -8,7 +8,6 @@ from msgspec import Meta
 
 from deedbox import words
 from deedbox.kernel import limits
-from deedbox.pdf.marks import Place
 
 Status: TypeAlias = Literal[
     "processing", "draft", "sent", "finalizing", "completed", "declined", "voided", "expired", "failed"
@@ -36,8 +35,6 @@ class File(msgspec.Struct, frozen=True):
     size_bytes: int
     sizes: list[tuple[float, float]] = []
     """Width and height of each page as it is displayed; none before the paper is made."""
-    covers: list[Place] = []
-    """Where text tags lie, which are hidden."""
     removed: list[str] = []
     """What was taken out of it because it could have changed the face of the sealed file."""
 
@@ -62,6 +59,8 @@ class Field(msgspec.Struct, frozen=True):
     default: str | None
     options: list[str]
     value: str | None
+    font_size: float | None = None
+    """Points, at which its text is set if there is room; None for the usual."""
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -160,6 +159,8 @@ class Signer(msgspec.Struct, frozen=True):
     declined_at: str | None = None
     decline_reason: str | None = None
     signature: Signature | None = None
+    initials: Signature | None = None
+    """Typed, drawn or uploaded like the signature; None if they are those of the name."""
     access_code_hash: bytes | None = None
 
 

@@ -82,6 +82,10 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: Label | None = None
     default: FieldValue | None = None
     options: Annotated[Sequence[FieldValue], Meta(max_length=limits.FIELD_OPTIONS)] = []
+    font_size: Annotated[
+        Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None,
+        Meta(description="Points at which its text is set if there is room; 11 unless given."),
+    ] = None
 
 
 class NewFile(msgspec.Struct, frozen=True):

@@ -49,6 +49,7 @@ WORDS = {
     "mail.test_subject": "Deedbox kann E-Mails senden",
     "mail.test_lead": "Dies ist die Test-E-Mail Ihres Deedbox-Servers. Sie wurde an {server} übergeben.",
     "mail.footer": "Gesendet von Deedbox, einem Server zum Unterschreiben von Dokumenten.",
+    "mark.signed": "Unterschrieben von {name}",
     "certificate.title": "Abschlusszertifikat",
     "certificate.document": "Dokument",
     "certificate.id": "Dokument-ID",

@@ -46,6 +46,7 @@ WORDS = {
     "mail.test_subject": "Deedbox can send mail",
     "mail.test_lead": "This is the test mail of your Deedbox server. It was handed to {server}.",
     "mail.footer": "Sent by Deedbox, a server for signing documents.",
+    "mark.signed": "Signed by {name}",
     "certificate.title": "Certificate of completion",
     "certificate.document": "Document",
     "certificate.id": "Document ID",

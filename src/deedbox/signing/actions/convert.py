@@ -82,7 +82,7 @@ def plan(desk: Desk, document: Document, *, send: bool) -> None:
 def lay_out(desk: Desk, packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField]) -> Packet:
     """The packet with the draft on its paper; the one before is let go."""
     draft = states.moved(document, "lay_out", desk.at)
-    laid = laid_out(draft, paper, asked, packet.parties, desk.now)
+    laid = laid_out(packet, draft, paper, asked, desk.now)
     blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
     if document.paper_sha256 not in (None, laid.paper_sha256, *(file.sha256 for file in document.files)):
         blobs.release(desk.tx, document.paper_sha256 or "", document.id, desk.now)

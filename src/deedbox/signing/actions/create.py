@@ -137,7 +137,7 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
 
 def _laid_out(packet: Packet, paper: Paper, new: NewDocument, now: datetime) -> Packet:
     draft = states.moved(packet.first, "lay_out", instant(now))
-    laid = laid_out(draft, paper, new.fields, packet.parties, now)
+    laid = laid_out(packet, draft, paper, new.fields, now)
     return packet.with_document(laid)
 
 

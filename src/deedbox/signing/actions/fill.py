@@ -9,6 +9,7 @@ from deedbox.signing import parties
 from deedbox.signing.actions.turn import at_turn
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Field, Packet, Party, Signer
+from deedbox.signing.printed import check_fits
 from deedbox.signing.store import people
 
 
@@ -21,13 +22,17 @@ def fill(desk: Desk, packet: Packet, signer_id: str, values: Mapping[str, str]) 
 
 def check_values(packet: Packet, party: Party, signer: Signer, values: Mapping[str, str]) -> None:
     """BadRequest for a field of someone else, or a value that it cannot have."""
-    own = [field for document in packet.documents for field in parties.own_fields(document, party, signer)]
-    known = {field.id: field for field in own}
+    known = {
+        field.id: (document, field)
+        for document in packet.documents
+        for field in parties.own_fields(document, party, signer)
+    }
     for field_id, value in values.items():
-        field = known.get(field_id)
-        if field is None:
+        if field_id not in known:
             raise BadRequest(f"{field_id} is not one of your fields")
+        document, field = known[field_id]
         _check(field, value)
+        check_fits(document, field, value, packet.language)
 
 
 def _check(field: Field, value: str) -> None:

@@ -1,6 +1,6 @@
 """Sign: one act for all documents of the packet, and what follows from it."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,7 +17,9 @@ from deedbox.signing.actions.fill import check_values
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.completion import finalize
 from deedbox.signing.desk import SERVER, Desk, Office
+from deedbox.signing.initials import by_hand
 from deedbox.signing.model import CONSENT, Document, Field, Packet, Party, Signature, SignatureKind, Signer
+from deedbox.signing.printed import check_by_hand
 from deedbox.signing.store import people
 
 
@@ -27,8 +29,10 @@ class SigningAct(msgspec.Struct, frozen=True):
     signature: Signature
     values: Mapping[str, str]
     seen: Circumstances
-    image: Received | None = None
-    """Of a drawn or uploaded signature, stored and not yet adopted."""
+    initials: Signature | None = None
+    """For the fields of initials; None for those of the name."""
+    images: Sequence[Received] = ()
+    """Of what was drawn or uploaded, stored and not yet adopted."""
 
 
 @asynccontextmanager
@@ -44,7 +48,7 @@ async def image(office: Office, kind: SignatureKind, data: bytes) -> AsyncIterat
 def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     """The packet with the signature in it; the party's rule and the next party's turn follow from it."""
     party, signer = at_turn(packet, signer_id, desk.now)
-    need_printable("Your signature", how.signature.text or "")
+    _check_hand(packet, party, signer, how)
     check_values(packet, party, signer, how.values)
     filled = {**people.values_of(desk.tx, signer_id), **how.values}
     documents = [_filled(desk, document, party, signer, filled) for document in packet.documents]
@@ -54,9 +58,10 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
         status="signed",
         signed_at=desk.at,
         signature=how.signature,
+        initials=how.initials,
     )
-    if how.image is not None:
-        blobs.adopt(desk.tx, how.image, packet.first.id, desk.now)
+    for picture in how.images:
+        blobs.adopt(desk.tx, picture, packet.first.id, desk.now)
     after, completed = _followed_up(desk, signed, party.id)
     desk.save(packet, after)
     for document in packet.documents:
@@ -65,6 +70,17 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     if completed is not None:
         _announce(desk, packet, after, completed)
     return after
+
+
+def _check_hand(packet: Packet, party: Party, signer: Signer, how: SigningAct) -> None:
+    """BadRequest for a typed signature or initials that cannot be printed where they have to stand."""
+    need_printable("Your signature", how.signature.text or "")
+    need_printable("Your initials", how.initials.text or "" if how.initials else "")
+    signing = msgspec.structs.replace(signer, signature=how.signature, initials=how.initials)
+    for document in packet.documents:
+        for field in parties.own_fields(document, party, signer):
+            if (made := by_hand(signing, field.type)) is not None:
+                check_by_hand(document, field, made)
 
 
 def _filled(desk: Desk, document: Document, party: Party, signer: Signer, filled: Mapping[str, str]) -> Document:
@@ -117,6 +133,7 @@ def _detail(document: Document, how: SigningAct) -> dict[str, Any]:
     return {
         **how.seen.told(),
         "signature": msgspec.to_builtins(how.signature),
+        **({"initials": msgspec.to_builtins(how.initials)} if how.initials else {}),
         "consent": CONSENT,
         "files": {file.id: file.sha256 for file in document.files},
         "prepared": document.paper_sha256,

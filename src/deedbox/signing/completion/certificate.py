@@ -27,7 +27,7 @@ class Certified(NamedTuple):
 def completion(
     facts: Facts, certified: Certified, images: Mapping[str, bytes], address: str, completed_at: str
 ) -> Completion:
-    """What the certificate tells; `images` are the drawn and uploaded signatures, by signer."""
+    """What the certificate tells; `images` are the drawn and uploaded signatures, by their hash."""
     document, language = facts.document, facts.packet.language
     code = document.verification_code or ""
     return Completion(
@@ -79,7 +79,7 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         consent=consent.text if consent else "",
         values=tuple(_values(facts, party, signer)) if signed else (),
         signature_text=(signed.text or "") if signed else "",
-        signature_image=images.get(signer.id, b""),
+        signature_image=images[signed.image_sha256] if signed and signed.image_sha256 else b"",
     )
 
 

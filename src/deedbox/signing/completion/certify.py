@@ -24,12 +24,12 @@ class Certifier:
         self._db, self._blobs = office.db, office.blobs
 
     async def images(self, known: Facts) -> dict[str, bytes]:
-        """The drawn and uploaded signatures, by signer."""
+        """The drawn and uploaded signatures and initials, by their hash."""
+        made = [one for _, signer in known.packet.signers() for one in (signer.signature, signer.initials) if one]
         found = {}
-        for _, signer in known.packet.signers():
-            if signer.signature is not None and (sha256 := signer.signature.image_sha256) is not None:
-                blob = await self._db.read(lambda tx, sha256=sha256: blobs.demand(tx, sha256))  # type: ignore[misc]
-                found[signer.id] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
+        for sha256 in {one.image_sha256 for one in made if one.image_sha256}:
+            blob = await self._db.read(lambda tx, sha256=sha256: blobs.demand(tx, sha256))  # type: ignore[misc]
+            found[sha256] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
         return found
 
     async def certificate(

@@ -13,6 +13,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
+from deedbox.signing.initials import by_hand
 from deedbox.signing.model import CONSENT, Document, Packet, Party, Signer
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
@@ -120,9 +121,9 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         status=signer.status,
         consent=consent_of(facts, signer),
         marks=[
-            proof.Mark(field_id=field.id, kind=signed.kind, text=signed.text, image_sha256=signed.image_sha256)
+            proof.Mark(field_id=field.id, kind=made.kind, text=made.text, image_sha256=made.image_sha256)
             for field in fields
-            if signed and field.type in ("signature", "initials") and field.value == signer.id
+            if field.value == signer.id and (made := by_hand(signer, field.type)) is not None
         ],
         values={
             field.id: field.value

@@ -103,9 +103,4 @@ def _marks(paper: Paper, fields: Sequence[NewField]) -> Marks:
         for field in wanted
         if field.file < len(paper.files) and field.page <= len(paper.files[field.file].sizes)
     ]
-    covers = [
-        msgspec.structs.replace(cover, page=before[number] + cover.page)
-        for number, file in enumerate(paper.files)
-        for cover in file.covers
-    ]
-    return Marks(tuple(marks[: limits.DOCUMENT_FIELDS]), tuple(covers))
+    return Marks(tuple(marks[: limits.DOCUMENT_FIELDS]))

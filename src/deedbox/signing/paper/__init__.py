@@ -26,8 +26,6 @@ class PaperFile(msgspec.Struct, frozen=True):
     """Width and height of each page as it is displayed."""
     tags: Sequence[NewField] = ()
     """Fields that the text of the file itself places."""
-    covers: Sequence[Place] = ()
-    """Where that text lies, which is hidden."""
     removed: Sequence[str] = ()
     """What was taken out because it could have changed the face of the sealed file."""
 

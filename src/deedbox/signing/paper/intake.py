@@ -103,7 +103,6 @@ def _paper_file(number: int, made: Prepared) -> PaperFile:
     return PaperFile(
         sizes=[(page.width, page.height) for page in made.pages],
         tags=[_field(number, tag) for tag in made.tags],
-        covers=[cover for tag in made.tags for cover in tag.covers],
         removed=made.removed,
     )
 
@@ -117,4 +116,5 @@ def _field(number: int, tag: Tag) -> NewField:
         required=tag.required,
         label=tag.label or None,
         options=tag.options,
+        font_size=tag.font_size,
     )

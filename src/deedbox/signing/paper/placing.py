@@ -1,6 +1,6 @@
 """Where fields stand: those that were asked for, checked, and a signature for whoever has none."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -10,21 +10,34 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.pdf.glyphs import need_printable
 from deedbox.pdf.marks import Place
-from deedbox.signing.model import Document, Field, File, Party
+from deedbox.signing.model import Document, Field, File, Packet, Party
 from deedbox.signing.new_document import NewField
 from deedbox.signing.paper import Paper
+from deedbox.signing.printed import check_fits
 
 
-def laid_out(
-    document: Document, paper: Paper, asked: Sequence[NewField], parties: Sequence[Party], now: datetime
-) -> Document:
+def laid_out(packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField], now: datetime) -> Document:
     """The document whose signers see this paper, with a field for everything that was asked for."""
     files = [
-        msgspec.structs.replace(file, sizes=[*made.sizes], covers=[*made.covers], removed=[*made.removed])
+        msgspec.structs.replace(file, sizes=[*made.sizes], removed=[*made.removed])
         for file, made in zip(document.files, paper.files, strict=True)
     ]
-    placed = _fields([*asked, *paper.tags], files, paper.places, parties, now)
-    return msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
+    placed = _fields([*asked, *paper.tags], files, paper.places, packet.parties, now)
+    laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
+    for field in placed:
+        for text in _known_texts(field, packet.parties):
+            check_fits(laid, field, text, packet.language)
+    return laid
+
+
+def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
+    """Everything that is known already and may come to stand in the field."""
+    yield from (text for text in (field.default, *field.options) if text)
+    if field.type in ("name", "email"):
+        mine = [
+            one for party in parties for one in party.signers if field.signer_id == one.id or field.party_id == party.id
+        ]
+        yield from (one.name if field.type == "name" else one.email for one in mine)
 
 
 def _fields(
@@ -64,7 +77,7 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
     signer_id, party_id = _who(field, parties)
     return Field(
         new_id("fld", now), file.id, signer_id, party_id, field.type, field.page, field.x, field.y, field.w, field.h,
-        field.required, field.label, field.default, list(field.options), None,
+        field.required, field.label, field.default, list(field.options), None, field.font_size,
     )  # fmt: skip
 
 

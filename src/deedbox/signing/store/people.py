@@ -12,12 +12,12 @@ from deedbox.signing.model import Document, Field, Packet, Party, Signature, Sig
 
 _SIGNER = (
     "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",
-    "declined_at", "decline_reason", "signature", "access_code_hash",
+    "declined_at", "decline_reason", "signature", "initials", "access_code_hash",
 )  # fmt: skip
 _PARTY = ("id", "name", "turn", "rule", "quorum", "on_decline", "declared", "status", "completed_at")
 _FIELD = (
     "id", "file_id", "signer_id", "party_id", "type", "page", "x", "y", "w", "h", "required", "label",
-    "default_value", "options", "value",
+    "default_value", "options", "value", "font_size",
 )  # fmt: skip
 
 
@@ -174,8 +174,9 @@ def _change_rows(
 
 def _signer(row: Row) -> Signer:
     values = dict(zip(_SIGNER, row, strict=True))
-    if values["signature"] is not None:
-        values["signature"] = msgspec.json.decode(values["signature"], type=Signature)
+    for name in ("signature", "initials"):
+        if values[name] is not None:
+            values[name] = msgspec.json.decode(values[name], type=Signature)
     if values["access_code_hash"] is not None:
         values["access_code_hash"] = bytes(values["access_code_hash"])
     return Signer(**values)
@@ -183,8 +184,9 @@ def _signer(row: Row) -> Signer:
 
 def _signer_row(signer: Signer) -> dict[str, Value]:
     row: dict[str, Any] = {name: getattr(signer, name) for name in _SIGNER}
-    if signer.signature is not None:
-        row["signature"] = msgspec.json.encode(signer.signature).decode()
+    for name in ("signature", "initials"):
+        if row[name] is not None:
+            row[name] = msgspec.json.encode(row[name]).decode()
     return row
 
 

@@ -71,6 +71,10 @@ class Uploaded(msgspec.Struct, forbid_unknown_fields=True, tag="uploaded", tag_f
 class CompleteBody(msgspec.Struct, forbid_unknown_fields=True):
     consent: Annotated[bool, Meta(description="Must be true: the signer agrees to the consent text.")]
     signature: Typed | Drawn | Uploaded
+    initials: Annotated[
+        Typed | Drawn | Uploaded | None,
+        Meta(description="For fields of initials; without them, the first letters of the signer's name stand there."),
+    ] = None
     values: Values = {}
 
 

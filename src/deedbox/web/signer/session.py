@@ -11,7 +11,7 @@ from litestar import Response, get, post, put
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob
+from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.db import Tx
@@ -24,7 +24,7 @@ from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.actions.view import view
-from deedbox.signing.desk import Desk
+from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import CONSENT, Document, Field, Packet, Party, Signature, Signer, first_page
 from deedbox.signing.sessions import Session
 from deedbox.signing.store import people, sealed
@@ -47,6 +47,7 @@ from deedbox.web.signer.records import (
     SessionRecord,
     SessionSigner,
     Typed,
+    Uploaded,
     ValuesBody,
 )
 
@@ -147,14 +148,10 @@ async def complete(request: AnyRequest, data: JSONBody[CompleteBody]) -> Acted:
     inside, office = await _inside(request), context.of(request).deedbox.office
     if not data.consent:
         raise BadRequest("You can sign only if you agree to sign electronically")
-    given, seen = data.signature, _seen(request, inside.signer)
     async with AsyncExitStack() as held:
-        if isinstance(given, Typed):
-            act = SigningAct(Signature("typed", text=given.text), data.values, seen)
-        else:
-            kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
-            signature, image = await held.enter_async_context(sign.image(office, kind, _picture(given.image)))
-            act = SigningAct(signature, data.values, seen, image)
+        signature, images = await _by_hand(office, data.signature, held)
+        initials, more = await _by_hand(office, data.initials, held) if data.initials else (None, [])
+        act = SigningAct(signature, data.values, _seen(request, inside.signer), initials, [*images, *more])
         signed = await _done(request, inside, lambda desk, packet: sign.sign(desk, packet, inside.signer.id, act))
     return Acted("signed", signed.first.status)
 
@@ -234,6 +231,17 @@ def _record(inside: Inside, *, needs: Literal["code"] | None, filled: dict[str, 
         fields=[msgspec.structs.replace(field, value=field.value or filled.get(field.id)) for field in fields],
         consent_text=CONSENT,
     )
+
+
+async def _by_hand(
+    office: Office, given: Typed | Drawn | Uploaded, held: AsyncExitStack
+) -> tuple[Signature, list[Received]]:
+    """A signature or initials, with its stored picture if it was not typed."""
+    if isinstance(given, Typed):
+        return Signature("typed", text=given.text), []
+    kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
+    made, image = await held.enter_async_context(sign.image(office, kind, _picture(given.image)))
+    return made, [image]
 
 
 def _picture(url: str) -> bytes:

@@ -234,7 +234,8 @@ create table signers (
     signed_at TEXT,
     declined_at TEXT,
     decline_reason TEXT,
-    signature TEXT
+    signature TEXT,
+    initials TEXT
 );
 create index signers_of_packet on signers (packet_id, position);
 create index signers_of_party on signers (party_id);
@@ -256,7 +257,8 @@ create table fields (
     label TEXT,
     default_value TEXT,
     options TEXT not null,
-    value TEXT
+    value TEXT,
+    font_size REAL
 );
 create index fields_of_document on fields (document_id, position);
 create index fields_of_signer on fields (signer_id);

@@ -1,0 +1,79 @@
+"""How much room a field has for text, at which size a text fits into it, and where its line stands."""
+
+from typing import NamedTuple
+
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import metrics
+
+USUAL = 11.0
+SMALLEST = 6.0
+"""Points; what would have to be smaller cannot be read on paper."""
+ASCENT, DESCENT, CAPITALS = 1.0, 0.3, 0.714
+"""Of a line, in parts of its size: above its baseline, below it, and the height of capital letters."""
+LINE = ASCENT + DESCENT
+_STEP = 0.95
+_SIDES, _SIDES_PART = 2.0, 0.04
+
+
+class Room(NamedTuple):
+    """A field in points, and the size at which its text is set if there is room."""
+
+    w: float
+    h: float
+    size: float | None = None
+
+    @property
+    def width(self) -> float:
+        """What is left of it between small margins."""
+        return self.w - 2 * min(_SIDES, self.w * _SIDES_PART)
+
+    @property
+    def largest(self) -> float:
+        return min(self.size or USUAL, self.h / (CAPITALS + DESCENT))
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether text goes on in a second line."""
+        return self.h >= 2 * LINE * self.largest
+
+    @property
+    def baseline(self) -> float:
+        """Points from the top to the first line, on which a text stands however small it had to be set."""
+        if self.has_lines:
+            return ASCENT * self.largest
+        return min((self.h + CAPITALS * self.largest) / 2, self.h - DESCENT * self.largest)
+
+    def fitting(self, text: str) -> float:
+        """The largest size at which the text fits, which may be too small to be read."""
+        if not self.has_lines:
+            return min(self.largest, self.width / max(metrics.width(text), 0.01))
+        size = self.largest
+        while size > SMALLEST and not self._holds(text, size):
+            size *= _STEP
+        return size if size > SMALLEST else SMALLEST if self._holds(text, SMALLEST) else SMALLEST * _STEP
+
+    def _holds(self, text: str, size: float) -> bool:
+        return metrics.lines(text, self.width / size) * LINE * size <= self.h
+
+    def letters(self, text: str) -> int:
+        """About how many letters such as these would fit."""
+        each = metrics.width(text) / max(len(text), 1) * SMALLEST
+        rows = int(self.h // (LINE * SMALLEST)) if self.has_lines else 1
+        return max(int(self.width / max(each, 0.01)), 0) * max(rows, 1)
+
+
+def need_room(what: str, text: str, room: Room) -> None:
+    """Raises BadRequest, which says how much would fit, if the text would have to be set too small to be read."""
+    if text and room.fitting(text) < SMALLEST:
+        raise BadRequest(_too_long(what, room.letters(text)))
+
+
+def need_room_by_hand(what: str, text: str, room: Room) -> None:
+    """The same for a typed signature or initials."""
+    width = metrics.width_by_hand(text)
+    if room.w / max(width, 0.01) < SMALLEST:
+        raise BadRequest(_too_long(what, int(room.w / SMALLEST / (width / max(len(text), 1)))))
+
+
+def _too_long(what: str, letters: int) -> str:
+    return f"{what} is too long to be printed in its field: about {letters} characters fit"

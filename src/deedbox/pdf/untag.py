@@ -1,0 +1,104 @@
+"""Takes the text of tags out of a PDF: nobody sees it, nothing can extract it, and all else keeps its place."""
+
+import io
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pikepdf
+import pypdfium2 as pdfium
+from pikepdf import Array, Dictionary
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import boxes, tags
+from deedbox.pdf.erase import SPOKEN, erase
+from deedbox.pdf.tags import Found, Letter, Line
+
+_ROUNDS = 3
+"""Text that was set bold by drawing it twice shows its second copy once the first is gone."""
+_TITLES = (*SPOKEN, "/T", "/Title")
+
+
+def untagged(data: bytes, found: Sequence[Found], write: Callable[[pikepdf.Pdf], bytes]) -> bytes:
+    """The PDF without the text of these tags; BadRequest names a tag that cannot be taken out cleanly."""
+    numbers = sorted({one.tag.place.page for one in found})
+    before, remaining, made = _others(data, numbers), found, data
+    for _ in range(_ROUNDS):
+        with pikepdf.open(io.BytesIO(made)) as pdf:
+            erase(pdf, _by_page(remaining))
+            _hush(pdf)
+            views = [boxes.of_page(page.obj) for page in pdf.pages]
+            made = write(pdf)
+        document = pdfium.PdfDocument(made)
+        try:
+            remaining = tags.find(document, views)
+        finally:
+            document.close()
+        if not remaining:
+            break
+    if remaining:
+        raise BadRequest(_not_removable(remaining[0]))
+    after = _others(made, numbers)
+    for number in numbers:
+        if not _same(before[number], after[number]):
+            raise BadRequest(_not_removable(next(one for one in found if one.tag.place.page == number)))
+    return made
+
+
+def _not_removable(found: Found) -> str:
+    return (
+        f"The text tag {found.tag.text} on page {found.tag.place.page} cannot be taken out of this PDF without touching"
+        " what stands around it. Take it out of the source of the PDF and say with fields where to sign."
+    )
+
+
+def _by_page(found: Iterable[Found]) -> dict[int, list[Line]]:
+    lines: dict[int, list[Line]] = defaultdict(list)
+    for one in found:
+        lines[one.tag.place.page] += one.lines
+    return lines
+
+
+def _others(data: bytes, numbers: Sequence[int]) -> dict[int, list[Letter]]:
+    """What is written on these pages beside tags."""
+    document = pdfium.PdfDocument(data)
+    try:
+        return {number: tags.outside_of_tags(document[number - 1]) for number in numbers}
+    finally:
+        document.close()
+
+
+def _same(before: list[Letter], after: list[Letter]) -> bool:
+    """Whether each letter is still there, within a point of its place; libraries round differently."""
+    left = Counter(_spot(letter) for letter in after)
+    for letter in before:
+        text, x, y = _spot(letter)
+        near = [(text, x + across, y + up) for across in (0, -1, 1) for up in (0, -1, 1)]
+        spot = next((one for one in near if left[one] > 0), None)
+        if spot is None:
+            return False
+        left[spot] -= 1
+    return len(before) == len(after)
+
+
+def _spot(letter: Letter) -> tuple[str, int, int]:
+    return letter.text, round(letter.origin[0]), round(letter.origin[1])
+
+
+def _hush(pdf: pikepdf.Pdf) -> None:
+    """Takes tags out of what is read aloud instead of the page, and out of titles."""
+    for thing in pdf.objects:
+        _hush_one(thing, limits.FORM_DEPTH)
+
+
+def _hush_one(thing: Any, depth: int) -> None:
+    if not isinstance(thing, Dictionary):
+        return
+    for key in _TITLES:
+        if isinstance(text := thing.get(key), pikepdf.String) and "{{" in str(text):
+            thing[key] = tags.TAG.sub("", str(text)).strip()
+    inner = thing.get("/K")
+    for child in inner if isinstance(inner, Array) else [inner]:
+        if depth and isinstance(child, Dictionary) and not child.is_indirect:
+            _hush_one(child, depth - 1)

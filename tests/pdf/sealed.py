@@ -1,12 +1,14 @@
 # mypy: disable-error-code="no-untyped-call"
-"""PDFs sealed by stock pyHanko in the shape that the product seals them: one revision, no changes allowed."""
+"""PDFs sealed under the authority of the tests, as the product seals them; and signed by stock pyHanko."""
 
 import io
 import random
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pikepdf
+from asn1crypto import crl
 from pyhanko.pdf_utils import generic
 from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
 from pyhanko.sign import PdfTimeStamper, signers
@@ -15,6 +17,11 @@ from pyhanko.sign.timestamps import DummyTimeStamper
 from pyhanko.sign.validation.dss import DocumentSecurityStore
 from pyhanko_certvalidator.registry import SimpleCertificateStore
 
+from deedbox.pdf import seal
+from deedbox.pdf.cms import Signer
+from deedbox.pdf.seal import Order, SealIdentity
+from deedbox.pdf.timestamp import Timestamper
+from tests.pdf.issued import prepared
 from tests.pdf.pki import ISSUED, Authority, Holder
 
 SIGNED = ISSUED + timedelta(days=30)
@@ -85,14 +92,42 @@ def sealed(
     authority: Authority,
     data: bytes,
     *,
-    head: str | None = None,
     at: datetime | None = SIGNED,
     signer: Holder | None = None,
+    stamper: Holder | None = None,
+    validation_data: bool = True,
+) -> bytes:
+    """The PDF sealed as the product seals it; without a time, without a time-stamp."""
+    holder, unit = signer or authority.seal, stamper or authority.timestamper
+    above = [] if holder is authority.timestamper else [authority.issuing.der]
+    identity = SealIdentity(holder.key, holder.der, above)
+    timestamper = Timestamper(Signer(unit.key, unit.der))
+    order = Order(
+        room=seal.room_for(identity, timestamper.most_bytes),
+        signed_at=at or SIGNED,
+        certificates=[holder.der, authority.issuing.der, authority.timestamper.der, authority.root.der],
+        crls=authority.crls if validation_data else [],
+        document_id="doc_1",
+        audit_head="5e" * 32,
+        timestamp="none" if at is None else "own" if stamper is None else "any",
+    )
+    pieces, place = prepared(data, order)
+    made = seal.cms_for(place.digest, identity, timestamper if at else None, at or SIGNED)
+    file = bytearray(b"".join(pieces))
+    file[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, made)
+    return bytes(file)
+
+
+def signed(
+    authority: Authority,
+    data: bytes,
+    *,
+    at: datetime | None = SIGNED,
     permission: MDPPerm | None = MDPPerm.NO_CHANGES,
     validation_data: bool = True,
 ) -> bytes:
-    """The PDF sealed; without a time, without a time-stamp."""
-    holder = signer or authority.seal
+    """The PDF signed by stock pyHanko, in much the same shape."""
+    holder = authority.seal
     writer = IncrementalPdfFileWriter(io.BytesIO(data))
     if validation_data:
         certificates = [one.asn1 for one in (authority.root, authority.issuing, authority.timestamper, holder)]
@@ -108,7 +143,6 @@ def sealed(
         subfilter=SigSeedSubFilter.PADES,
         certify=permission is not None,
         docmdp_permissions=permission or MDPPerm.FILL_FORMS,
-        reason=head,
     )
     signer_of_pdf = signers.PdfSigner(metadata, simple, timestamper=None if at is None else timestamper(authority, at))
     return signer_of_pdf.sign_pdf(writer).getvalue()  # type: ignore[no-any-return]
@@ -121,10 +155,13 @@ def timestamper(authority: Authority, at: datetime = SIGNED, holder: Holder | No
     return DummyTimeStamper(used.asn1, used.asn1_key, registry, fixed_dt=at)
 
 
-def archived(authority: Authority, data: bytes, at: datetime = SIGNED + timedelta(days=30)) -> bytes:
-    """The sealed file with an archival update: a document time-stamp over everything."""
+def archived(
+    authority: Authority, data: bytes, at: datetime = SIGNED + timedelta(days=30), crls: Sequence[bytes] = ()
+) -> bytes:
+    """The sealed file with an archival update: more revocation lists, and a document time-stamp over everything."""
     writer = IncrementalPdfFileWriter(io.BytesIO(data))
-    DocumentSecurityStore.supply_dss_in_writer(writer, sig_contents=None, crls=authority.asn1_crls)
+    lists = [*authority.asn1_crls, *map(crl.CertificateList.load, crls)]
+    DocumentSecurityStore.supply_dss_in_writer(writer, sig_contents=None, crls=lists)
     return PdfTimeStamper(timestamper(authority, at)).timestamp_pdf(writer, "sha256").getvalue()  # type: ignore[no-any-return]
 
 

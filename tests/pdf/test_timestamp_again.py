@@ -37,8 +37,8 @@ def elsewhere() -> tuple[bytes, Timestamper]:
 
 
 def roomy(data: bytes) -> bytes:
-    """The file sealed with a time-stamp of its own, and room for a larger one."""
-    return sealed(data, room=12_000)
+    """The file sealed with a time-stamp of its own while another authority is configured, with room for its token."""
+    return sealed(data, room=12_000, timestamp="any")
 
 
 def stamped_again(pdf: bytes, unit: Timestamper, tail_bytes: int = 100_000) -> bytes:
@@ -110,17 +110,37 @@ def test_stock_pyhanko_believes_the_new_time_stamp() -> None:
 
 def test_it_can_be_done_again() -> None:
     once = stamped_again(roomy(shapes.plain()), elsewhere()[1])
-    twice = stamped_again(once, installation().timestamper)
-    assert verify(twice, [installation().root.der]).checks.timestamp is True
+    root, unit = elsewhere()
+    twice = stamped_again(once, unit)
+    assert verify(twice, [installation().root.der], timestamp_roots=[root]).checks.timestamp is True
 
 
-def test_a_seal_without_time_stamp_gets_its_first() -> None:
-    made = installation()
-    pieces, place = prepared(shapes.plain(), order(made.identity))
+def test_a_later_time_stamp_of_our_own_unit_is_no_way_to_move_the_time() -> None:
+    for pdf in (roomy(shapes.plain()), sealed(shapes.plain())):
+        assert verify(pdf, [installation().root.der]).verdict == "authentic"
+        report = verify(stamped_again(pdf, installation().timestamper), [installation().root.der])
+        assert (report.verdict, report.reasons) == (
+            "altered",
+            ["Seal: The time-stamp is not the one that was made when the file was sealed."],
+        )
+
+
+def test_a_seal_that_says_it_has_our_own_time_stamp_takes_no_other() -> None:
+    root, unit = elsewhere()
+    report = verify(stamped_again(sealed(shapes.plain(), room=12_000), unit), [installation().root.der, root])
+    assert report.verdict == "altered"
+    assert "replaced" in report.reasons[0]
+
+
+def test_a_time_stamp_that_is_missing_shows_until_there_is_one() -> None:
+    made, (root, unit) = installation(), elsewhere()
+    pieces, place = prepared(shapes.plain(), order(made.identity, timestamp="any"))
     bare = bytearray(b"".join(pieces))
     cms_der = seal.cms_for(place.digest, made.identity, None, NOW)
     bare[place.contents_at : place.contents_at + place.contents_length] = seal.filled(place, cms_der)
-    report = verify(stamped_again(bytes(bare), made.timestamper), [made.root.der])
+    stripped = verify(bytes(bare), [made.root.der])
+    assert (stripped.verdict, "taken away" in stripped.reasons[0]) == ("altered", True)
+    report = verify(stamped_again(bytes(bare), unit), [made.root.der], timestamp_roots=[root])
     assert (report.verdict, report.checks.timestamp) == ("authentic", True)
 
 

@@ -1,5 +1,6 @@
-"""What the verifier says of files that stock pyHanko signed, in every state of their certificates."""
+"""What the verifier says of sealed files, in every state of their certificates, and of files that others signed."""
 
+import hashlib
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,6 @@ from pyhanko.sign.fields import MDPPerm
 
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import changes
 from deedbox.pdf.report import Checks, Report, judged, with_records
 from deedbox.pdf.verify import verify
 from tests.pdf.pki import ISSUED, YEAR, Authority, issue, revocation_list
@@ -24,6 +24,7 @@ from tests.pdf.sealed import (
     filled_in,
     form,
     sealed,
+    signed,
     updated,
     with_dangling_reference,
 )
@@ -67,23 +68,29 @@ def test_a_file_without_signature_is_unsigned() -> None:
 
 
 def test_a_foreign_signature_is_unrecognised_and_named(ours: Authority, theirs: Authority) -> None:
-    report = verify(sealed(theirs, document()), ours.roots, (), NOW)
-    assert report.verdict == "unrecognised"
-    assert report.signatures[0].signer == "Elsewhere Seal"
-    assert (report.checks.intact, report.checks.trusted, report.chain_head) == (True, False, None)
+    for file in (signed(theirs, document()), sealed(theirs, document())):
+        report = verify(file, ours.roots, (), NOW)
+        assert report.verdict == "unrecognised"
+        assert report.signatures[0].signer == "Elsewhere Seal"
+        assert (report.checks.intact, report.checks.trusted, report.chain_head) == (True, False, None)
+
+
+def test_what_another_program_signed_with_a_trusted_certificate_is_not_what_was_sealed_here(ours: Authority) -> None:
+    report = verify(signed(ours, document()), ours.roots, (), NOW)
+    assert (report.verdict, report.checks.trusted) == ("unexplained", True)
+    assert report.reasons == ["A certificate that is trusted here signed it, but it is not a file that Deedbox sealed."]
 
 
 def test_a_foreign_signature_that_does_not_fit_is_altered(ours: Authority, theirs: Authority) -> None:
-    signed = sealed(theirs, document())
-    wider = signed.replace(b" 595 842", b" 600 842")
-    assert wider != signed
-    assert verify(wider, ours.roots, (), NOW).verdict == "altered"
+    for file in (signed(theirs, document()), sealed(theirs, document())):
+        wider = file.replace(b" 595 842", b" 600 842")
+        assert wider != file
+        assert verify(wider, ours.roots, (), NOW).verdict == "altered"
 
 
 def test_a_foreign_signature_that_allows_filling_in_is_not_called_altered_for_it(ours: Authority) -> None:
     other = Authority("Elsewhere")
-    signed = sealed(other, form(), permission=MDPPerm.FILL_FORMS)
-    with_stamp = archived(other, signed)
+    with_stamp = archived(other, signed(other, form(), permission=MDPPerm.FILL_FORMS))
     assert verify(with_stamp, ours.roots, (), NOW).verdict == "unrecognised"
     assert verify(with_stamp + b"junk", ours.roots, (), NOW).verdict == "altered"
 
@@ -102,12 +109,19 @@ def test_an_encrypted_file_is_unexplained() -> None:
     assert (report.verdict, report.reasons) == ("unexplained", ["The PDF is encrypted."])
 
 
-def test_an_archival_update_that_ends_in_a_covering_time_stamp_is_authentic(ours: Authority, clean: bytes) -> None:
+def test_an_archival_update_that_ends_in_a_covering_time_stamp_is_extended_and_told(
+    ours: Authority, clean: bytes
+) -> None:
     once = archived(ours, clean)
     twice = archived(ours, once, SIGNED + timedelta(days=60))
-    for data in (once, twice):
+    for data, stamps in ((once, ["2026-03-02"]), (twice, ["2026-03-02", "2026-04-01"])):
         report = verify(data, ours.roots, (), NOW)
-        assert (report.verdict, report.reasons) == ("authentic", [])
+        assert (report.verdict, report.reasons, report.document_id) == ("extended", [], "doc_1")
+        assert report.sealed_sha256 == hashlib.sha256(clean).hexdigest() != report.sha256
+        assert report.added == [
+            "The name of the program that added it, and the date, in the file's properties.",
+            *(f"A document time-stamp of {day}T00:00:00Z." for day in stamps),
+        ]
     assert [one.level for one in report.signatures] == ["PAdES B-LT", "document time-stamp", "document time-stamp"]
 
 
@@ -120,11 +134,19 @@ def test_an_archival_time_stamp_does_not_hide_what_else_was_added(ours: Authorit
 def test_an_object_that_was_missing_when_it_was_sealed_cannot_be_supplied_afterwards(ours: Authority) -> None:
     hollow = sealed(ours, with_dangling_reference())
     assert verify(hollow, ours.roots, (), NOW).verdict == "authentic"
-    assert changes._nothing_else_changed(hollow, archived(ours, hollow))
+    assert verify(archived(ours, hollow), ours.roots, (), NOW).verdict == "extended"
     shown = filled_in(hollow)
     assert verify(shown, ours.roots, (), NOW).verdict == "altered"
     assert verify(archived(ours, shown), ours.roots, (), NOW).verdict == "altered"
-    assert not changes._nothing_else_changed(hollow, archived(ours, shown))
+    # Also where what was missing comes as validation data, which a page could show.
+    borrowed = sealed(ours, with_dangling_reference(18))
+    supplied = archived(ours, borrowed, crls=[revocation_list(ours.root, at=SIGNED)])
+    assert b"\n18 0 obj\n" in supplied[len(borrowed) :]
+    report = verify(supplied, ours.roots, (), NOW)
+    assert (report.verdict, report.reasons[-1]) == (
+        "altered",
+        "An object was added that the sealed file refers to and lacks.",
+    )
 
 
 def test_an_archival_time_stamp_must_be_trusted(ours: Authority, theirs: Authority, clean: bytes) -> None:
@@ -209,9 +231,7 @@ def test_a_certificate_with_our_names_and_another_key_is_not_ours(ours: Authorit
 
 
 def test_another_authoritys_time_stamp_counts_when_it_is_trusted_too(ours: Authority, theirs: Authority) -> None:
-    mixed = Authority()
-    mixed.root, mixed.issuing, mixed.seal, mixed.timestamper = ours.root, ours.issuing, ours.seal, theirs.timestamper
-    data = sealed(mixed, document())
+    data = sealed(ours, document(), stamper=theirs.timestamper)
     alone, both = verify(data, ours.roots, (), NOW), verify(data, [*ours.roots, *theirs.roots], (), NOW)
     assert (alone.verdict, alone.checks.timestamp) == ("authentic", None)
     assert (both.verdict, both.checks.timestamp) == ("authentic", True)

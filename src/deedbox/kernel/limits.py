@@ -376,7 +376,12 @@ SEAL_ADDED_BYTES = 1 * MB
 SEAL_SECONDS = 60
 SEAL_CPU_SECONDS = 60
 SEAL_TAIL_BYTES = 1 * MB
-"""At the end of a sealed file, in which its seal is."""
+"""At the end of a sealed file, in which its seal is; and the most that one later revision may have."""
+SEAL_OBJECTS = 4096
+"""In one revision: the seal's, or a later one's with validation data."""
+SEAL_EXTENSIONS = 32
+PDF_DEPTH = 32
+CERTIFICATE_PATH = 10
 UPGRADE_FIRST_SECONDS = 60
 UPGRADE_ATTEMPTS = 348
 """The waits grow to an hour: two weeks in all."""

@@ -73,6 +73,17 @@ def bits(*numbers: int) -> bytes:
     return tagged(BIT_STRING, bytes([-size % 8]), value.to_bytes(-(-size // 8), "big"))
 
 
+def moment(digits: str) -> datetime:
+    """The moment in whole seconds, UTC, that fourteen digits tell; Malformed if they tell none."""
+    try:
+        if len(digits) != 14 or not digits.isdecimal() or not digits.isascii():
+            raise Malformed("A time does not have fourteen digits")
+        day, time = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}", f"{digits[8:10]}:{digits[10:12]}:{digits[12:]}"
+        return datetime.fromisoformat(f"{day}T{time}+00:00")
+    except ValueError as error:
+        raise Malformed("A time cannot be read") from error
+
+
 def _base_128(arc: int) -> bytes:
     digits = [arc & 0x7F]
     while arc := arc >> 7:

@@ -14,7 +14,6 @@ from deedbox.pdf import signed_data as cms
 from deedbox.pdf.gap import Gap
 from deedbox.pdf.signatures import PdfSignature
 from deedbox.pdf.signed_data import SignedData, Timestamp
-from deedbox.pdf.timestamp import POLICY
 from deedbox.pdf.trust import Path, Trust, may_seal, may_timestamp
 
 _SUB_FILTERS = {
@@ -70,9 +69,6 @@ def _examine(pdf: bytes, result: Examined, trust: Trust, now: datetime) -> None:
         _time_stamp(pdf, result, place, signed, trust)
     else:
         _seal(pdf, result, place, signed, trust, now)
-    # Others write them in capitals, and all alike; whoever signs as Deedbox does, signs as it writes.
-    if signature.document_id is not None and digits != digits.lower():
-        raise BadRequest("The digits of the signature are not written as a seal writes them.")
 
 
 def _seal(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: Trust, now: datetime) -> None:
@@ -84,19 +80,19 @@ def _seal(pdf: bytes, result: Examined, place: Gap, signed: SignedData, trust: T
         _attached(result, result.timestamp, signed, trust)
     at = result.at or now
     _judge_path(result, signed, trust, at)
-    if result.path and not may_seal(signed.signer):
+    if result.path and not may_seal(signed.signer.dump()):
         result.distrust = "Its certificate is not one for signing documents."
-    _demand_exact(result, signed, trust)
+    _demand_sound(result, signed, trust)
 
 
 def _attached(result: Examined, timestamp: Timestamp, signed: SignedData, trust: Trust) -> None:
     signature: bytes = signed.signer_info["signature"].native
     if not cms.timestamp_is_true(timestamp, lambda name: hashlib.new(name, signature).digest()):
         raise BadRequest("The time-stamp does not fit the signature.")
-    if trust.changed(timestamp.signed.certificates):
+    if trust.changed(_ders(timestamp.signed)):
         raise BadRequest("A certificate in the time-stamp was changed.")
     result.timestamp_path = trust.path(
-        timestamp.signed.signer, timestamp.signed.certificates, timestamp.at, of_timestamp=True
+        timestamp.signed.signer.dump(), _ders(timestamp.signed), timestamp.at, of_timestamp=True
     )
     if _timestamp_trusted(timestamp, result.timestamp_path, trust):
         result.at = timestamp.at
@@ -108,38 +104,33 @@ def _time_stamp(pdf: bytes, result: Examined, place: Gap, signed: SignedData, tr
         raise BadRequest("The document's time-stamp does not fit the file.")
     result.timestamp = timestamp
     _judge_path(result, signed, trust, timestamp.at)
-    if result.path and not may_timestamp(signed.signer):
+    if result.path and not may_timestamp(signed.signer.dump()):
         result.distrust = "Its certificate is not one for time-stamps."
     if result.trusted and not result.revoked:
         result.at = timestamp.at
-    _demand_exact(result, signed, trust)
+    _demand_sound(result, signed, trust)
 
 
 def _timestamp_trusted(timestamp: Timestamp, path: Path, trust: Trust) -> bool:
-    return bool(path) and may_timestamp(timestamp.signed.signer) and not trust.revoked(path, timestamp.at)
+    return bool(path) and may_timestamp(timestamp.signed.signer.dump()) and not trust.revoked(path, timestamp.at)
 
 
 def _judge_path(result: Examined, signed: SignedData, trust: Trust, at: datetime) -> None:
     of_timestamp = result.signature.kind == "time-stamp"
-    result.path = trust.path(signed.signer, signed.certificates, at, of_timestamp=of_timestamp)
+    result.path = trust.path(signed.signer.dump(), _ders(signed), at, of_timestamp=of_timestamp)
     result.distrust = result.path.reason
     result.revoked = trust.revoked(result.path, at) if result.path else None
 
 
-def _demand_exact(result: Examined, signed: SignedData, trust: Trust) -> None:
-    """Others may write a signature in many ways; in one that is to be believed no byte may be free to change."""
-    if trust.changed(signed.certificates):
+def _demand_sound(result: Examined, signed: SignedData, trust: Trust) -> None:
+    if trust.changed(_ders(signed)):
         raise BadRequest("A certificate in the signature was changed.")
-    if not result.trusted:
-        return
-    if result.signature.sub_filter not in _SUB_FILTERS[result.signature.kind]:
+    if result.trusted and result.signature.sub_filter not in _SUB_FILTERS[result.signature.kind]:
         raise BadRequest("The signature says that it is of another kind than it is.")
-    exact = [signed]
-    # Another authority's time-stamp may be written in another way, and leave out what it comes from.
-    if result.timestamp is not None and result.timestamp_path and result.timestamp.policy == POLICY:
-        exact.append(result.timestamp.signed)
-    if not all(cms.is_exact(one) and trust.tied(one.certificates) for one in exact):
-        raise BadRequest("The signature holds something that it does not protect.")
+
+
+def _ders(signed: SignedData) -> list[bytes]:
+    return [one.dump() for one in signed.certificates]
 
 
 def described(result: Examined, has_validation_data: bool) -> report.Signature | None:

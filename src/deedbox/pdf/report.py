@@ -6,8 +6,10 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-Verdict: TypeAlias = Literal["authentic", "altered", "unrecognised", "unsigned", "unexplained"]
+Verdict: TypeAlias = Literal["authentic", "extended", "altered", "unrecognised", "unsigned", "unexplained"]
 
+GOOD: tuple[Verdict, ...] = ("authentic", "extended")
+"""The verdicts on a file whose seal holds."""
 _WHOLE = ("intact", "covers_entire_file", "modifications_allowed")
 
 
@@ -57,13 +59,17 @@ class Report(Struct, kw_only=True):
     checks: Checks
     signatures: list[Signature] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    """Why the verdict is not `authentic`, in sentences."""
+    """Why the verdict is not `authentic` or `extended`, in sentences."""
     chain_head: str | None = None
     """The head of the audit chain that is inside the seal."""
     seal_sha256: str | None = None
     """The fingerprint of the seal's certificate."""
     seal_timestamp_sha256: str | None = None
     """Of the time-stamp token in the seal."""
+    sealed_sha256: str | None = None
+    """Of the sealed file: all of an authentic one, the beginning of an extended one."""
+    added: list[str] = field(default_factory=list)
+    """What came after the seal of an extended file, in sentences."""
 
 
 class Parts(Struct, frozen=True):
@@ -79,10 +85,10 @@ class Parts(Struct, frozen=True):
     """An RFC 3161 token, in DER."""
 
 
-def judged(checks: Checks, *, signed: bool = True) -> Verdict:
-    """The verdict on a file that could be read; a check of coverage or trust that was not made is no pass."""
-    if not signed:
-        return "unsigned"
+def judged(checks: Checks, whole: Verdict = "authentic") -> Verdict:
+    """The verdict on a signed file; a check of coverage or trust that was not made is no pass.
+
+    `whole` is the verdict if nothing is wrong: it depends on the form of the file."""
     if False in (checks.intact, checks.modifications_allowed, checks.timestamp):
         return "altered"
     # Others may sign a part of a file, or allow that it is filled in; our own seals are about all of it.
@@ -90,8 +96,8 @@ def judged(checks: Checks, *, signed: bool = True) -> Verdict:
         return "unrecognised"
     if False in (checks.covers_entire_file, checks.audit_chain):
         return "altered"
-    whole = all(getattr(checks, name) is True for name in _WHOLE)
-    return "authentic" if whole and checks.known_to_us is not False else "unexplained"
+    passed = all(getattr(checks, name) is True for name in _WHOLE)
+    return whole if passed and checks.known_to_us is not False else "unexplained"
 
 
 def with_records(
@@ -104,8 +110,9 @@ def with_records(
 ) -> Report:
     """The report with what the caller's records, or an evidence file, add to it. They never make a verdict better."""
     checks = msgspec.structs.replace(report.checks, known_to_us=known_to_us, audit_chain=audit_chain)
-    verdict = judged(checks) if report.verdict == "authentic" else report.verdict
+    good = report.verdict in GOOD
+    verdict = judged(checks, report.verdict) if good else report.verdict
     why = [*report.reasons, *reasons]
-    if report.verdict == "authentic" and known_to_us is False:
+    if good and known_to_us is False and not reasons:
         why.append("The seal is genuine, but no record of this file exists here.")
     return msgspec.structs.replace(report, verdict=verdict, checks=checks, document_id=document_id, reasons=why)

@@ -3,16 +3,15 @@
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pikepdf
 
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf.written import dictionary, reference
 
 _END = re.compile(rb"startxref\s+(\d+)\s+%%EOF\s*\Z")
 _END_BYTES = 1024
-_PLAIN = re.compile(r"[ -'*-\[\]-~]*")
 
 
 class Opened(NamedTuple):
@@ -142,19 +141,6 @@ class Revision:
         self._written += b"startxref\n%d\n%%%%EOF\n" % start
 
 
-def reference(objgen: tuple[int, int]) -> bytes:
-    return b"%d %d R" % objgen
-
-
-def dictionary(entries: Mapping[str, bytes]) -> bytes:
-    written = (b"%b %b" % (pikepdf.Name(key).unparse(), value) for key, value in entries.items())
-    return b"<< %b >>" % b" ".join(written)
-
-
-def array(entries: Iterable[bytes]) -> bytes:
-    return b"[%b]" % b" ".join(entries)
-
-
 def entries(value: Any) -> dict[str, bytes]:
     """A dictionary's entries as they are written; none for anything else."""
     if not isinstance(value, pikepdf.Dictionary):
@@ -172,10 +158,3 @@ def _written(value: Any) -> bytes:
     if isinstance(value, pikepdf.Object):
         return value.unparse()
     return pikepdf.Array([value]).unparse()[1:-1].strip()
-
-
-def text(words: str) -> bytes:
-    """A text string: readable where it is plain, in UTF-16 otherwise."""
-    if _PLAIN.fullmatch(words):
-        return b"(%b)" % words.encode("ascii")
-    return b"<%b>" % (b"\xfe\xff" + words.encode("utf-16-be")).hex().encode()

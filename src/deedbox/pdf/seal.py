@@ -7,13 +7,13 @@ import re
 from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import cms
+from deedbox.pdf import cms, written
 from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
 from deedbox.pdf.timestamp import Timestamper
 
@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 
 FIELD = "Seal"
 PRIVATE = "/Deedbox"
-"""The entry of the signature dictionary with `/Document` and `/Audit`: what the seal belongs to."""
+"""The entry of the signature dictionary with `/Document`, `/Audit`, `/Timestamp`: what the seal belongs to, and has."""
 _SUB_FILTER = b"/ETSI.CAdES.detached"
 _NO_CHANGES = (
     b"[<< /Type /SigRef /TransformMethod /DocMDP /TransformParams << /Type /TransformParams /P 1 /V /1.2 >> >>]"
 )
 _RANGE_DIGITS = 12
 _VERSION = re.compile(r"(\d)\.(\d)")
+
+
+Expected: TypeAlias = Literal["own", "any", "none"]
+"""The time-stamp that a seal says it has: of the server's own unit at the very time that the seal tells, of whichever
+authority (or the own one, made as before), or none. It stands under the signature, so that nobody takes it away."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +48,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     reason: str = ""
     location: str = ""
+    timestamp: Expected = "own"
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -160,39 +166,37 @@ def _add_seal(added: "Revision", file: "Opened", wanted: Order) -> int:
     field, signature = added.reserve(), added.reserve()
     page = file.pdf.pages[0].obj
     entries = revision.entries(page)
-    annotations = [*revision.elements(page.get("/Annots")), revision.reference(field)]
-    added.add(revision.dictionary({**entries, "/Annots": revision.array(annotations)}), page.objgen)
+    annotations = [*revision.elements(page.get("/Annots")), written.reference(field)]
+    added.add(written.dictionary({**entries, "/Annots": written.array(annotations)}), page.objgen)
     _add_field(added, file, field, signature)
     catalog = {
         **revision.entries(file.pdf.Root),
         **_extension(file),
         "/AcroForm": _form(added, file, field),
         "/DSS": _validation_data(added, wanted),
-        "/Perms": b"<< /DocMDP %b >>" % revision.reference(signature),
+        "/Perms": b"<< /DocMDP %b >>" % written.reference(signature),
     }
-    added.add(revision.dictionary(catalog), file.pdf.Root.objgen)
-    head, tail = _signature_dictionary(wanted)
+    added.add(written.dictionary(catalog), file.pdf.Root.objgen)
+    head, tail = signature_dictionary(wanted)
     start = added.at + len(b"%d %d obj\n" % signature) + len(head)
     added.add(head + b"0" * (2 * wanted.room) + tail, signature)
     return start
 
 
 def _add_field(added: "Revision", file: "Opened", field: tuple[int, int], signature: tuple[int, int]) -> None:
-    from deedbox.pdf import revision
-
     taken = {str(one.get("/T", "")) for one in _fields(file)}
     name = next(name for number in range(1, len(taken) + 2) if (name := _numbered(number)) not in taken)
     widget = {
         "/Type": b"/Annot",
         "/Subtype": b"/Widget",
         "/FT": b"/Sig",
-        "/T": revision.text(name),
-        "/V": revision.reference(signature),
+        "/T": written.text(name),
+        "/V": written.reference(signature),
         "/F": b"132",
         "/Rect": b"[0 0 0 0]",
-        "/P": revision.reference(file.pdf.pages[0].obj.objgen),
+        "/P": written.reference(file.pdf.pages[0].obj.objgen),
     }
-    added.add(revision.dictionary(widget), field)
+    added.add(written.dictionary(widget), field)
 
 
 def _numbered(number: int) -> str:
@@ -205,19 +209,17 @@ def _form(added: "Revision", file: "Opened", field: tuple[int, int]) -> bytes:
 
     form: Any = file.pdf.Root.get("/AcroForm")
     old = revision.entries(form)
-    fields = [*revision.elements(form.get("/Fields") if old else None), revision.reference(field)]
-    written = revision.dictionary({**old, "/Fields": revision.array(fields), "/SigFlags": b"3"})
-    return added.add(written, form.objgen) if old and form.objgen != (0, 0) else written
+    fields = [*revision.elements(form.get("/Fields") if old else None), written.reference(field)]
+    grown = written.dictionary({**old, "/Fields": written.array(fields), "/SigFlags": b"3"})
+    return added.add(grown, form.objgen) if old and form.objgen != (0, 0) else grown
 
 
 def _validation_data(added: "Revision", wanted: Order) -> bytes:
-    from deedbox.pdf import revision
-
     store = {"/Type": b"/DSS"}
     for key, items in (("/Certs", wanted.certificates), ("/CRLs", wanted.crls)):
         if items:
-            store[key] = revision.array([added.add_stream(item) for item in dict.fromkeys(items)])
-    return added.add(revision.dictionary(store))
+            store[key] = written.array([added.add_stream(item) for item in dict.fromkeys(items)])
+    return added.add(written.dictionary(store))
 
 
 def _extension(file: "Opened") -> dict[str, bytes]:
@@ -228,33 +230,36 @@ def _extension(file: "Opened") -> dict[str, bytes]:
     extensions = {**known, "/ESIC": b"<< /BaseVersion /1.7 /ExtensionLevel 5 >>"}
     match = _VERSION.match(file.pdf.pdf_version)
     older = match is None or (int(match[1]), int(match[2])) < (1, 7)
-    return {"/Extensions": revision.dictionary(extensions), **({"/Version": b"/1.7"} if older else {})}
+    return {"/Extensions": written.dictionary(extensions), **({"/Version": b"/1.7"} if older else {})}
 
 
-def _signature_dictionary(wanted: Order) -> tuple[bytes, bytes]:
-    """What stands before the digits of the gap, and after them."""
-    from deedbox.pdf import revision
-
+def signature_dictionary(wanted: Order) -> tuple[bytes, bytes]:
+    """What stands before the digits of the gap, and after them; the byte range is yet to be written."""
     moment = wanted.signed_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ")
-    private = {"/Document": wanted.document_id, "/Audit": wanted.audit_head}
+    private = {"/Document": wanted.document_id, "/Audit": wanted.audit_head, "/Timestamp": wanted.timestamp}
     shown = {"/Name": wanted.name, "/Reason": wanted.reason, "/Location": wanted.location, "/M": moment}
     head = {
         "/Type": b"/Sig",
         "/Filter": b"/Adobe.PPKLite",
         "/SubFilter": _SUB_FILTER,
-        **{key: revision.text(words) for key, words in shown.items() if words},
-        PRIVATE: revision.dictionary({key: revision.text(words) for key, words in private.items() if words}),
+        **{key: written.text(words) for key, words in shown.items() if words},
+        PRIVATE: written.dictionary({key: written.text(words) for key, words in private.items() if words}),
         "/Reference": _NO_CHANGES,
         "/ByteRange": b"[0%b]" % (b" " * 3 * (_RANGE_DIGITS + 1)),
     }
-    return revision.dictionary(head).removesuffix(b" >>") + b" /Contents <", b"> >>"
+    return written.dictionary(head).removesuffix(b" >>") + b" /Contents <", b"> >>"
 
 
 def _write_range(tail: bytearray, gap: int, span: tuple[int, int, int, int]) -> None:
     """Puts the numbers of the byte range, which are known last, into the space that was left before the gap."""
-    numbers = b"".join(b" %d" % number for number in span[1:]).ljust(3 * (_RANGE_DIGITS + 1))
+    numbers = range_digits(span)
     end = gap - len(b"] /Contents <")
     tail[end - len(numbers) : end] = numbers
+
+
+def range_digits(span: tuple[int, int, int, int]) -> bytes:
+    """The byte range but its first zero, in the space that it has."""
+    return b"".join(b" %d" % number for number in span[1:]).ljust(3 * (_RANGE_DIGITS + 1))
 
 
 def _refuse_signed(file: "Opened") -> None:

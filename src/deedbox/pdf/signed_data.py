@@ -1,4 +1,4 @@
-"""Reads a CMS signature: who signed what and when, whether it is true, and whether any byte of it is free to change."""
+"""Reads a CMS signature: who signed what and when, and whether it is true."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -12,17 +12,10 @@ from msgspec import Struct
 from pyhanko.sign.validation.generic_cms import extract_self_reported_ts, validate_sig_integrity
 
 from deedbox.kernel.errors import BadRequest, DeedboxError
-from deedbox.pdf import cms, der
 
 Content: TypeAlias = Literal["data", "tst_info"]
 
 HASHES = ("sha256", "sha384", "sha512")
-_NULL = der.tagged(der.NULL)
-_HASH_NAMES = [der.oid(f"2.16.840.1.101.3.4.2.{number}") for number in (1, 2, 3)]
-_DIGESTS = {der.sequence(name, *null) for name in _HASH_NAMES for null in ((), (_NULL,))}
-_ECDSA = {der.sequence(der.oid(f"1.2.840.10045.4.3.{number}")) for number in (2, 3, 4)}
-_RSA = {der.sequence(der.oid(f"1.2.840.113549.1.1.{number}"), _NULL) for number in (1, 11, 12, 13)}
-_TST_INFO = der.oid("1.2.840.113549.1.9.16.1.4")
 
 
 class SignedData(Struct, frozen=True):
@@ -136,53 +129,9 @@ def names_certificate(signed: SignedData) -> bool:
         return bool(kinds & {"signing_certificate", "signing_certificate_v2"})
 
 
-def is_exact(signed: SignedData) -> bool:
-    """Whether everything in it that no signature protects is as it must be: written again, it is the same bytes.
-
-    A time-stamp in it is taken as it is; it is a SignedData of its own."""
-    try:
-        with reading("The signature cannot be read."):
-            return _written(signed) == signed.whole
-    except BadRequest:
-        return False
-
-
 def _is_signer(info: Any, certificate: x509.Certificate) -> bool:
     sid = info["sid"]
     if sid.name == "subject_key_identifier":
         return bool(certificate.key_identifier == sid.chosen.native)
     same_issuer: bool = certificate.issuer == sid.chosen["issuer"]
     return same_issuer and certificate.serial_number == sid.chosen["serial_number"].native
-
-
-def _written(signed: SignedData) -> bytes:
-    info, asn1 = signed.signer_info, signed.asn1
-    digest_algorithm, signature_algorithm = info["digest_algorithm"].dump(), info["signature_algorithm"].dump()
-    if digest_algorithm not in _DIGESTS or signature_algorithm not in _ECDSA | _RSA:
-        raise BadRequest("The signature uses an algorithm that is not known here.")
-    token = timestamp(signed)
-    signer = der.sequence(
-        der.integer(1),
-        cms.issuer_and_serial(signed.signer.dump()),
-        digest_algorithm,
-        der.explicit(0, info["signed_attrs"].contents),
-        signature_algorithm,
-        der.octets(info["signature"].native),
-        b"" if token is None else cms.timestamp_attribute(token.signed.whole),
-    )
-    is_data = signed.content_type == "data"
-    held = b"" if is_data else asn1["encap_content_info"]["content"].contents
-    content = der.sequence(cms.DATA) if is_data else der.sequence(_TST_INFO, der.explicit(0, der.octets(held)))
-    return der.sequence(
-        cms.SIGNED_DATA,
-        der.explicit(
-            0,
-            der.sequence(
-                der.integer(1 if is_data else 3),
-                der.set_of(digest_algorithm),
-                content,
-                der.explicit(0, *(one.dump() for one in signed.certificates)),
-                der.set_of(signer),
-            ),
-        ),
-    )

@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from deedbox.kernel.ids import Entropy
@@ -24,6 +24,7 @@ _DIGEST_BYTES = {
     der.oid("2.16.840.1.101.3.4.2.2"): 48,
     der.oid("2.16.840.1.101.3.4.2.3"): 64,
 }
+_HASHES = dict(zip(_DIGEST_BYTES, ("sha256", "sha384", "sha512"), strict=True))
 _NONCE_BYTES = 32
 _SERIAL_BYTES = 16
 _ACCURACY = der.sequence(der.integer(1))
@@ -162,24 +163,51 @@ def granted(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, dateti
     if len(tokens) != 1:
         raise Malformed("The authority granted a time-stamp and sent none")
     moment = _checked_time(tokens[0].whole, digest, nonce)
-    return tokens[0].whole, moment
+    return cms.normalised(tokens[0].whole), moment
+
+
+class Token(NamedTuple):
+    """A true token: who made it, when, for which digest, and the certificates that it carries, all in DER."""
+
+    signer: bytes
+    certificates: list[bytes]
+    at: datetime
+    is_own: bool
+    """Byte for byte as the server's own unit writes tokens, under its policy."""
+
+
+def read(token: bytes, digests: Callable[[str], bytes], *, exact: bool = True) -> Token:
+    """The token, if it is true and about what has these digests; Malformed says why it is not.
+
+    In an exact one there is no byte that nobody signed but the certificates."""
+    held = cms.verified(token)
+    info = _info(held)
+    algorithm, digest = der.children(info[2].whole)
+    name = _HASHES.get(der.children(algorithm.whole)[0].whole)
+    if name is None or digest.content != digests(name):
+        raise Malformed("The time-stamp is about something else")
+    if exact and cms.normalised(token) != token:
+        raise Malformed("The time-stamp holds something that nobody signed")
+    is_own = info[1].whole == POLICY
+    if is_own and exact:
+        cms.own(token)
+    return Token(held.signer, held.certificates, _moment(info[4].content), is_own)
 
 
 def made_at(token: bytes) -> datetime:
     """The time that a token tells; Malformed if it tells none, or its signature is not that of its certificate."""
-    return _moment(_told(token)[4].content)
+    return _moment(_info(cms.verified(token))[4].content)
 
 
-def _told(token: bytes) -> list[Item]:
-    content_type, content = cms.verified_content(token)
-    info = der.children(content)
-    if content_type != _TST_INFO or len(info) < 5 or info[4].tag != der.GENERALIZED_TIME:
+def _info(held: cms.Verified) -> list[Item]:
+    info = der.children(held.content)
+    if held.content_type != _TST_INFO or len(info) < 5 or info[4].tag != der.GENERALIZED_TIME:
         raise Malformed("The token tells no time")
     return info
 
 
 def _checked_time(token: bytes, digest: bytes, nonce: bytes) -> datetime:
-    info = _told(token)
+    info = _info(cms.verified(token))
     imprint = [item.content for item in der.children(info[2].whole)]
     if len(imprint) != 2 or not imprint[0].startswith(_SHA256_NAME) or imprint[1] != digest:
         raise Malformed("The authority time-stamped something else")
@@ -189,11 +217,7 @@ def _checked_time(token: bytes, digest: bytes, nonce: bytes) -> datetime:
 
 
 def _moment(text: bytes) -> datetime:
-    whole = text.rstrip(b"Z").partition(b".")[0].decode("ascii", "replace")
-    try:
-        return datetime.strptime(whole, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    except ValueError as error:
-        raise Malformed("The token's time cannot be read") from error
+    return der.moment(text.rstrip(b"Z").partition(b".")[0].decode("ascii", "replace"))
 
 
 def _nonce(nonce: bytes) -> bytes:

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import signed_data
-from deedbox.pdf.timestamp import POLICY
-from deedbox.pdf.trust import Trust, may_timestamp
+from deedbox.pdf import judge, timestamp
+from deedbox.pdf.der import Malformed
+from deedbox.pdf.trust import Trust
 
 
 class Told(Struct, frozen=True):
@@ -23,15 +23,11 @@ def verify_token(
     token: bytes, content: bytes, roots: Sequence[bytes], crls: Sequence[bytes], timestamp_roots: Sequence[bytes] = ()
 ) -> Told:
     """What the token says of the content; BadRequest, with the reason, if it is not about it or was altered."""
-    timestamp = signed_data.as_timestamp(signed_data.opened(bytes(token)))
-    if not signed_data.timestamp_is_true(timestamp, lambda name: hashlib.new(name, content).digest()):
-        raise BadRequest("The time-stamp is about something else, or was altered.")
+    try:
+        read = timestamp.read(bytes(token), lambda name: hashlib.new(name, content).digest())
+    except Malformed as error:
+        raise BadRequest(f"{error}.") from error
     trust = Trust(roots, [], crls, timestamp_roots)
-    if trust.changed(timestamp.signed.certificates):
+    if trust.changed(read.certificates):
         raise BadRequest("A certificate in the time-stamp was changed.")
-    path = trust.path(timestamp.signed.signer, timestamp.signed.certificates, timestamp.at, of_timestamp=True)
-    trusted = bool(path) and may_timestamp(timestamp.signed.signer) and not trust.revoked(path, timestamp.at)
-    # Our own tokens are written in one way; another authority may write them in others.
-    if timestamp.policy == POLICY and not signed_data.is_exact(timestamp.signed):
-        raise BadRequest("The time-stamp was written anew by something else.")
-    return Told(instant(timestamp.at), trusted)
+    return Told(instant(read.at), bool(judge.token_path(read, trust)))

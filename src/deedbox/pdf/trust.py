@@ -1,24 +1,36 @@
-"""Trusted roots, the path from a certificate to one of them at a moment, and what was revoked by then."""
+"""Trusted roots, the path from a certificate to one of them at a moment, and what was revoked by then.
 
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+By `cryptography` alone. A path is taken only if every step is sure: what a certificate demands and nothing here can
+check (name constraints, a critical extension that is not known) is a reason not to trust it."""
+
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
-from asn1crypto import x509 as asn1
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec import Struct
-from pyhanko_certvalidator import CertificateValidator
-from pyhanko_certvalidator.context import ValidationContext
-from pyhanko_certvalidator.errors import PathBuildingError, PathError, ValidationError
-from pyhanko_certvalidator.path import ValidationPath
 
+from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.signed_data import reading
 
 _COMPROMISED = {x509.ReasonFlags.key_compromise, x509.ReasonFlags.ca_compromise, x509.ReasonFlags.aa_compromise}
+_KNOWN = (
+    x509.BasicConstraints,
+    x509.KeyUsage,
+    x509.ExtendedKeyUsage,
+    x509.SubjectKeyIdentifier,
+    x509.AuthorityKeyIdentifier,
+    x509.SubjectAlternativeName,
+    x509.IssuerAlternativeName,
+    x509.CertificatePolicies,
+    x509.CRLDistributionPoints,
+    x509.AuthorityInformationAccess,
+)
+_NO_ROOT = "Its certificate does not lead to a root that is trusted here."
 
 
 class Path(Struct, frozen=True):
@@ -41,36 +53,27 @@ class Trust:
         crls: Iterable[bytes],
         timestamp_roots: Iterable[bytes] = (),
     ) -> None:
-        with reading("A trusted root cannot be read."):
-            self._roots = [asn1.Certificate.load(root, strict=True) for root in roots]
-            # Trusted to tell the time, and not to say who sealed.
-            self._timestamp_roots = [asn1.Certificate.load(root, strict=True) for root in timestamp_roots]
-        self._others = [certificate for certificate in map(_certificate, others) if certificate is not None]
+        self._roots = [loaded(root) for root in roots]
+        # Trusted to tell the time, and not to say who sealed.
+        self._timestamp_roots = [loaded(root) for root in timestamp_roots]
+        self._others = [one for one in map(_certificate, others) if one is not None]
         self._crls = [crl for crl in map(_crl, crls) if crl is not None]
 
-    def path(
-        self,
-        certificate: asn1.Certificate,
-        beside: Sequence[asn1.Certificate],
-        at: datetime,
-        *,
-        of_timestamp: bool = False,
-    ) -> Path:
+    def path(self, certificate: bytes, beside: Sequence[bytes], at: datetime, *, of_timestamp: bool = False) -> Path:
         """The path from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
         try:
-            with reading("Its certificate chain cannot be read."):
-                context = ValidationContext(
-                    trust_roots=[*self._roots, *self._timestamp_roots] if of_timestamp else self._roots,
-                    other_certs=[*beside, *self._others],
-                    moment=at,
-                    allow_fetching=False,
-                    revocation_mode="soft-fail",
-                )
-                found = _finished(CertificateValidator(certificate, validation_context=context).async_validate_path())
+            leaf = loaded(certificate)
         except BadRequest as error:
-            return Path([], _reason(error))
-        # The anchor comes first.
-        return Path([_loaded(one.dump()) for one in reversed(list(found))])
+            return Path([], error.message)
+        roots = [*self._roots, *(self._timestamp_roots if of_timestamp else ())]
+        between = [*(one for one in map(_certificate, beside) if one is not None), *self._others]
+        problems: list[str] = []
+        for found in _paths([leaf], roots, between):
+            problem = _problem(found, at)
+            if not problem:
+                return Path(found)
+            problems.append(problem)
+        return Path([], problems[0] if problems else _NO_ROOT)
 
     def revoked(self, path: Path, at: datetime) -> bool | None:
         """Whether a certificate on the path was revoked by then; None when there is no list to tell."""
@@ -79,33 +82,23 @@ class Trust:
             return True
         return None if None in told else False
 
-    def changed(self, certificates: Sequence[asn1.Certificate]) -> bool:
+    def changed(self, certificates: Sequence[bytes]) -> bool:
         """Whether one of these is not what its issuer signed, although the issuer is known."""
         try:
-            return any(issuers and not made for issuers, made in self._issuers(certificates))
+            held = [loaded(one) for one in certificates]
         except BadRequest:
             return True
-
-    def tied(self, certificates: Sequence[asn1.Certificate]) -> bool:
-        """Whether each of these is a trusted one or what a known issuer signed, so that no byte could be another."""
-        roots = {root.dump() for root in self._roots}
-        try:
-            return all(made for _, made in self._issuers([one for one in certificates if one.dump() not in roots]))
-        except BadRequest:
-            return False
-
-    def _issuers(self, certificates: Sequence[asn1.Certificate]) -> Iterator[tuple[int, int]]:
-        """For each certificate, how many known ones have its issuer's name, and how many of them did sign it."""
-        loaded = [_loaded(one.dump()) for one in certificates]
-        known = [*loaded, *(_loaded(one.dump()) for one in (*self._roots, *self._timestamp_roots, *self._others))]
-        for certificate in loaded:
+        known = [*held, *self._roots, *self._timestamp_roots, *self._others]
+        for certificate in held:
             named = [one for one in known if one.subject == certificate.issuer]
-            yield len(named), sum(_issued(certificate, issuer) for issuer in named)
+            if named and not any(_issued(certificate, issuer) for issuer in named):
+                return True
+        return False
 
     def _revoked(self, certificate: x509.Certificate, issuer: x509.Certificate, at: datetime) -> bool | None:
         told = None
         for crl in self._crls:
-            if crl.issuer != issuer.subject or not crl.is_signature_valid(issuer.public_key()):  # type: ignore[arg-type]
+            if crl.issuer != issuer.subject or not _signed_list(crl, issuer):
                 continue
             entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
             if entry is not None and _counts(entry, certificate, at):
@@ -116,67 +109,109 @@ class Trust:
         return told
 
 
-def _finished(work: Coroutine[Any, Any, ValidationPath]) -> Iterable[asn1.Certificate]:
-    """The result of a coroutine that fetches nothing; an event loop would need files that a sandbox does not have."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        path: ValidationPath = end.value
-        return path
-    work.close()
-    raise BadRequest("Its certificate chain cannot be judged without asking elsewhere.")
+def _paths(
+    begun: list[x509.Certificate], roots: Sequence[x509.Certificate], between: Sequence[x509.Certificate]
+) -> Iterator[list[x509.Certificate]]:
+    """Every way up to a root by names and signatures."""
+    last = begun[-1]
+    if last in roots:
+        yield begun
+        return
+    for root in roots:
+        if root.subject == last.issuer and _issued(last, root):
+            yield [*begun, root]
+    if len(begun) < limits.CERTIFICATE_PATH:
+        for above in dict.fromkeys(between):
+            if above.subject == last.issuer and above not in begun and above not in roots and _issued(last, above):
+                yield from _paths([*begun, above], roots, between)
 
 
-def may_seal(certificate: asn1.Certificate) -> bool:
+def _problem(path: Sequence[x509.Certificate], at: datetime) -> str:
+    """Why the path does not hold; empty if it does. The root's own dates do not count: it is trusted as it is."""
+    for number, one in enumerate(path):
+        if number < len(path) - 1 and not one.not_valid_before_utc <= at <= one.not_valid_after_utc:
+            return "Its certificate chain is not valid at that time: a certificate had not begun, or had ended."
+        if unknown := _unknown(one):
+            return f"Its certificate chain makes a demand that cannot be checked here: {unknown}."
+        if number and not _may_issue(one, number - 1):
+            return "Its certificate was issued by one that may not issue certificates."
+    return ""
+
+
+def _unknown(certificate: x509.Certificate) -> str:
+    for extension in certificate.extensions:
+        if extension.critical and not isinstance(extension.value, _KNOWN):
+            return str(extension.oid.dotted_string)
+    return ""
+
+
+def _may_issue(certificate: x509.Certificate, below: int) -> bool:
+    """Whether it is an authority's, which may have so many authorities below it."""
+    constraints = _extension(certificate, x509.BasicConstraints)
+    usage = _extension(certificate, x509.KeyUsage)
+    if not isinstance(constraints, x509.BasicConstraints) or not constraints.ca:
+        return False
+    deep_enough = constraints.path_length is None or constraints.path_length >= below
+    return deep_enough and (not isinstance(usage, x509.KeyUsage) or usage.key_cert_sign)
+
+
+def may_seal(certificate: bytes) -> bool:
     """Whether the certificate is for signing documents: not an authority's, and not only for time-stamps."""
-    loaded = _loaded(certificate.dump())
-    return not _is_authority(loaded) and _signs(loaded) and not _makes_timestamps(loaded)
+    one = loaded(certificate)
+    return not _is_authority(one) and _signs(one) and not _makes_timestamps(one)
 
 
-def may_timestamp(certificate: asn1.Certificate) -> bool:
+def may_timestamp(certificate: bytes) -> bool:
     """Whether the certificate is for time-stamps, and for nothing else."""
-    loaded = _loaded(certificate.dump())
-    return not _is_authority(loaded) and _signs(loaded) and _makes_timestamps(loaded, alone=True)
+    one = loaded(certificate)
+    return not _is_authority(one) and _signs(one) and _makes_timestamps(one, alone=True)
 
 
-def _reason(error: BadRequest) -> str:
-    cause = error.__cause__
-    if isinstance(cause, PathBuildingError):
-        return "Its certificate does not lead to a root that is trusted here."
-    if isinstance(cause, (PathError, ValidationError)):
-        return f"Its certificate chain is not valid at that time: {cause}"
-    return error.message
-
-
-def _loaded(der: bytes) -> x509.Certificate:
-    with reading("A certificate cannot be read."):
-        loaded = x509.load_der_x509_certificate(der)
-        loaded.extensions  # noqa: B018 - read now, so that a bad one fails here
-        return loaded
-
-
-def _certificate(der: bytes) -> asn1.Certificate | None:
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+def loaded(der: bytes) -> x509.Certificate:
+    """The certificate; BadRequest if it cannot be read, or was not written in DER."""
     try:
-        _loaded(der)
+        found = x509.load_der_x509_certificate(der)
+        found.extensions  # noqa: B018 - read now, so that a bad one fails here
+        whole = found.public_bytes(Encoding.DER) == der
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
+        raise BadRequest("A certificate cannot be read.") from error
+    if not whole:
+        raise BadRequest("A certificate cannot be read.")
+    return found
+
+
+def _certificate(der: bytes) -> x509.Certificate | None:
+    try:
+        return loaded(der)
     except BadRequest:
         return None
-    return asn1.Certificate.load(der)
 
 
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def _crl(der: bytes) -> x509.CertificateRevocationList | None:
     try:
-        with reading("A revocation list cannot be read."):
-            return x509.load_der_x509_crl(der)
-    except BadRequest:
+        found = x509.load_der_x509_crl(der)
+        found.extensions  # noqa: B018 - read now, so that a bad one fails here
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion):
         return None
+    return found
 
 
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def _issued(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
     return True
+
+
+def _signed_list(crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> bool:
+    try:
+        return crl.is_signature_valid(issuer.public_key())  # type: ignore[arg-type]
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
 
 
 def _counts(entry: x509.RevokedCertificate, certificate: x509.Certificate, at: datetime) -> bool:

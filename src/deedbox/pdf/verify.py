@@ -1,23 +1,33 @@
 """Whether a PDF is what was sealed. Only to be run in a sandbox, or by a command that judges one file and ends.
 
-pyHanko parses and does the cryptography; the verdict does not rest on its bottom line, which takes a file with
-something behind its end, or in the padding of its signature, for whole. Here a seal must be about every byte of the
-file but the place of its signature, that place must hold the signature and zeros, and no byte of the signature may be
-free to change. Later revisions are allowed only if they keep the seal verifiable and end in a trusted time-stamp about
-all of the file.
+Two verdicts say that it is, and both come from a strict reader of our own: `authentic` for a file that is byte for byte
+what Deedbox wrote (`sealed_form`, `judge`), `extended` for one that is followed by validation data or document
+time-stamps alone (`extension`). Everything else goes to general readers, pyHanko and qpdf: what they find describes
+others' signatures and explains what is wrong, and is never a reason to call a file authentic.
 """
 
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
-from deedbox.kernel.clock import SystemClock, moment
+from deedbox.kernel import limits
+from deedbox.kernel.clock import SystemClock, instant, moment
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import changes, gap, signed_data
+from deedbox.pdf import appended, changes, extension, gap, judge, sealed_form, signed_data, timestamp
+from deedbox.pdf.appended import Appended
+from deedbox.pdf.der import Malformed
 from deedbox.pdf.examine import Examined, described, examined
-from deedbox.pdf.report import Checks, Report, judged
+from deedbox.pdf.extension import Stamp
+from deedbox.pdf.judge import Anchors
+from deedbox.pdf.report import GOOD, Checks, Report, Signature, judged
+from deedbox.pdf.sealed_form import SealedForm
 from deedbox.pdf.signatures import Structure, structure
 from deedbox.pdf.trust import Trust
+
+_SAVED_ANEW = (
+    "If it was only saved anew by another program, its content may be the same, but that can no longer be proven."
+    " Ask for the sealed file itself, and hand out that one."
+)
 
 
 def verify(
@@ -31,16 +41,86 @@ def verify(
 
     `timestamp_roots` are trusted for time-stamps only."""
     data = bytes(pdf)
-    sha256 = hashlib.sha256(data).hexdigest()
     at = SystemClock().now() if now is None else moment(now)
+    anchors = Anchors(roots, crls, timestamp_roots)
+    try:
+        form, later = _taken_apart(data)
+    except Malformed as error:
+        return _general(data, anchors, at, str(error))
+    report = _sealed(data[: form.size_bytes], form, anchors, at)
+    return _extended(data, report, form, later, anchors) if later else report
+
+
+def _taken_apart(data: bytes) -> tuple[SealedForm, list[Appended]]:
+    """The sealed file, and the revisions after it; Malformed if there is none in its one form."""
+    later: list[Appended] = []
+    while True:
+        try:
+            return sealed_form.read(data), later[::-1]
+        except Malformed:
+            if len(later) >= limits.SEAL_EXTENSIONS:
+                raise
+            later.append(appended.read(data))
+            data = data[: later[-1].start]
+
+
+def _sealed(data: bytes, form: SealedForm, anchors: Anchors, now: datetime) -> Report:
+    digest = hashlib.sha256()
+    for start, end in form.signed:
+        digest.update(memoryview(data)[start:end])
+    return judge.seal_report(form, hashlib.sha256(data).hexdigest(), digest.digest(), anchors, now)
+
+
+def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appended], anchors: Anchors) -> Report:
+    """The report on a file that goes on after its seal."""
+    report.sha256 = hashlib.sha256(data).hexdigest()
+    good = report.verdict in GOOD
+    try:
+        found = extension.read(form, later, changes.before(data[: form.size_bytes]))
+        trust = anchors.with_data([*form.order.certificates, *found.certificates], [*form.order.crls, *found.crls])
+        shown = [_stamped(data, stamp, trust, demanded=good) for stamp in found.stamps]
+    except (Malformed, BadRequest) as error:
+        why = error.message if isinstance(error, BadRequest) else f"{error}."
+        report.checks.modifications_allowed = report.checks.covers_entire_file = False
+        report.verdict, report.document_id = "altered", None
+        report.reasons = [*report.reasons, "Something was added to the file after it was sealed.", why]
+        return report
+    report.signatures += shown
+    report.added = [*found.added, *(f"A document time-stamp of {one.timestamp_time}." for one in shown)]
+    report.verdict = judged(report.checks, "extended")
+    return report
+
+
+def _stamped(data: bytes, stamp: Stamp, trust: Trust, *, demanded: bool) -> Signature:
+    """A document time-stamp as the report shows it; Malformed if it is not true, or trust is demanded in vain."""
+    place = gap.Gap(stamp.start, stamp.end, stamp.covered)
+    token = timestamp.read(gap.contents(data, place), lambda name: gap.digest(data, place, name), exact=False)
+    path = judge.token_path(token, trust)
+    if demanded and not path:
+        raise Malformed(f"The time-stamp that was added at {instant(token.at)} is not trusted here: {path.reason}")
+    return judge.described(token.signer, "document time-stamp", "ETSI.RFC3161", None, token)
+
+
+def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Report:
+    """What general readers say of a file that is not in the form of a sealed one, and why it is not."""
+    sha256 = hashlib.sha256(data).hexdigest()
     try:
         built = structure(data)
     except BadRequest as error:
         return _unreadable(data, sha256, error.message)
     if not built.signatures:
         return _without_signature(data, sha256)
-    trust = Trust(roots, built.certificates, [*crls, *built.crls], timestamp_roots)
-    return _report(data, sha256, built, trust, at)
+    trust = anchors.with_data(built.certificates, built.crls)
+    report = _report(data, sha256, built, trust, now)
+    if any(one.document_id is not None for one in built.signatures):
+        if report.verdict == "unexplained":
+            report.checks.intact, report.verdict = False, "altered"
+            report.reasons.append(f"It says that Deedbox sealed it, and is not as Deedbox seals: {unlike}.")
+        if report.verdict == "altered":
+            report.reasons.append(_SAVED_ANEW)
+    elif report.verdict == "unexplained" and not report.reasons:
+        report.reasons.append("A certificate that is trusted here signed it, but it is not a file that Deedbox sealed.")
+    return report
 
 
 def _report(pdf: bytes, sha256: str, built: Structure, trust: Trust, now: datetime) -> Report:
@@ -53,44 +133,24 @@ def _report(pdf: bytes, sha256: str, built: Structure, trust: Trust, now: dateti
         revocation=_not_revoked(seals),
         timestamp=_time_believed(seals),
     )
-    checks.modifications_allowed = _changes_allowed(pdf, results, seals, trusted=checks.trusted is True)
+    checks.modifications_allowed = _changes_allowed(pdf, results)
     shown = [described(one, bool(built.crls)) for one in results]
-    report = Report(
-        verdict=judged(checks),
+    return Report(
+        verdict=judged(checks, "unexplained"),
         sha256=sha256,
         checks=checks,
         signatures=[one for one in shown if one is not None],
         reasons=list(dict.fromkeys(_reasons(checks, results, seals))),
     )
-    if report.verdict == "authentic":
-        report.document_id, report.chain_head = seals[0].signature.document_id, seals[0].signature.audit_head
-        report.seal_sha256 = _fingerprint(seals[0])
-        timestamp = seals[0].timestamp
-        report.seal_timestamp_sha256 = hashlib.sha256(timestamp.signed.whole).hexdigest() if timestamp else None
-    return report
 
 
-def _changes_allowed(pdf: bytes, results: list[Examined], seals: list[Examined], *, trusted: bool) -> bool | None:
+def _changes_allowed(pdf: bytes, results: list[Examined]) -> bool | None:
     if len(results) == 1 and results[0].covers(pdf):
         return True
     if not all(one.place is None or changes.is_accounted_for(pdf, one.place.covered) for one in results):
         return False
-    if not trusted:
-        told = [changes.changes_allowed(one.signature.library) for one in results]
-        return None if None in told else all(told)
-    return _is_archival(pdf, results, seals)
-
-
-def _is_archival(pdf: bytes, results: list[Examined], seals: list[Examined]) -> bool:
-    """Whether one seal comes first, then trusted time-stamps of the document, one of them about all of it."""
-    if len(seals) != 1 or any(one.broken for one in results):
-        return False
-    sealed = seals[0].place
-    timestamps = [one for one in results if one.signature.kind == "time-stamp"]
-    if sealed is None or not any(one.covers(pdf) for one in timestamps):
-        return False
-    after = all(one.at is not None and one.place is not None and one.place.start > sealed.covered for one in timestamps)
-    return after and changes.archival_only(pdf, sealed.covered, seals[0].signature.field)
+    told = [changes.changes_allowed(one.signature.library) for one in results]
+    return None if None in told else all(told)
 
 
 def _trusted(seals: list[Examined]) -> bool | None:
@@ -126,10 +186,6 @@ def _reasons(checks: Checks, results: list[Examined], seals: list[Examined]) -> 
     elif any(one.timestamp is not None and one.at is None and not one.broken for one in seals):
         found.append("The time-stamp comes from an authority that is not trusted here.")
     return found
-
-
-def _fingerprint(seal: Examined) -> str | None:
-    return None if seal.signed is None else hashlib.sha256(seal.signed.signer.dump()).hexdigest()
 
 
 def _without_signature(pdf: bytes, sha256: str) -> Report:

@@ -1,0 +1,273 @@
+"""Revisions after a seal that only keep it verifiable: validation data and document time-stamps, and nothing else.
+
+Each object that such a revision writes is one that it needs, in the form of `syntax`; of the objects of the sealed
+file only the catalog, the form, the first page, the store of validation data and the file's properties may be written
+again, and each only with what belongs to a time-stamp added to it."""
+
+import re
+from typing import Any, NamedTuple
+
+from cryptography import x509
+from cryptography.x509 import ocsp
+
+from deedbox.pdf import appended
+from deedbox.pdf.appended import Appended
+from deedbox.pdf.der import Malformed
+from deedbox.pdf.sealed_form import SealedForm
+from deedbox.pdf.syntax import Name, Reference, integer, text
+
+_KINDS = {"Certs": "certificates", "CRLs": "revocation lists", "OCSPs": "answers on revocation"}
+_BY_SIGNATURE = {"Cert", "CRL", "OCSP", "TU", "Type"}
+_FIELD_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
+_PRODUCER = re.compile(r"pyHanko [0-9.]{1,20}")
+_DATE = re.compile(r"D:\d{14}(?:Z|[+-]\d\d'\d\d'?)")
+_STAMP = {"Type": Name("DocTimeStamp"), "Filter": Name("Adobe.PPKLite"), "SubFilter": Name("ETSI.RFC3161")}
+_CONTENTS = re.compile(rb"/Contents <([0-9A-Fa-f]+)>")
+
+
+class Before(NamedTuple):
+    """What a general reader finds in the sealed file, for what the strict one does not read."""
+
+    numbers: frozenset[int]
+    """Of every object that it has or refers to."""
+    properties: dict[str, bytes]
+    """The entries of /Info."""
+
+
+class Stamp(NamedTuple):
+    """A document time-stamp, not judged yet: about the file up to `covered` but for what is between start and end."""
+
+    start: int
+    end: int
+    covered: int
+
+
+class Extended(NamedTuple):
+    stamps: list[Stamp]
+    certificates: list[bytes]
+    crls: list[bytes]
+    added: list[str]
+
+
+def read(sealed: SealedForm, later: list[Appended], before: Before) -> Extended:
+    """What the revisions after the seal add; Malformed says what is in them that has no place there."""
+    state = _State(sealed, before)
+    for revision in later:
+        state.follow(revision)
+    if not state.stamps or state.stamps[-1].covered != later[-1].end:
+        raise Malformed("What was added does not end with a time-stamp about all of the file")
+    return state.extended()
+
+
+class _State:
+    """The objects that may be written again, as they are after each revision."""
+
+    def __init__(self, sealed: SealedForm, before: Before) -> None:
+        first = sealed.revision
+        self._root: Reference = first.trailer["Root"]
+        self._page, self._store = next(iter(first.objects)), list(first.objects)[-3]
+        self._now = {reference: one.value for reference, one in first.objects.items()}
+        self._form_at = self._now[self._root]["AcroForm"]
+        self._info: Reference | None = first.trailer.get("Info")
+        self._properties: dict[str, Any] = dict(before.properties)
+        self._id = first.trailer["ID"][0]
+        self._size, self._taken = first.size, before.numbers
+        self._found: dict[str, list[bytes]] = {kind: [] for kind in _KINDS}
+        self._noted = False
+        self.stamps: list[Stamp] = []
+
+    def follow(self, revision: Appended) -> None:
+        self._check_trailer(revision)
+        used = {self._root, self._page, self._store} & set(revision.objects)
+        if isinstance(self._form_at, Reference):
+            used |= {self._form_at} & set(revision.objects)
+        field = self._field(revision)
+        if field is not None:
+            used |= {field, self._stamp(revision, field)}
+        self._check_grown(revision, field)
+        used |= self._grow_store(revision)
+        self._check_new(revision)
+        used |= self._note(revision)
+        if used != set(revision.objects):
+            raise Malformed("Something was added that nothing refers to, or that has no place here")
+        self._now |= {reference: one.value for reference, one in revision.objects.items()}
+        self._size = revision.size
+
+    def _check_new(self, revision: Appended) -> None:
+        """What is written is new, or one of the few objects that may be written again."""
+        known = {*self._now, self._info} - {None}
+        for reference in set(revision.places) - known:
+            if reference.number < self._size or reference.generation:
+                raise Malformed("An object of the sealed file was written again")
+            if reference.number in self._taken:
+                raise Malformed("An object was added that the sealed file refers to and lacks")
+
+    def extended(self) -> Extended:
+        counts = [f"{len(self._found[kind])} {words}" for kind, words in _KINDS.items() if self._found[kind]]
+        added = [f"Validation data: {', '.join(counts)}."] if counts else []
+        if self._noted:
+            added.append("The name of the program that added it, and the date, in the file's properties.")
+        return Extended(self.stamps, self._found["Certs"], self._found["CRLs"], added)
+
+    def _check_trailer(self, revision: Appended) -> None:
+        trailer = revision.trailer
+        ids = trailer.get("ID")
+        if trailer.get("Root") != self._root or revision.size < self._size:
+            raise Malformed("The trailer leads elsewhere")
+        if not isinstance(ids, list) or len(ids) != 2 or ids[0] != self._id or not isinstance(ids[1], bytes):
+            raise Malformed("The trailer has another identity")
+        if self._info is not None and trailer.get("Info") != self._info:
+            raise Malformed("The trailer leads elsewhere")
+
+    def _field(self, revision: Appended) -> Reference | None:
+        """The field that the page has more than before."""
+        old, new = self._now[self._page]["Annots"], self._value(revision, self._page).get("Annots")
+        if new == old:
+            return None
+        if not isinstance(new, list) or new[:-1] != old or new[-1] in self._now or new[-1] not in revision.objects:
+            raise Malformed("The page has something else than one time-stamp more")
+        found: Reference = new[-1]
+        return found
+
+    def _check_grown(self, revision: Appended, field: Reference | None) -> None:
+        """The page, the form and the catalog are the same but for the one field."""
+        more = [] if field is None else [field]
+        page = {**self._now[self._page]}
+        page["Annots"] = [*page["Annots"], *more]
+        if self._value(revision, self._page) != page:
+            raise Malformed("The page was changed")
+        catalog, holder = {**self._now[self._root]}, self._form_at
+        old = self._now[holder] if isinstance(holder, Reference) else catalog["AcroForm"]
+        grown = {**old, "Fields": [*old["Fields"], *more]}
+        if isinstance(holder, Reference):
+            if self._value(revision, holder) != grown:
+                raise Malformed("The form was changed")
+        else:
+            catalog["AcroForm"] = grown
+        if self._value(revision, self._root) != catalog:
+            raise Malformed("The catalog was changed")
+
+    def _value(self, revision: Appended, reference: Reference) -> Any:
+        found = revision.objects.get(reference)
+        if found is None:
+            return self._now[reference]
+        if found.stream is not None or not isinstance(found.value, dict):
+            raise Malformed("An object of the sealed file became another")
+        return found.value
+
+    def _stamp(self, revision: Appended, field: Reference) -> Reference:
+        """Notes the time-stamp of the field; its number."""
+        widget = revision.objects[field].value
+        expected = {
+            "Type": Name("Annot"), "Subtype": Name("Widget"), "FT": Name("Sig"), "F": 132, "Rect": [0, 0, 0, 0],
+            "P": self._page,
+        }  # fmt: skip
+        if not isinstance(widget, dict) or not isinstance(widget.get("V"), Reference):
+            raise Malformed("The field that was added is not that of a time-stamp that nobody sees")
+        signature = revision.objects.get(widget["V"])
+        if signature is None or {key: widget[key] for key in widget if key not in ("T", "TU", "V")} != expected:
+            raise Malformed("The field that was added is not that of a time-stamp that nobody sees")
+        if not _FIELD_NAME.fullmatch(text(widget.get("T"))) or widget.get("TU", b"Timestamp") != b"Timestamp":
+            raise Malformed("The field that was added has a name that says more than it should")
+        value = signature.value if isinstance(signature.value, dict) and signature.stream is None else {}
+        place = list(_CONTENTS.finditer(signature.written))
+        if set(value) != {*_STAMP, "ByteRange", "Contents"} or len(place) != 1:
+            raise Malformed("The time-stamp that was added is not as time-stamps are written here")
+        start = revision.places[widget["V"]] + place[0].start(1) - 1
+        end = start + len(place[0][1]) + 2
+        span = [0, start, end, revision.end - end]
+        if {key: value[key] for key in _STAMP} != _STAMP or [integer(one) for one in value["ByteRange"]] != span:
+            raise Malformed("The time-stamp that was added is not about all of the file")
+        self.stamps.append(Stamp(start, end, revision.end))
+        number: Reference = widget["V"]
+        return number
+
+    def _grow_store(self, revision: Appended) -> set[Reference]:
+        """The objects of the validation data that was added."""
+        if self._store not in revision.objects:
+            return set()
+        old, new = self._now[self._store], self._value(revision, self._store)
+        if not set(new) <= {"Type", "VRI", *_KINDS} or new.get("Type") != "DSS":
+            raise Malformed("The validation data holds something else")
+        used: set[Reference] = set()
+        for kind in _KINDS:
+            known, items = old.get(kind, []), new.get(kind, [])
+            if not isinstance(items, list) or items[: len(known)] != known:
+                raise Malformed("Validation data of the seal was taken away")
+            for reference in items[len(known) :]:
+                self._found[kind].append(_content(revision, reference, kind))
+                used.add(reference)
+        return used | self._by_signature(revision, old.get("VRI"), new)
+
+    def _by_signature(self, revision: Appended, old: Any, store: dict[str, Any]) -> set[Reference]:
+        """The lists, by signature, of what is in the store anyway."""
+        lists, used = store.get("VRI"), set()
+        if isinstance(lists, Reference):
+            used |= {lists} & set(revision.objects)
+            lists = self._value(revision, lists) if used else self._now.get(lists)
+        elif old is not None and not isinstance(lists, dict):
+            raise Malformed("Validation data of the seal was taken away")
+        everything = [one for kind in _KINDS for one in store.get(kind, [])]
+        for one in (lists or {}).values():
+            entry = one
+            if isinstance(one, Reference):
+                used |= {one} & set(revision.objects)
+                entry = self._value(revision, one) if one in revision.objects else self._now.get(one)
+            _check_list(entry, everything)
+        return used
+
+    def _note(self, revision: Appended) -> set[Reference]:
+        """The file's properties, in which pyHanko notes itself and the date whenever it writes."""
+        reference = revision.trailer.get("Info")
+        if reference is None or reference not in revision.objects:
+            if reference != self._info:
+                raise Malformed("The trailer leads elsewhere")
+            return set()
+        if reference in self._now and reference != self._info:
+            raise Malformed("The file's properties are something else")
+        found = revision.objects[reference]
+        told = found.value if isinstance(found.value, dict) and found.stream is None else {}
+        kept = {key: value for key, value in self._properties.items() if key not in ("ModDate", "Producer")}
+        same = {key: value for key, value in told.items() if key not in ("ModDate", "Producer")} == kept
+        if not same or not _PRODUCER.fullmatch(_plain(told.get("Producer"))):
+            raise Malformed("The file's properties were changed")
+        if not _DATE.fullmatch(_plain(told.get("ModDate"))):
+            raise Malformed("The file's properties were changed")
+        self._info, self._properties, self._noted = reference, told, True
+        return {reference}
+
+
+def _check_list(entry: Any, everything: list[Reference]) -> None:
+    """Malformed unless this is a list, for one signature, of what is in the store."""
+    if not isinstance(entry, dict) or not set(entry) <= _BY_SIGNATURE or entry.get("Type", "VRI") != "VRI":
+        raise Malformed("The validation data holds something else")
+    if any(one not in everything for key in ("Cert", "CRL", "OCSP") for one in entry.get(key, [])):
+        raise Malformed("The validation data of a signature is not in the store")
+    if "TU" in entry and not _DATE.fullmatch(_plain(entry["TU"])):
+        raise Malformed("The validation data holds something else")
+
+
+def _plain(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else ""
+
+
+def _content(revision: Appended, reference: Any, kind: str) -> bytes:
+    """The bytes of one piece of validation data, which must be what it is said to be."""
+    found = revision.objects.get(reference)
+    if found is None or not isinstance(found.value, dict) or not set(found.value) <= {"Length", "Filter"}:
+        raise Malformed("The validation data that was added is not as it is written here")
+    content = appended.plain_stream(found)
+    if b"obj" in content:  # what a reader that mends files could take for an object
+        raise Malformed("The validation data that was added holds something else")
+    try:
+        _LOADERS[kind](content)
+    except (ValueError, TypeError, x509.InvalidVersion) as error:
+        raise Malformed(f"What was added to the {_KINDS[kind]} is none of them") from error
+    return content
+
+
+_LOADERS: dict[str, Any] = {
+    "Certs": x509.load_der_x509_certificate,
+    "CRLs": x509.load_der_x509_crl,
+    "OCSPs": ocsp.load_der_ocsp_response,
+}

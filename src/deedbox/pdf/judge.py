@@ -1,0 +1,159 @@
+"""The judgement on a seal in its one form: whether it is true and ours to the last byte, when it was made, by whom.
+
+By `cryptography` alone, so that it may run in the server itself before a sealed file is released."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from msgspec import Struct
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import cms, timestamp
+from deedbox.pdf.der import Malformed
+from deedbox.pdf.report import Certificate, Checks, Report, Signature, judged
+from deedbox.pdf.sealed_form import SealedForm
+from deedbox.pdf.timestamp import Token
+from deedbox.pdf.trust import Path, Trust, loaded, may_seal, may_timestamp
+
+_LEVELS = {(False, False): "B-B", (False, True): "B-B", (True, False): "B-T", (True, True): "B-LT"}
+
+
+class Anchors(Struct, frozen=True):
+    """What is trusted: roots, revocation lists, and roots that are trusted for time-stamps only, in DER."""
+
+    roots: Sequence[bytes]
+    crls: Sequence[bytes] = ()
+    timestamp_roots: Sequence[bytes] = ()
+
+    def with_data(self, certificates: Iterable[bytes], crls: Iterable[bytes]) -> Trust:
+        """The same, with the certificates and lists that a file brings along."""
+        return Trust(self.roots, certificates, [*self.crls, *crls], self.timestamp_roots)
+
+
+class _Seal(Struct, frozen=True):
+    """A seal that is true, with its time-stamp."""
+
+    signed: cms.Own
+    token: Token | None
+
+
+def seal_report(form: SealedForm, sha256: str, digest: bytes, anchors: Anchors, now: datetime) -> Report:
+    """The report on a sealed file by its form and the SHA-256 of all that its signature is about."""
+    trust = anchors.with_data(form.order.certificates, form.order.crls)
+    try:
+        seal = _true(form, digest)
+    except (Malformed, BadRequest) as error:
+        why = f"Seal: {error}." if isinstance(error, Malformed) else error.message
+        checks = Checks(intact=False, covers_entire_file=True)
+        return Report(verdict="altered", sha256=sha256, checks=checks, reasons=[why])
+    at = _believed(seal.token, trust)
+    path = trust.path(seal.signed.signer, seal.signed.certificates, at or now)
+    distrust = path.reason or (
+        "" if may_seal(seal.signed.signer) else "Its certificate is not one for signing documents."
+    )
+    revoked = trust.revoked(path, at or now) if path else None
+    checks = Checks(
+        intact=True,
+        covers_entire_file=True,
+        modifications_allowed=True,
+        trusted=not distrust,
+        revocation=None if revoked is None else not revoked,
+        timestamp=True if at is not None else None,
+    )
+    report = Report(verdict=judged(checks), sha256=sha256, checks=checks, signatures=[_described(form, seal)])
+    report.reasons = list(_reasons(checks, distrust, seal.token))
+    if report.verdict == "authentic":
+        _name(report, form, seal)
+    return report
+
+
+def _true(form: SealedForm, digest: bytes) -> _Seal:
+    """The seal, if it fits the file and no byte of it could be another; Malformed says why not."""
+    signed = cms.own(form.cms_der)
+    if (signed.content_type, signed.content, signed.digest) != (cms.DATA, None, digest):
+        raise Malformed("The signature does not fit the file: what was signed is not what is here")
+    # Of an authority's signature under a certificate there are two as well: only those under the seal are taken.
+    if not set(signed.certificates) <= set(form.order.certificates):
+        raise Malformed("A certificate in the signature is not one of those that it is about")
+    return _Seal(signed, _token(form, signed))
+
+
+def _token(form: SealedForm, signed: cms.Own) -> Token | None:
+    expected, order = form.order.timestamp, form.order
+    if (signed.token is None) != (expected == "none"):
+        told = "the seal says that it has none" if signed.token is not None else "the seal says that it has one"
+        raise Malformed(f"The time-stamp was {'added' if signed.token is not None else 'taken away'}: {told}")
+    if signed.token is None:
+        return None
+    token = timestamp.read(signed.token, _digests(signed.signature))
+    if token.signer in order.certificates:
+        if not token.is_own or not set(token.certificates) <= set(order.certificates) or token.at != order.signed_at:
+            raise Malformed("The time-stamp is not the one that was made when the file was sealed")
+    elif expected == "own":
+        raise Malformed("The time-stamp was replaced: the seal says that it has one of the server's own")
+    elif token.at < order.signed_at - timedelta(seconds=limits.TSA_SKEW_SECONDS):
+        raise Malformed("The time-stamp is older than the seal")
+    return token
+
+
+def _digests(content: bytes) -> Callable[[str], bytes]:
+    return lambda name: hashlib.new(name, content).digest()
+
+
+def _believed(token: Token | None, trust: Trust) -> datetime | None:
+    return token.at if token is not None and token_path(token, trust) else None
+
+
+def token_path(token: Token, trust: Trust) -> Path:
+    """The way to a root that is trusted to tell the time; empty, with a reason, when there is none."""
+    path = trust.path(token.signer, token.certificates, token.at, of_timestamp=True)
+    if path and not may_timestamp(token.signer):
+        return Path([], "Its certificate is not one for time-stamps.")
+    return Path([], "A certificate of it was revoked.") if path and trust.revoked(path, token.at) else path
+
+
+def _reasons(checks: Checks, distrust: str, token: Token | None) -> Iterable[str]:
+    if distrust:
+        yield f"Seal: {distrust}"
+    if checks.revocation is False:
+        yield "A certificate of the seal was revoked before it sealed."
+    if token is not None and checks.timestamp is None:
+        yield "The time-stamp comes from an authority that is not trusted here."
+
+
+def _name(report: Report, form: SealedForm, seal: _Seal) -> None:
+    report.document_id, report.chain_head = form.order.document_id or None, form.order.audit_head or None
+    report.sealed_sha256 = report.sha256
+    report.seal_sha256 = hashlib.sha256(seal.signed.signer).hexdigest()
+    if seal.signed.token is not None:
+        report.seal_timestamp_sha256 = hashlib.sha256(seal.signed.token).hexdigest()
+
+
+def _described(form: SealedForm, seal: _Seal) -> Signature:
+    level = _LEVELS[seal.token is not None, bool(form.order.crls)]
+    return described(seal.signed.signer, f"PAdES {level}", "ETSI.CAdES.detached", form.order.signed_at, seal.token)
+
+
+def described(
+    signer: bytes, level: str, sub_filter: str, claimed_at: datetime | None, token: Token | None
+) -> Signature:
+    """A signature as a report shows it."""
+    certificate = loaded(signer)
+    names = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    return Signature(
+        signer=str(names[0].value) if names else certificate.subject.rfc4514_string(),
+        certificate=Certificate(
+            subject=certificate.subject.rfc4514_string(),
+            issuer=certificate.issuer.rfc4514_string(),
+            serial=f"{certificate.serial_number:x}",
+            not_after=instant(certificate.not_valid_after_utc),
+        ),
+        signing_time=instant(claimed_at) if claimed_at else None,
+        timestamp_time=instant(token.at) if token else None,
+        level=level,
+        sub_filter=sub_filter,
+    )

@@ -17,6 +17,7 @@ def signer(number: int, name: str, **more: Any) -> CertifiedSigner:
         name=name,
         email=f"signer{number}@mail.example",
         party=more.pop("party", "Buyer"),
+        identity="mailed_link",
         notified_at="2026-11-14T09:00:00Z",
         viewed_at="2026-11-14T10:00:00Z",
         consented_at="2026-11-15T08:58:40Z",

@@ -95,7 +95,7 @@ def _signer(number: int, signer: CertifiedSigner, table: Mapping[str, str]) -> d
         "id": signer.id,
         "status": table.get(signer.status, table["waiting"]),
         "has_signed": signer.status == "signed",
-        "identity": table[f"identity.{signer.identity}"],
+        "identity": table[f"identity.{signer.identity}"].format(key=signer.vouched_by),
         "steps": [[table[name], _moment(at)] for name, at in steps if at],
         "signed_at": _moment(signer.signed_at),
         "address": signer.address,

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Identity: TypeAlias = Literal["none", "email_code", "access_code"]
+Identity: TypeAlias = Literal["none", "mailed_link", "embedded_link", "email_code", "access_code"]
 
 
 class CertifiedFile(Struct, frozen=True):
@@ -22,6 +22,8 @@ class CertifiedSigner(Struct, frozen=True):
     email: str
     party: str = ""
     identity: Identity = "none"
+    vouched_by: str = ""
+    """Of an embedded link: the key that made it."""
     status: str = "signed"
     notified_at: str = ""
     viewed_at: str = ""

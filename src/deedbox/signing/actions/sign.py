@@ -9,7 +9,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
-from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import parties, states
 from deedbox.signing.actions import send
@@ -17,7 +17,7 @@ from deedbox.signing.actions.fill import check_values
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.completion import finalize
 from deedbox.signing.desk import SERVER, Desk, Office
-from deedbox.signing.model import CONSENT, Document, Field, Packet, Party, Signature, SignatureKind, Signer
+from deedbox.signing.model import Document, Field, Packet, Party, Signature, SignatureKind, Signer, consent
 from deedbox.signing.store import people
 
 
@@ -44,6 +44,8 @@ async def image(office: Office, kind: SignatureKind, data: bytes) -> AsyncIterat
 def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     """The packet with the signature in it; the party's rule and the next party's turn follow from it."""
     party, signer = at_turn(packet, signer_id, desk.now)
+    if not how.seen.viewed:
+        raise Conflict("The document was not shown in this session. Look at it first, then sign.")
     need_printable("Your signature", how.signature.text or "")
     check_values(packet, party, signer, how.values)
     filled = {**people.values_of(desk.tx, signer_id), **how.values}
@@ -54,13 +56,14 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
         status="signed",
         signed_at=desk.at,
         signature=how.signature,
+        identity=how.seen.identity,
     )
     if how.image is not None:
         blobs.adopt(desk.tx, how.image, packet.first.id, desk.now)
     after, completed = _followed_up(desk, signed, party.id)
     desk.save(packet, after)
     for document in packet.documents:
-        desk.record(document, "signer.signed", _detail(document, how), actor=signer_id)
+        desk.record(document, "signer.signed", _detail(document, signer, how), actor=signer_id)
         desk.emit("document.signed", packet, document, signer=signer_told(signer))
     if completed is not None:
         _announce(desk, packet, after, completed)
@@ -113,11 +116,11 @@ def _announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
             finalize.plan(desk, document)
 
 
-def _detail(document: Document, how: SigningAct) -> dict[str, Any]:
+def _detail(document: Document, signer: Signer, how: SigningAct) -> dict[str, Any]:
     return {
         **how.seen.told(),
         "signature": msgspec.to_builtins(how.signature),
-        "consent": CONSENT,
+        "consent": consent(signer.language),
         "files": {file.id: file.sha256 for file in document.files},
         "prepared": document.paper_sha256,
     }

@@ -1,6 +1,7 @@
 """The facts of a document whose signers are done, as its certificate and its evidence tell them."""
 
 import hashlib
+from typing import Any
 
 import msgspec
 
@@ -14,7 +15,7 @@ from deedbox.kernel.errors import NotFound
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
-from deedbox.signing.model import CONSENT, Document, Packet, Party, Seal, Signer
+from deedbox.signing.model import Document, Packet, Party, Seal, Signer, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
@@ -40,6 +41,12 @@ def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
         paper=blobs.demand(tx, document.paper_sha256),
         trail=audit.trail(tx, document_id),
     )
+
+
+def up_to(facts: Facts, head: str) -> Facts:
+    """The facts as the row with this hash left them: links are opened also while a document is sealed, and later."""
+    rows = [entry.hash for entry in facts.trail].index(head) + 1
+    return msgspec.structs.replace(facts, trail=facts.trail[:rows])
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -122,12 +129,29 @@ def completion(facts: Facts, sealed: Blob, seal: Seal, head: str, address: str, 
     )
 
 
-def _act(facts: Facts, signer: Signer) -> dict[str, object]:
-    """What the trail tells of the signer's signing."""
+def _act(facts: Facts, signer: Signer) -> dict[str, Any]:
+    """What the trail tells of the signer's signing or declining."""
     for entry in facts.trail:
-        if entry.act == "signer.signed" and entry.actor == signer.id:
+        if entry.act in ("signer.signed", "signer.declined") and entry.actor == signer.id:
             return dict(entry.detail)
     return {}
+
+
+def _pages_seen(facts: Facts, signer: Signer) -> list[int]:
+    """The pages of the paper that the signer was served, by what the trail tells."""
+    seen = set()
+    for entry in facts.trail:
+        served = entry.act == "signer.page_viewed" and entry.actor == signer.id
+        if served and entry.detail["prepared"] == facts.paper.sha256:
+            seen.add(first_page(facts.document, str(entry.detail["file"])) + int(entry.detail["page"]))
+    return sorted(seen)
+
+
+def _voucher(act: dict[str, Any]) -> proof.Voucher | None:
+    """The key whose holder vouches for the signer: where nothing but its link showed who acts."""
+    if act.get("identity") != "embedded_link":
+        return None
+    return proof.Voucher(key_id=str(act["key"]["id"]), key_name=str(act["key"]["name"]))
 
 
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
@@ -135,8 +159,10 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
     fields = own_fields(facts.document, party, signer) if signed else []
     consent = None
     if signed and signer.signed_at:
-        sha256 = hashlib.sha256(CONSENT.encode()).hexdigest()
-        consent = proof.Consent(text=CONSENT, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
+        text = str(act["consent"])
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        consent = proof.Consent(text=text, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
+    pages_seen = _pages_seen(facts, signer)
     return proof.Signer(
         id=signer.id,
         party_id=party.id,
@@ -154,8 +180,10 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
             for field in fields
             if field.value is not None and field.type not in ("signature", "initials")
         },
-        identity="link" if signer.auth == "none" else signer.auth,
-        seen_sha256=facts.paper.sha256 if signed else None,
+        identity=signer.identity,
+        vouched_by=_voucher(act),
+        seen_sha256=facts.paper.sha256 if pages_seen else None,
+        seen_pages=pages_seen,
         signed_sha256=facts.paper.sha256 if signed else None,
         address=str(act["address"]) if "address" in act else None,
         user_agent=str(act["user_agent"]) if "user_agent" in act else None,
@@ -170,7 +198,8 @@ def _certified(facts: Facts, party: Party, signer: Signer) -> CertifiedSigner:
         name=signer.name,
         email=signer.email,
         party=party.name,
-        identity=signer.auth,
+        identity=signer.identity or "none",
+        vouched_by=f"{vouched.key_name} ({vouched.key_id})" if (vouched := _voucher(act)) else "",
         status=signer.status,
         notified_at=signer.notified_at or "",
         viewed_at=signer.viewed_at or "",

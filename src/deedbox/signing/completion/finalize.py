@@ -82,6 +82,7 @@ class Finalize:
         statement = facts.statement(known, marked.blob)
         head = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
         known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
+        known = facts.up_to(known, head)
         request = SealRequest(
             document_id=document.id,
             audit_head=head,
@@ -125,8 +126,7 @@ class Finalize:
             lambda tx: (facts.gathered(tx, document.workspace_id, document.id), sealed.find(tx, document.id))
         )
         head = kept.head if kept else ""
-        rows = [entry.hash for entry in known.trail].index(head) + 1
-        known = msgspec.structs.replace(known, trail=known.trail[:rows])
+        known = facts.up_to(known, head)
         at = known.document.completed_at or timestamped_at
         completion = facts.completion(known, made, seal, head, self._office.address(), at)
         return await self._printed(msgspec.structs.replace(completion, seal_timestamp=timestamped_at), made, held)

@@ -50,6 +50,7 @@ from deedbox.signing.completion.seal import Sealer
 from deedbox.signing.completion.upgrade import UPGRADE_JOB, Upgrade
 from deedbox.signing.desk import Office
 from deedbox.signing.paper.intake import Intake
+from deedbox.signing.store import links
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailNotifier
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
@@ -241,6 +242,7 @@ class Deedbox:
         following = now + timedelta(seconds=limits.HOUSEKEEPING_SECONDS)
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, following))
         await pruned(self.db, lambda tx: accounts_store.prune(tx, instant(now)))
+        await pruned(self.db, lambda tx: links.prune(tx, instant(now)))
         answered = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
         await pruned(self.db, lambda tx: idempotency.store.prune(tx, answered))
         for prune in (jobs_store.prune, mail.prune, deliveries.prune):

@@ -49,7 +49,9 @@ async def test_a_made_key_has_the_shape_and_names_its_caller(db: Database, clock
     record, plain = await make(db, operator, clock, keys.NewKey(name="a", scopes=["documents:send"], tier="starter"))
     assert keys.has_shape(plain.reveal())
     caller = await db.read(lambda tx: keys.authenticate(tx, plain.reveal(), instant(clock.now())))
-    assert caller == Caller(record.id, operator.workspace_id, granted("documents:send"), Allowance(60, 5000))
+    assert caller == Caller(
+        record.id, operator.workspace_id, granted("documents:send"), Allowance(60, 5000), record.name
+    )
 
 
 async def test_no_two_keys_are_alike(db: Database, clock: HandClock, operator: Caller) -> None:

@@ -7,12 +7,12 @@ from deedbox.accounts.caller import Caller
 from deedbox.kernel.errors import Code, Forbidden
 from deedbox.kernel.ratelimit import Allowance
 
-DOCUMENTS = {"documents:read", "documents:write", "documents:send", "documents:void"}
+DOCUMENTS = {"documents:read", "documents:write", "documents:send", "documents:embed", "documents:void"}
 
 
 def test_the_scopes_are_those_of_the_contract() -> None:
-    named = """documents:read documents:write documents:send documents:void verify:read hooks:read hooks:write
-        keys:read keys:write archive:read search:read search:write search:query embeddings:create"""
+    named = """documents:read documents:write documents:send documents:embed documents:void verify:read hooks:read
+        hooks:write keys:read keys:write archive:read search:read search:write search:query embeddings:create"""
     assert set(scopes.SCOPES) == set(named.split())
     assert set(scopes.SHORTHANDS) == {"*", "documents:*"}
 

@@ -127,8 +127,8 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     pages = {"/", "/login", "/login/{token}", "/logout", "/account", "/static/deedbox.css"}
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/tsa", "/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}"}
-    signer = {"/s/{token}", "/sign/session", "/sign/code", "/sign/fields", "/sign/complete", "/sign/decline"}
-    signer |= {"/sign/download", "/sign/files/{file_id}/pages/{page}"}
+    acts = {"", "/session", "/code", "/fields", "/complete", "/decline", "/download", "/files/{file_id}/pages/{page}"}
+    signer = {"/s/{token}", *(f"/sign/{{signer_id}}{act}" for act in acts)}
     app = api.guard.app
     assert isinstance(app, Litestar)
     opened = {path for path, handler in doors.declared(app) if doors.of(handler).opener != "key"}

@@ -17,7 +17,7 @@ from deedbox.web.frame.doors import door
 from deedbox.web.frame.room import Room
 from tests.api.answers import faults
 from tests.api.conftest import Api
-from tests.api.test_envelopes import new_document, signers_cookie
+from tests.api.test_envelopes import new_document, place_of, signers_cookie
 
 pytestmark = pytest.mark.anyio
 
@@ -109,8 +109,8 @@ async def test_an_escaped_backslash_before_u0000_is_no_nul(api: Api) -> None:
 
 
 async def test_a_large_body_is_read_beside_the_loop_and_named_as_a_small_one(api: Api) -> None:
-    cookie = {"Cookie": await signers_cookie(api)}
-    for path, request in (("/sign/complete", {"key": None, "headers": {**JSON, **cookie}}),
+    cookie = await signers_cookie(api)
+    for path, request in ((f"{place_of(cookie)}/complete", {"key": None, "headers": {**JSON, "Cookie": cookie}}),
                           ("/api/v1/documents", {"headers": JSON})):  # fmt: skip
         answer = await api.call("POST", path, content=EIGHT_MB, **request)
         assert faults(path, answer, 400) == []

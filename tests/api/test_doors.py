@@ -1,10 +1,12 @@
 """Doors: each opens to its own kind of caller, and before a byte of the body is read."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 from litestar import get, post
 from litestar.params import JSONBody
@@ -12,11 +14,11 @@ from litestar.params import JSONBody
 from deedbox.kernel import limits
 from deedbox.web.frame import context, doors
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
+from deedbox.web.frame.doors import LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
 from tests.api.answers import RATE_HEADERS, faults, routes
 from tests.api.conftest import Api, opened
 from tests.api.test_authorisation import Named
-from tests.api.test_envelopes import signers_cookie
+from tests.api.test_envelopes import new_document, place_of, signers_cookie
 from tests.api.test_login import link
 from tests.conftest import HandClock
 
@@ -48,8 +50,13 @@ async def _read(data: JSONBody[Named]) -> None:
 
 def planted(wanted: Door | str) -> list[Any]:
     """A route of both kinds behind the door, which does nothing for its protection."""
-    opt = door(wanted)
-    return [get("/planted", opt=opt)(_shown), post("/planted", opt=opt, status_code=200)(_shown)]
+    opt, path = door(wanted), "/planted/{signer_id:str}"
+    return [get(path, opt=opt)(_shown), post(path, opt=opt, status_code=200)(_shown)]
+
+
+def planted_at(cookies: Cookies) -> str:
+    """The planted route's address for the signer whose cookie it is."""
+    return place_of(cookies.signer).replace("/sign/", "/planted/")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,7 @@ async def test_each_door_opens_to_its_own_callers(
     }
     for method in ("GET", "POST"):
         for name, caller in callers.items():
-            answer = await api.call(method, "/planted", **caller)
+            answer = await api.call(method, planted_at(cookies), **caller)
             if name in opens:
                 assert answer.status_code == 200, name
             elif wanted == PERSON:
@@ -87,9 +94,9 @@ async def test_each_door_opens_to_its_own_callers(
 
 
 async def test_the_route_learns_who_opened_its_door(api: Api, cookies: Cookies) -> None:
-    api.plant(get("/person", opt=door(PERSON))(_shown), get("/signer", opt=door(SIGNER))(_shown))
+    api.plant(get("/person", opt=door(PERSON))(_shown), get("/planted/{signer_id:str}", opt=door(SIGNER))(_shown))
     person = await api.get("/person", key=None, headers={"Cookie": cookies.person})
-    signer = await api.get("/signer", key=None, headers={"Cookie": cookies.signer})
+    signer = await api.get(planted_at(cookies), key=None, headers={"Cookie": cookies.signer})
     assert person.json()["subject"].startswith("per_")
     assert signer.json()["subject"].startswith("sgn_")
 
@@ -101,18 +108,23 @@ async def test_a_route_that_does_nothing_is_closed_to_forms_of_other_sites(
 ) -> None:
     api.plant(*planted(wanted))
     sent = {**headers, "Cookie": f"{cookies.person}; {cookies.signer}"}
-    assert faults("/planted", await api.call("POST", "/planted", key=None, headers=sent), 403) == []
-    assert (await api.call("GET", "/planted", key=None, headers=sent)).status_code == 200
+    assert faults("/planted", await api.call("POST", planted_at(cookies), key=None, headers=sent), 403) == []
+    assert (await api.call("GET", planted_at(cookies), key=None, headers=sent)).status_code == 200
 
 
 async def test_every_route_that_a_cookie_opens_is_closed_to_forms_of_other_sites(api: Api, cookies: Cookies) -> None:
     table = [route for route in routes(api.guard) if route.door.own_site and route.method not in ("GET", "HEAD")]
     assert {route.method for route in table} == {"POST", "PUT"}
-    assert {route.door for route in table} == {PERSON, SIGNER, LOGIN}
+    assert {route.door for route in table} == {PERSON, SIGNER, LOGIN, LINK}
+    document = (await api.post("/api/v1/documents", {**new_document("Two"), "send": True})).json()
+    signer_id = document["parties"][0]["signers"][0]["id"]
+    link = await api.call("POST", f"/api/v1/documents/{document['id']}/signers/{signer_id}/link")
     for route in table:
+        path = re.sub("^/sign/[^/]+", place_of(cookies.signer), route.path)
+        path = httpx.URL(link.json()["url"]).path if route.door == LINK else path
         for headers in FOREIGN:
             sent = {**headers, "Cookie": f"{cookies.person}; {cookies.signer}"}
-            assert faults(route.path, await api.call(route.method, route.path, key=None, headers=sent), 403) == []
+            assert faults(path, await api.call(route.method, path, key=None, headers=sent), 403) == []
 
 
 async def test_no_byte_is_read_of_a_body_that_comes_without_key_or_cookie(api: Api) -> None:
@@ -123,7 +135,14 @@ async def test_no_byte_is_read_of_a_body_that_comes_without_key_or_cookie(api: A
         yield EIGHT_MB
 
     headers = {"Content-Type": "application/json", "Content-Length": str(len(EIGHT_MB))}
-    for path in ("/sign/complete", "/sign/decline", "/api/v1/documents", "/api/v1/keys", "/query", "/nothing"):
+    for path in (
+        "/sign/sgn_x/complete",
+        "/sign/sgn_x/decline",
+        "/api/v1/documents",
+        "/api/v1/keys",
+        "/query",
+        "/nothing",
+    ):
         answer = await api.call("POST", path, key=None, content=body(), headers=headers)
         assert faults(path, answer, 401) == []
     away = await api.call("POST", "/account", key=None, content=body(), headers=headers)
@@ -159,7 +178,7 @@ async def test_a_session_has_its_own_budget_whatever_the_address(
         signer = await signers_cookie(api)
         for path, cookie, limit in (
             ("/account", person, limits.PERSON_PER_MINUTE),
-            ("/sign/session", signer, limits.SIGNER_PER_MINUTE),
+            (f"{place_of(signer)}/session", signer, limits.SIGNER_PER_MINUTE),
         ):
             answers = [
                 await api.get(path, key=None, headers={"Cookie": cookie}, address=f"127.0.0.{n}") for n in (1, 2)
@@ -167,20 +186,21 @@ async def test_a_session_has_its_own_budget_whatever_the_address(
             assert [answer.status_code for answer in answers] == [200, 200]
             assert [answer.headers["X-RateLimit-Limit"] for answer in answers] == [str(limit)] * 2
             assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == [str(limit - 1), str(limit - 2)]
-        # Two requests of this address were counted: the links. What a session asked for was not.
-        strangers = [(await api.get(path, key=None)).status_code for path in ("/account", "/sign/session", "/account")]
-        assert strangers == [303, 401, 429]
+        # One request of this address was counted: the login link. What a session or a signing link asked for was not.
+        paths = ("/account", "/sign/sgn_x/session", "/account", "/account")
+        strangers = [(await api.get(path, key=None)).status_code for path in paths]
+        assert strangers == [303, 401, 303, 429]
         assert (await api.get("/account", key=None, headers={"Cookie": person})).status_code == 200
 
 
 async def test_a_session_that_is_used_up_gets_429(api: Api, cookies: Cookies) -> None:
-    sent = {"Cookie": cookies.signer}
+    sent, path = {"Cookie": cookies.signer}, f"{place_of(cookies.signer)}/session"
     for _ in range(limits.SIGNER_PER_MINUTE):
-        await api.call("OPTIONS", "/sign/session", key=None, headers=sent)  # no method of the signer's: not counted
-    assert (await api.get("/sign/session", key=None, headers=sent)).status_code == 200
+        await api.call("OPTIONS", path, key=None, headers=sent)  # no method of the signer's: not counted
+    assert (await api.get(path, key=None, headers=sent)).status_code == 200
     for _ in range(limits.SIGNER_PER_MINUTE - 1):
-        await api.call("HEAD", "/sign/files/x/pages/x", key=None, headers=sent)
-    assert faults("/sign/session", await api.get("/sign/session", key=None, headers=sent), 429) == []
+        await api.call("HEAD", f"{place_of(cookies.signer)}/files/x/pages/x", key=None, headers=sent)
+    assert faults(path, await api.get(path, key=None, headers=sent), 429) == []
 
 
 async def test_a_path_without_a_route_and_a_method_without_one_keep_their_order_of_checks(api: Api) -> None:
@@ -191,8 +211,8 @@ async def test_a_path_without_a_route_and_a_method_without_one_keep_their_order_
         ("OPTIONS", "/api/v1/keys", 401, 204),
         ("DELETE", "/login", 405, 405),
         ("DELETE", "/account", 405, 405),
-        ("DELETE", "/sign/complete", 405, 405),
-        ("OPTIONS", "/sign/complete", 204, 204),
+        ("DELETE", "/sign/sgn_x/complete", 405, 405),
+        ("OPTIONS", "/sign/sgn_x/complete", 204, 204),
         ("POST", "/livez", 405, 405),
     ):
         answers = (await api.call(method, path, key=None), await api.call(method, path))
@@ -201,7 +221,7 @@ async def test_a_path_without_a_route_and_a_method_without_one_keep_their_order_
 
 async def test_a_door_that_the_guard_did_not_open_stays_closed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The seeded bug: a guard that takes every path for a public one."""
-    monkeypatch.setattr(doors.Doors, "at", lambda *_: (PUBLIC, ""))
+    monkeypatch.setattr(doors.Doors, "at", lambda *_: doors.Found(PUBLIC))
     assert faults("/api/v1/keys", await api.get("/api/v1/keys", key=None), 500) == []
     assert (await api.get("/login", key=None)).status_code == 200
 
@@ -212,14 +232,14 @@ async def test_one_session_takes_only_some_of_the_places(api: Api, cookies: Cook
     async def waiting() -> None:
         await go_on.wait()
 
-    api.plant(get("/planted", opt=door(SIGNER))(waiting))
-    headers = {"Cookie": cookies.signer}
+    api.plant(get("/planted/{signer_id:str}", opt=door(SIGNER))(waiting))
+    headers, path = {"Cookie": cookies.signer}, planted_at(cookies)
     under_way = [
-        asyncio.create_task(api.get("/planted", key=None, headers=headers)) for _ in range(limits.IN_FLIGHT_PER_SESSION)
+        asyncio.create_task(api.get(path, key=None, headers=headers)) for _ in range(limits.IN_FLIGHT_PER_SESSION)
     ]
     while api.guard.metrics.in_flight < limits.IN_FLIGHT_PER_SESSION:
         await asyncio.sleep(0)
-    assert faults("/planted", await api.get("/planted", key=None, headers=headers), 503) == []
+    assert faults(path, await api.get(path, key=None, headers=headers), 503) == []
     assert (await api.get("/health")).status_code == 200
     go_on.set()
     assert {answer.status_code for answer in await asyncio.gather(*under_way)} == {200}

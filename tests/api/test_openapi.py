@@ -77,7 +77,7 @@ async def test_every_route_but_the_pages_is_described(api: Api, document: dict[s
     heads = {(path, method) for path, method in served if method == "HEAD"}
     assert {(path, "GET") for path, _ in heads} <= set(served)
     pages = {route for route in served.keys() - heads if route not in described}
-    assert {doors.of(served[page]).opener for page in pages} == {"nobody", "person"}
+    assert {doors.of(served[page]).opener for page in pages} == {"nobody", "person", "signer", "link"}
     assert all(served[page].fn.__module__.startswith(("deedbox.web.dashboard", "deedbox.web.signer")) for page in pages)
     assert described <= set(served)
     assert len(routes(api.guard)) == len(served)

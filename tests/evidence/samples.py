@@ -56,6 +56,8 @@ def _signer(name: str) -> Signer:
         marks=[Mark(field_id="fld_1", kind="drawn", text=None, image_sha256=sha256(b"image"))],
         values={"fld_2": "2026-03-01"},
         identity="email_code",
+        vouched_by=None,
+        seen_pages=[1],
         seen_sha256=sha256(b"prepared"),
         signed_sha256=sha256(b"prepared"),
         address="192.0.2.7",

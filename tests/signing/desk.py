@@ -30,7 +30,7 @@ from deedbox.web.api_v1.document_record import DocumentRecord, record
 from tests.conftest import HandClock
 
 SENDER = "key_one"
-SEEN = Circumstances(address="192.0.2.7", user_agent="a test", identity="link")
+SEEN = Circumstances("192.0.2.7", "a test", "mail", identity="mailed_link", viewed=True)
 TYPED = Signature("typed", text="Ann")
 
 

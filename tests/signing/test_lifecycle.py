@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from deedbox.kernel import jobs
+from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
+from deedbox.signing import sessions
 from deedbox.signing.actions.change import correct
 from deedbox.signing.actions.delete import delete
 from deedbox.signing.actions.fill import fill
@@ -198,9 +200,16 @@ async def test_a_view_is_noted_once(desk: Desk) -> None:
     document = await desk.sent()
     ann = desk.id_of(document, "ann")
 
+    token = desk.post.tokens["ann@example.com"]
+
+    def come(tx: Tx) -> Secret:
+        return sessions.open_session(tx, token, sessions.link(tx, token), now=desk.clock.now())
+
+    session = await desk.db.write(come)
+
     def look(tx: Tx) -> None:
         with desk.at(tx) as at:
-            view(at, at.packet_of(document.id), ann, SEEN)
+            view(at, at.packet_of(document.id), ann, session, SEEN)
 
     for _ in range(3):
         await desk.db.write(look)

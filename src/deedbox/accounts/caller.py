@@ -12,6 +12,8 @@ class Caller(msgspec.Struct, frozen=True):
     workspace_id: str
     scopes: frozenset[str]
     allowance: Allowance
+    name: str = ""
+    """What the key is called."""
 
     def need(self, scope: str) -> None:
         if scope not in self.scopes:

@@ -92,7 +92,11 @@ def authenticate(tx: Tx, plain: str, now: str) -> Caller:
     if row is None or row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
         raise Unauthorized("Invalid, revoked or expired API key")
     return Caller(
-        row.id, row.workspace_id, scopes.granted(row.scopes), tiers.allowance(row.tier, row.per_minute, row.per_day)
+        row.id,
+        row.workspace_id,
+        scopes.granted(row.scopes),
+        tiers.allowance(row.tier, row.per_minute, row.per_day),
+        row.name,
     )
 
 

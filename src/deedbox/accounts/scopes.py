@@ -6,7 +6,8 @@ from collections.abc import Iterable
 SCOPES: dict[str, str] = {
     "documents:read": "every GET on documents, packets, bulk sends, templates, files and audit",
     "documents:write": "create, edit and delete drafts and templates",
-    "documents:send": "send, remind, packets, bulk sends, signing links; implies documents:write",
+    "documents:send": "send, remind, packets, bulk sends; implies documents:write",
+    "documents:embed": "signing links for the sender's own pages: its holder vouches for the person",
     "documents:void": "void",
     "verify:read": "verify a file",
     "hooks:read": "read hooks, deliveries and events",

@@ -25,8 +25,8 @@ STATEMENT = "statement_sha256"
 """The key of an audit row's detail under which the statement's hash stands."""
 
 Kind: TypeAlias = Literal["typed", "drawn", "uploaded"]
-Identity: TypeAlias = Literal["link", "email_code", "access_code"]
-"""How a signer's identity was checked: by the secret link alone, or by a code as well."""
+Identity: TypeAlias = Literal["mailed_link", "embedded_link", "email_code", "access_code"]
+"""How it was checked who acts: by a link mailed to them alone, by the word of the sender's system, or by a code."""
 
 
 class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,6 +82,13 @@ class Mark(Record, frozen=True):
     """Of a drawn or uploaded signature: the hash of the image as it was kept."""
 
 
+class Voucher(Record, frozen=True):
+    """The API key with which the sender's system got the link: whoever holds it vouches for the person."""
+
+    key_id: str
+    key_name: str
+
+
 class Signer(Record, frozen=True):
     id: str
     party_id: str
@@ -93,7 +100,11 @@ class Signer(Record, frozen=True):
     values: dict[str, str]
     """The values that were filled in, by field."""
     identity: Identity | None
+    vouched_by: Voucher | None
     seen_sha256: str | None
+    """The prepared PDF, if any page of it was served to this signer."""
+    seen_pages: list[int]
+    """The pages of it that were, from 1."""
     signed_sha256: str | None
     address: str | None
     user_agent: str | None

@@ -13,6 +13,8 @@ JSON_QUOTES = 100_000
 """Every text in JSON has two. Whatever is decoded is decoded whole, and nothing else runs meanwhile."""
 FORM_BYTES = 16 * KB
 """Of a form that people fill in."""
+SIGNING_FORM_BYTES = 256 * KB
+"""Of the form in which a signer without script fills in fields."""
 LARGE_BODIES_BYTES = 32 * MB
 """Of all bodies larger than that which are in memory at a time."""
 LARGE_BODY_WAIT_SECONDS = 10
@@ -203,11 +205,20 @@ REASON_CHARS = 1000
 ACCESS_CODE_CHARS = 100
 REMINDER_HOURS_MAX = 8760
 REMINDERS_MAX = 100
-SIGNING_LINK_DAYS = 90
+ENDED_LINK_DAYS = 90
+"""After its document has ended, a mailed link shows the outcome and the sealed file for so long."""
+LINK_PER_MINUTE = 60
+"""Requests to the address of one link."""
+SIGNER_NOTES = 1000
+"""Audit rows of one signer's openings, tries at a code and first views of pages."""
+REMIND_SECONDS = 3600
+"""Between two reminders of one signer that the sender asks for."""
 EMBEDDED_LINK_SECONDS = 3600
 SIGNER_SESSION_SECONDS = 4 * 3600
 SIGNER_CODE_SECONDS = 900
 SIGNER_CODE_TRIES = 5
+SIGNER_CODE_AGAIN_SECONDS = 30
+"""Before another code is mailed: one who presses twice gets one mail."""
 DOCUMENT_JSON_BYTES = 24 * MB
 SIGNING_BODY_BYTES = 8 * MB
 USER_AGENT_CHARS = 500

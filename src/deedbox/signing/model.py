@@ -16,6 +16,8 @@ SignerStatus: TypeAlias = Literal["waiting", "notified", "viewed", "signed", "de
 PartyStatus: TypeAlias = Literal["waiting", "active", "completed", "declined", "canceled"]
 Source: TypeAlias = Literal["api", "dashboard", "template", "packet", "bulk"]
 Auth: TypeAlias = Literal["none", "email_code", "access_code"]
+Identity: TypeAlias = Literal["mailed_link", "embedded_link", "email_code", "access_code"]
+"""How it was checked who acts: by a link that was mailed to them, by the word of the sender's system, or by a code."""
 Rule: TypeAlias = Literal["all", "any", "quorum"]
 OnDecline: TypeAlias = Literal["decline_document", "continue_while_possible"]
 FieldType: TypeAlias = Literal["signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"]
@@ -23,7 +25,9 @@ SignatureKind: TypeAlias = Literal["typed", "drawn", "uploaded"]
 ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
 
 
-CONSENT = words.table(words.DEFAULT)["consent"]
+def consent(language: str) -> str:
+    """The sentence that a signer agrees to, in their language."""
+    return words.table(language)["consent"]
 
 
 class File(msgspec.Struct, frozen=True):
@@ -162,6 +166,8 @@ class Signer(msgspec.Struct, frozen=True):
     initials: Signature | None = None
     """Typed, drawn or uploaded like the signature; None if they are those of the name."""
     access_code_hash: bytes | None = None
+    identity: Identity | None = None
+    """None until they sign or decline."""
 
 
 class Party(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
-"""How a signer gets in: a link that works once, exchanged for a session; and a code where the sender wants one."""
+"""How a signer gets in: a link, which is exchanged for a session; and a code where the sender wants one."""
 
+import re
 import secrets
 from datetime import datetime, timedelta
 
@@ -11,13 +12,15 @@ from deedbox.kernel.crypto import Secret, same, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
 from deedbox.signing import states
-from deedbox.signing.model import Packet, Signer
+from deedbox.signing.model import Auth, Identity, Packet, Signer
 from deedbox.signing.parties import find_signer
 from deedbox.signing.store import links, people
-from deedbox.signing.store.links import LinkKind
+from deedbox.signing.store.links import Link, LinkKind, Voucher
 
 _TOKEN_BYTES = 24
 _CODE_DIGITS = 6
+_LINK_SHAPE = re.compile(r"deed_sign_[A-Za-z0-9_-]{32}")
+_BY_LINK: dict[LinkKind, Identity] = {"mail": "mailed_link", "embedded": "embedded_link"}
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -26,59 +29,82 @@ class Session(msgspec.Struct, frozen=True):
     workspace_id: str
     packet_id: str
     signer_id: str
+    link: LinkKind
+    """By which they came in."""
+    voucher: Voucher | None
+    """Of an embedded link: the key that made it."""
     checked: bool
     """Whether the code that the sender wants was given."""
+    viewed: bool
+    """Whether the documents were shown."""
+
+    def identity(self, auth: Auth) -> Identity:
+        """How it is known who acts in this session."""
+        return _BY_LINK[self.link] if auth == "none" else auth
 
 
-def new_link(tx: Tx, signer_id: str, kind: LinkKind, *, now: datetime) -> Secret:
+def new_link(tx: Tx, signer_id: str, kind: LinkKind, *, now: datetime, voucher: Voucher | None = None) -> Secret:
     """The token of a new link; only its hash is kept."""
     token = Secret(f"deed_sign_{secrets.token_urlsafe(_TOKEN_BYTES)}")
-    lasts = (
-        timedelta(seconds=limits.EMBEDDED_LINK_SECONDS)
-        if kind == "embedded"
-        else timedelta(days=limits.SIGNING_LINK_DAYS)
-    )
-    links.add_link(tx, sha256(token.reveal()), signer_id, kind, instant(now), instant(now + lasts))
+    ends = instant(now + timedelta(seconds=limits.EMBEDDED_LINK_SECONDS)) if kind == "embedded" else None
+    links.add_link(tx, sha256(token.reveal()), Link(signer_id, kind, voucher, ends), instant(now))
     return token
 
 
-def embedded_link(tx: Tx, packet: Packet, signer_id: str, *, now: datetime) -> tuple[Secret, Instant]:
+def embedded_link(tx: Tx, packet: Packet, signer_id: str, voucher: Voucher, *, now: datetime) -> tuple[Secret, Instant]:
     """A link for a signer whose turn it is, to be shown in a page of the sender's; and when it ends."""
     party, signer = find_signer(packet, signer_id)
     states.after(packet.first.status, "sign")
     if party.status != "active" or signer.status not in ("notified", "viewed"):
         raise Conflict(f"It is not {signer.name}'s turn to sign")
-    return new_link(tx, signer_id, "embedded", now=now), instant(now + timedelta(seconds=limits.EMBEDDED_LINK_SECONDS))
+    token = new_link(tx, signer_id, "embedded", now=now, voucher=voucher)
+    return token, instant(now + timedelta(seconds=limits.EMBEDDED_LINK_SECONDS))
 
 
-def exchange(tx: Tx, token: str, *, now: datetime) -> Secret:
-    """A session for the link's token, which works no second time."""
-    signer_id = links.use_link(tx, sha256(token), instant(now))
-    if signer_id is None:
-        if links.is_known(tx, sha256(token)):
-            raise Conflict("This signing link was used before or has expired. Ask the sender for a new one.")
-        raise NotFound("This signing link is not valid. Check that it was copied whole.")
+def link(tx: Tx, token: str) -> Link:
+    """The link of this token; NotFound if there is none. What cannot be one is refused without a look."""
+    found = links.link(tx, sha256(token)) if _LINK_SHAPE.fullmatch(token) else None
+    if found is None:
+        raise NotFound("This signing link is not valid. Check that it was copied whole, or ask the sender for another.")
+    return found
+
+
+def need_unused(link: Link, now: datetime) -> None:
+    """Conflict for a link that works once and was used, or is too old; a mailed one works again and again."""
+    if link.kind == "embedded" and (link.used_at is not None or (link.expires_at or "") <= instant(now)):
+        raise Conflict("This signing link was used before or has expired. Ask the sender for a new one.")
+
+
+def open_session(tx: Tx, token: str, link: Link, *, now: datetime) -> Secret:
+    """A new session for the link's token."""
+    need_unused(link, now)
+    if link.kind == "embedded" and not links.use_link(tx, sha256(token), instant(now)):
+        raise Conflict("This signing link was used at this very moment. Ask the sender for a new one.")
     session = Secret(f"deed_session_{secrets.token_urlsafe(_TOKEN_BYTES)}")
     expires = instant(now + timedelta(seconds=limits.SIGNER_SESSION_SECONDS))
-    links.add_session(tx, sha256(session.reveal()), signer_id, instant(now), expires)
+    links.add_session(tx, sha256(session.reveal()), link.signer_id, sha256(token), instant(now), expires)
     return session
 
 
 def current(tx: Tx, token: str, *, now: datetime) -> Session:
     """The session of this token; Unauthorized when it is over."""
     found = links.session(tx, sha256(token), instant(now)) if token else None
-    signer_id, checked = found or ("", False)
-    place = people.place_of(tx, signer_id) if found else None
-    if place is None:
+    link = found.link if found else None
+    place = people.place_of(tx, link.signer_id) if link else None
+    if found is None or link is None or place is None:
         raise Unauthorized("Your signing session is over. Open the link in your mail again, or ask for a new one.")
-    return Session(*place, signer_id, checked)
+    viewed, checked = found.viewed_at is not None, found.checked_at is not None
+    return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed)
 
 
-def new_code(tx: Tx, signer_id: str, *, now: datetime) -> Secret:
-    """A fresh number to be sent to the signer's mailbox."""
+def new_code(tx: Tx, signer_id: str, *, now: datetime) -> Secret | None:
+    """A fresh number to be sent to the signer's mailbox; None when one was sent a moment ago, which still holds."""
+    expires = now + timedelta(seconds=limits.SIGNER_CODE_SECONDS)
+    before = links.code(tx, signer_id, instant(now))
+    if before is not None and before[1] > instant(expires - timedelta(seconds=limits.SIGNER_CODE_AGAIN_SECONDS)):
+        return None
     code = Secret(f"{secrets.randbelow(10**_CODE_DIGITS):0{_CODE_DIGITS}}")
-    expires = instant(now + timedelta(seconds=limits.SIGNER_CODE_SECONDS))
-    links.keep_code(tx, signer_id, access_code_hash(signer_id, code.reveal()), expires)
+    links.keep_code(tx, signer_id, access_code_hash(signer_id, code.reveal()), instant(expires))
     return code
 
 
@@ -99,7 +125,8 @@ def access_code_hash(signer_id: str, code: str) -> bytes:
 def check_code(tx: Tx, token: str, signer: Signer, code: str, *, now: datetime) -> bool:
     """Whether this is the code; the session is then as good as the signer."""
     given = access_code_hash(signer.id, code.strip())
-    expected = signer.access_code_hash or links.code(tx, signer.id, instant(now))
+    mailed = links.code(tx, signer.id, instant(now))
+    expected = signer.access_code_hash or (mailed[0] if mailed else None)
     if expected is None or not same(given, expected):
         return False
     links.mark_checked(tx, sha256(token), instant(now))
@@ -112,6 +139,6 @@ def need_checked(session: Session, auth: str) -> None:
         raise Forbidden("Enter your code first", code=Code.FORBIDDEN)
 
 
-def forget(tx: Tx, signer_id: str) -> None:
-    """Every link and session of the signer dies."""
-    links.forget(tx, signer_id)
+def forget(tx: Tx, signer_id: str, *, now: datetime) -> None:
+    """Every link and session of the signer dies; the tries at a code stay counted."""
+    links.forget(tx, signer_id, instant(now))

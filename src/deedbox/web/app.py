@@ -27,13 +27,15 @@ from deedbox.web.dashboard import account
 from deedbox.web.frame import body, head, openapi, options
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Doors
-from deedbox.web.frame.envelope import asked, envelope, translated
+from deedbox.web.frame.envelope import asked, translated
 from deedbox.web.frame.guard import Guard, confirm
-from deedbox.web.frame.head import App
+from deedbox.web.frame.head import App, Scope
 from deedbox.web.frame.metrics import Metrics
+from deedbox.web.frame.pages import refusal
 from deedbox.web.public import authority, operations
 from deedbox.web.public import verify as verify_pages
-from deedbox.web.signer import session
+from deedbox.web.signer import opening, session
+from deedbox.web.signer import page as signing_page
 from deedbox.wiring import Deedbox
 
 ROUTES = [
@@ -58,6 +60,8 @@ ROUTES = [
     *query.ROUTES,
     *embeddings.ROUTES,
     *account.ROUTES,
+    *opening.ROUTES,
+    *signing_page.ROUTES,
     *session.ROUTES,
 ]
 
@@ -93,6 +97,6 @@ def _error_response(request: AnyRequest, error: Exception) -> Response[Any]:
     ours = translated(error)
     if ours.status == 500:
         log.error("a request failed", exception=error, path=path)
-    answer = envelope(path, ours)
+    answer = refusal(cast(Scope, request.scope), path, ours)
     headers = {name.decode(): value.decode() for name, value in answer.headers if name != b"content-length"}
-    return Response(answer.body, status_code=answer.status, headers=headers, media_type="application/json")
+    return Response(answer.body, status_code=answer.status, headers=headers, media_type=headers.get("content-type", ""))

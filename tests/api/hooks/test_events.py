@@ -81,7 +81,7 @@ async def test_a_decline_is_told_with_its_reason(desk: Desk) -> None:
     hook = await desk.subscribe("document.sent", "document.declined")
     document = await desk.create(send=True)
     async with desk.session(document, "ann") as browser:
-        assert (await browser.post("/sign/decline", json={"reason": "Too expensive"})).status_code == 200
+        assert (await browser.post("/decline", json={"reason": "Too expensive"})).status_code == 200
     last = told(await desk.arrived(2), hook, desk)[-1]
     assert (last["type"], last["data"]["reason"], last["data"]["status"]) == (
         "document.declined",

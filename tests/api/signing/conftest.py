@@ -52,18 +52,20 @@ class Office:
 
     @asynccontextmanager
     async def session(self, document: Any, name: str) -> AsyncIterator[httpx.AsyncClient]:
-        """A browser that has followed the signer's link."""
+        """A browser that has followed the signer's link; its addresses begin with that of the signer's session."""
         path = await self.link(document, name)
         async with self.api.client() as browser:
             arrived = await browser.get(path)
-            assert (arrived.status_code, arrived.headers["location"]) == (303, "/sign")
+            assert arrived.status_code == 303, arrived.text
+            assert arrived.headers["location"].startswith("/sign/sgn_")
+            browser.base_url = browser.base_url.join(arrived.headers["location"])
             yield browser
 
     async def sign(self, document: Any, name: str, **more: Any) -> httpx.Response:
         async with self.session(document, name) as browser:
-            assert (await browser.get("/sign/session")).status_code == 200
+            assert (await browser.get("/session")).status_code == 200
             signature = {"kind": "typed", "text": name.title()}
-            return await browser.post("/sign/complete", json={"consent": True, "signature": signature, **more})
+            return await browser.post("/complete", json={"consent": True, "signature": signature, **more})
 
     async def completed(self, document: Any) -> Any:
         """The document, once it is sealed."""

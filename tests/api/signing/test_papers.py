@@ -62,14 +62,15 @@ async def test_a_signer_sees_the_pages_of_each_file(office: Office) -> None:
     made = await office.create(file=None, files=[sent_as("a.pdf", LEASE), sent_as("b.pdf", wide)], send=True)
     [_, second] = made["files"]
     async with office.session(made, "ann") as browser:
-        assert (await browser.get("/sign/session")).json()["files"][1] == {
+        assert (await browser.get("/session")).json()["files"][1] == {
             "id": second["id"],
             "name": "b.pdf",
             "pages": 1,
+            "sizes": [[900.0, 300.0]],
         }
-        page = await browser.get(f"/sign/files/{second['id']}/pages/1.webp", params={"width": 300})
+        page = await browser.get(f"/files/{second['id']}/pages/1.webp", params={"width": 300})
         assert Image.open(io.BytesIO(page.content)).size == (300, 100)
-        assert (await browser.get(f"/sign/files/{second['id']}/pages/2.webp")).status_code == 404
+        assert (await browser.get(f"/files/{second['id']}/pages/2.webp")).status_code == 404
     whole = await office.api.get(f"{PATH}/{made['id']}/pages/3.webp", params={"width": 300})
     assert Image.open(io.BytesIO(whole.content)).size == (300, 100)
 
@@ -243,10 +244,11 @@ async def test_what_no_font_can_print_is_refused_where_it_is_entered(office: Off
     made = await office.create(fields=[field], send=True)
     [text] = [one for one in made["fields"] if one["type"] == "text"]
     async with office.session(made, "ann") as browser:
-        kept = await browser.put("/sign/fields", json={"values": {text["id"]: "🙂"}})
+        kept = await browser.put("/fields", json={"values": {text["id"]: "🙂"}})
         assert (kept.status_code, "SLIGHTLY SMILING FACE" in kept.json()["error"]) == (400, True)
+        await browser.get("/session")
         signature = {"kind": "typed", "text": "🙂"}
-        signed = await browser.post("/sign/complete", json={"consent": True, "signature": signature})
+        signed = await browser.post("/complete", json={"consent": True, "signature": signature})
         assert (signed.status_code, signed.json()["error"].startswith("Your signature cannot be printed")) == (
             400,
             True,

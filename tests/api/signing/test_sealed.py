@@ -85,7 +85,7 @@ async def test_the_evidence_stands_by_itself_and_belongs_to_the_sealed_file(offi
     assert evidence.is_of(told, sealed)
     assert evidence.is_sealed_in(told, told.head)
     [ann] = told.signers
-    assert (ann.name, ann.identity, ann.address) == ("Ann", "link", "127.0.0.1")
+    assert (ann.name, ann.identity, ann.address) == ("Ann", "embedded_link", "127.0.0.1")
     assert (await made(office, document, "certificate")).startswith(b"%PDF-")
 
 

@@ -40,15 +40,15 @@ async def test_the_session_shows_the_document_and_the_signer_s_own_fields(office
     field = {"type": "text", "page": 1, "x": 0.1, "y": 0.2, "w": 0.3, "h": 0.05, "signer": "bob@example.com"}
     document = await office.create(signers=[signer("ann"), signer("bob")], fields=[field], send=True)
     async with office.session(document, "ann") as browser:
-        shown = (await browser.get("/sign/session")).json()
+        shown = (await browser.get("/session")).json()
         assert (shown["document"]["title"], shown["signer"]["status"], shown["needs"]) == ("Lease", "viewed", None)
         assert [each["type"] for each in shown["fields"]] == ["signature"]
         file_id = shown["files"][0]["id"]
-        page = await browser.get(f"/sign/files/{file_id}/pages/2.webp", params={"width": 300})
+        page = await browser.get(f"/files/{file_id}/pages/2.webp", params={"width": 300})
         assert Image.open(io.BytesIO(page.content)).width == 300
         for missing in ("pages/3.webp", "pages/0.webp", "pages/x.webp", "pages/1.png"):
-            assert (await browser.get(f"/sign/files/{file_id}/{missing}")).status_code == 404
-        assert (await browser.get("/sign/files/fil_other/pages/1.webp")).status_code == 404
+            assert (await browser.get(f"/files/{file_id}/{missing}")).status_code == 404
+        assert (await browser.get("/files/fil_other/pages/1.webp")).status_code == 404
 
 
 async def test_without_a_session_nothing_is_shown(office: Office) -> None:
@@ -62,10 +62,14 @@ async def test_signing_needs_consent_and_counts_once(office: Office) -> None:
     document = await office.create(signers=[signer("ann"), signer("bob")], send=True)
     async with office.session(document, "ann") as browser:
         body = {"consent": False, "signature": {"kind": "typed", "text": "Ann"}}
-        assert "agree" in (await browser.post("/sign/complete", json=body)).json()["error"]
-        done = await browser.post("/sign/complete", json={**body, "consent": True})
+        assert "agree" in (await browser.post("/complete", json=body)).json()["error"]
+        unseen = await browser.post("/complete", json={**body, "consent": True})
+        assert faults("/sign/x/complete", unseen, 409) == []
+        assert "was not shown" in unseen.json()["error"]
+        await browser.get("/session")
+        done = await browser.post("/complete", json={**body, "consent": True})
         assert done.json() == {"status": "signed", "document_status": "sent"}
-        again = await browser.post("/sign/complete", json={**body, "consent": True})
+        again = await browser.post("/complete", json={**body, "consent": True})
         assert faults("/sign/complete", again, 409) == []
         assert "already signed" in again.json()["error"]
 
@@ -73,8 +77,9 @@ async def test_signing_needs_consent_and_counts_once(office: Office) -> None:
 async def test_a_drawn_signature_is_kept_as_a_clean_image(office: Office) -> None:
     document = await office.create(send=True)
     async with office.session(document, "ann") as browser:
+        await browser.get("/session")
         body = {"consent": True, "signature": {"kind": "drawn", "image": drawn()}}
-        assert (await browser.post("/sign/complete", json=body)).status_code == 200
+        assert (await browser.post("/complete", json=body)).status_code == 200
     await office.completed(document)
     trail = (await office.api.get(f"/api/v1/documents/{document['id']}/audit")).json()["audit"]
     [signed] = [entry["detail"] for entry in trail if entry["act"] == "signer.signed"]
@@ -89,28 +94,28 @@ async def test_what_is_no_signature_image_is_refused_and_nothing_is_signed(offic
     document = await office.create(send=True)
     async with office.session(document, "ann") as browser:
         body = {"consent": True, "signature": {"kind": "uploaded", "image": image}}
-        assert faults("/sign/complete", await browser.post("/sign/complete", json=body), 400) == []
+        assert faults("/sign/complete", await browser.post("/complete", json=body), 400) == []
     assert (await office.document(document["id"]))["status"] == "sent"
 
 
 async def test_an_access_code_opens_the_document_and_five_guesses_close_it(office: Office) -> None:
     document = await office.create(signers=[signer("ann", auth="access_code", access_code="open sesame")], send=True)
     async with office.session(document, "ann") as browser:
-        shown = (await browser.get("/sign/session")).json()
+        shown = (await browser.get("/session")).json()
         assert (shown["needs"], shown["files"], shown["fields"]) == ("code", [], [])
         body = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
-        assert (await browser.post("/sign/complete", json=body)).status_code == 403
-        assert (await browser.post("/sign/code", json={"code": "wrong"})).status_code == 403
-        assert (await browser.post("/sign/code", json={"code": "open sesame"})).status_code == 200
-        assert (await browser.get("/sign/session")).json()["needs"] is None
-        assert (await browser.post("/sign/complete", json=body)).status_code == 200
+        assert (await browser.post("/complete", json=body)).status_code == 403
+        assert (await browser.post("/code", json={"code": "wrong"})).status_code == 403
+        assert (await browser.post("/code", json={"code": "open sesame"})).status_code == 200
+        assert (await browser.get("/session")).json()["needs"] is None
+        assert (await browser.post("/complete", json=body)).status_code == 200
     other = await office.create(signers=[signer("bob", auth="access_code", access_code="open sesame")], send=True)
     async with office.session(other, "bob") as browser:
-        tries = [(await browser.post("/sign/code", json={"code": "guess"})).status_code for _ in range(6)]
+        tries = [(await browser.post("/code", json={"code": "guess"})).status_code for _ in range(6)]
         assert tries == [403] * 5 + [429]
-        assert (await browser.post("/sign/code", json={"code": "open sesame"})).status_code == 429
+        assert (await browser.post("/code", json={"code": "open sesame"})).status_code == 429
         office.api.clock.forward(901)
-        assert (await browser.post("/sign/code", json={"code": "open sesame"})).status_code == 200
+        assert (await browser.post("/code", json={"code": "open sesame"})).status_code == 200
 
 
 async def test_an_e_mail_code_comes_by_mail(office: Office) -> None:
@@ -121,14 +126,14 @@ async def test_an_e_mail_code_comes_by_mail(office: Office) -> None:
         [code_mail] = [mail.id for mail in inbox if mail.kind == "code"]
         letter = (await office.api.deedbox.db.read(lambda tx: kept.show(tx, place, code_mail))).mail.letter
         code = letter.code  # type: ignore[union-attr]
-        assert (await browser.post("/sign/code", json={"code": code})).status_code == 200
-        assert (await browser.get("/sign/session")).json()["needs"] is None
+        assert (await browser.post("/code", json={"code": code})).status_code == 200
+        assert (await browser.get("/session")).json()["needs"] is None
 
 
 async def test_a_decline_ends_the_document_for_everyone(office: Office) -> None:
     document = await office.create(signers=[signer("ann"), signer("bob")], send=True)
     async with office.session(document, "bob") as browser:
-        answer = await browser.post("/sign/decline", json={"reason": "the price"})
+        answer = await browser.post("/decline", json={"reason": "the price"})
         assert answer.json() == {"status": "declined", "document_status": "declined"}
     found = await office.document(document["id"])
     assert found["decline"]["reason"] == "the price"
@@ -140,7 +145,7 @@ async def test_a_form_of_another_site_cannot_sign(office: Office) -> None:
     async with office.session(document, "ann") as browser:
         body = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
         for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}):
-            assert (await browser.post("/sign/complete", json=body, headers=headers)).status_code == 403
+            assert (await browser.post("/complete", json=body, headers=headers)).status_code == 403
     assert (await office.document(document["id"]))["status"] == "sent"
 
 
@@ -150,10 +155,10 @@ async def test_what_was_filled_in_is_there_when_the_signer_comes_back(office: Of
     document = await office.create(fields=[field], send=True)
     field_id = next(each["id"] for each in document["fields"] if each["label"] == "City")
     async with office.session(document, "ann") as browser:
-        assert (await browser.put("/sign/fields", json={"values": {field_id: "Bonn"}})).status_code == 200
+        assert (await browser.put("/fields", json={"values": {field_id: "Bonn"}})).status_code == 200
         assert (
-            await browser.put("/sign/fields", json={"values": {"fld_01JD0000000000000000000000": "x"}})
+            await browser.put("/fields", json={"values": {"fld_01JD0000000000000000000000": "x"}})
         ).status_code == 400
     async with office.session(document, "ann") as browser:
-        values = {each["id"]: each["value"] for each in (await browser.get("/sign/session")).json()["fields"]}
+        values = {each["id"]: each["value"] for each in (await browser.get("/session")).json()["fields"]}
         assert values[field_id] == "Bonn"

@@ -109,7 +109,7 @@ def correct(desk: Desk, packet: Packet, signer_id: str, email: str) -> Packet:
     address = checked_address(email).lower()
     after = parties.with_signer(packet, signer_id, email=address)
     desk.save(packet, after)
-    sessions.forget(desk.tx, signer_id)
+    sessions.forget(desk.tx, signer_id, now=desk.now)
     for document in after.documents:
         desk.record(document, "signer.corrected", {"signer": signer_id, "email": address})
     if signer.status != "waiting":

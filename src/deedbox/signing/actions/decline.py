@@ -11,7 +11,14 @@ from deedbox.signing.model import Decline, Packet
 
 def decline(desk: Desk, packet: Packet, signer_id: str, reason: str | None, seen: Circumstances) -> Packet:
     _, signer = at_turn(packet, signer_id, desk.now)
-    declined = parties.with_signer(packet, signer_id, status="declined", declined_at=desk.at, decline_reason=reason)
+    declined = parties.with_signer(
+        packet,
+        signer_id,
+        status="declined",
+        declined_at=desk.at,
+        decline_reason=reason,
+        identity=seen.identity,
+    )
     for document in packet.documents:
         desk.record(document, "signer.declined", {"reason": reason, **seen.told()}, actor=signer_id)
     party, _ = parties.find_signer(declined, signer_id)

@@ -1,26 +1,88 @@
 """Enter: a signer follows their link."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import Conflict, NotFound, TooManyRequests
 from deedbox.signing import parties, sessions
-from deedbox.signing.desk import Office
-from deedbox.signing.model import Packet
+from deedbox.signing.actions.turn import Circumstances
+from deedbox.signing.desk import Desk, Office
+from deedbox.signing.model import Document, Packet, Party, Signer
 from deedbox.signing.sessions import Session
-from deedbox.signing.store import documents
+from deedbox.signing.store import documents, people
+from deedbox.signing.store.links import Link
 
 
-def enter(office: Office, tx: Tx, token: str, now: datetime) -> Secret:
+class Entrance(msgspec.Struct, frozen=True):
+    """What a link leads to."""
+
+    link: Link
+    packet: Packet
+    party: Party
+    signer: Signer
+
+
+class Visit(msgspec.Struct, frozen=True):
+    """From where a link is opened."""
+
+    address: str
+    user_agent: str
+
+
+def entrance(tx: Tx, token: str, now: datetime) -> Entrance:
+    """What the link leads to, nothing changed; NotFound or Conflict say why it leads nowhere."""
+    link = sessions.link(tx, token)
+    place = people.place_of(tx, link.signer_id)
+    packet = documents.packet(tx, *place) if place else None
+    if packet is None:
+        raise NotFound("The document does not exist any more")
+    sessions.need_unused(link, now)
+    ended = ended_at(packet.first)
+    if ended is not None and shown_until(ended) <= instant(now):
+        raise Conflict("This signing link has ended: the document was closed long ago. Ask the sender for the file.")
+    return Entrance(link, packet, *parties.find_signer(packet, link.signer_id))
+
+
+def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime) -> Secret:
     """A session for the link's token; where the sender wants one, a code is mailed."""
-    opened = sessions.exchange(tx, token, now=now)
-    inside = sessions.current(tx, opened.reveal(), now=now)
-    packet = packet_for(tx, inside)
-    _, signer = parties.find_signer(packet, inside.signer_id)
-    if signer.auth == "email_code" and packet.first.status == "sent":
-        office.notifier.code(tx, packet, signer, sessions.new_code(tx, signer.id, now=now), now=now)
+    found = entrance(tx, token, now)
+    packet, signer = found.packet, found.signer
+    with office.desk(tx, packet.workspace_id, signer.id, now) as desk:
+        if not people.add_note(tx, signer.id, limits.SIGNER_NOTES):
+            raise TooManyRequests("This document was opened too often. Ask the sender to send it again.")
+        opened = sessions.open_session(tx, token, found.link, now=now)
+        mailed = _mail_code(desk, packet, signer)
+        seen = Circumstances(visit.address, visit.user_agent, found.link.kind, found.link.voucher)
+        for document in packet.documents:
+            detail = {**seen.told(), **({"code_mailed": mailed} if signer.auth == "email_code" else {})}
+            desk.record(document, "signer.link_opened", detail)
     return opened
+
+
+def _mail_code(desk: Desk, packet: Packet, signer: Signer) -> bool:
+    """Whether a code is on its way; once the document has ended without a sealed file, there is nothing to open."""
+    if signer.auth != "email_code" or packet.first.status not in ("sent", "finalizing", "completed"):
+        return False
+    code = sessions.new_code(desk.tx, signer.id, now=desk.now)
+    if code is not None:
+        desk.notifier.code(desk.tx, packet, signer, code, now=desk.now)
+    return code is not None
+
+
+def try_code(desk: Desk, packet: Packet, session: Session, token: Secret, code: str, seen: Circumstances) -> bool:
+    """Whether this is the signer's code; the session is then as good as the signer. Either way the trail tells."""
+    _, signer = parties.find_signer(packet, session.signer_id)
+    right = sessions.check_code(desk.tx, token.reveal(), signer, code, now=desk.now)
+    told = not session.checked if right else people.add_note(desk.tx, signer.id, limits.SIGNER_NOTES)
+    if told:
+        for document in packet.documents:
+            desk.record(document, "signer.code_right" if right else "signer.code_wrong", seen.told())
+    return right
 
 
 def packet_for(tx: Tx, session: Session) -> Packet:
@@ -29,3 +91,13 @@ def packet_for(tx: Tx, session: Session) -> Packet:
     if packet is None:
         raise NotFound("The document does not exist any more")
     return packet
+
+
+def ended_at(document: Document) -> str | None:
+    """When the document came to its end, whichever it was."""
+    return document.completed_at or document.declined_at or document.voided_at or document.expired_at
+
+
+def shown_until(ended: str) -> str:
+    """Until when links show the outcome of a document that ended then."""
+    return instant(moment(ended) + timedelta(days=limits.ENDED_LINK_DAYS))

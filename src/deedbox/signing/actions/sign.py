@@ -9,7 +9,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
-from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import parties, states
 from deedbox.signing.actions import send
@@ -18,7 +18,7 @@ from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.completion import finalize
 from deedbox.signing.desk import SERVER, Desk, Office
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import CONSENT, Document, Field, Packet, Party, Signature, SignatureKind, Signer
+from deedbox.signing.model import Document, Field, Packet, Party, Signature, SignatureKind, Signer, consent
 from deedbox.signing.printed import check_by_hand
 from deedbox.signing.store import people
 
@@ -48,6 +48,8 @@ async def image(office: Office, kind: SignatureKind, data: bytes) -> AsyncIterat
 def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     """The packet with the signature in it; the party's rule and the next party's turn follow from it."""
     party, signer = at_turn(packet, signer_id, desk.now)
+    if not how.seen.viewed:
+        raise Conflict("The document was not shown in this session. Look at it first, then sign.")
     _check_hand(packet, party, signer, how)
     check_values(packet, party, signer, how.values)
     filled = {**people.values_of(desk.tx, signer_id), **how.values}
@@ -59,13 +61,14 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
         signed_at=desk.at,
         signature=how.signature,
         initials=how.initials,
+        identity=how.seen.identity,
     )
     for picture in how.images:
         blobs.adopt(desk.tx, picture, packet.first.id, desk.now)
     after, completed = _followed_up(desk, signed, party.id)
     desk.save(packet, after)
     for document in packet.documents:
-        desk.record(document, "signer.signed", _detail(document, how), actor=signer_id)
+        desk.record(document, "signer.signed", _detail(document, signer, how), actor=signer_id)
         desk.emit("document.signed", packet, document, signer=signer_told(signer))
     if completed is not None:
         _announce(desk, packet, after, completed)
@@ -129,12 +132,12 @@ def _announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
             finalize.plan(desk, document)
 
 
-def _detail(document: Document, how: SigningAct) -> dict[str, Any]:
+def _detail(document: Document, signer: Signer, how: SigningAct) -> dict[str, Any]:
     return {
         **how.seen.told(),
         "signature": msgspec.to_builtins(how.signature),
         **({"initials": msgspec.to_builtins(how.initials)} if how.initials else {}),
-        "consent": CONSENT,
+        "consent": consent(signer.language),
         "files": {file.id: file.sha256 for file in document.files},
         "prepared": document.paper_sha256,
     }

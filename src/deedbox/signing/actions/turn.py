@@ -7,7 +7,8 @@ import msgspec
 from deedbox.kernel.errors import Conflict
 from deedbox.signing import parties, states
 from deedbox.signing.actions.expire import is_due
-from deedbox.signing.model import Packet, Party, Signer
+from deedbox.signing.model import Identity, Packet, Party, Signer
+from deedbox.signing.store.links import LinkKind, Voucher
 
 
 class Circumstances(msgspec.Struct, frozen=True):
@@ -15,11 +16,22 @@ class Circumstances(msgspec.Struct, frozen=True):
 
     address: str
     user_agent: str
-    identity: str
-    """How it was checked who acts."""
+    link: LinkKind
+    """By which the session was opened."""
+    voucher: Voucher | None = None
+    """Of an embedded link: the key that made it."""
+    identity: Identity | None = None
+    """How it was checked who acts; None before that."""
+    viewed: bool = False
+    """Whether the documents were shown in this session."""
 
-    def told(self) -> dict[str, str]:
-        return {"address": self.address, "user_agent": self.user_agent, "identity": self.identity}
+    def told(self) -> dict[str, object]:
+        told: dict[str, object] = {"address": self.address, "user_agent": self.user_agent, "link": self.link}
+        if self.voucher is not None:
+            told["key"] = {"id": self.voucher.id, "name": self.voucher.name}
+        if self.identity is not None:
+            told["identity"] = self.identity
+        return told
 
 
 def at_turn(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signer]:
@@ -37,6 +49,11 @@ def at_turn(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signe
     if party.status != "active":
         raise Conflict("It is not your turn yet: others sign before you")
     return party, signer
+
+
+def is_shown(packet: Packet, signer: Signer) -> bool:
+    """Whether the signer is shown the documents: until the end, and as long as they have to do with it."""
+    return packet.first.status in ("sent", "finalizing") and signer.status in ("notified", "viewed", "signed")
 
 
 def signer_told(signer: Signer) -> dict[str, str]:

@@ -1,18 +1,37 @@
 """View: the signer has the documents before them."""
 
+from deedbox.kernel import limits
+from deedbox.kernel.crypto import Secret, sha256
 from deedbox.signing import parties
-from deedbox.signing.actions.turn import Circumstances
+from deedbox.signing.actions.turn import Circumstances, is_shown
 from deedbox.signing.desk import Desk
-from deedbox.signing.model import Packet
+from deedbox.signing.model import Document, Packet
+from deedbox.signing.store import links, people
 
 
-def view(desk: Desk, packet: Packet, signer_id: str, seen: Circumstances) -> Packet:
-    """The packet, with the first view noted; later ones change nothing."""
+def view(desk: Desk, packet: Packet, signer_id: str, session: Secret, seen: Circumstances) -> Packet:
+    """The packet, with the first view of this session noted; later ones change nothing."""
     _, signer = parties.find_signer(packet, signer_id)
-    if packet.first.status != "sent" or signer.status != "notified":
+    if not is_shown(packet, signer) or not links.mark_viewed(desk.tx, sha256(session.reveal()), desk.at):
         return packet
-    after = parties.with_signer(packet, signer_id, status="viewed", viewed_at=desk.at)
-    desk.save(packet, after)
+    after = packet
+    if signer.status == "notified":
+        after = parties.with_signer(packet, signer_id, status="viewed", viewed_at=desk.at)
+        desk.save(packet, after)
     for document in after.documents:
         desk.record(document, "signer.viewed", seen.told(), actor=signer_id)
     return after
+
+
+def view_page(
+    desk: Desk, document: Document, signer_id: str, session: Secret, page: tuple[str, int], seen: Circumstances
+) -> None:
+    """Notes that the session was served this page of a file, unless it has been before.
+
+    A signer's rows are bounded: beyond that, pages are served and nothing is claimed of them."""
+    if links.add_page_view(desk.tx, sha256(session.reveal()), *page) and people.add_note(
+        desk.tx, signer_id, limits.SIGNER_NOTES
+    ):
+        file_id, number = page
+        detail = {**seen.told(), "file": file_id, "page": number, "prepared": document.paper_sha256}
+        desk.record(document, "signer.page_viewed", detail, actor=signer_id)

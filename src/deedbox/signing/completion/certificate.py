@@ -1,14 +1,14 @@
 """What the certificate of completion tells: the same facts as the evidence, in sentences for people."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deedbox import words
 from deedbox.evidence.chain import Entry
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.clock import moment
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
-from deedbox.signing.completion.facts import Facts, act_of, consent_of
+from deedbox.signing.completion.facts import Facts, act_of, consent_of, voucher_of
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
 
@@ -58,7 +58,7 @@ def completion(
 def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, bytes]) -> CertifiedSigner:
     signed, act, language = signer.signature, act_of(facts, signer), facts.packet.language
     table = words.of_use(language, "certificate")
-    consent = consent_of(facts, signer)
+    consent = consent_of(signer, act)
     moments = (
         ("notified", signer.notified_at),
         ("viewed", signer.viewed_at),
@@ -70,7 +70,7 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         name=signer.name,
         email=signer.email,
         party=party.name,
-        identity=_identity(table, signer),
+        identity=_identity(table, signer, act),
         status=signer.status,
         steps=tuple(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments if at),
         signed_at=_when(language, signer.signed_at, signer.time_zone),
@@ -83,8 +83,10 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
     )
 
 
-def _identity(table: Mapping[str, str], signer: Signer) -> str:
-    return table[f"identity.{signer.identity}"].format(key=signer.vouched_by or "") if signer.identity else ""
+def _identity(table: Mapping[str, str], signer: Signer, act: dict[str, Any]) -> str:
+    voucher = voucher_of(act)
+    key = f"{voucher.key_name} ({voucher.key_id})" if voucher else ""
+    return table[f"identity.{signer.identity or 'none'}"].format(key=key)
 
 
 def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
-import msgspec
-
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
@@ -50,8 +48,7 @@ class Certifier:
     async def certificate_again(self, document: Document, about: Certified, held: AsyncExitStack) -> Received:
         """The certificate of a document that is completed, for another sealed file of it."""
         known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
-        rows = [entry.hash for entry in known.trail].index(about.head) + 1
-        known = msgspec.structs.replace(known, trail=known.trail[:rows])
+        known = facts.up_to(known, about.head)
         completed_at = document.completed_at or about.timestamped_at
         return await self.certificate(known, about, await self.images(known), completed_at, held)
 

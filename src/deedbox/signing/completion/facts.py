@@ -1,6 +1,7 @@
 """The facts of a document whose signers are done, as its certificate and its evidence tell them."""
 
 import hashlib
+from typing import Any
 
 import msgspec
 
@@ -14,7 +15,7 @@ from deedbox.kernel.errors import NotFound
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import CONSENT, Document, Packet, Party, Signer
+from deedbox.signing.model import Document, Packet, Party, Signer, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
@@ -40,6 +41,12 @@ def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
         paper=blobs.demand(tx, document.paper_sha256),
         trail=audit.trail(tx, document_id),
     )
+
+
+def up_to(facts: Facts, head: str) -> Facts:
+    """The facts as the row with this hash left them: links are opened also while a document is sealed, and later."""
+    rows = [entry.hash for entry in facts.trail].index(head) + 1
+    return msgspec.structs.replace(facts, trail=facts.trail[:rows])
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -94,32 +101,51 @@ def evidence(statement: Statement, facts: Facts, head: str, identity: SealIdenti
     )
 
 
-def act_of(facts: Facts, signer: Signer) -> dict[str, object]:
-    """What the trail tells of the signer's signing."""
+def act_of(facts: Facts, signer: Signer) -> dict[str, Any]:
+    """What the trail tells of the signer's signing or declining."""
     for entry in facts.trail:
-        if entry.act == "signer.signed" and entry.actor == signer.id:
+        if entry.act in ("signer.signed", "signer.declined") and entry.actor == signer.id:
             return dict(entry.detail)
     return {}
 
 
-def consent_of(facts: Facts, signer: Signer) -> proof.Consent | None:  # noqa: ARG001
-    """What the signer agreed to."""
+def consent_of(signer: Signer, act: dict[str, Any]) -> proof.Consent | None:
+    """What the signer agreed to, in the words that were shown."""
     if signer.signature is None or signer.signed_at is None:
         return None
-    sha256 = hashlib.sha256(CONSENT.encode()).hexdigest()
-    return proof.Consent(text=CONSENT, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
+    text = str(act["consent"])
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    return proof.Consent(text=text, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
+
+
+def _pages_seen(facts: Facts, signer: Signer) -> list[int]:
+    """The pages of the paper that the signer was served, by what the trail tells."""
+    seen = set()
+    for entry in facts.trail:
+        served = entry.act == "signer.page_viewed" and entry.actor == signer.id
+        if served and entry.detail["prepared"] == facts.paper.sha256:
+            seen.add(first_page(facts.document, str(entry.detail["file"])) + int(entry.detail["page"]))
+    return sorted(seen)
+
+
+def voucher_of(act: dict[str, Any]) -> proof.Voucher | None:
+    """The key whose holder vouches for the signer: where nothing but its link showed who acts."""
+    if act.get("identity") != "embedded_link":
+        return None
+    return proof.Voucher(key_id=str(act["key"]["id"]), key_name=str(act["key"]["name"]))
 
 
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
     signed, act = signer.signature, act_of(facts, signer)
     fields = own_fields(facts.document, party, signer) if signed else []
+    pages_seen = _pages_seen(facts, signer)
     return proof.Signer(
         id=signer.id,
         party_id=party.id,
         name=signer.name,
         email=signer.email,
         status=signer.status,
-        consent=consent_of(facts, signer),
+        consent=consent_of(signer, act),
         marks=[
             proof.Mark(field_id=field.id, kind=made.kind, text=made.text, image_sha256=made.image_sha256)
             for field in fields
@@ -130,8 +156,10 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
             for field in fields
             if field.value is not None and field.type not in ("signature", "initials")
         },
-        identity="link" if signer.auth == "none" else signer.auth,
-        seen_sha256=facts.paper.sha256 if signed else None,
+        identity=signer.identity,
+        vouched_by=voucher_of(act),
+        seen_sha256=facts.paper.sha256 if pages_seen else None,
+        seen_pages=pages_seen,
         signed_sha256=facts.paper.sha256 if signed else None,
         address=str(act["address"]) if "address" in act else None,
         user_agent=str(act["user_agent"]) if "user_agent" in act else None,

@@ -85,6 +85,7 @@ class Finalize:
         statement = facts.statement(known, marked.blob)
         head = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
         known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
+        known = facts.up_to(known, head)
         request = SealRequest(
             document_id=document.id,
             audit_head=head,

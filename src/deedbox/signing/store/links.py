@@ -1,62 +1,138 @@
 """Links, sessions and codes of signers: hashes only."""
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from deedbox.kernel.db import Tx
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.db import Row, Tx, Value
 
 LinkKind: TypeAlias = Literal["mail", "embedded"]
+_LINK = "l.signer_id, l.kind, l.key_id, l.key_name, l.expires_at, l.used_at"
+_NO_CODE = b""
 
 
-def add_link(tx: Tx, token_hash: bytes, signer_id: str, kind: LinkKind, now: str, expires_at: str) -> None:
+class Voucher(msgspec.Struct, frozen=True):
+    """The API key with which the sender's system asked for an embedded link: its holder vouches for the person."""
+
+    id: str
+    name: str
+
+
+class Link(msgspec.Struct, frozen=True):
+    signer_id: str
+    kind: LinkKind
+    voucher: Voucher | None = None
+    expires_at: str | None = None
+    """Of an embedded link; a mailed one lasts as long as its document, and a while longer."""
+    used_at: str | None = None
+
+
+class SessionRow(msgspec.Struct, frozen=True):
+    link: Link
+    """By which the signer came in."""
+    checked_at: str | None
+    viewed_at: str | None
+
+
+# links
+
+
+def add_link(tx: Tx, token_hash: bytes, link: Link, now: str) -> None:
     tx.run(
-        "insert into signing_links (token_hash, signer_id, kind, created_at, expires_at)"
-        " values (:token_hash, :signer_id, :kind, :now, :expires_at)",
+        "insert into signing_links (token_hash, signer_id, kind, key_id, key_name, created_at, expires_at)"
+        " values (:token_hash, :signer_id, :kind, :key_id, :key_name, :now, :expires_at)",
         token_hash=token_hash,
-        signer_id=signer_id,
-        kind=kind,
+        signer_id=link.signer_id,
+        kind=link.kind,
+        key_id=link.voucher.id if link.voucher else None,
+        key_name=link.voucher.name if link.voucher else None,
         now=now,
-        expires_at=expires_at,
+        expires_at=link.expires_at,
     )
 
 
-def use_link(tx: Tx, token_hash: bytes, now: str) -> str | None:
-    """The signer whose link it is, and it is used up; None when it is no link that still works."""
-    row = tx.one(
+def link(tx: Tx, token_hash: bytes) -> Link | None:
+    row = tx.one(f"select {_LINK} from signing_links l where l.token_hash = :hash", hash=token_hash)
+    return _link(row) if row else None
+
+
+def use_link(tx: Tx, token_hash: bytes, now: str) -> bool:
+    """Uses up a link that works once; False if it was used before or has expired."""
+    sql = (
         "update signing_links set used_at = :now where token_hash = :token_hash and used_at is null"
-        " and expires_at > :now returning signer_id",
-        token_hash=token_hash,
-        now=now,
+        " and expires_at > :now"
     )
-    return row[0] if row else None
+    return bool(tx.run(sql, token_hash=token_hash, now=now))
 
 
-def is_known(tx: Tx, token_hash: bytes) -> bool:
-    return tx.one("select 1 from signing_links where token_hash = :hash", hash=token_hash) is not None
+# sessions
 
 
-def add_session(tx: Tx, token_hash: bytes, signer_id: str, now: str, expires_at: str) -> None:
+def add_session(tx: Tx, token_hash: bytes, signer_id: str, link_hash: bytes, now: str, expires_at: str) -> None:
     tx.run(
-        "insert into signer_sessions (token_hash, signer_id, created_at, expires_at)"
-        " values (:token_hash, :signer_id, :now, :expires_at)",
+        "insert into signer_sessions (token_hash, signer_id, link_hash, created_at, expires_at)"
+        " values (:token_hash, :signer_id, :link_hash, :now, :expires_at)",
         token_hash=token_hash,
         signer_id=signer_id,
+        link_hash=link_hash,
         now=now,
         expires_at=expires_at,
     )
 
 
-def session(tx: Tx, token_hash: bytes, now: str) -> tuple[str, bool] | None:
-    """The signer of the session, and whether the code was given."""
+def session(tx: Tx, token_hash: bytes, now: str) -> SessionRow | None:
     row = tx.one(
-        "select signer_id, checked_at from signer_sessions where token_hash = :hash and expires_at > :now",
+        f"select s.checked_at, s.viewed_at, {_LINK} from signer_sessions s join signing_links l"
+        " on l.token_hash = s.link_hash where s.token_hash = :hash and s.expires_at > :now",
         hash=token_hash,
         now=now,
     )
-    return (row[0], row[1] is not None) if row else None
+    return SessionRow(_link(row[2:]), row[0], row[1]) if row else None
 
 
 def mark_checked(tx: Tx, token_hash: bytes, now: str) -> None:
     tx.run("update signer_sessions set checked_at = :now where token_hash = :hash", hash=token_hash, now=now)
+
+
+def mark_viewed(tx: Tx, token_hash: bytes, now: str) -> bool:
+    """Notes that the documents were shown in this session; False if they had been before."""
+    sql = "update signer_sessions set viewed_at = :now where token_hash = :hash and viewed_at is null"
+    return bool(tx.run(sql, hash=token_hash, now=now))
+
+
+def has_viewed_page(tx: Tx, token_hash: bytes, file_id: str, page: int) -> bool:
+    sql = "select 1 from page_views where session_hash = :hash and file_id = :file_id and page = :page"
+    return tx.one(sql, hash=token_hash, file_id=file_id, page=page) is not None
+
+
+def add_page_view(tx: Tx, token_hash: bytes, file_id: str, page: int) -> bool:
+    """Notes that the page was shown in this session; False if it had been before."""
+    sql = (
+        "insert into page_views (session_hash, file_id, page) values (:hash, :file_id, :page)"
+        " on conflict (session_hash, file_id, page) do nothing"
+    )
+    return bool(tx.run(sql, hash=token_hash, file_id=file_id, page=page))
+
+
+def prune(tx: Tx, now: str) -> int:
+    """Forgets sessions that are over: how many."""
+    over: list[Mapping[str, Value]] = [
+        {"hash": bytes(row[0])}
+        for row in tx.all(
+            "select token_hash from signer_sessions where expires_at <= :now order by expires_at limit :most",
+            now=now,
+            most=limits.PRUNE_ROWS,
+        )
+    ]
+    if over:
+        tx.many("delete from page_views where session_hash = :hash", over)
+        tx.many("delete from signer_sessions where token_hash = :hash", over)
+    return len(over)
+
+
+# codes
 
 
 def keep_code(tx: Tx, signer_id: str, code_hash: bytes, expires_at: str) -> None:
@@ -69,11 +145,14 @@ def keep_code(tx: Tx, signer_id: str, code_hash: bytes, expires_at: str) -> None
     )
 
 
-def code(tx: Tx, signer_id: str, now: str) -> bytes | None:
+def code(tx: Tx, signer_id: str, now: str) -> tuple[bytes, str] | None:
+    """The hash of the code that the signer was sent, and when it ends."""
     row = tx.one(
-        "select code_hash from signer_codes where signer_id = :id and expires_at > :now", id=signer_id, now=now
+        "select code_hash, expires_at from signer_codes where signer_id = :id and expires_at > :now",
+        id=signer_id,
+        now=now,
     )
-    return bytes(row[0]) if row else None
+    return (bytes(row[0]), row[1]) if row else None
 
 
 def count_try(tx: Tx, signer_id: str, now: str, since: str) -> int:
@@ -86,14 +165,24 @@ def count_try(tx: Tx, signer_id: str, now: str, since: str) -> int:
         " first_try_at = case when signer_codes.first_try_at is null or signer_codes.first_try_at <= :since then :now"
         " else signer_codes.first_try_at end returning tries",
         id=signer_id,
-        none=b"",
+        none=_NO_CODE,
         now=now,
         since=since,
     )
     return int(row[0]) if row else 1
 
 
-def forget(tx: Tx, signer_id: str) -> None:
-    tx.run("delete from signing_links where signer_id = :id", id=signer_id)
+def forget(tx: Tx, signer_id: str, now: str) -> None:
+    """The signer's links, sessions and code are gone; the tries at a code stay counted."""
+    whose = "select token_hash from signer_sessions where signer_id = :id"
+    tx.run(f"delete from page_views where session_hash in ({whose})", id=signer_id)
     tx.run("delete from signer_sessions where signer_id = :id", id=signer_id)
-    tx.run("delete from signer_codes where signer_id = :id", id=signer_id)
+    tx.run("delete from signing_links where signer_id = :id", id=signer_id)
+    sql = "update signer_codes set code_hash = :none, expires_at = :now where signer_id = :id"
+    tx.run(sql, id=signer_id, none=_NO_CODE, now=now)
+
+
+def _link(row: Row) -> Link:
+    signer_id, kind, key_id, key_name, expires_at, used_at = row
+    voucher = Voucher(key_id, key_name or "") if key_id else None
+    return Link(signer_id, kind, voucher, expires_at, used_at)

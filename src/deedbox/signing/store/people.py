@@ -12,7 +12,7 @@ from deedbox.signing.model import Document, Field, Packet, Party, Signature, Sig
 
 _SIGNER = (
     "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",
-    "declined_at", "decline_reason", "signature", "initials", "access_code_hash",
+    "declined_at", "decline_reason", "signature", "initials", "access_code_hash", "identity",
 )  # fmt: skip
 _PARTY = ("id", "name", "turn", "rule", "quorum", "on_decline", "declared", "status", "completed_at")
 _FIELD = (
@@ -84,6 +84,12 @@ def place_of(tx: Tx, signer_id: str) -> tuple[str, str] | None:
     """The workspace and the packet of a signer."""
     row = tx.one("select workspace_id, packet_id from signers where id = :id", id=signer_id)
     return (row[0], row[1]) if row else None
+
+
+def add_note(tx: Tx, signer_id: str, most: int) -> bool:
+    """Counts an audit row that comes of the signer's coming and looking, not of an act; False if there are enough."""
+    sql = "update signers set notes = notes + 1 where id = :id and notes < :most"
+    return bool(tx.run(sql, id=signer_id, most=most))
 
 
 # fields

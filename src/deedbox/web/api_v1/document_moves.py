@@ -10,12 +10,13 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.signing import sessions
+from deedbox.signing.actions.embed import embed
 from deedbox.signing.actions.remind import remind
 from deedbox.signing.actions.send import send
 from deedbox.signing.actions.void import void
 from deedbox.signing.desk import Desk, document_in
 from deedbox.signing.model import Packet
+from deedbox.signing.store.links import Voucher
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.frame import context, once
 from deedbox.web.frame.body import OPTIONAL_BODY
@@ -68,7 +69,7 @@ async def remind_signers(request: AnyRequest, document_id: FromPath[str]) -> Res
 
 @post(
     "/api/v1/documents/{document_id:str}/signers/{signer_id:str}/link",
-    opt=door("documents:send"),
+    opt=door("documents:embed"),
     summary="A link to embed: one signer, one document, for an hour",
     tags=["documents"],
     status_code=201,
@@ -78,10 +79,11 @@ async def signing_link(
 ) -> Response[SigningLink]:
     here = context.of(request)
     await here.packet_of(document_id)
+    voucher = Voucher(here.caller.id, here.caller.name)
 
     def act(tx: Tx) -> SigningLink:
         with here.desk(tx) as desk:
-            token, expires_at = sessions.embedded_link(tx, desk.packet_of(document_id), signer_id, now=desk.now)
+            token, expires_at = embed(desk, desk.packet_of(document_id), signer_id, voucher)
         return SigningLink(f"{here.deedbox.address}/s/{token.reveal()}", expires_at)
 
     answer: Response[Any] = await once.once(request, act, status=201)

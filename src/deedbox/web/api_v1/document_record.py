@@ -10,6 +10,7 @@ from deedbox.signing.model import (
     Decline,
     Document,
     Field,
+    Identity,
     Message,
     OnDecline,
     Packet,
@@ -45,6 +46,8 @@ class SignerRecord(msgspec.Struct, frozen=True):
     language: str
     auth: Auth
     status: SignerStatus
+    identity: Identity | None
+    """How it was checked who acted; null until then."""
     notified_at: str | None
     viewed_at: str | None
     signed_at: str | None

@@ -5,17 +5,18 @@ from importlib import resources
 from typing import Any
 
 from litestar import Response, get, post
-from litestar.datastructures import Cookie, FormMultiDict
+from litestar.datastructures import Cookie
 from litestar.params import FromPath
 
 from deedbox.accounts import people, store
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret, sha256
-from deedbox.kernel.errors import BadRequest, DeedboxError, TooManyRequests, Unauthorized
+from deedbox.kernel.errors import DeedboxError, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.web.frame import context, cookies
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, STATIC, door
+from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.head import GET_ONLY
 from deedbox.web.frame.pages import go, page
 
@@ -46,10 +47,10 @@ async def login_page() -> Response[str]:
 
 @post("/login", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def login(request: AnyRequest) -> Response[Any]:
-    form = await _form(request)
-    email = people.login_name(_text(form, "email")[: limits.EMAIL_CHARS])
+    form = await form_of(request)
+    email = people.login_name(text(form, "email")[: limits.EMAIL_CHARS])
     try:
-        session = await _session_for(request, email, _text(form, "password")[: limits.PASSWORD_CHARS_MAX])
+        session = await _session_for(request, email, text(form, "password")[: limits.PASSWORD_CHARS_MAX])
     except (Unauthorized, TooManyRequests) as error:
         return page("login.html", status=error.status, headers=error.headers, error=error.message, email=email)
     return go("/account", _cookie(request, session))
@@ -72,14 +73,14 @@ async def account_page(request: AnyRequest) -> Response[Any]:
 async def save_account(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     person, token = here.person, here.token.reveal()
-    form = await _form(request)
-    password = _text(form, "password")
+    form = await form_of(request)
+    password = text(form, "password")
     try:
         people.check_password_rules(password)
         password_hash = await asyncio.to_thread(people.hash_password, password)
         await here.deedbox.db.write(
             lambda tx: people.settle(
-                tx, person.person_id, _text(form, "name"), _text(form, "email"), password_hash, keep=token
+                tx, person.person_id, text(form, "name"), text(form, "email"), password_hash, keep=token
             )
         )
     except DeedboxError as error:
@@ -110,19 +111,7 @@ async def _session_for(request: AnyRequest, email: str, password: str) -> Secret
 
 
 def _cookie(request: AnyRequest, token: Secret | None) -> Cookie:
-    return cookies.made(request, "person", token, limits.LOGIN_SESSION_DAYS * 86400)
-
-
-async def _form(request: AnyRequest) -> FormMultiDict:
-    try:
-        return await request.form()
-    except UnicodeDecodeError as error:
-        raise BadRequest("The form is not text in UTF-8") from error
-
-
-def _text(form: FormMultiDict, name: str) -> str:
-    value = form.get(name, "")
-    return value.replace("\0", "") if isinstance(value, str) else ""
+    return cookies.made(request, cookies.PERSON, token, limits.LOGIN_SESSION_DAYS * 86400)
 
 
 ROUTES = [front, use_link, login_page, login, logout, account_page, save_account, stylesheet]

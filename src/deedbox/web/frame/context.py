@@ -1,6 +1,7 @@
 """What a request carries from the guard to its route."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from litestar import Request
@@ -38,6 +39,7 @@ class Context:
         "door",
         "headers",
         "held",
+        "named",
         "request_id",
         "room",
         "subject",
@@ -48,6 +50,8 @@ class Context:
         self.request_id = request_id
         self.door = door
         """The one that the guard has opened."""
+        self.named: Mapping[str, Any] = {}
+        """What the path names, by the names of its route."""
         self.room = room
         self.held = 0
         """Bytes of the room that this request's body takes up until the end."""

@@ -1,6 +1,6 @@
-"""The two cookies: of a person who is signed in, and of a signer."""
+"""The cookies: of a person who is signed in, and one of each signer, so that documents side by side never mix."""
 
-from typing import Literal, TypeAlias, cast
+from typing import cast
 
 from litestar.datastructures import Cookie
 
@@ -10,13 +10,16 @@ from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.head import Scope
 
-Holder: TypeAlias = Literal["person", "signer"]
-_NAMES: dict[Holder, str] = {"person": "deedbox", "signer": "deedbox_signer"}
+PERSON = "deedbox"
 
 
-def sent(scope: Scope, settings: Settings, holder: Holder) -> str:
-    """The value that the request carries; empty without one."""
-    wanted, found = _name(holder, _is_https(scope, settings)).encode(), b""
+def of_signer(signer_id: str) -> str:
+    return f"deedbox_signer_{signer_id}"
+
+
+def sent(scope: Scope, settings: Settings, cookie: str) -> str:
+    """The value that the request carries under this name; empty without one."""
+    wanted, found = _name(cookie, _is_https(scope, settings)).encode(), b""
     for header, value in scope["headers"]:
         if header == b"cookie":
             for pair in value.split(b";"):
@@ -26,11 +29,11 @@ def sent(scope: Scope, settings: Settings, holder: Holder) -> str:
     return found.decode("latin-1")
 
 
-def made(request: AnyRequest, holder: Holder, token: Secret | None, seconds: int) -> Cookie:
+def made(request: AnyRequest, cookie: str, token: Secret | None, seconds: int) -> Cookie:
     """The cookie that holds the token for so long, or, without a token, the one that removes it."""
     https = _is_https(cast(Scope, request.scope), context.of(request).deedbox.settings)
     return Cookie(
-        key=_name(holder, https),
+        key=_name(cookie, https),
         value=token.reveal() if token else "",
         max_age=seconds if token else 0,
         path="/",
@@ -40,9 +43,9 @@ def made(request: AnyRequest, holder: Holder, token: Secret | None, seconds: int
     )
 
 
-def _name(holder: Holder, https: bool) -> str:
+def _name(cookie: str, https: bool) -> str:
     # Browsers take the __Host- prefix over TLS only.
-    return f"__Host-{_NAMES[holder]}" if https else _NAMES[holder]
+    return f"__Host-{cookie}" if https else cookie
 
 
 def _is_https(scope: Scope, settings: Settings) -> bool:

@@ -1,7 +1,7 @@
 """Doors: who may call a route, declared once, on the route. The guard opens them before a byte of the body is read."""
 
-from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from litestar import Litestar
@@ -15,12 +15,12 @@ from deedbox.accounts.scopes import SCOPES
 OPTION = "door"
 """The `opt` under which a route keeps its door."""
 
-Opener: TypeAlias = Literal["key", "person", "signer", "nobody"]
+Opener: TypeAlias = Literal["key", "person", "signer", "link", "nobody"]
 
 
 class Door(msgspec.Struct, frozen=True):
     opener: Opener
-    """Who is asked for: an API key, a login cookie, a signer's cookie, or nothing."""
+    """Who is asked for: an API key, a login cookie, a signer's cookie, a signing link in the address, or nothing."""
     scope: str = ""
     """What the key must be allowed to do."""
     counted: bool = True
@@ -33,7 +33,9 @@ class Door(msgspec.Struct, frozen=True):
 PERSON = Door("person", own_site=True)
 """A page for people who are signed in; others are sent to the login page."""
 SIGNER = Door("signer", own_site=True)
-"""For the signer whose cookie it is."""
+"""For the signer whom the address names, `{signer_id}`, with that signer's own cookie."""
+LINK = Door("link", own_site=True)
+"""For whoever has the signing link whose `{token}` is in the address; each link has a budget of its own."""
 PUBLIC = Door("nobody")
 """Opens to everybody; callers are counted by address."""
 LOGIN = Door("nobody", own_site=True)
@@ -42,6 +44,9 @@ STATIC = Door("nobody", counted=False)
 """Files of the pages: never counted."""
 PROBE = Door("nobody", counted=False, always_open=True)
 """Health, metrics and the API's description: never counted, and answered at any time."""
+
+_NAMED: dict[Opener, str] = {"signer": "{signer_id}", "link": "{token}"}
+"""What the path of a route behind such a door must name."""
 
 ANY_KEY = Door("key")
 """What lies at no route's door: whoever has no key does not even learn that nothing is there."""
@@ -78,9 +83,19 @@ def declared(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
         for handler in route.route_handlers:
             if not isinstance(handler.opt.get(OPTION), Door):
                 raise TypeError(f"{handler.http_methods} {route.path} declares no door")
+            if _NAMED.get(of(handler).opener, "") not in route.path_format:
+                raise TypeError(f"{route.path} does not name whom its door opens to")
             if handler.http_methods != {"OPTIONS"}:
                 found.append((route.path_format, handler))
     return found
+
+
+class Found(NamedTuple):
+    door: Door
+    template: str = ""
+    """The route's path as it is declared; empty where there is no such route."""
+    named: Mapping[str, Any] = {}
+    """What the path names."""
 
 
 class Doors:
@@ -94,16 +109,16 @@ class Doors:
         """Where no key is asked for: whoever mistypes a signing link is not told of keys."""
         self._find = app.asgi_router.handle_routing
 
-    def at(self, method: str, path: str) -> tuple[Door, str]:
-        """The door, and the route's path as it is declared; empty where there is no such route."""
+    def at(self, method: str, path: str) -> Found:
+        """The door that a request comes to."""
         path = normalize_path(path)
         try:
-            _, handler, _, _, template = self._find(path=path, method=method)
-            return of(handler), template
+            _, handler, _, named, template = self._find(path=path, method=method)
+            return Found(of(handler), template, named)
         except MethodNotAllowedException:
-            return of(self._find(path=path, method="OPTIONS")[1]), ""
+            return Found(of(self._find(path=path, method="OPTIONS")[1]))
         except NotFoundException:
-            return (PUBLIC if _first(path) in self._keyless else ANY_KEY), ""
+            return Found(PUBLIC if _first(path) in self._keyless else ANY_KEY)
 
 
 def _first(path: str) -> str:

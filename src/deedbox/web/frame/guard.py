@@ -18,6 +18,7 @@ from deedbox.kernel.errors import (
     Code,
     DeedboxError,
     Forbidden,
+    NotFound,
     TimedOut,
     TooManyRequests,
     Unauthorized,
@@ -28,11 +29,11 @@ from deedbox.kernel.ratelimit import Allowance, Standing
 from deedbox.web.frame import doors, head, identity
 from deedbox.web.frame.context import KEY, Context, of
 from deedbox.web.frame.doors import Doors
-from deedbox.web.frame.envelope import ErrorBody, asked, envelope, translated
+from deedbox.web.frame.envelope import ErrorBody, asked, translated
 from deedbox.web.frame.head import App, Message, Receive, Scope, Send
 from deedbox.web.frame.identity import Budget
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.frame.pages import to_login
+from deedbox.web.frame.pages import refusal, to_login
 from deedbox.web.frame.room import Room
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Guard:
             return await self._count(self._stranger(scope), now)
         try:
             budget = await self._identify(scope, context, now)
-        except Unauthorized as error:
+        except (Unauthorized, NotFound) as error:
             raise _Refused(error, await self._count(self._stranger(scope), now)) from error
         standing = await self._count(budget, now)
         if door.opener == "key":
@@ -86,9 +87,14 @@ class Guard:
 
     async def _identify(self, scope: Scope, context: Context, now: "datetime") -> Budget:
         """Whom the request is counted for; the context knows then who it is."""
-        opener = context.door.opener
-        if opener == "person" or opener == "signer":  # noqa: PLR1714 (so that the types are told apart)
-            visitor = await identity.of_cookie(self.deedbox, scope, opener, now)
+        opener, named = context.door.opener, context.named
+        if opener == "link":
+            return await identity.of_link(self.deedbox, str(named["token"]))
+        if opener in ("person", "signer"):
+            if opener == "person":
+                visitor = await identity.of_person(self.deedbox, scope, now)
+            else:
+                visitor = await identity.of_signer(self.deedbox, scope, str(named["signer_id"]), now)
             context.enter(visitor.session, visitor.token)
             return identity.budget(visitor)
         context.caller = await identity.of_key(self.deedbox, scope, now)
@@ -156,8 +162,10 @@ class _Exchange:
         guard, scope = self._guard, self._scope
         begun = stopwatch()
         path = asked(scope["path"])
-        door, scope["path_template"] = guard.doors.at(scope["method"], scope["path"])
-        context = Context(guard.deedbox, _request_id(scope, guard), door, guard.room)
+        found = guard.doors.at(scope["method"], scope["path"])
+        scope["path_template"] = found.template
+        context = Context(guard.deedbox, _request_id(scope, guard), found.door, guard.room)
+        context.named = found.named
         scope[KEY] = context
         token = log.request_id.set(context.request_id)
         self._headers = context.headers
@@ -185,12 +193,12 @@ class _Exchange:
         except _Refused as refused:
             self._describe(refused.standing)
             sent_away = context.door.opener == "person" and isinstance(refused.error, Unauthorized)
-            await self._refuse(to_login() if sent_away else envelope(path, refused.error))
+            await self._refuse(to_login() if sent_away else refusal(self._scope, path, refused.error))
         except DeedboxError as error:
-            await self._refuse(envelope(path, error))
+            await self._refuse(refusal(self._scope, path, error))
         except Exception as error:  # whatever escapes a route must still give the caller its envelope
             log.error("a request failed", exception=error, path=path)
-            await self._refuse(envelope(path, translated(error)))
+            await self._refuse(refusal(self._scope, path, translated(error)))
 
     async def _in_time(self, context: Context) -> None:
         try:

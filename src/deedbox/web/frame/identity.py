@@ -11,6 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.errors import Unauthorized
+from deedbox.kernel.ids import is_id
 from deedbox.kernel.ratelimit import ADDRESS, Allowance
 from deedbox.signing import sessions
 from deedbox.web.frame import cookies
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from deedbox.wiring import Deedbox
 
 _BEARER = b"bearer "
-_BUDGETS: dict[cookies.Holder, Allowance] = {
-    "person": Allowance(per_minute=limits.PERSON_PER_MINUTE, per_day=None),
-    "signer": Allowance(per_minute=limits.SIGNER_PER_MINUTE, per_day=None),
-}
+_PERSON_BUDGET = Allowance(per_minute=limits.PERSON_PER_MINUTE, per_day=None)
+_SIGNER_BUDGET = Allowance(per_minute=limits.SIGNER_PER_MINUTE, per_day=None)
+_LINK_BUDGET = Allowance(per_minute=limits.LINK_PER_MINUTE, per_day=None)
 
 
 class Visitor(msgspec.Struct, frozen=True):
@@ -57,19 +57,34 @@ async def of_key(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Caller:
     return await deedbox.db.read(lambda tx: keys.authenticate(tx, plain, at))
 
 
-async def of_cookie(deedbox: "Deedbox", scope: Scope, holder: cookies.Holder, now: "datetime") -> Visitor:
-    """Whose cookie the request carries; Unauthorized unless the session lasts."""
-    token = cookies.sent(scope, deedbox.settings, holder)
-    if holder == "person":
-        return Visitor(await deedbox.db.read(lambda tx: people.session(tx, token, now=now)), Secret(token))
-    return Visitor(await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now)), Secret(token))
+async def of_person(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Visitor:
+    """Whose login cookie the request carries; Unauthorized unless the session lasts."""
+    token = cookies.sent(scope, deedbox.settings, cookies.PERSON)
+    return Visitor(await deedbox.db.read(lambda tx: people.session(tx, token, now=now)), Secret(token))
+
+
+async def of_signer(deedbox: "Deedbox", scope: Scope, signer_id: str, now: "datetime") -> Visitor:
+    """The signer whom the address names, with their own cookie; Unauthorized unless the session lasts and is theirs."""
+    token = cookies.sent(scope, deedbox.settings, cookies.of_signer(signer_id)) if is_id(signer_id, "sgn") else ""
+    session = await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now))
+    if session.signer_id != signer_id:
+        raise Unauthorized("Your signing session is for another document. Open the link in your mail again.")
+    return Visitor(session, Secret(token))
+
+
+async def of_link(deedbox: "Deedbox", token: str) -> Budget:
+    """The budget of the link: readers behind one address do not use up each other's. NotFound if there is no such."""
+    await deedbox.db.read(lambda tx: sessions.link(tx, token))
+    return Budget(f"link:{sha256(token).hex()}", _LINK_BUDGET)
 
 
 def budget(who: Identity) -> Budget:
     if isinstance(who, Caller):
         return Budget(who.id, who.allowance)
-    holder: cookies.Holder = "person" if isinstance(who.session, people.Session) else "signer"
-    return Budget(f"{holder}:{sha256(who.token.reveal()).hex()}", _BUDGETS[holder])
+    hashed = sha256(who.token.reveal()).hex()
+    if isinstance(who.session, people.Session):
+        return Budget(f"person:{hashed}", _PERSON_BUDGET)
+    return Budget(f"signer:{hashed}", _SIGNER_BUDGET)
 
 
 def neighbourhood(address: str) -> str:

@@ -36,6 +36,9 @@ class SessionFile(msgspec.Struct, frozen=True):
     id: str
     name: str
     pages: int
+    sizes: Annotated[
+        list[tuple[float, float]], Meta(description="Width and height of each page as it is displayed, in points.")
+    ]
 
 
 class SessionRecord(msgspec.Struct, frozen=True):
@@ -45,7 +48,8 @@ class SessionRecord(msgspec.Struct, frozen=True):
     needs: Annotated[Literal["code"] | None, Meta(description="What has to be given before anything is shown.")]
     files: list[SessionFile]
     fields: list[Field]
-    consent_text: str
+    consent_text: Annotated[str, Meta(description="In the signer's language.")]
+    outcome: Annotated[str | None, Meta(description="What became of it, once the signer has no more to do.")]
 
 
 class CodeBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -235,7 +235,9 @@ create table signers (
     declined_at TEXT,
     decline_reason TEXT,
     signature TEXT,
-    initials TEXT
+    initials TEXT,
+    identity TEXT,
+    notes INT not null default 0
 );
 create index signers_of_packet on signers (packet_id, position);
 create index signers_of_party on signers (party_id);
@@ -274,6 +276,8 @@ create table signing_links (
     token_hash BYTES primary key,
     signer_id TEXT not null references signers (id),
     kind TEXT not null,
+    key_id TEXT,
+    key_name TEXT,
     created_at TEXT not null,
     expires_at TEXT,
     used_at TEXT
@@ -282,11 +286,21 @@ create index signing_links_of_signer on signing_links (signer_id);
 create table signer_sessions (
     token_hash BYTES primary key,
     signer_id TEXT not null references signers (id),
+    link_hash BYTES not null references signing_links (token_hash),
     created_at TEXT not null,
     expires_at TEXT not null,
-    checked_at TEXT
+    checked_at TEXT,
+    viewed_at TEXT
 );
 create index signer_sessions_of_signer on signer_sessions (signer_id);
+create index signer_sessions_of_link on signer_sessions (link_hash);
+create index signer_sessions_by_end on signer_sessions (expires_at);
+create table page_views (
+    session_hash BYTES not null references signer_sessions (token_hash),
+    file_id TEXT not null,
+    page INT not null,
+    primary key (session_hash, file_id, page)
+);
 create table signer_codes (
     signer_id TEXT primary key references signers (id),
     code_hash BYTES not null,

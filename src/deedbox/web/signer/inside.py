@@ -1,0 +1,156 @@
+"""Who is in, what they see, and how they act: shared by the page and the routes for programs."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Literal, NamedTuple, TypeVar
+
+from deedbox import words
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blob
+from deedbox.kernel.blobs import store as blobs_store
+from deedbox.kernel.clock import moment
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Conflict, Forbidden
+from deedbox.signing import parties, sessions
+from deedbox.signing.actions import expire
+from deedbox.signing.actions.enter import ended_at, packet_for, shown_until, try_code
+from deedbox.signing.actions.turn import Circumstances, is_shown
+from deedbox.signing.actions.view import view
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import Document, Packet, Party, Signer
+from deedbox.signing.sessions import Session
+from deedbox.signing.store import sealed
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+
+T = TypeVar("T")
+
+
+class Inside(NamedTuple):
+    """Who is in, with what they have to sign as it is now."""
+
+    session: Session
+    packet: Packet
+    party: Party
+    signer: Signer
+
+    def after(self, packet: Packet) -> "Inside":
+        return Inside(self.session, packet, *parties.find_signer(packet, self.signer.id))
+
+    @property
+    def needs(self) -> Literal["code"] | None:
+        """What has to be given before anything is shown."""
+        return "code" if self.signer.auth != "none" and not self.session.checked else None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the documents are shown: not before the code, and not after the end."""
+        return not self.needs and is_shown(self.packet, self.signer)
+
+
+async def inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
+    """Who is in; a packet past its time expires at the first look."""
+    office, session = context.of(request).deedbox.office, context.of(request).signer
+    packet = await expire.current(office, await office.db.read(lambda tx: packet_for(tx, session)))
+    found = Inside(session, packet, *parties.find_signer(packet, session.signer_id))
+    if demand_code:
+        sessions.need_checked(session, found.signer.auth)
+    return found
+
+
+async def looked(request: AnyRequest) -> Inside:
+    """Who is in; that they were shown the documents is noted, if they were."""
+    found = await inside(request, demand_code=False)
+    if not found.is_shown or found.session.viewed:
+        return found
+    token, seen = context.of(request).token, circumstances(request, found)
+    return found.after(
+        await done(request, found, lambda desk, packet: view(desk, packet, found.signer.id, token, seen))
+    )
+
+
+async def done(request: AnyRequest, who: Inside, action: Callable[[Desk, Packet], T]) -> T:
+    """What the signer's act gives, which sees the packet as it is in the transaction."""
+    return await at_desk(request, who, lambda desk: action(desk, packet_for(desk.tx, who.session)))
+
+
+async def at_desk(request: AnyRequest, who: Inside, action: Callable[[Desk], T]) -> T:
+    """What the action gives at the signer's desk; the session must last until then."""
+    here = context.of(request)
+    office, session, token = here.deedbox.office, who.session, here.token.reveal()
+
+    def act(tx: Tx) -> T:
+        with office.desk(tx, session.workspace_id, session.signer_id) as desk:
+            sessions.current(tx, token, now=desk.now)
+            return action(desk)
+
+    return await office.db.write(act)
+
+
+async def give_code(request: AnyRequest, code: str) -> None:
+    """The session is as good as the signer from now on; Forbidden if it is not their code."""
+    who, here = await inside(request, demand_code=False), context.of(request)
+    if who.signer.auth == "none":
+        raise Conflict("This document asks for no code")
+    now, seen = here.deedbox.clock.now(), circumstances(request, who)
+    # Counted in a transaction of its own: an attempt counts also when it fails.
+    await here.deedbox.db.write(lambda tx: sessions.count_try(tx, who.signer.id, now=now))
+    if not await done(request, who, lambda desk, packet: try_code(desk, packet, who.session, here.token, code, seen)):
+        raise Forbidden("The code is wrong or too old")
+
+
+def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
+    session = who.session
+    return Circumstances(
+        *origin(request),
+        link=session.link,
+        voucher=session.voucher,
+        identity=None if who.needs else session.identity(who.signer.auth),
+        viewed=session.viewed,
+    )
+
+
+def origin(request: AnyRequest) -> tuple[str, str]:
+    """The address and the program that a request comes from."""
+    client = request.scope.get("client")
+    agent = request.headers.get("user-agent", "")[: limits.USER_AGENT_CHARS]
+    return client[0] if client else "unknown", agent
+
+
+def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
+    """What became of it, in the signer's language; None while they can still sign."""
+    status, t = packet.first.status, words.of_use(signer.language, "page")
+    ended = ended_at(packet.first)
+    if expire.is_due(packet, now):
+        status, ended = "expired", packet.expires_at
+    if signer.status == "canceled" and status in ("sent", "finalizing", "completed"):
+        return t["outcome_not_needed"]
+    if signer.status == "declined":
+        return t["outcome_you_declined"]
+    if status == "completed" and ended is not None:
+        until = words.date(signer.language, moment(shown_until(ended)))
+        return t["outcome_completed"].format(date=until)
+    if status == "expired" and ended is not None:
+        at = words.moment(signer.language, moment(ended))
+        return t["outcome_expired"].format(moment=at, sender=packet.sender)
+    if status == "declined":
+        return t["outcome_declined"].format(signer=_who_declined(packet))
+    if status in ("voided", "finalizing"):
+        return t[f"outcome_{status}"].format(sender=packet.sender)
+    return t["outcome_signed"].format(sender=packet.sender) if signer.status == "signed" else None
+
+
+def sealed_blob(tx: Tx, document: Document, signer: Signer) -> Blob:
+    """The sealed file, for those who signed it; Conflict if there is none yet."""
+    made = sealed.find(tx, document.id)
+    if made is None:
+        raise Conflict(f"The document is not completed: it is {document.status}")
+    if signer.status != "signed":
+        raise Conflict("The sealed file is for those who signed it. Ask the sender for it.")
+    return blobs_store.demand(tx, made.sha256)
+
+
+def _who_declined(packet: Packet) -> str:
+    decline = packet.first.decline
+    names = {signer.id: signer.name for _, signer in packet.signers()}
+    return names.get(decline.signer_id, "") if decline else ""

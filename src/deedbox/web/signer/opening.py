@@ -1,0 +1,63 @@
+"""The signing link: to look at it changes nothing, to press its button opens a session."""
+
+from typing import Any, cast
+
+from litestar import Response, get, post
+from litestar.params import FromPath
+
+from deedbox import words
+from deedbox.kernel import limits
+from deedbox.kernel.clock import moment
+from deedbox.signing.actions import expire
+from deedbox.signing.actions.enter import Entrance, Visit, enter, entrance
+from deedbox.web.frame import context, cookies
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import LINK, door
+from deedbox.web.frame.head import GET_ONLY, Scope
+from deedbox.web.frame.pages import go, names_html, page
+from deedbox.web.signer.inside import origin, outcome
+
+
+@get("/s/{token:str}", opt={**door(LINK), GET_ONLY: True}, include_in_schema=False)
+async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
+    """The opening page for a browser; whoever does not ask for HTML is let in at once."""
+    if not names_html(cast(Scope, request.scope)):
+        return await _opened(request, token)
+    deedbox = context.of(request).deedbox
+    now = deedbox.clock.now()
+    found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
+    return _opening_page(found, token, outcome(found.packet, found.signer, now))
+
+
+@post("/s/{token:str}", opt=door(LINK), include_in_schema=False)
+async def open_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
+    """Opens a session; the token leaves the address."""
+    return await _opened(request, token)
+
+
+async def _opened(request: AnyRequest, token: str) -> Response[Any]:
+    deedbox = context.of(request).deedbox
+    now, visit = deedbox.clock.now(), Visit(*origin(request))
+    found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
+    await expire.current(deedbox.office, found.packet)
+    session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, visit, now))
+    signer_id = found.signer.id
+    cookie = cookies.made(request, cookies.of_signer(signer_id), session, limits.SIGNER_SESSION_SECONDS)
+    return go(f"/sign/{signer_id}", cookie)
+
+
+def _opening_page(found: Entrance, token: str, outcome: str | None) -> Response[str]:
+    packet, signer = found.packet, found.signer
+    return page(
+        "signer/opening.html",
+        language=signer.language,
+        token=token,
+        packet=packet,
+        signer=signer,
+        pages=sum(file.pages for document in packet.documents for file in document.files),
+        sign_by=words.moment(signer.language, moment(packet.expires_at)) if packet.expires_at else "",
+        outcome=outcome,
+    )
+
+
+ROUTES: list[Any] = [follow_link, open_link]

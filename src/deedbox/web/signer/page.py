@@ -1,0 +1,127 @@
+"""The signing page: what there is to sign, and a plain form that signs or declines without script."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Response, get, post
+from litestar.datastructures import FormMultiDict
+from litestar.params import FromPath
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
+from deedbox.signing import parties
+from deedbox.signing.actions import sign
+from deedbox.signing.actions.decline import decline
+from deedbox.signing.actions.sign import SigningAct
+from deedbox.signing.model import Field, Signature, consent
+from deedbox.signing.store import people
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import SIGNER, door
+from deedbox.web.frame.forms import form_of, text
+from deedbox.web.frame.pages import go, page
+from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, outcome
+
+_BY_THEMSELVES = ("signature", "initials")
+"""Fields that the signature fills."""
+_OWN = ("date", "name", "email")
+"""Fields that are filled for the signer if they leave them empty."""
+
+
+@get("/sign/{signer_id:str}", opt=door(SIGNER), include_in_schema=False)
+async def signing_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:  # noqa: ARG001
+    return await _page(request)
+
+
+@post(
+    "/sign/{signer_id:str}",
+    opt=door(SIGNER),
+    include_in_schema=False,
+    request_max_body_size=limits.SIGNING_FORM_BYTES,
+)
+async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
+    """Does what the pressed button says; what cannot be done is said on the page, with all that was typed."""
+    form = await form_of(request)
+    try:
+        await _act(request, signer_id, form)
+    except DeedboxError as error:
+        if error.status >= 500:
+            raise
+        return await _page(request, error=error, typed=form)
+    return go(f"/sign/{signer_id}")
+
+
+async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None:
+    act = text(form, "act")
+    if act == "code":
+        await give_code(request, _bounded(form, "code", limits.ACCESS_CODE_CHARS))
+        return
+    who = await inside(request)
+    seen = circumstances(request, who)
+    if act == "decline":
+        reason = _bounded(form, "reason", limits.REASON_CHARS) or None
+        await done(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
+    elif act == "sign":
+        if not text(form, "consent"):
+            raise BadRequest("You can sign only if you agree to sign electronically")
+        signature = Signature("typed", text=_bounded(form, "signature", limits.SIGNER_NAME_CHARS))
+        if not signature.text:
+            raise BadRequest("Type your name as your signature")
+        how = SigningAct(signature, _values(who, form), seen)
+        await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
+    else:
+        raise BadRequest("The form says neither to sign nor to decline")
+
+
+def _values(who: Inside, form: FormMultiDict) -> dict[str, str]:
+    """What the form says of each field that is filled by hand; an unticked box is not sent by browsers."""
+    given = {}
+    for field in _fields(who):
+        if field.type == "checkbox":
+            given[field.id] = "true" if text(form, field.id) else "false"
+        elif value := _bounded(form, field.id, limits.FIELD_VALUE_CHARS):
+            given[field.id] = value
+    return given
+
+
+def _fields(who: Inside) -> list[Field]:
+    own = [field for document in who.packet.documents for field in parties.own_fields(document, who.party, who.signer)]
+    return [field for field in own if field.type not in _BY_THEMSELVES]
+
+
+def _bounded(form: FormMultiDict, name: str, most: int) -> str:
+    given = text(form, name).strip()
+    if len(given) > most:
+        raise TooLarge(f"At most {most} characters fit here: {given[:20]}…")
+    return given
+
+
+async def _page(
+    request: AnyRequest, *, error: DeedboxError | None = None, typed: Mapping[str, Any] | None = None
+) -> Response[Any]:
+    who, deedbox = await looked(request), context.of(request).deedbox
+    packet, signer = who.packet, who.signer
+    kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
+    said = outcome(packet, signer, deedbox.clock.now())
+    return page(
+        "signer/page.html",
+        status=error.status if error else 200,
+        headers=error.headers if error else {},
+        language=signer.language,
+        packet=packet,
+        signer=signer,
+        needs=who.needs,
+        outcome=said,
+        shown=who.is_shown,
+        can_sign=who.is_shown and said is None,
+        can_download=packet.first.status == "completed" and signer.status == "signed" and not who.needs,
+        fields=_fields(who) if who.is_shown else [],
+        own=_OWN,
+        kept=kept,
+        typed=typed or {},
+        consent=consent(signer.language),
+        error=error.message if error else "",
+    )
+
+
+ROUTES: list[Any] = [signing_page, act_on_page]

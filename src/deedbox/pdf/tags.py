@@ -140,11 +140,10 @@ def _on_page(document: pdfium.PdfDocument, number: int, view: View) -> Iterator[
     try:
         if "{{" not in shown.get_text_range():
             return
-        for text, letters in _tags(_letters(shown)):
-            asked = read(text)
-            if asked is not None and letters:
-                lines = _lines(letters)
-                yield Found(_tag(text, asked, number, view, lines[0]), lines)
+        for one in _tags(_letters(shown)):
+            asked = read(one.text)
+            if asked is not None and one.letters:
+                yield Found(_tag(one, asked, number, view), _lines(one.letters))
     finally:
         shown.close()
         page.close()
@@ -176,19 +175,34 @@ def outside_of_tags(page: pdfium.PdfPage) -> list[Letter]:
     shown = page.get_textpage()
     try:
         letters = _letters(shown)
-        tagged = {id(letter) for _, found in _tags(letters) for letter in found}
+        tagged = {id(letter) for one in _tags(letters) for letter in one.letters}
         return [one for one in letters if one is not None and one.text != " " and id(one) not in tagged]
     finally:
         shown.close()
 
 
-def _tags(letters: list[Letter | None]) -> Iterator[tuple[str, list[Letter]]]:
-    """The text of every tag, and the letters that draw it."""
+class _Written(NamedTuple):
+    """The text of a tag, the letters that draw it, and how far it is from its beginning to what follows on its line."""
+
+    text: str
+    letters: list[Letter]
+    room: float
+
+
+def _tags(letters: list[Letter | None]) -> Iterator[_Written]:
     text = "".join(" " if letter is None else letter.text for letter in letters)
     for match in TAG.finditer(text):
         clean = " ".join(match[0].split())
         if read(clean) is not None:
-            yield clean, [one for one in letters[match.start() : match.end()] if one is not None and one.text != " "]
+            own = [one for one in letters[match.start() : match.end()] if one is not None and one.text != " "]
+            after = next((one for one in letters[match.end() :] if one is not None), None)
+            yield _Written(clean, own, _room(own, after))
+
+
+def _room(own: list[Letter], after: Letter | None) -> float:
+    if not own or after is None or not _on_one_line(own[-1], after) or after.start < own[-1].start:
+        return math.inf
+    return after.start - own[0].start - _WORD_SPACE * own[0].size
 
 
 def _letters(shown: Any) -> list[Letter | None]:
@@ -267,17 +281,20 @@ def _line(letters: list[Letter], slack: tuple[float, float]) -> Line:
     )
 
 
-def _tag(text: str, asked: _Asked, number: int, view: View, line: Line) -> Tag:
+def _tag(written: _Written, asked: _Asked, number: int, view: View) -> Tag:
+    line = _lines(written.letters)[0]
     size = line.size if limits.FONT_SIZE_MIN <= line.size <= limits.FONT_SIZE_MAX else USUAL
     usual_w, usual_h = SIZES[asked.kind]
     scale = 1.0 if asked.kind in ("signature", "initials") else size / USUAL
-    room = Room(min(asked.w or usual_w * scale, view.width), min(asked.h or usual_h * scale, view.height), size)
+    # Who does not say how wide it is, wants it beside the text that follows, not on it.
+    wide = asked.w or max(min(usual_w * scale, written.room), size)
+    room = Room(min(wide, view.width), min(asked.h or usual_h * scale, view.height), size)
     left, _, _, baseline = view.fractions((*line.first, *line.first))
     w, h = room.w / view.width, room.h / view.height
     # It stands on the line of its tag, and stays on the page.
     x, y = min(max(left, 0.0), 1 - w), min(max(baseline - _above(asked.kind, room) / view.height, 0.0), 1 - h)
     return Tag(
-        text=text,
+        text=written.text,
         kind=asked.kind,
         role=asked.role,
         label=asked.label,

@@ -4,6 +4,7 @@ import io
 import random
 from typing import Any
 
+import msgspec
 import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
@@ -47,7 +48,7 @@ def test_the_same_file_becomes_the_same_bytes() -> None:
 def test_what_was_taken_in_can_be_taken_in_again_unchanged_in_its_look() -> None:
     once, known = drained(intake.take_in(paper(lines("One {{date:Buyer}}"))))
     twice, again = drained(intake.take_in(once))
-    assert again == known
+    assert again == msgspec.structs.replace(known, tags=())
     assert shown(once).tobytes() == shown(twice).tobytes()
 
 

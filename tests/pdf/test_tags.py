@@ -102,3 +102,24 @@ def test_more_tags_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(limits, "TEXT_TAGS", 2)
     with pytest.raises(BadRequest, match="more than 2 text tags"):
         found(paper(lines("{{date:A}}", "{{date:B}}", "{{date:C}}")))
+
+
+def test_a_field_ends_where_the_text_after_its_tag_begins() -> None:
+    alone, followed, wide = (
+        found(paper(lines(text, x=60, y=200)))[0].place.w * 595
+        for text in ("{{text:B}}", "{{text:B}} and so on", "{{text:B;w=150}} and so on")
+    )
+    assert (alone, wide) == pytest.approx((150, 150))
+    assert followed == pytest.approx(43, abs=3)
+
+
+def test_a_field_in_a_large_line_is_large() -> None:
+    (tag,) = found(paper(lines("{{text:Buyer}}", size=22)))
+    assert tag.font_size == 22
+    assert tag.place.h * 842 == pytest.approx(36)
+
+
+def test_a_tag_too_small_to_be_read_asks_for_the_usual_size() -> None:
+    (tag,) = found(paper(lines("{{text:Buyer}}", size=2)))
+    assert tag.font_size == 11
+    assert tag.place.h * 842 == pytest.approx(18)

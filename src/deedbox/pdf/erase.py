@@ -23,15 +23,19 @@ SPOKEN = ("/ActualText", "/Alt", "/E")
 _Instructions: TypeAlias = list[Any]
 
 
-def erase(pdf: pikepdf.Pdf, lines: Mapping[int, Sequence[Line]]) -> None:
-    """Takes the letters of these lines, by the number of their page, out of what the pages draw."""
+def erase(pdf: pikepdf.Pdf, lines: Mapping[int, Sequence[Line]]) -> bool:
+    """Takes the letters of these lines, by the number of their page, out of what the pages draw, and what is read in
+    place of tags out of these pages; False if there was nothing to take."""
+    changed = False
     for number, on_page in lines.items():
         page = pdf.pages[number - 1]
         rewrite = _Rewrite(pdf, on_page, boxes.inherited(page.obj, "/Resources"), _State())
         rewrite.run(pikepdf.parse_content_stream(page))
         if rewrite.changed:
             page.obj["/Contents"] = pdf.make_stream(pikepdf.unparse_content_stream(rewrite.made))
-            page.obj["/Resources"] = rewrite.resources
+            page.obj["/Resources"] = rewrite.settled()
+            changed = True
+    return changed
 
 
 @dataclass
@@ -59,6 +63,7 @@ class _Rewrite:
         self._text, self._line = _ONE, _ONE
         self._fonts: dict[str, TextFont | None] = {}
         self._spans: list[int] = []
+        self._drawn, self._replaced = set[str](), set[str]()
         self.made: _Instructions = []
         self.changed = False
 
@@ -171,7 +176,7 @@ class _Rewrite:
         if taken:
             self.made[-1] = _instruction("TJ", Array([_operand(part) for part in kept]))
             self.changed = True
-            self._silence()
+            self._silence(self._spans)
 
     def _letters(self, text: bytes) -> Iterator[tuple[bytes, float, bool]]:
         """Each code of a string, the number that moves the pen as far as it does, and whether it is a tag's."""
@@ -182,43 +187,52 @@ class _Rewrite:
         for code in state.font.codes(text):
             space = state.letter_space + (state.word_space if state.font.is_space(code) else 0)
             width = state.font.width(code) / 1000 * state.size
-            is_tag = state.mode < _CLIPS and self._is_tag(width * state.stretch)
+            is_tag = state.mode < _CLIPS and self._is_tag()
             self._advance((width + space) * state.stretch)
             yield code, -1000 * (width + space) / state.size if state.size else 0.0, is_tag
 
-    def _is_tag(self, width: float) -> bool:
+    def _is_tag(self) -> bool:
         shown = times(self._text, self._state.space)
         size = abs(self._state.size) * math.hypot(shown[2], shown[3])
         length = math.hypot(shown[0], shown[1])
         if not size or not length:
             return False
-        middle = _at(shown, width / 2, self._state.rise)
+        origin = _at(shown, 0, self._state.rise)
         sign = math.copysign(1, self._state.size * self._state.stretch)
         direction = sign * shown[0] / length, sign * shown[1] / length
-        return any(line.has(middle, direction, size) for line in self._lines)
+        return any(line.has(origin, direction, size) for line in self._lines)
 
     def _advance(self, across: float) -> None:
         self._text = times((1, 0, 0, 1, across, 0), self._text)
 
     # What text stands for, and forms.
 
-    def open_span(self, _: list[Any]) -> None:
+    def open_span(self, operands: list[Any]) -> None:
         self._spans.append(len(self.made) - 1)
+        if any("{{" in str(text) for text in self._spoken(operands).values()):
+            self._silence(self._spans[-1:])
 
     def close_span(self, _: list[Any]) -> None:
         if self._spans:
             self._spans.pop()
 
-    def _silence(self) -> None:
-        """The spans around what was taken out no longer say what it read."""
-        for at in self._spans:
+    def _silence(self, spans: Sequence[int]) -> None:
+        """These spans no longer say what is read in place of their letters."""
+        for at in spans:
             operands = list(self.made[at].operands)
-            known = operands[1] if len(operands) > 1 else None
-            if isinstance(known, Name):
-                known = self.resources.get("/Properties", Dictionary()).get(str(known))
-            if isinstance(known, Dictionary) and any(key in known for key in SPOKEN):
-                kept = Dictionary({key: value for key, value in known.items() if key not in SPOKEN})
-                self.made[at] = _instruction("BDC", operands[0], kept)
+            if self._spoken(operands):
+                kept = {key: value for key, value in self._properties(operands).items() if key not in SPOKEN}
+                self.made[at] = _instruction("BDC", operands[0], Dictionary(kept))
+                self.changed = True
+
+    def _spoken(self, operands: list[Any]) -> dict[str, Any]:
+        return {key: value for key, value in self._properties(operands).items() if key in SPOKEN}
+
+    def _properties(self, operands: list[Any]) -> dict[str, Any]:
+        known = operands[1] if len(operands) > 1 else None
+        if isinstance(known, Name):
+            known = self.resources.get("/Properties", Dictionary()).get(str(known))
+        return dict(known.items()) if isinstance(known, Dictionary) else {}
 
     def draw(self, operands: list[Any]) -> None:
         name = str(operands[0])
@@ -232,7 +246,17 @@ class _Rewrite:
         rewrite.run(pikepdf.parse_content_stream(form))
         if rewrite.changed:
             self.made[-1] = _instruction("Do", Name(self._offer(name, form, rewrite)))
+            self._replaced.add(name)
             self.changed = True
+        else:
+            self._drawn.add(name)
+
+    def settled(self) -> Dictionary:
+        """The resources without the forms that others have taken the place of."""
+        if gone := self._replaced - self._drawn:
+            forms = {name: form for name, form in self.resources.XObject.items() if name not in gone}
+            self.resources["/XObject"] = Dictionary(forms)
+        return self.resources
 
     def _offer(self, name: str, form: Any, rewrite: "_Rewrite") -> str:
         """A name for the form as it is here; elsewhere it may be drawn with a tag that is no tag there."""
@@ -240,7 +264,7 @@ class _Rewrite:
         for key, value in form.items():
             if key not in ("/Length", "/Filter", "/DecodeParms", "/Resources"):
                 made[key] = value
-        made["/Resources"] = rewrite.resources
+        made["/Resources"] = rewrite.settled()
         forms = Dictionary(dict(self.resources.XObject.items()))
         number = 1
         while f"{name}-{number}" in forms:

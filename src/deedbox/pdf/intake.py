@@ -87,11 +87,11 @@ def take_in(data: bytes) -> Generator[bytes, None, Prepared]:
     except _BROKEN:
         repaired = True
         made, pages, found = _second_try(data)
-    paper = untag.untagged(made.data, found, written) if found else made.data
-    if len(paper) > limits.PREPARED_FILE_BYTES:
+    paper = untag.untagged(made.data, found, written) if found else untag.Untagged(made.data, ())
+    if len(paper.data) > limits.PREPARED_FILE_BYTES:
         raise BadRequest(TOO_LARGE)
-    yield from pieces(paper)
-    return Prepared(pages=pages, tags=tuple(one.tag for one in found), removed=made.removed, repaired=repaired)
+    yield from pieces(paper.data)
+    return Prepared(pages=pages, tags=paper.tags, removed=made.removed, repaired=repaired)
 
 
 def pieces(data: bytes) -> Generator[bytes, None, None]:

@@ -1,5 +1,6 @@
 """How wide text is in our fonts, from their own tables: letter by letter, so that no text is wider when it is set."""
 
+import re
 import struct
 import unicodedata
 from collections.abc import Mapping
@@ -9,6 +10,8 @@ from deedbox.pdf import fonts, glyphs
 
 _FULL = 1.0
 """Of the size: the width of a Chinese, Japanese or Korean character, and of what no table tells."""
+_WORDS = re.compile(r"[^ -]*[ -]|[^ -]+")
+"""A line may end after a space or a hyphen."""
 _NO_WIDTH = ("Mn", "Me", "Cf")
 
 
@@ -29,14 +32,15 @@ def lines(text: str, room: float) -> int:
 
 def _wrapped(paragraph: str, room: float) -> int:
     count, used, space = 1, 0.0, width(" ")
-    for word in paragraph.split(" "):
-        long = width(word)
-        if used and used + space + long > room:
+    for word in _WORDS.findall(paragraph):
+        long = width(word.rstrip(" "))
+        if used and used + long > room:
             count, used = count + 1, 0.0
-        used += long + (space if used else 0.0)
+        used += long
         if used > room:  # such a word is parted wherever a line ends
             more = int(used / room) if room > 0 else len(word)
             count, used = count + more, used - more * room
+        used += space * word.endswith(" ")
     return count
 
 

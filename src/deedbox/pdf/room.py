@@ -11,6 +11,8 @@ SMALLEST = 6.0
 ASCENT, DESCENT, CAPITALS = 1.0, 0.3, 0.714
 """Of a line, in parts of its size: above its baseline, below it, and the height of capital letters."""
 LINE = ASCENT + DESCENT
+BY_HAND = 0.9
+"""Of the width of a field; the rest is for its margins and for what swings out beyond the last letter."""
 _STEP = 0.95
 _SIDES, _SIDES_PART = 2.0, 0.04
 
@@ -70,9 +72,9 @@ def need_room(what: str, text: str, room: Room) -> None:
 
 def need_room_by_hand(what: str, text: str, room: Room) -> None:
     """The same for a typed signature or initials."""
-    width = metrics.width_by_hand(text)
-    if room.w / max(width, 0.01) < SMALLEST:
-        raise BadRequest(_too_long(what, int(room.w / SMALLEST / (width / max(len(text), 1)))))
+    width, there_is = metrics.width_by_hand(text), room.w * BY_HAND
+    if there_is / max(width, 0.01) < SMALLEST:
+        raise BadRequest(_too_long(what, int(there_is / SMALLEST / width * len(text))))
 
 
 def _too_long(what: str, letters: int) -> str:

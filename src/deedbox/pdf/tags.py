@@ -19,6 +19,8 @@ TAG = re.compile(rf"\{{\{{\s*([a-z]+)\s*:([^{{}}]{{1,{limits.TEXT_TAG_CHARS}}})\
 _SLACK, _SLACK_AT_LINE_END = 0.12, 0.5
 """Parts of the size by which letters of a tag may lie beyond its first and last: less than half a letter, but where
 the tag goes on in another line and nothing is beside it."""
+_WORD_SPACE = 0.25
+"""Of the size; words are further from each other."""
 SIZES: dict[str, tuple[float, float]] = {
     "signature": (180, 48), "initials": (60, 36), "date": (90, 18), "name": (150, 18), "email": (170, 18),
     "text": (150, 18), "number": (80, 18), "checkbox": (14, 14), "select": (120, 18),
@@ -37,21 +39,20 @@ class _Asked(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a tag in user space: where it begins, between the middles of which letters it runs, and their size.
+    """One line of a tag in user space: where its first and last letters begin, how it runs, and how large they are.
 
     The slack says how far beyond them letters are still the tag's."""
 
-    start: tuple[float, float]
     first: tuple[float, float]
     last: tuple[float, float]
     direction: tuple[float, float]
     size: float
     slack: tuple[float, float]
 
-    def has(self, middle: tuple[float, float], direction: tuple[float, float], size: float) -> bool:
-        """Whether a letter of this size, seen to stand there and to run so, is one of the line's."""
+    def has(self, origin: tuple[float, float], direction: tuple[float, float], size: float) -> bool:
+        """Whether a letter of this size that begins there and runs so is one of the line's."""
         along, up = self.direction
-        x, y = middle[0] - self.first[0], middle[1] - self.first[1]
+        x, y = origin[0] - self.first[0], origin[1] - self.first[1]
         length = (self.last[0] - self.first[0]) * along + (self.last[1] - self.first[1]) * up
         return (
             direction[0] * along + direction[1] * up > 0.98
@@ -139,11 +140,10 @@ def _on_page(document: pdfium.PdfDocument, number: int, view: View) -> Iterator[
     try:
         if "{{" not in shown.get_text_range():
             return
-        for text, letters in _tags(_letters(shown)):
-            asked = read(text)
-            if asked is not None and letters:
-                lines = _lines(letters)
-                yield Found(_tag(text, asked, number, view, lines[0]), lines)
+        for one in _tags(_letters(shown)):
+            asked = read(one.text)
+            if asked is not None and one.letters:
+                yield Found(_tag(one, asked, number, view), _lines(one.letters))
     finally:
         shown.close()
         page.close()
@@ -155,8 +155,19 @@ class Letter(NamedTuple):
     text: str
     origin: tuple[float, float]
     middle: tuple[float, float]
+    length: float
+    """Of what is to be seen of it, along its line."""
     direction: tuple[float, float]
     size: float
+
+    @property
+    def start(self) -> float:
+        """Where on its line it begins to be seen."""
+        return self.middle[0] * self.direction[0] + self.middle[1] * self.direction[1] - self.length / 2
+
+    @property
+    def end(self) -> float:
+        return self.start + self.length
 
 
 def outside_of_tags(page: pdfium.PdfPage) -> list[Letter]:
@@ -164,24 +175,51 @@ def outside_of_tags(page: pdfium.PdfPage) -> list[Letter]:
     shown = page.get_textpage()
     try:
         letters = _letters(shown)
-        tagged = {id(letter) for _, found in _tags(letters) for letter in found}
+        tagged = {id(letter) for one in _tags(letters) for letter in one.letters}
         return [one for one in letters if one is not None and one.text != " " and id(one) not in tagged]
     finally:
         shown.close()
 
 
-def _tags(letters: list[Letter | None]) -> Iterator[tuple[str, list[Letter]]]:
-    """The text of every tag, and the letters that draw it."""
+class _Written(NamedTuple):
+    """The text of a tag, the letters that draw it, and how far it is from its beginning to what follows on its line."""
+
+    text: str
+    letters: list[Letter]
+    room: float
+
+
+def _tags(letters: list[Letter | None]) -> Iterator[_Written]:
     text = "".join(" " if letter is None else letter.text for letter in letters)
     for match in TAG.finditer(text):
         clean = " ".join(match[0].split())
         if read(clean) is not None:
-            yield clean, [one for one in letters[match.start() : match.end()] if one is not None and one.text != " "]
+            own = [one for one in letters[match.start() : match.end()] if one is not None and one.text != " "]
+            after = next((one for one in letters[match.end() :] if one is not None), None)
+            yield _Written(clean, own, _room(own, after))
+
+
+def _room(own: list[Letter], after: Letter | None) -> float:
+    if not own or after is None or not _on_one_line(own[-1], after) or after.start < own[-1].start:
+        return math.inf
+    return after.start - own[0].start - _WORD_SPACE * own[0].size
 
 
 def _letters(shown: Any) -> list[Letter | None]:
-    """By PDFium's numbers; None for a space that it puts in where it sees one."""
-    return [_letter(shown, index) for index in range(shown.count_chars())]
+    """In PDFium's order; None for a space, but not for one that it sees between letters that are only set wide."""
+    letters = [_letter(shown, index) for index in range(shown.count_chars())]
+    return [
+        letter
+        for index, letter in enumerate(letters)
+        if letter is not None or not raw.FPDFText_IsGenerated(shown, index) or not _is_narrow(letters, index)
+    ]
+
+
+def _is_narrow(letters: list[Letter | None], index: int) -> bool:
+    before, after = letters[index - 1] if index else None, letters[index + 1] if index + 1 < len(letters) else None
+    if before is None or after is None or not _on_one_line(before, after):
+        return False
+    return after.start - before.end < _WORD_SPACE * before.size
 
 
 def _letter(shown: Any, index: int) -> Letter | None:
@@ -195,11 +233,13 @@ def _letter(shown: Any, index: int) -> Letter | None:
     raw.FPDFText_GetCharOrigin(shown, index, x, y)
     raw.FPDFText_GetMatrix(shown, index, matrix)
     length = math.hypot(matrix.a, matrix.b) or 1.0
+    direction = matrix.a / length, matrix.b / length
     return Letter(
         text=chr(code),
         origin=(x.value, y.value),
         middle=((left.value + right.value) / 2, (bottom.value + top.value) / 2),
-        direction=(matrix.a / length, matrix.b / length),
+        length=abs((right.value - left.value) * direction[0]) + abs((top.value - bottom.value) * direction[1]),
+        direction=direction,
         size=raw.FPDFText_GetFontSize(shown, index) * math.hypot(matrix.c, matrix.d),
     )
 
@@ -230,10 +270,9 @@ def _line(letters: list[Letter], slack: tuple[float, float]) -> Line:
     along, up = letters[0].direction
     x, y = letters[0].origin
     size = max(letter.size for letter in letters)
-    places = [(one.middle[0] - x) * along + (one.middle[1] - y) * up for one in letters]
+    places = [(one.origin[0] - x) * along + (one.origin[1] - y) * up for one in letters]
     first, last = min(places), max(places)
     return Line(
-        start=(x, y),
         first=(x + first * along, y + first * up),
         last=(x + last * along, y + last * up),
         direction=(along, up),
@@ -242,17 +281,20 @@ def _line(letters: list[Letter], slack: tuple[float, float]) -> Line:
     )
 
 
-def _tag(text: str, asked: _Asked, number: int, view: View, line: Line) -> Tag:
+def _tag(written: _Written, asked: _Asked, number: int, view: View) -> Tag:
+    line = _lines(written.letters)[0]
     size = line.size if limits.FONT_SIZE_MIN <= line.size <= limits.FONT_SIZE_MAX else USUAL
     usual_w, usual_h = SIZES[asked.kind]
     scale = 1.0 if asked.kind in ("signature", "initials") else size / USUAL
-    room = Room(min(asked.w or usual_w * scale, view.width), min(asked.h or usual_h * scale, view.height), size)
-    left, _, _, baseline = view.fractions((*line.start, *line.start))
+    # Who does not say how wide it is, wants it beside the text that follows, not on it.
+    wide = asked.w or max(min(usual_w * scale, written.room), size)
+    room = Room(min(wide, view.width), min(asked.h or usual_h * scale, view.height), size)
+    left, _, _, baseline = view.fractions((*line.first, *line.first))
     w, h = room.w / view.width, room.h / view.height
     # It stands on the line of its tag, and stays on the page.
     x, y = min(max(left, 0.0), 1 - w), min(max(baseline - _above(asked.kind, room) / view.height, 0.0), 1 - h)
     return Tag(
-        text=text,
+        text=written.text,
         kind=asked.kind,
         role=asked.role,
         label=asked.label,

@@ -75,9 +75,11 @@ def _standard_widths(name: str, codec: str) -> Mapping[int, float]:
 
 
 def _composite(font: Any) -> TextFont | None:
-    if font.get("/Encoding") != "/Identity-H":
+    encoding, descendant = str(font.get("/Encoding")), font.DescendantFonts[0]
+    # Of Unicode it takes large tables to know the widths, unless all letters have the same.
+    alike = encoding.startswith("/Uni") and encoding.endswith(("-UCS2-H", "-UTF16-H")) and "/W" not in descendant
+    if encoding != "/Identity-H" and not alike:
         return None
-    descendant = font.DescendantFonts[0]
     widths = dict(_by_number(list(descendant.get("/W", Array([])))))
     return TextFont(2, widths, float(descendant.get("/DW", 1000)))
 

@@ -3,7 +3,7 @@
 import io
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pikepdf
 import pypdfium2 as pdfium
@@ -13,6 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import boxes, tags
 from deedbox.pdf.erase import SPOKEN, erase
+from deedbox.pdf.marks import Tag
 from deedbox.pdf.tags import Found, Letter, Line
 
 _ROUNDS = 3
@@ -20,30 +21,47 @@ _ROUNDS = 3
 _TITLES = (*SPOKEN, "/T", "/Title")
 
 
-def untagged(data: bytes, found: Sequence[Found], write: Callable[[pikepdf.Pdf], bytes]) -> bytes:
+class Untagged(NamedTuple):
+    data: bytes
+    tags: tuple[Tag, ...]
+
+
+def untagged(data: bytes, found: Sequence[Found], write: Callable[[pikepdf.Pdf], bytes]) -> Untagged:
     """The PDF without the text of these tags; BadRequest names a tag that cannot be taken out cleanly."""
     numbers = sorted({one.tag.place.page for one in found})
+    # Where text is read in place of the letters, nobody knows where each of its letters stands: so it goes first.
+    silent, heard = _erased(data, found, {number: [] for number in numbers}, write)
+    if [one.tag.text for one in heard] == [one.tag.text for one in found]:
+        data, found = silent, heard
     before, remaining, made = _others(data, numbers), found, data
     for _ in range(_ROUNDS):
-        with pikepdf.open(io.BytesIO(made)) as pdf:
-            erase(pdf, _by_page(remaining))
-            _hush(pdf)
-            views = [boxes.of_page(page.obj) for page in pdf.pages]
-            made = write(pdf)
-        document = pdfium.PdfDocument(made)
-        try:
-            remaining = tags.find(document, views)
-        finally:
-            document.close()
+        made, remaining = _erased(made, remaining, _by_page(remaining), write)
         if not remaining:
             break
     if remaining:
         raise BadRequest(_not_removable(remaining[0]))
     after = _others(made, numbers)
-    for number in numbers:
-        if not _same(before[number], after[number]):
-            raise BadRequest(_not_removable(next(one for one in found if one.tag.place.page == number)))
-    return made
+    for one in found:
+        if not _same(before[one.tag.place.page], after[one.tag.place.page]):
+            raise BadRequest(_not_removable(one))
+    return Untagged(made, tuple(one.tag for one in found))
+
+
+def _erased(
+    data: bytes, found: Sequence[Found], lines: dict[int, list[Line]], write: Callable[[pikepdf.Pdf], bytes]
+) -> tuple[bytes, Sequence[Found]]:
+    """The PDF without these lines, and the tags that are still in it; before, they were those found."""
+    with pikepdf.open(io.BytesIO(data)) as pdf:
+        if not erase(pdf, lines):
+            return data, found
+        _hush(pdf)
+        views = [boxes.of_page(page.obj) for page in pdf.pages]
+        made = write(pdf)
+    document = pdfium.PdfDocument(made)
+    try:
+        return made, tags.find(document, views)
+    finally:
+        document.close()
 
 
 def _not_removable(found: Found) -> str:

@@ -101,12 +101,13 @@ class Desk:
     def _sign(self, document_id: str, signer_id: str) -> None:
         link = self._json("POST", f"/api/v1/documents/{document_id}/signers/{signer_id}/link", None, 201)
         status, headers, _ = self._ask("GET", urlsplit(link["url"]).path, {})
+        own = headers["Location"]
         _demand(status, 303, b"")
         cookie = {"Cookie": headers["Set-Cookie"].partition(";")[0], "Content-Type": "application/json"}
-        status, _, body = self._ask("GET", "/sign/session", cookie)
+        status, _, body = self._ask("GET", f"{own}/session", cookie)
         _demand(status, 200, body)
         signed = {"consent": True, "signature": {"kind": "typed", "text": "Ann Example"}}
-        status, _, body = self._ask("POST", "/sign/complete", cookie, json.dumps(signed).encode())
+        status, _, body = self._ask("POST", f"{own}/complete", cookie, json.dumps(signed).encode())
         _demand(status, 200, body)
 
     def _wait_for_seal(self, document_id: str) -> None:

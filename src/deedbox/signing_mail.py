@@ -22,6 +22,9 @@ class MailNotifier:
         self._mailer = mailer
         self._address = address
 
+    def delivers(self) -> bool:
+        return self._mailer().delivers
+
     def invite(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Invitation
 

@@ -22,6 +22,7 @@ class Signer(msgspec.Struct, frozen=True):
     status: str
     notified_at: str | None
     signature: str | None
+    identity: str | None
 
 
 class Party(msgspec.Struct, frozen=True):
@@ -79,7 +80,7 @@ def stories(installation: Installation) -> dict[str, Story]:
     """Every document by its id."""
     found = {row[0]: Story(*row) for row in installation.rows(f"select {_DOCUMENT} from documents")}
     people = (
-        "select d.id, s.id, party_id, email, s.status, notified_at, signature from signers s"
+        "select d.id, s.id, party_id, email, s.status, notified_at, signature, identity from signers s"
         " join documents d on d.packet_id = s.packet_id order by s.packet_id, s.position"
     )
     for owner, *rest in installation.rows(people):
@@ -173,7 +174,11 @@ def _of_the_signatures(story: Story) -> Claims:
     yield "signatures and what was signed differ", kept == set(signed)
     yield "declines and audit rows differ", Counter(e.actor for e in story.acts("signer.declined")) == declined
     viewed = Counter(entry.actor for entry in story.acts("signer.viewed"))
-    yield "someone viewed it twice", max(viewed.values(), default=0) <= 1
+    opened = Counter(entry.actor for entry in story.acts("signer.link_opened"))
+    yield "someone viewed it more often than they came", all(viewed[who] <= opened[who] for who in viewed)
+    yield "someone signed who was not shown it", set(signed) <= set(viewed)
+    acted = {signer.id for signer in story.signers if signer.identity is not None}
+    yield "who acted and whose identity is known differ", acted == set(signed) | set(declined)
 
 
 def _of_the_parties(story: Story) -> Claims:

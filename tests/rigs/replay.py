@@ -26,7 +26,7 @@ REPEATED = ("/api/v1/", "/sign/")
 """Under these, no POST may be missing here."""
 NONE = "select 1"
 """Counts the effects of what has none: always as many as there should be."""
-HARMLESS = {"/sign/code"}
+HARMLESS = {"/sign/{signer_id}/code"}
 """Changes nothing that a second one could change again."""
 
 Shot = Callable[[Doors], Awaitable[httpx.Response]]
@@ -272,7 +272,7 @@ async def _signer_acts(doors: Doors, act: str, document: Any) -> Case:
     async def shoot(doors: Doors) -> httpx.Response:
         return await doors.act(cookie, act, body, **{"Idempotency-Key": f"{document['id']} {act}"})
 
-    return Case(f"/sign/{act}", shoot, _recorded(document, row), single=True)
+    return Case(f"/sign/{{signer_id}}/{act}", shoot, _recorded(document, row), single=True)
 
 
 def replayed(

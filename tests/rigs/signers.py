@@ -10,7 +10,7 @@ import httpx
 from tests.pdf.sealed import document
 from tests.rigs import installation
 
-COOKIE = "deedbox_signer"
+COOKIE = "deedbox_signer_"
 PAPER = document(1, "Deed")
 
 
@@ -36,19 +36,27 @@ class Doors:
         return answer.json()
 
     async def enter(self, document_id: str, signer_id: str) -> str:
-        """The cookie of a new session."""
+        """The cookie of a new session, in which the document was shown."""
         link = await self.sender.post(f"/api/v1/documents/{document_id}/signers/{signer_id}/link")
         assert link.status_code == 201, link.text
         followed = await self.follow(link.json()["url"])
         assert followed.status_code == 303, followed.text
-        return followed.cookies[COOKIE]
+        return await self.look(followed)
 
     async def follow(self, url: str) -> httpx.Response:
         return await self.public.get(urlsplit(url).path)
 
+    async def look(self, followed: httpx.Response) -> str:
+        """The cookie that following a link gave, once the document was shown with it."""
+        cookie = followed.headers["set-cookie"].partition(";")[0]
+        shown = await self.public.get(f"{followed.headers['location']}/session", headers={"Cookie": cookie})
+        assert shown.status_code == 200, shown.text
+        return str(cookie)
+
     async def act(self, cookie: str, verb: str, body: Any, **headers: str) -> httpx.Response:
         """`complete` or `decline`, as the signer whose cookie it is."""
-        return await self.public.post(f"/sign/{verb}", json=body, headers={"Cookie": f"{COOKIE}={cookie}", **headers})
+        signer_id = cookie.partition("=")[0].removeprefix(COOKIE)
+        return await self.public.post(f"/sign/{signer_id}/{verb}", json=body, headers={"Cookie": cookie, **headers})
 
 
 def signature(text: str) -> dict[str, Any]:

@@ -178,9 +178,10 @@ def archive_one(running: server.Server, key: str) -> None:
         path, signer = f"/api/v1/documents/{made['id']}", made["parties"][0]["signers"][0]["id"]
         link = urlsplit(http.post(f"{path}/signers/{signer}/link").json()["url"]).path
         with httpx.Client(base_url=running.address, trust_env=False, timeout=30) as browser:
-            browser.get(link)
+            own = browser.get(link).headers["location"]
+            assert browser.get(f"{own}/session").status_code == 200
             signature = {"kind": "typed", "text": "Ann"}
-            assert browser.post("/sign/complete", json={"consent": True, "signature": signature}).status_code == 200
+            assert browser.post(f"{own}/complete", json={"consent": True, "signature": signature}).status_code == 200
         end = time.monotonic() + 120
         while (found := http.get(path).json())["archive"]["status"] != "archived":
             assert time.monotonic() < end, found["archive"]

@@ -39,6 +39,11 @@ class Mailer:
         self._relay = relay
         self._blobs = blobs
 
+    @property
+    def delivers(self) -> bool:
+        """Whether there is a mail server to take what is queued."""
+        return self._relay.server is not None
+
     def queue(self, tx: Tx, workspace_id: str, mail: Mail, *, now: datetime) -> str:
         """The id of the mail, which is sent if, and only if, the caller's transaction is committed."""
         mail_id = new_id("mail", now)

@@ -168,6 +168,7 @@ class Signer(msgspec.Struct, frozen=True):
     access_code_hash: bytes | None = None
     identity: Identity | None = None
     """None until they sign or decline."""
+    reminded_at: str | None = None
 
 
 class Party(msgspec.Struct, frozen=True):

@@ -9,6 +9,9 @@ from deedbox.signing.model import Document, Packet, Signer
 
 
 class Notifier(Protocol):
+    def delivers(self) -> bool:
+        """Whether mail leaves this server; else it stays here to be read."""
+
     def invite(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         """It is the signer's turn; the token opens the packet."""
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import base64
+import email
+import email.policy
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,10 +13,13 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from aiosmtpd.smtp import Envelope
 
+from deedbox.kernel.crypto import Secret
 from tests.api.conftest import Api, opened
 from tests.api.search.files import pdf
 from tests.conftest import HandClock
+from tests.mail.mailserver import Mailroom, mailroom
 
 LEASE = pdf("The tenant pays the rent.", "Signed by both.", size=(595, 842))
 
@@ -84,6 +90,41 @@ class Office:
     async def events(self, document: Any) -> list[str]:
         rows = await self.api.rows(f"select kind from events where subject_id = '{document['id']}' order by sequence")
         return [row[0] for row in rows]
+
+
+class Mailing(Office):
+    """An office with a mail server, whose mails are read there."""
+
+    def __init__(self, api: Api, room: Mailroom) -> None:
+        super().__init__(api)
+        self.room = room
+
+    async def read(self, pattern: str, number: int = 1) -> str:
+        """What the pattern finds in the mails that were taken, once that is there so often: the last one."""
+        async with asyncio.timeout(60):
+            while len(found := re.findall(pattern, "\n".join(map(_text, self.room.taken)))) < number:
+                await asyncio.sleep(0.02)
+        return str(found[number - 1])
+
+
+def _text(mail: Envelope) -> str:
+    content = mail.content if isinstance(mail.content, bytes) else str(mail.content).encode()
+    part = email.message_from_bytes(content, policy=email.policy.default).get_body(("plain",))
+    return part.get_content() if part is not None else ""
+
+
+@pytest.fixture
+async def mailing(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Mailing]:
+    async with mailroom() as room:
+        url = Secret(f"smtp://127.0.0.1:{room.port}")
+        sender = {"smtp_url": url, "smtp_plain": True, "mail_from": "sign@example.com"}
+        async with opened(database_url, tmp_path, clock, **sender) as made:
+            await made.settle()
+            await made.deedbox.start()
+            try:
+                yield Mailing(made, room)
+            finally:
+                await made.deedbox.stop()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from tests.api.answers import faults
-from tests.api.signing.conftest import Office, signer
+from tests.api.signing.conftest import Mailing, Office, signer
 
 pytestmark = pytest.mark.anyio
 
@@ -118,16 +118,29 @@ async def test_an_access_code_opens_the_document_and_five_guesses_close_it(offic
         assert (await browser.post("/code", json={"code": "open sesame"})).status_code == 200
 
 
-async def test_an_e_mail_code_comes_by_mail(office: Office) -> None:
-    document = await office.create(signers=[signer("ann", auth="email_code")], send=True)
-    async with office.session(document, "ann") as browser:
-        kept, place = office.api.deedbox.inbox, office.api.workspace
-        inbox = await office.api.deedbox.db.read(lambda tx: kept.page(tx, place, status="inbox", limit=10))
-        [code_mail] = [mail.id for mail in inbox if mail.kind == "code"]
-        letter = (await office.api.deedbox.db.read(lambda tx: kept.show(tx, place, code_mail))).mail.letter
-        code = letter.code  # type: ignore[union-attr]
+async def test_an_e_mail_code_comes_by_mail_and_one_for_two_presses(mailing: Mailing) -> None:
+    document = await mailing.create(signers=[signer("ann", auth="email_code")], send=True)
+    path = await mailing.read(r"(/s/deed_sign_[\w-]+)")
+    async with mailing.session(document, "ann") as browser, mailing.api.client() as other:
+        assert (await other.get(path)).status_code == 303
+        code = await mailing.read(r"\b(\d{6})\b")
+        wrong = f"{(int(code) + 1) % 10**6:06}"
+        assert (await browser.post("/code", json={"code": wrong})).status_code == 403
         assert (await browser.post("/code", json={"code": code})).status_code == 200
         assert (await browser.get("/session")).json()["needs"] is None
+    assert await mailing.api.rows("select count(*) from mails where kind = 'code'") == [(1,)]
+    trail = (await mailing.api.get(f"/api/v1/documents/{document['id']}/audit")).json()["audit"]
+    told = [
+        (row["act"], row["detail"].get("code_mailed"))
+        for row in trail
+        if row["act"].startswith(("signer.link_o", "signer.code"))
+    ]
+    assert told == [
+        ("signer.link_opened", True),
+        ("signer.link_opened", False),
+        ("signer.code_wrong", None),
+        ("signer.code_right", None),
+    ]
 
 
 async def test_a_decline_ends_the_document_for_everyone(office: Office) -> None:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.mailbox import checked_address
 from deedbox.signing import parties, sessions, states
-from deedbox.signing.actions import convert, expire, remind
+from deedbox.signing.actions import convert, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in
@@ -37,6 +37,7 @@ async def prepared(
     change.check(office.clock.now())
     if change.parties is not UNSET:
         check_parties(change.parties)
+        send.need_mail_for_codes(change.parties, office.notifier)
     packet = await expire.current(office, await office.packet_of(workspace_id, document_id))
     if change.parties is UNSET and change.fields is UNSET:
         yield lambda desk: _changed(desk, document_id, change, lambda amended: amended)

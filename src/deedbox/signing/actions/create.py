@@ -35,7 +35,7 @@ async def prepared(
     if not originals:
         raise BadRequest("The document needs a file")
     # Before the files, which take longer to refuse.
-    named_parties(new)
+    send.need_mail_for_codes(named_parties(new), office.notifier)
     end_of(new.expires_at, office.clock.now())
     if await mill.intake.takes_long(originals):
         yield lambda desk: create(desk, new, files, None)

@@ -1,5 +1,6 @@
 """Send: the packet is on its way to the parties that sign first."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -9,15 +10,28 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.signing import parties, sessions, states
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.desk import SERVER, Desk
-from deedbox.signing.model import Packet
+from deedbox.signing.model import Packet, Party
+from deedbox.signing.new_document import NewParty
+from deedbox.signing.notifier import Notifier
 
 
 def send(desk: Desk, packet: Packet) -> Packet:
     """The packet as it is sent, and everyone told whose turn it is."""
+    need_mail_for_codes(packet.parties, desk.notifier)
     after = as_sent(packet, desk.now)
     desk.save(packet, after)
     announce(desk, packet, after)
     return after
+
+
+def need_mail_for_codes(parties: Sequence[NewParty | Party], notifier: Notifier) -> None:
+    """BadRequest if a code is to be mailed and no mail leaves this server: nobody could ever sign."""
+    coded = [signer for party in parties for signer in party.signers if signer.auth == "email_code"]
+    if coded and not notifier.delivers():
+        raise BadRequest(
+            f"{coded[0].email}: auth email_code needs a mail server, and this server has none. Set DEEDBOX_SMTP_URL and"
+            " DEEDBOX_MAIL_FROM, or use auth access_code."
+        )
 
 
 def as_sent(packet: Packet, now: datetime) -> Packet:

@@ -103,8 +103,9 @@ def evidence(statement: Statement, facts: Facts, head: str, identity: SealIdenti
 
 def act_of(facts: Facts, signer: Signer) -> dict[str, Any]:
     """What the trail tells of the signer's signing or declining."""
+    wanted = "signer.signed" if signer.signature else "signer.declined"
     for entry in facts.trail:
-        if entry.act in ("signer.signed", "signer.declined") and entry.actor == signer.id:
+        if entry.act == wanted and entry.actor == signer.id:
             return dict(entry.detail)
     return {}
 

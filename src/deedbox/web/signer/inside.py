@@ -122,7 +122,7 @@ def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
     status, t = packet.first.status, words.of_use(signer.language, "page")
     ended = ended_at(packet.first)
     if expire.is_due(packet, now):
-        status, ended = "expired", packet.expires_at
+        status = "expired"
     if signer.status == "canceled" and status in ("sent", "finalizing", "completed"):
         return t["outcome_not_needed"]
     if signer.status == "declined":
@@ -130,8 +130,8 @@ def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
     if status == "completed" and ended is not None:
         until = words.date(signer.language, moment(shown_until(ended)))
         return t["outcome_completed"].format(date=until)
-    if status == "expired" and ended is not None:
-        at = words.moment(signer.language, moment(ended))
+    if status == "expired" and packet.expires_at is not None:
+        at = words.moment(signer.language, moment(packet.expires_at))
         return t["outcome_expired"].format(moment=at, sender=packet.sender)
     if status == "declined":
         return t["outcome_declined"].format(signer=_who_declined(packet))

@@ -230,6 +230,7 @@ create table signers (
     access_code_hash BYTES,
     status TEXT not null,
     notified_at TEXT,
+    reminded_at TEXT,
     viewed_at TEXT,
     signed_at TEXT,
     declined_at TEXT,

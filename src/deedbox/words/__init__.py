@@ -3,16 +3,18 @@
 A name begins with its use: `mail.`, `certificate.`. Dates and numbers are written as the language does, by Babel."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from datetime import date as Date
 from decimal import Decimal
 from functools import cache
 from types import ModuleType
 
+from deedbox.kernel import zones
 from deedbox.words import ar, de, en, es, fr, ja, pt, zh
 
 DEFAULT = "en"
 LANGUAGES: Mapping[str, ModuleType] = {"en": en, "de": de, "fr": fr, "es": es, "pt": pt, "ar": ar, "zh": zh, "ja": ja}
+_ZONE_LETTERS = 5
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
 
 
@@ -40,13 +42,21 @@ def direction(language: str) -> str:
     return "rtl" if known(language) in RIGHT_TO_LEFT else "ltr"
 
 
-def moment(language: str, at: datetime) -> str:
-    """A time to the minute, in UTC: 3 May 2026, 14:05 UTC."""
-    from babel.dates import format_time
+def moment(language: str, at: datetime, zone: str | None = None) -> str:
+    """A time to the minute, in UTC: 3 May 2026, 14:05 UTC.
 
-    whole = at.astimezone(UTC)
-    clock = format_time(whole, "short", tzinfo=UTC, locale=_locale(language))
-    return table(language)["moment"].format(date=date(language, whole), time=clock)
+    In the reader's zone where one is given and its clocks differ: 3 May 2026, 16:05 CEST (14:05 UTC)."""
+    in_utc = at.astimezone(UTC)
+    local = in_utc.astimezone(zones.zone(zone)) if zone else in_utc
+    if not local.utcoffset():
+        return table(language)["moment"].format(date=date(language, in_utc), time=_clock(language, in_utc))
+    # Beside another day, an hour alone would be taken for one of the same day.
+    utc = _clock(language, in_utc)
+    if local.date() != in_utc.date():
+        utc = f"{date(language, in_utc)} {utc}"
+    return table(language)["moment_local"].format(
+        date=date(language, local), time=_clock(language, local), zone=_zone_name(language, local), utc=utc
+    )
 
 
 def date(language: str, day: Date) -> str:
@@ -62,6 +72,25 @@ def number(language: str, value: int | float | Decimal) -> str:
     from babel.numbers import format_decimal
 
     return str(format_decimal(value, locale=_locale(language)))
+
+
+def _clock(language: str, at: datetime) -> str:
+    from babel.dates import format_time
+
+    return str(format_time(at, "short", tzinfo=at.tzinfo, locale=_locale(language)))
+
+
+def _zone_name(language: str, at: datetime) -> str:
+    """The letters that the language has for the zone, such as CEST; else how far it is from UTC."""
+    from babel.dates import get_timezone_name
+
+    name = str(get_timezone_name(at, width="short", locale=_locale(language)))
+    if name.isalpha() and len(name) <= _ZONE_LETTERS:
+        return name
+    minutes = int((at.utcoffset() or timedelta()).total_seconds()) // 60
+    sign = "+" if minutes >= 0 else "−"
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{sign}{hours}" + (f":{rest:02}" if rest else "")
 
 
 def _locale(language: str) -> str:

@@ -10,10 +10,12 @@ from deedbox.signing import parties, sessions, states
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.desk import SERVER, Desk
 from deedbox.signing.model import Packet
+from deedbox.signing.store import documents
 
 
 def send(desk: Desk, packet: Packet) -> Packet:
     """The packet as it is sent, and everyone told whose turn it is."""
+    packet = documents.take_sender(desk.tx, packet)
     after = as_sent(packet, desk.now)
     desk.save(packet, after)
     announce(desk, packet, after)

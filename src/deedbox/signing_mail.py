@@ -1,18 +1,22 @@
-"""Mail to signers about their documents: here signing meets mail, and neither knows the other."""
+"""Mail to signers and senders about their documents: here signing meets mail, and neither knows the other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from deedbox import words
+from deedbox.accounts import workspace_profile
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.mailbox import Mailbox
+from deedbox.signing import parties
 from deedbox.signing.model import Document, Packet, Signer
+from deedbox.signing.notifier import SealedFiles
 
 if TYPE_CHECKING:
-    from deedbox.mail import Letter, Mailer
+    from deedbox.mail import Attachment, Completion, Letter, Mailer
 
 
 class MailNotifier:
@@ -28,78 +32,155 @@ class MailNotifier:
     def invite(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Invitation
 
-        self._send(tx, packet.first, signer, Invitation(**self._invitation(packet, token)), now)
+        self._send(tx, packet, signer, Invitation(**self._invitation(packet, token)), now)
 
     def remind(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Reminder
 
-        self._send(tx, packet.first, signer, Reminder(**self._invitation(packet, token)), now)
+        self._send(tx, packet, signer, Reminder(**self._invitation(packet, token)), now)
 
     def code(self, tx: Tx, packet: Packet, signer: Signer, code: Secret, *, now: datetime) -> None:
         from deedbox.mail import Code
 
         letter = Code(code=code.reveal(), minutes=limits.SIGNER_CODE_SECONDS // 60, title=packet.first.title)
         late = now + timedelta(seconds=limits.SIGNER_CODE_SECONDS)
-        self._send(tx, packet.first, signer, letter, now, not_after=late)
+        self._send(tx, packet, signer, letter, now, not_after=late)
 
-    def ended(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
-        document, to = packet.first, Mailbox(signer.email, signer.name)
-        if not self._mailer().recall(tx, packet.workspace_id, document.id, to):  # else they have never heard of it
-            self._send(tx, document, signer, _ending(packet), now)
+    def not_needed(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
+        from deedbox.mail import NotNeeded
 
-    def completed(
-        self, tx: Tx, packet: Packet, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime
-    ) -> None:
-        from deedbox.mail import Attachment, Completion
+        if self._had_heard(tx, packet, signer):
+            party, _ = parties.find_signer(packet, signer.id)
+            self._send(tx, packet, signer, NotNeeded(party=party.name, **_from(packet, packet.first)), now)
+
+    def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
+        self._confirm_decline(tx, packet, signer, now)
+        self._tell_sender(tx, packet, _declined(packet, signer, goes_on=True, to_sender=True), now)
+
+    def ended(self, tx: Tx, packet: Packet, invited: Sequence[Signer], *, now: datetime) -> None:
+        decline = packet.first.decline
+        for signer in invited:
+            if decline is not None and decline.signer_id == signer.id:
+                self._confirm_decline(tx, packet, signer, now)
+            elif self._had_heard(tx, packet, signer):
+                self._send(tx, packet, signer, _ending(packet), now)
+        if packet.first.status != "voided":  # which the sender did
+            self._tell_sender(tx, packet, _ending(packet, to_sender=True), now)
+
+    def completed(self, tx: Tx, packet: Packet, document: Document, files: SealedFiles, *, now: datetime) -> None:
+        signed = [signer for _, signer in packet.signers() if signer.id in files.tokens]
+        for signer in signed:
+            letter = self._completion(packet, document, link=self._link(files.tokens[signer.id]))
+            enclosed = _attachments(document, files, signer.language)
+            self._send(tx, packet, signer, letter, now, about=document.id, attachments=enclosed)
+        letter = self._completion(packet, document, refusals=_refusals(packet), to_sender=True)
+        enclosed = _attachments(document, files, packet.language)
+        had_it = [signer.email for signer in signed]
+        self._tell_sender(tx, packet, letter, now, but_not=had_it, about=document.id, attachments=enclosed)
+
+    def _confirm_decline(self, tx: Tx, packet: Packet, signer: Signer, now: datetime) -> None:
+        self._recall(tx, packet, signer)
+        self._send(tx, packet, signer, _declined(packet, signer, own=True), now)
+
+    def _completion(self, packet: Packet, document: Document, **more: Any) -> "Completion":
+        from deedbox.mail import Completion, Enough
 
         code = document.verification_code or ""
-        letter = Completion(
-            sender=packet.sender,
-            title=document.title,
-            verification_link=f"{self._address()}/api/v1/verify/{code}",
+        counted = [(party.name, parties.signed(party), len(party.signers)) for party in packet.parties]
+        return Completion(
+            **_from(packet, document),
+            document_id=document.id,
+            verification_link=f"{self._address()}/verify/{code}",
             verification_code=code,
+            enough=[Enough(name, signed, total) for name, signed, total in counted if signed < total],
+            **more,
         )
-        self._send(tx, document, signer, letter, now, attachment=Attachment(sealed_sha256, f"{document.title}.pdf"))
 
     def _invitation(self, packet: Packet, token: Secret) -> dict[str, Any]:
         message = packet.message
         return {
-            "sender": packet.sender,
-            "title": packet.first.title,
-            "link": f"{self._address()}/s/{token.reveal()}",
+            **_from(packet, packet.first),
+            "sender_email": packet.sender_email,
+            "link": self._link(token),
             "subject": message.subject if message else None,
             "body": message.body if message else None,
             "expires_at": packet.expires_at,
         }
 
-    def _send(
-        self, tx: Tx, document: Document, signer: Signer, letter: "Letter", now: datetime, **more: object
+    def _link(self, token: Secret) -> str:
+        return f"{self._address()}/s/{token.reveal()}"
+
+    def _had_heard(self, tx: Tx, packet: Packet, signer: Signer) -> bool:
+        """Whether an invitation may have reached them; what still waits to be sent is taken back."""
+        return not self._recall(tx, packet, signer)
+
+    def _recall(self, tx: Tx, packet: Packet, signer: Signer) -> bool:
+        return self._mailer().recall(tx, packet.workspace_id, packet.first.id, Mailbox(signer.email, signer.name))
+
+    def _send(self, tx: Tx, packet: Packet, signer: Signer, letter: "Letter", now: datetime, **more: Any) -> None:
+        reply_to = Mailbox(packet.sender_email, packet.sender) if packet.sender_email else None
+        more = {"reply_to": reply_to, "language": signer.language, "time_zone": signer.time_zone, **more}
+        self._queue(tx, packet, Mailbox(signer.email, signer.name), letter, now, **more)
+
+    def _tell_sender(
+        self, tx: Tx, packet: Packet, letter: "Letter", now: datetime, but_not: Sequence[str] = (), **more: Any
     ) -> None:
+        """The mail to the sender, unless they want none or have got the same as a signer."""
+        to = workspace_profile.notices_to(tx, packet.workspace_id)
+        if to is not None and to.address.lower() not in but_not:
+            self._queue(tx, packet, to, letter, now, language=packet.language, **more)
+
+    def _queue(self, tx: Tx, packet: Packet, to: Mailbox, letter: "Letter", now: datetime, **more: Any) -> None:
         from deedbox.mail import Mail
 
-        mail = Mail(
-            to=Mailbox(signer.email, signer.name),
-            letter=letter,
-            language=signer.language,
-            about=document.id,
-            **more,  # type: ignore[arg-type]
-        )
-        self._mailer().queue(tx, document.workspace_id, mail, now=now)
+        mail = Mail(to=to, letter=letter, **{"about": packet.first.id, **more})
+        self._mailer().queue(tx, packet.workspace_id, mail, now=now)
 
 
-def _ending(packet: Packet) -> "Letter":
-    from deedbox.mail import Declined, Expired, Voided
+def _from(packet: Packet, document: Document) -> dict[str, Any]:
+    return {"sender": packet.sender, "company": packet.company, "title": document.title}
 
-    document = packet.first
+
+def _ending(packet: Packet, *, to_sender: bool = False) -> "Letter":
+    from deedbox.mail import Expired, Voided
+
+    document, shared = packet.first, _from(packet, packet.first)
     if document.status == "voided":
-        reason = document.void.reason if document.void else None
-        return Voided(sender=packet.sender, title=document.title, reason=reason)
+        return Voided(reason=document.void.reason if document.void else None, **shared)
     if document.status == "expired":
-        return Expired(title=document.title, expired_at=Instant(document.expired_at or ""))
-    names = {signer.id: signer.name for _, signer in packet.signers()}
-    decline = document.decline
-    return Declined(
-        signer=names.get(decline.signer_id, "") if decline else "",
-        title=document.title,
-        reason=decline.reason if decline else None,
-    )
+        missing = _missing(packet) if to_sender else []
+        return Expired(expired_at=Instant(document.expired_at or ""), missing=missing, to_sender=to_sender, **shared)
+    _, signer = parties.find_signer(packet, document.decline.signer_id if document.decline else "")
+    return _declined(packet, signer, to_sender=to_sender)
+
+
+def _missing(packet: Packet) -> list[str]:
+    """Who was still wanted when the packet ended, not who was needed no more before."""
+    return [
+        signer.name for party, signer in packet.signers() if party.status == "canceled" and signer.status == "canceled"
+    ]
+
+
+def _declined(packet: Packet, signer: Signer, **more: Any) -> "Letter":
+    from deedbox.mail import Declined
+
+    _, now = parties.find_signer(packet, signer.id)
+    return Declined(signer=signer.name, reason=now.decline_reason, **_from(packet, packet.first), **more)
+
+
+def _refusals(packet: Packet) -> list[Any]:
+    from deedbox.mail import Refusal
+
+    return [
+        Refusal(signer.name, signer.decline_reason) for _, signer in packet.signers() if signer.status == "declined"
+    ]
+
+
+def _attachments(document: Document, files: SealedFiles, language: str) -> "list[Attachment]":
+    from deedbox.mail import Attachment
+
+    certificate = words.table(language)["certificate.title"]
+    return [
+        Attachment(files.sealed_sha256, f"{document.title}.pdf"),
+        Attachment(files.certificate_sha256, f"{certificate} - {document.title}.pdf"),
+    ]

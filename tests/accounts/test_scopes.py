@@ -11,8 +11,9 @@ DOCUMENTS = {"documents:read", "documents:write", "documents:send", "documents:e
 
 
 def test_the_scopes_are_those_of_the_contract() -> None:
-    named = """documents:read documents:write documents:send documents:embed documents:void verify:read hooks:read
-        hooks:write keys:read keys:write archive:read search:read search:write search:query embeddings:create"""
+    named = """documents:read documents:write documents:send documents:embed documents:void verify:read workspace:read
+        workspace:write hooks:read hooks:write keys:read keys:write archive:read
+        search:read search:write search:query embeddings:create"""
     assert set(scopes.SCOPES) == set(named.split())
     assert set(scopes.SHORTHANDS) == {"*", "documents:*"}
 

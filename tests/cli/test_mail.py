@@ -1,4 +1,4 @@
-"""`deedbox mail test` and the mail check of `deedbox doctor`, to a real mail server."""
+"""`deedbox mail` and the mail check of `deedbox doctor`, to a real mail server and without one."""
 
 import asyncio
 import json
@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
+from deedbox import wiring
+from deedbox.accounts import workspaces
+from deedbox.kernel.settings import Settings
+from deedbox.mail import Mail
 from tests import server
+from tests.mail.letters import LETTERS, LINK, READER
 from tests.mail.mailserver import PASSWORD, USER, certificate, mailroom
 
 pytestmark = pytest.mark.anyio
@@ -92,3 +97,50 @@ async def test_the_doctor_greets_the_mail_server_and_sends_nothing(data: Path, t
     assert "cannot be reached" in away["text"]
     assert "inbox" in none["text"]
     assert room.taken == []
+
+
+async def kept(data: Path, *kinds: str) -> list[str]:
+    """Mails that wait in the inbox of this installation."""
+    ids = []
+    async with wiring.opened(Settings(data_dir=data)) as deedbox:
+        for kind in kinds:
+            now = deedbox.clock.now()
+            mail = Mail(to=READER, letter=LETTERS[kind], about="doc_1")
+            ids.append(
+                await deedbox.db.write(
+                    lambda tx, mail=mail, now=now: deedbox.mailer.queue(  # type: ignore[misc]
+                        tx, workspaces.ensure(tx, now=now).id, mail, now=now
+                    )
+                )
+            )
+    return ids
+
+
+async def test_mails_that_stayed_here_are_listed_and_shown_with_their_link(data: Path) -> None:
+    invitation, code = await kept(data, "invitation", "code")
+    listed = await run("mail", "list", data=data)
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == sorted([invitation, code], reverse=True)
+    assert "inbox   invitation   reader@example.com  doc_1" in listed.stdout
+    assert LINK not in listed.stdout
+    shown = await run("mail", "show", invitation, data=data)
+    assert shown.returncode == 0, shown.stderr
+    assert "To: Zoë Đặng <reader@example.com>\nSubject: Harbour Ltd asks you to sign" in shown.stdout
+    assert LINK in shown.stdout
+    told = json.loads((await run("mail", "show", code, "--json", data=data)).stdout)
+    assert (told["mail"]["kind"], "482913" in told["text"], "482913" in told["html"]) == ("code", True, True)
+
+
+async def test_a_list_of_mails_is_bounded_and_goes_on(data: Path) -> None:
+    ids = sorted(await kept(data, *["expired"] * 3), reverse=True)
+    first = await run("mail", "list", "--limit", "2", data=data)
+    assert f"There are more: deedbox mail list --before {ids[1]}" in first.stdout
+    rest = json.loads((await run("mail", "list", "--before", ids[1], "--json", data=data)).stdout)
+    assert ([mail["id"] for mail in rest["mails"]], rest["has_more"]) == ([ids[2]], False)
+    other = json.loads((await run("mail", "list", "--about", "doc_2", "--json", data=data)).stdout)
+    assert other["mails"] == []
+    assert (await run("mail", "list", "--limit", "101", data=data)).returncode == 2
+
+
+async def test_a_mail_that_is_not_here_is_a_sentence(data: Path) -> None:
+    missing = await run("mail", "show", "mail_none", data=data)
+    assert (missing.returncode, missing.stderr) == (1, "deedbox: The mail is not in the inbox\n")

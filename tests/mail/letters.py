@@ -1,15 +1,20 @@
 """One letter of every kind."""
 
+from typing import Any
+
 from deedbox.kernel.clock import Instant
 from deedbox.kernel.mailbox import mailbox
 from deedbox.mail import (
     Code,
     Completion,
     Declined,
+    Enough,
     Expired,
     Invitation,
     Letter,
     Mail,
+    NotNeeded,
+    Refusal,
     Reminder,
     Test,
     Voided,
@@ -22,21 +27,46 @@ TITLE = "Lease & <annex>"
 WHEN = Instant("2026-04-01T12:30:00Z")
 READER = mailbox("reader@example.com", "Zoë Đặng")
 
+_ASKED: dict[str, Any] = {"sender": "Mara", "company": "Harbour Ltd", "title": TITLE}
+_PROOF: dict[str, Any] = {
+    "verification_link": "https://sign.example.com/verify/7F3K92QX",
+    "verification_code": "7F3K92QX",
+}
+
 LETTERS: dict[str, Letter] = {
     "invitation": Invitation(
         sender="Harbour Ltd", title=TITLE, link=LINK, body="Dear reader,\n\nplease sign.", expires_at=WHEN
     ),
+    "invitation of a person": Invitation(
+        sender="Mara", company="Harbour Ltd", title=TITLE, link=LINK, sender_email="mara@example.com"
+    ),
     "reminder": Reminder(sender="Harbour Ltd", title=TITLE, link=LINK, expires_at=WHEN),
     "code": Code(code=CODE, minutes=10, title=TITLE),
-    "completion": Completion(
-        sender="Harbour Ltd",
-        title=TITLE,
-        verification_link="https://sign.example.com/verify/7F3K92QX",
-        verification_code="7F3K92QX",
+    "completion": Completion(sender="Harbour Ltd", title=TITLE, **_PROOF),
+    "completion with a quorum": Completion(
+        sender="Mara", company="Harbour Ltd", title=TITLE, link=LINK, enough=[Enough("Board", 2, 3)], **_PROOF
     ),
-    "declined": Declined(signer="Second Reader", title=TITLE, reason="Clause 4"),
-    "voided": Voided(sender="Harbour Ltd", title=TITLE, reason="A new version follows"),
-    "expired": Expired(title=TITLE, expired_at=WHEN),
+    "completion for the sender": Completion(
+        sender="Mara",
+        company="Harbour Ltd",
+        title=TITLE,
+        document_id="doc_1",
+        enough=[Enough("Board", 2, 3)],
+        refusals=[Refusal("Second Reader", "Clause 4"), Refusal("Third Reader", None)],
+        to_sender=True,
+        **_PROOF,
+    ),
+    "not needed": NotNeeded(party="Board", **_ASKED),
+    "declined": Declined(signer="Second Reader", reason="Clause 4", **_ASKED),
+    "declined by the reader": Declined(signer="Zoë Đặng", own=True, sender="Mara", company="Harbour Ltd", title=TITLE),
+    "declined and going on": Declined(
+        signer="Second Reader", goes_on=True, to_sender=True, sender="Mara", company="Harbour Ltd", title=TITLE
+    ),
+    "voided": Voided(reason="A new version follows", **_ASKED),
+    "expired": Expired(sender="Mara", company="Harbour Ltd", title=TITLE, expired_at=WHEN),
+    "expired for the sender": Expired(
+        sender="Mara", company="Harbour Ltd", title=TITLE, expired_at=WHEN, missing=["Ann", "Ben"], to_sender=True
+    ),
     "test": Test(server="smtp://mail.example.com:587"),
 }
 

@@ -1,6 +1,7 @@
 """The bytes of a mail: no header that someone smuggles in, every name as it was typed, the same at every attempt."""
 
 import email
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.header import decode_header, make_header
 from email.message import EmailMessage
@@ -24,7 +25,7 @@ def composed(
     address: str = "reader@example.com",
     subject: str = "Please sign",
     text: str = "Hello\n",
-    file: tuple[str, bytes] | None = None,
+    files: Sequence[tuple[str, bytes]] = (),
     reply_to: Mailbox | None = None,
 ) -> SmtpEnvelope:
     return compose(
@@ -36,7 +37,7 @@ def composed(
             written_at=AT,
             language="en",
             rendered=Rendered(subject, text, "<p>Hello</p>"),
-            file=file,
+            files=files,
         )
     )
 
@@ -68,7 +69,7 @@ def test_a_message_has_its_headers_and_both_bodies() -> None:
 
 def test_every_line_is_ascii_short_and_ends_in_crlf() -> None:
     long = "ü" * 5000
-    raw = composed(name=long[:90], subject=long[:190], text=long, file=("ü.pdf", b"\n.\r" * 1000)).message
+    raw = composed(name=long[:90], subject=long[:190], text=long, files=[("ü.pdf", b"\n.\r" * 1000)]).message
     assert raw.isascii()
     assert b"\n" not in raw.replace(b"\r\n", b"")
     assert b"\r" not in raw.replace(b"\r\n", b"")
@@ -80,7 +81,7 @@ def test_every_line_is_ascii_short_and_ends_in_crlf() -> None:
     "bad", ["x\r\nBcc: thief@example.com", "x\nBcc: thief@example.com", "x\rBcc: t", "x\0\x0b\x85y"]
 )
 def test_a_line_break_adds_no_header(bad: str) -> None:
-    envelope = composed(name=bad, subject=bad, file=(f"{bad}.pdf", b"x"), reply_to=Mailbox("a@b.example", bad))
+    envelope = composed(name=bad, subject=bad, files=[(f"{bad}.pdf", b"x")], reply_to=Mailbox("a@b.example", bad))
     message = read(envelope)
     assert sorted(message.keys()) == sorted([*HEADERS, "Reply-To"])
     assert message["Subject"] == one_line(bad)
@@ -126,7 +127,7 @@ def test_letters_before_the_at_need_a_server_that_takes_them() -> None:
 
 def test_an_attachment_is_the_same_bytes_under_its_name() -> None:
     content = bytes(range(256)) * 4096
-    message = read(composed(file=("Mietvertrag Grün.pdf", content)))
+    message = read(composed(files=[("Mietvertrag Grün.pdf", content)]))
     (attached,) = message.iter_attachments()
     assert attached.get_content() == content
     assert attached.get_filename() == "Mietvertrag Grün.pdf"
@@ -146,9 +147,9 @@ def test_an_attachment_is_the_same_bytes_under_its_name() -> None:
     ],
 )
 def test_a_file_s_name_is_one_that_every_system_takes(typed: str, shown: str) -> None:
-    (attached,) = read(composed(file=(typed, b"x"))).iter_attachments()
+    (attached,) = read(composed(files=[(typed, b"x")])).iter_attachments()
     assert attached.get_filename() == shown
 
 
 def test_the_same_mail_is_the_same_bytes() -> None:
-    assert composed(file=("a.pdf", b"x")).message == composed(file=("a.pdf", b"x")).message
+    assert composed(files=[("a.pdf", b"x")]).message == composed(files=[("a.pdf", b"x")]).message

@@ -69,7 +69,7 @@ class Post:
         return next(kept for kept in page if kept.id == mail_id)
 
     async def row(self, mail_id: str) -> tuple[Any, ...]:
-        sql = "select status, data, attachment_sha256 from mails where id = :id"
+        sql = "select status, data, attachments from mails where id = :id"
         row = await self.db.read(lambda tx: tx.one(sql, id=mail_id))
         assert row is not None
         return row
@@ -300,7 +300,7 @@ async def test_a_mail_whose_fate_is_unknown_is_sent_again_as_the_same_bytes(
     async with scripted(swallow) as port:
         post = post_to(db, clock, tmp_path, port)
         sha256 = await post.file(b"%PDF" * 100)
-        mail_id = await post.queue(invitation(attachment=Attachment(sha256, "lease.pdf")))
+        mail_id = await post.queue(invitation(attachments=[Attachment(sha256, "lease.pdf")]))
         for _ in range(2):
             await post.work()
             clock.forward(60)
@@ -324,14 +324,14 @@ async def test_the_sealed_file_is_attached_byte_for_byte_and_held_until_the_mail
     post, content = line.post, os.urandom(limits.MB)
     sha256 = await post.file(content)
     letter = LETTERS["completion"]
-    mail_id = await post.queue(Mail(to=READER, letter=letter, attachment=Attachment(sha256, "Mietvertrag ü.pdf")))
+    mail_id = await post.queue(Mail(to=READER, letter=letter, attachments=[Attachment(sha256, "Mietvertrag ü.pdf")]))
     await post.db.write(lambda tx: blobs_store.release(tx, sha256, "document", post.clock.now()))
     assert await post.stored(sha256)
     await post.work()
     (attached,) = line.read().iter_attachments()
     assert attached.get_content() == content
     assert attached.get_filename() == "Mietvertrag ü.pdf"
-    assert (await post.row(mail_id))[2] is None
+    assert (await post.row(mail_id))[2] == "[]"
     assert not await post.stored(sha256)
 
 
@@ -341,7 +341,7 @@ async def test_a_file_too_large_for_a_mail_is_left_out_and_said_to_be(
     monkeypatch.setattr(limits, "MAIL_ATTACHMENT_BYTES", 1000)
     sha256 = await line.post.file(b"x" * 1001)
     letter = LETTERS["completion"]
-    await line.post.queue(Mail(to=READER, letter=letter, attachment=Attachment(sha256, "lease.pdf")))
+    await line.post.queue(Mail(to=READER, letter=letter, attachments=[Attachment(sha256, "lease.pdf")]))
     await line.post.work()
     message = line.read()
     assert list(message.iter_attachments()) == []
@@ -351,13 +351,29 @@ async def test_a_file_too_large_for_a_mail_is_left_out_and_said_to_be(
     assert await line.post.stored(sha256)
 
 
+async def test_several_files_go_together_or_not_at_all(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAIL_ATTACHMENT_BYTES", 1000)
+    post, letter = line.post, LETTERS["completion"]
+    contents = [b"x" * 600, b"y" * 400, b"z" * 401]
+    files = [Attachment(await post.file(content), f"{number}.pdf") for number, content in enumerate(contents)]
+    await post.queue(Mail(to=READER, letter=letter, attachments=files[:2]))
+    await post.work()
+    await post.queue(Mail(to=READER, letter=letter, attachments=[files[0], files[2]]))
+    await post.work()
+    both, none = [[part.get_content() for part in line.read(number).iter_attachments()] for number in (0, 1)]
+    assert (both, none) == (contents[:2], [])
+    for file in files:
+        await post.db.write(lambda tx, file=file: blobs_store.release(tx, file.sha256, "document", post.clock.now()))  # type: ignore[misc]
+        assert not await post.stored(file.sha256), "nothing is held for a mail that is out"
+
+
 async def test_a_file_too_large_for_this_server_is_left_out(
     db: Database, workspaces: None, clock: HandClock, tmp_path: Path
 ) -> None:
     async with connected(db, clock, tmp_path, size=100_000) as line:
         sha256 = await line.post.file(os.urandom(200_000))
         letter = LETTERS["completion"]
-        mail_id = await line.post.queue(Mail(to=READER, letter=letter, attachment=Attachment(sha256, "lease.pdf")))
+        mail_id = await line.post.queue(Mail(to=READER, letter=letter, attachments=[Attachment(sha256, "lease.pdf")]))
         await line.post.work()
         assert (await line.post.kept(mail_id)).status == "sent"
         assert list(line.read().iter_attachments()) == []
@@ -365,7 +381,7 @@ async def test_a_file_too_large_for_this_server_is_left_out(
 
 async def test_an_attachment_that_is_not_stored_is_refused_when_the_mail_is_queued(line: Line) -> None:
     with pytest.raises(NotFound, match="no longer stored"):
-        await line.post.queue(invitation(attachment=Attachment("0" * 64, "lease.pdf")))
+        await line.post.queue(invitation(attachments=[Attachment("0" * 64, "lease.pdf")]))
 
 
 async def test_a_code_that_has_run_out_is_not_sent_any_more(line: Line) -> None:
@@ -457,7 +473,7 @@ async def test_without_a_mail_server_mail_stays_in_the_inbox(inbox: Post) -> Non
     first = await inbox.queue(invitation(about="doc_1"))
     inbox.clock.forward(1)
     sha256 = await inbox.file(b"%PDF")
-    mail = Mail(to=READER, letter=LETTERS["completion"], attachment=Attachment(sha256, "lease.pdf"), language="de")
+    mail = Mail(to=READER, letter=LETTERS["completion"], attachments=[Attachment(sha256, "lease.pdf")], language="de")
     second = await inbox.queue(mail)
     await inbox.queue(invitation(), THEM)
     assert await inbox.work() == 0
@@ -475,8 +491,8 @@ async def test_without_a_mail_server_mail_stays_in_the_inbox(inbox: Post) -> Non
     assert LINK in shown.text
     assert LINK in shown.html
     other = await inbox.db.read(lambda tx: inbox.inbox.show(tx, US, second))
-    assert other.attachment_sha256 == sha256
-    assert "hängt dieser E-Mail an" in other.text
+    assert [attachment.sha256 for attachment in other.attachments] == [sha256]
+    assert "hängen dieser E-Mail an" in other.text
 
 
 async def test_the_inbox_comes_in_pages_and_by_what_it_is_about(inbox: Post) -> None:
@@ -520,7 +536,7 @@ async def test_old_mail_is_forgotten_with_its_attachment(line: Line) -> None:
     post = line.post
     inbox = Post(post.db, post.clock, post.ring.parent)
     sha256 = await post.file(b"%PDF")
-    await inbox.queue(invitation(attachment=Attachment(sha256, "a.pdf")))
+    await inbox.queue(invitation(attachments=[Attachment(sha256, "a.pdf")]))
     await post.db.write(lambda tx: blobs_store.release(tx, sha256, "document", post.clock.now()))
     sent = await post.queue(invitation())
     await post.work()

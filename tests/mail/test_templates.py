@@ -149,8 +149,8 @@ def test_the_nearest_language_is_taken(given: str, taken: str) -> None:
 def test_a_completion_says_whether_the_file_is_attached() -> None:
     letter = LETTERS["completion"]
     assert isinstance(letter, Completion)
-    enclosing = mail(letter, attachment=Attachment("0" * 64, "lease.pdf"))
-    assert "is attached to this mail" in render(enclosing, attached=True).text
+    enclosing = mail(letter, attachments=[Attachment("0" * 64, "lease.pdf")])
+    assert "are attached to this mail" in render(enclosing, attached=True).text
     assert "too large for a mail" in render(enclosing, attached=False).text
     alone = render(mail(letter), attached=False)
     assert "attached" not in alone.text

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.actions.void import void
 from deedbox.signing.model import Document, Packet, Signature, Signer
 from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner
+from deedbox.signing.notifier import SealedFiles
 from deedbox.signing.paper import Paper, PaperFile
 from deedbox.signing.store import audit
 from deedbox.web.api_v1.document_record import DocumentRecord, record
@@ -57,20 +58,20 @@ class Letters:
         self._note("code", signer)
         self.codes[signer.email] = code.reveal()
 
-    def ended(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
-        self._note(packet.first.status, signer)
+    def not_needed(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
+        self._note("not needed", signer)
 
-    def completed(
-        self,
-        tx: Tx,  # noqa: ARG002
-        packet: Packet,  # noqa: ARG002
-        document: Document,  # noqa: ARG002
-        signer: Signer,
-        sealed_sha256: str,  # noqa: ARG002
-        *,
-        now: datetime,  # noqa: ARG002
-    ) -> None:
-        self._note("completed", signer)
+    def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
+        self._note("declined alone", signer)
+
+    def ended(self, tx: Tx, packet: Packet, invited: Sequence[Signer], *, now: datetime) -> None:  # noqa: ARG002
+        for signer in invited:
+            self._note(packet.first.status, signer)
+
+    def completed(self, tx: Tx, packet: Packet, document: Document, files: SealedFiles, *, now: datetime) -> None:  # noqa: ARG002
+        for _, signer in packet.signers():
+            if signer.id in files.tokens:
+                self._note("completed", signer)
 
     def _note(self, what: str, signer: Signer) -> None:
         self.sent.append((what, signer.email))

@@ -32,7 +32,9 @@ def test_there_are_the_eight_languages_of_the_pages() -> None:
 
 ALIKE = {
     "moment": {"de", "es", "pt"},
+    "moment_local": {"de", "es", "pt"},
     "mail.document": {"fr"},
+    "mail.of_company": {"de", "fr", "es", "pt", "ar"},
     "certificate.document": {"fr"},
     "certificate.pages": {"fr"},
     "certificate.page": {"fr"},
@@ -82,6 +84,26 @@ def test_dates_and_numbers_are_written_as_the_language_does(language: str, writt
 def test_a_moment_of_another_zone_is_told_in_utc() -> None:
     late = AT.astimezone(timezone(timedelta(hours=12)))
     assert (late.day, words.moment("en", late)) == (4, "3 May 2026, 14:05 UTC")
+
+
+@pytest.mark.parametrize(
+    ("language", "zone", "written"),
+    [
+        ("en", "Europe/Berlin", "3 May 2026, 16:05 CEST (14:05 UTC)"),
+        ("en", "America/New_York", "3 May 2026, 10:05 UTC−4 (14:05 UTC)"),
+        ("en", "Asia/Kathmandu", "3 May 2026, 19:50 UTC+5:45 (14:05 UTC)"),
+        ("en", "Pacific/Auckland", "4 May 2026, 02:05 UTC+12 (3 May 2026 14:05 UTC)"),
+        ("en", "Africa/Abidjan", "3 May 2026, 14:05 UTC"),
+        ("en", "Etc/UTC", "3 May 2026, 14:05 UTC"),
+        ("de", "Europe/Berlin", "3. Mai 2026, 16:05 MESZ (14:05 UTC)"),
+        ("fr", "Europe/Paris", "3 mai 2026 à 16:05 UTC+2 (14:05 UTC)"),
+        ("ar", "Asia/Dubai", "3 مايو 2026، 6:05 م GST (2:05 م UTC)"),
+        ("zh", "Asia/Shanghai", "2026年5月3日 22:05 UTC+8（14:05 UTC）"),
+        ("ja", "Asia/Tokyo", "2026年5月3日 23:05 JST（14:05 UTC）"),
+    ],
+)
+def test_a_reader_s_own_clock_stands_before_utc(language: str, zone: str, written: str) -> None:
+    assert words.moment(language, AT, zone) == written
 
 
 def test_the_words_of_one_use_have_their_names_without_it() -> None:

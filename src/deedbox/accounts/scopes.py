@@ -10,6 +10,8 @@ SCOPES: dict[str, str] = {
     "documents:embed": "signing links for the sender's own pages: its holder vouches for the person",
     "documents:void": "void",
     "verify:read": "verify a file",
+    "workspace:read": "read the workspace's name, its sender and whether the sender is sent notices",
+    "workspace:write": "change the workspace's name, its sender and whether the sender is sent notices",
     "hooks:read": "read hooks, deliveries and events",
     "hooks:write": "change hooks, redeliver",
     "keys:read": "list API keys, and see the key in use",

@@ -106,6 +106,31 @@ def workspace(tx: Tx, workspace_id: str) -> Row | None:
     return tx.one("select id, name from workspaces where id = :id", id=workspace_id)
 
 
+class WorkspaceRow(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    sender_name: str | None
+    sender_email: str | None
+    notices: bool
+
+
+def workspace_row(tx: Tx, workspace_id: str) -> WorkspaceRow | None:
+    row = tx.one("select id, name, sender_name, sender_email, notices from workspaces where id = :id", id=workspace_id)
+    return WorkspaceRow(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
+
+
+def change_workspace(tx: Tx, row: WorkspaceRow) -> None:
+    tx.run(
+        "update workspaces set name = :name, sender_name = :sender_name, sender_email = :sender_email,"
+        " notices = :notices where id = :id",
+        id=row.id,
+        name=row.name,
+        sender_name=row.sender_name,
+        sender_email=row.sender_email,
+        notices=int(row.notices),
+    )
+
+
 def add_person(tx: Tx, person_id: str, name: str, now: str) -> None:
     tx.run("insert into people (id, name, created_at) values (:id, :name, :now)", id=person_id, name=name, now=now)
 

@@ -10,7 +10,7 @@ from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail import content, store
-from deedbox.mail.letter import Mail
+from deedbox.mail.letter import Attachment, Mail
 from deedbox.mail.store import Entry, Status
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class InboxMail(msgspec.Struct, frozen=True, kw_only=True):
     mail: Mail
     text: str
     html: str
-    attachment_sha256: str | None
+    attachments: list[Attachment]
 
 
 class Inbox:
@@ -75,7 +75,7 @@ class Inbox:
             mail=mail,
             text=rendered.text,
             html=rendered.html,
-            attachment_sha256=entry.attachment_sha256,
+            attachments=mail.attachments if entry.attachments else [],
         )
 
     def _listed(self, entry: Entry) -> ListedMail:
@@ -90,4 +90,4 @@ class Inbox:
 def _rendered(entry: Entry, mail: Mail) -> "Rendered":
     from deedbox.mail.templates import render
 
-    return render(mail, attached=entry.attachment_sha256 is not None)
+    return render(mail, attached=bool(entry.attachments))

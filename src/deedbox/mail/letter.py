@@ -9,12 +9,20 @@ from deedbox.kernel.clock import Instant
 from deedbox.kernel.mailbox import Mailbox
 
 
-class Invitation(msgspec.Struct, frozen=True, kw_only=True, tag="invitation"):
-    """Asks a signer to sign. `subject` and `body` are the sender's own words."""
+class FromSender(msgspec.Struct, frozen=True, kw_only=True):
+    """What every letter about a document says: who asks, for which company, and what it is about."""
 
     sender: str
     title: str
+    company: str = ""
+    """Empty, or the sender's own name, where no person is named."""
+
+
+class Invitation(FromSender, frozen=True, kw_only=True, tag="invitation"):
+    """Asks a signer to sign. `subject` and `body` are the sender's own words."""
+
     link: str
+    sender_email: str | None = None
     subject: str | None = None
     body: str | None = None
     expires_at: Instant | None = None
@@ -32,32 +40,72 @@ class Code(msgspec.Struct, frozen=True, kw_only=True, tag="code"):
     title: str
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True, tag="completion"):
-    """Everyone has signed; the sealed file is attached unless it is too large."""
+class Enough(msgspec.Struct, frozen=True):
+    """A party that is complete without the signatures of all its people."""
 
-    sender: str
-    title: str
+    party: str
+    signed: int
+    total: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Someone who declined, while the document went on."""
+
+    signer: str
+    reason: str | None
+
+
+class Completion(FromSender, frozen=True, kw_only=True, tag="completion"):
+    """The document is sealed; the sealed file and its certificate are attached unless they are too large."""
+
     verification_link: str
     verification_code: str
+    document_id: str = ""
     link: str | None = None
-    """Where the sealed file can be downloaded by whoever gets this mail."""
+    """Where whoever gets this mail can see the sealed file."""
+    enough: list[Enough] = []
+    """None of them where everyone has signed."""
+    refusals: list[Refusal] = []
+    """Told to the sender alone."""
+    to_sender: bool = False
+
+    @property
+    def wording(self) -> str:
+        return "completion_enough" if self.enough else "completion"
 
 
-class Declined(msgspec.Struct, frozen=True, kw_only=True, tag="declined"):
+class NotNeeded(FromSender, frozen=True, kw_only=True, tag="not_needed"):
+    """Others of the party have signed."""
+
+    party: str
+
+
+class Declined(FromSender, frozen=True, kw_only=True, tag="declined"):
+    """Someone declined, which ended the document unless it `goes_on`."""
+
     signer: str
-    title: str
+    reason: str | None = None
+    own: bool = False
+    """Whether the reader is who declined."""
+    goes_on: bool = False
+    to_sender: bool = False
+
+    @property
+    def wording(self) -> str:
+        if self.own:
+            return "declined_own"
+        return "declined_goes_on" if self.goes_on else "declined"
+
+
+class Voided(FromSender, frozen=True, kw_only=True, tag="voided"):
     reason: str | None = None
 
 
-class Voided(msgspec.Struct, frozen=True, kw_only=True, tag="voided"):
-    sender: str
-    title: str
-    reason: str | None = None
-
-
-class Expired(msgspec.Struct, frozen=True, kw_only=True, tag="expired"):
-    title: str
+class Expired(FromSender, frozen=True, kw_only=True, tag="expired"):
     expired_at: Instant
+    missing: list[str] = []
+    """Who had not signed; told to the sender alone."""
+    to_sender: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, kw_only=True, tag="test"):
@@ -68,7 +116,7 @@ class Test(msgspec.Struct, frozen=True, kw_only=True, tag="test"):
     server: str
 
 
-Letter: TypeAlias = Invitation | Reminder | Code | Completion | Declined | Voided | Expired | Test
+Letter: TypeAlias = Invitation | Reminder | Code | Completion | NotNeeded | Declined | Voided | Expired | Test
 
 
 class Attachment(msgspec.Struct, frozen=True):
@@ -84,8 +132,11 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
     to: Mailbox
     letter: Letter
     language: str = "en"
+    time_zone: str | None = None
+    """The IANA name of the reader's zone."""
     reply_to: Mailbox | None = None
-    attachment: Attachment | None = None
+    attachments: list[Attachment] = []
+    """All of them go with the mail, or none when together they are too large for one."""
     about: str | None = None
     """The id of the document or packet that it is about."""
     not_after: datetime | None = None
@@ -94,6 +145,11 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def kind(self) -> str:
         return str(self.letter.__struct_config__.tag)
+
+    @property
+    def wording(self) -> str:
+        """The stem of the names of its subject and its first sentence."""
+        return str(getattr(self.letter, "wording", self.kind))
 
     @property
     def secrets(self) -> list[str]:

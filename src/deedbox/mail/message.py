@@ -1,6 +1,7 @@
 """The mail as bytes for the wire: the same bytes at every attempt."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from email.header import Header
 from email.message import EmailMessage, MIMEPart
@@ -26,8 +27,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     written_at: datetime
     language: str
     rendered: Rendered
-    file: tuple[str, bytes] | None = None
-    """Name and content of a PDF to attach."""
+    files: Sequence[tuple[str, bytes]] = ()
+    """Name and content of each PDF to attach."""
 
 
 class SmtpEnvelope(msgspec.Struct, frozen=True):
@@ -61,8 +62,7 @@ def _body(draft: Draft) -> EmailMessage:
     body = EmailMessage(SMTP)
     body.set_content(draft.rendered.text, cte="quoted-printable")
     body.add_alternative(draft.rendered.html, subtype="html", cte="quoted-printable")
-    if draft.file:
-        name, content = draft.file
+    for name, content in draft.files:
         body.add_attachment(content, maintype="application", subtype="pdf", filename=_file_name(name))
     _fix_boundaries(body, draft.message_id)
     return body

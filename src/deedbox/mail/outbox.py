@@ -16,7 +16,7 @@ from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.kernel.mailbox import Mailbox, mailbox
 from deedbox.mail import content, store
 from deedbox.mail.letter import Code, Mail
-from deedbox.mail.relay import MailFailed, Relay
+from deedbox.mail.relay import Files, MailFailed, Relay
 from deedbox.mail.store import Entry, Status
 
 MAIL_JOB = "mail"
@@ -57,7 +57,7 @@ class Mailer:
             message_id=self._relay.message_id(mail_id),
             status="queued" if self._relay.server else "inbox",
             data=content.encrypted(self._box, mail_id, mail),
-            attachment_sha256=_hold_attachment(tx, mail_id, mail, now),
+            attachments=_hold_attachments(tx, mail_id, mail, now),
             attempts=0,
             last_error=None,
             created_at=instant(now),
@@ -121,25 +121,25 @@ class Mailer:
         written_at = moment(entry.created_at)
         try:
             try:
-                await self._relay.send(mail, entry.message_id, written_at, await self._file(entry, mail))
+                await self._relay.send(mail, entry.message_id, written_at, await self._files(entry, mail))
             except TooLargeForServer:
-                if entry.attachment_sha256 is None:
+                if not entry.attachments:
                     raise
                 await self._relay.send(mail, entry.message_id, written_at)
         except SmtpRefused as refused:
             reason = _without(refused.message, mail.secrets)
             raise GiveUp(reason) if refused.permanent else MailFailed(reason) from None
 
-    async def _file(self, entry: Entry, mail: Mail) -> tuple[str, bytes] | None:
-        """Name and content of what is attached."""
-        sha256 = entry.attachment_sha256
-        if sha256 is None:
-            return None
+    async def _files(self, entry: Entry, mail: Mail) -> Files:
+        """Name and content of each file that is attached."""
+        names = {attachment.sha256: attachment.name for attachment in mail.attachments}
+        return [(names.get(sha256, ""), await self._content(sha256)) for sha256 in entry.attachments]
+
+    async def _content(self, sha256: str) -> bytes:
         blob = await self._db.read(lambda tx: blobs_store.find(tx, sha256))
         if blob is None:
             raise NotFound("The attachment is no longer stored")
-        name = mail.attachment.name if mail.attachment else ""
-        return name, await self._blobs.read(blob.location, limits.MAIL_ATTACHMENT_BYTES)
+        return await self._blobs.read(blob.location, limits.MAIL_ATTACHMENT_BYTES)
 
 
 def prune(tx: Tx, now: datetime) -> int:
@@ -163,16 +163,15 @@ def _addressed(mail: Mail) -> Mail:
     return msgspec.structs.replace(mail, to=mailbox(mail.to.address, mail.to.name), reply_to=reply_to)
 
 
-def _hold_attachment(tx: Tx, mail_id: str, mail: Mail, now: datetime) -> str | None:
-    """The file's hash, kept for this mail; None when there is none or it is too large for a mail."""
-    if mail.attachment is None:
-        return None
+def _hold_attachments(tx: Tx, mail_id: str, mail: Mail, now: datetime) -> list[str]:
+    """The hashes of the files, kept for this mail; none of them when together they are too large for one."""
     owner = f"mail:{mail_id}"
-    blob = blobs_store.refer(tx, mail.attachment.sha256, owner)
-    if blob.size_bytes > limits.MAIL_ATTACHMENT_BYTES:
+    held = [blobs_store.refer(tx, attachment.sha256, owner) for attachment in mail.attachments]
+    if sum(blob.size_bytes for blob in held) <= limits.MAIL_ATTACHMENT_BYTES:
+        return [blob.sha256 for blob in held]
+    for blob in held:
         blobs_store.release(tx, blob.sha256, owner, now)
-        return None
-    return blob.sha256
+    return []
 
 
 def _settle(tx: Tx, entry: Entry, now: datetime) -> None:
@@ -181,8 +180,8 @@ def _settle(tx: Tx, entry: Entry, now: datetime) -> None:
 
 
 def _let_go(tx: Tx, entry: Entry, now: datetime) -> None:
-    if entry.attachment_sha256:
-        blobs_store.release(tx, entry.attachment_sha256, f"mail:{entry.id}", now)
+    for sha256 in entry.attachments:
+        blobs_store.release(tx, sha256, f"mail:{entry.id}", now)
 
 
 def _without(text: str, secrets: list[str]) -> str:

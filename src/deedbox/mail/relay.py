@@ -3,8 +3,9 @@
 import asyncio
 import functools
 import ssl
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from deedbox.mail.message import SmtpEnvelope
     from deedbox.mail.smtp import Patience
 
+Files: TypeAlias = Sequence[tuple[str, bytes]]
 _NOBODY = Mailbox("deedbox@localhost", "Deedbox")
 
 
@@ -50,9 +52,9 @@ class Relay:
             )
         return self.server
 
-    async def send(self, mail: Mail, message_id: str, at: datetime, file: tuple[str, bytes] | None = None) -> str:
-        """What the server said when it took the mail; `file` is the name and the content of a PDF to attach."""
-        return await self._hand_in(await asyncio.to_thread(self._composed, mail, message_id, at, file))
+    async def send(self, mail: Mail, message_id: str, at: datetime, files: Files = ()) -> str:
+        """What the server said when it took the mail; `files` are the names and the contents of PDFs to attach."""
+        return await self._hand_in(await asyncio.to_thread(self._composed, mail, message_id, at, files))
 
     async def send_test(self, to: Mailbox, *, now: datetime) -> tuple[str, str]:
         """Sends a test mail past the queue: its Message-ID, and what the server said when it took it."""
@@ -66,7 +68,7 @@ class Relay:
 
         return await self._hand_in(None, Patience(limits.SMTP_CHECK_SECONDS, limits.SMTP_CHECK_SECONDS))
 
-    def _composed(self, mail: Mail, message_id: str, at: datetime, file: tuple[str, bytes] | None) -> "SmtpEnvelope":
+    def _composed(self, mail: Mail, message_id: str, at: datetime, files: Files) -> "SmtpEnvelope":
         from deedbox.mail.message import Draft, compose
         from deedbox.mail.templates import render
 
@@ -78,8 +80,8 @@ class Relay:
                 reply_to=mail.reply_to,
                 written_at=at,
                 language=words.known(mail.language),
-                rendered=render(mail, attached=file is not None),
-                file=file,
+                rendered=render(mail, attached=bool(files)),
+                files=files,
             )
         )
 

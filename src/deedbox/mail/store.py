@@ -12,7 +12,7 @@ from deedbox.kernel.db import Tx, Value
 Status: TypeAlias = Literal["queued", "sent", "failed", "inbox"]
 
 _COLUMNS = (
-    "id, workspace_id, kind, about, to_address, message_id, status, data, attachment_sha256, attempts,"
+    "id, workspace_id, kind, about, to_address, message_id, status, data, attachments, attempts,"
     " last_error, created_at, tried_at, sent_at"
 )
 
@@ -28,7 +28,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str
     status: Status
     data: bytes | None
-    attachment_sha256: str | None
+    attachments: list[str]
+    """The hashes of the files that are held for it."""
     attempts: int
     last_error: str | None
     created_at: Instant
@@ -38,7 +39,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 def insert(tx: Tx, entry: Entry) -> None:
     values = ", ".join(f":{name}" for name in Entry.__struct_fields__)
-    tx.run(f"insert into mails ({_COLUMNS}) values ({values})", **msgspec.structs.asdict(entry))
+    row = {**msgspec.structs.asdict(entry), "attachments": msgspec.json.encode(entry.attachments).decode()}
+    tx.run(f"insert into mails ({_COLUMNS}) values ({values})", **row)
 
 
 def find(tx: Tx, workspace_id: str, mail_id: str) -> Entry | None:
@@ -96,7 +98,7 @@ def note_failure(tx: Tx, entry: Entry, error: str, *, final: bool) -> None:
 def note_sent(tx: Tx, entry: Entry, now: datetime) -> None:
     """The mail is out: what it said is forgotten."""
     tx.run(
-        "update mails set status = 'sent', data = null, attachment_sha256 = null, last_error = null, sent_at = :now"
+        "update mails set status = 'sent', data = null, attachments = '[]', last_error = null, sent_at = :now"
         " where id = :id",
         id=entry.id,
         now=instant(now),
@@ -124,6 +126,7 @@ def delete(tx: Tx, entry: Entry) -> None:
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     values = dict(zip(Entry.__struct_fields__, row, strict=True))
+    values["attachments"] = msgspec.json.decode(values["attachments"], type=list[str])
     if values["data"] is not None:
         values["data"] = bytes(values["data"])
     return Entry(**values)

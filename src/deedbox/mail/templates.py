@@ -1,8 +1,9 @@
 """A letter as subject, plain text and HTML. Everything that a person typed is escaped."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -13,6 +14,7 @@ from deedbox.kernel.mailbox import one_line
 from deedbox.mail.letter import Mail
 
 _LONG_TEXTS = ("body", "reason")
+_TIMES = ("expires_at", "expired_at")
 
 
 class Rendered(msgspec.Struct, frozen=True):
@@ -22,27 +24,61 @@ class Rendered(msgspec.Struct, frozen=True):
 
 
 def render(mail: Mail, *, attached: bool) -> Rendered:
-    """The mail as its reader sees it; `attached` says whether the file goes with it."""
+    """The mail as its reader sees it; `attached` says whether the files go with it."""
     language = words.known(mail.language)
-    values = {name: _tidy(name, value) for name, value in msgspec.structs.asdict(mail.letter).items()}
-    subject = values.get("subject") or words.table(language)[f"mail.{mail.kind}_subject"].format(**values)
-    # Cut by characters, so that a header never ends within one.
-    subject = subject if len(subject) <= limits.MAIL_SUBJECT_CHARS else subject[: limits.MAIL_SUBJECT_CHARS - 1] + "…"
+    values = _values(mail, language)
+    subject = _subject(mail, values, language)
     values |= {
         "subject": subject,
         "name": one_line(mail.to.name),
-        "enclosed": mail.attachment is not None,
+        "enclosed": bool(mail.attachments),
         "attached": attached,
         "language": language,
         "direction": words.direction(language),
-        "written": lambda instant: words.moment(language, moment(instant)),
     }
-    text = _environment().get_template(f"{mail.kind}.txt").render(values, say=_sayer(language, str))
-    html = _environment().get_template(f"{mail.kind}.html").render(values, say=_sayer(language, _markup()))
-    return Rendered(subject, _without_gaps(text), html)
+    return Rendered(
+        subject,
+        _without_gaps(_filled(mail, "txt", values, _sayer(language, str))),
+        _filled(mail, "html", values, _sayer(language, _markup())),
+    )
+
+
+def _values(mail: Mail, language: str) -> dict[str, Any]:
+    """What the letter says, as its templates put it in."""
+    values = {name: _tidy(name, value) for name, value in msgspec.structs.asdict(mail.letter).items()}
+    sender, company = values.get("sender", ""), values.get("company", "")
+    if company and company != sender:
+        values["who"] = words.table(language)["mail.of_company"].format(sender=sender, company=company)
+    else:
+        values["who"] = sender
+    for name in _TIMES:
+        if values.get(name):
+            values[name] = words.moment(language, moment(values[name]), mail.time_zone)
+    values["host"] = urlsplit(values.get("link") or "").netloc
+    return {"to_sender": False, **values}
+
+
+def _subject(mail: Mail, values: Mapping[str, Any], language: str) -> str:
+    named = words.table(language)
+    own = values.get("subject")
+    if own and mail.kind == "reminder":
+        subject = named["mail.reminder_own_subject"].format(subject=own)
+    else:
+        subject = own or named[f"mail.{mail.wording}_subject"].format(**{**values, "sender": values["who"]})
+    # Cut by characters, so that a header never ends within one.
+    return subject if len(subject) <= limits.MAIL_SUBJECT_CHARS else subject[: limits.MAIL_SUBJECT_CHARS - 1] + "…"
+
+
+def _filled(mail: Mail, form: str, values: Mapping[str, Any], say: Callable[..., str]) -> str:
+    lead = say(f"{mail.wording}_lead", **{**values, "sender": values["who"]})
+    return str(_environment().get_template(f"{mail.kind}.{form}").render(values, lead=lead, say=say))
 
 
 def _tidy(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_tidy(name, one) for one in value]
+    if isinstance(value, msgspec.Struct):
+        return {name: _tidy(name, one) for name, one in msgspec.structs.asdict(value).items()}
     if not isinstance(value, str):
         return value
     if name not in _LONG_TEXTS:

@@ -169,6 +169,8 @@ class Signer(msgspec.Struct, frozen=True):
     identity: Identity | None = None
     """None until they sign or decline."""
     reminded_at: str | None = None
+    time_zone: str | None = None
+    """Its IANA name: in which times are told to this person."""
 
 
 class Party(msgspec.Struct, frozen=True):
@@ -206,7 +208,11 @@ class Packet(msgspec.Struct, frozen=True):
     lone: bool
     """Whether it stands for one document that was made by itself."""
     sender: str
-    """The name of the workspace when the packet was made: who asks."""
+    """Who asks: the sender's name as the workspace had it when this was sent (or made, until then)."""
+    company: str
+    """For whom: the workspace's name at that time, which is also the sender's where nobody is named."""
+    sender_email: str | None
+    """Where questions and replies go."""
     language: str
     message: Message | None
     reminders: Reminders | None

@@ -30,6 +30,16 @@ Email: TypeAlias = Annotated[
 Language: TypeAlias = Annotated[
     str, Meta(max_length=5, pattern="^[a-z]{2}(-[A-Z]{2})?$", description="Such as `en` or `de`.")
 ]
+TimeZone: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=limits.TIME_ZONE_CHARS,
+        pattern=r"^[A-Za-z0-9_+/-]+$",
+        description="The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`.",
+        extra={"words": "not the IANA name of a time zone, such as Europe/Berlin"},
+    ),
+]
 Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="A fraction of the page as it is displayed.")]
 Label: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=_TEXT)]
 FieldValue: TypeAlias = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
@@ -48,6 +58,7 @@ class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     language: Language | None = None
     auth: Auth = "none"
     access_code: Annotated[str, Meta(min_length=4, max_length=limits.ACCESS_CODE_CHARS)] | None = None
+    time_zone: TimeZone | None = None
 
     @property
     def address(self) -> str:

@@ -1,11 +1,20 @@
 """What people must hear of. Whoever tells them writes it in the transaction of the change that it tells of."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.signing.model import Document, Packet, Signer
+
+
+class SealedFiles(NamedTuple):
+    """What a completed document leaves, by hash, and for each signer who signed the token that shows it to them."""
+
+    sealed_sha256: str
+    certificate_sha256: str
+    tokens: Mapping[str, Secret]
 
 
 class Notifier(Protocol):
@@ -20,10 +29,14 @@ class Notifier(Protocol):
     def code(self, tx: Tx, packet: Packet, signer: Signer, code: Secret, *, now: datetime) -> None:
         """The number that shows that the signer reads this mailbox."""
 
-    def ended(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
-        """The packet was declined, voided or has expired; the signer had been invited."""
+    def not_needed(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
+        """Enough others of their party have signed; the signer had been invited."""
 
-    def completed(
-        self, tx: Tx, packet: Packet, document: Document, signer: Signer, sealed_sha256: str, *, now: datetime
-    ) -> None:
-        """The sealed file, for everyone who signed."""
+    def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
+        """The signer has declined, and the packet goes on without them: they and the sender hear of it."""
+
+    def ended(self, tx: Tx, packet: Packet, invited: Sequence[Signer], *, now: datetime) -> None:
+        """The packet was declined, voided or has expired: those who had been invited and the sender hear of it."""
+
+    def completed(self, tx: Tx, packet: Packet, document: Document, files: SealedFiles, *, now: datetime) -> None:
+        """The sealed file and its certificate, for everyone who signed and for the sender."""

@@ -18,8 +18,13 @@ def needed(party: Party) -> int:
     return 1 if party.rule == "any" else party.quorum or len(party.signers)
 
 
+def signed(party: Party) -> int:
+    """How many of its people have signed."""
+    return _count(party, "signed")
+
+
 def is_met(party: Party) -> bool:
-    return _count(party, "signed") >= needed(party)
+    return signed(party) >= needed(party)
 
 
 def can_be_met(party: Party) -> bool:

@@ -22,8 +22,9 @@ from deedbox.web.api_v1 import (
     hooks,
     keys,
     verify,
+    workspace,
 )
-from deedbox.web.dashboard import account
+from deedbox.web.dashboard import account, mail
 from deedbox.web.frame import body, head, openapi, options
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Doors
@@ -49,6 +50,7 @@ ROUTES = [
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,
+    *workspace.ROUTES,
     *hooks.ROUTES,
     *deliveries.ROUTES,
     *events.ROUTES,
@@ -60,6 +62,7 @@ ROUTES = [
     *query.ROUTES,
     *embeddings.ROUTES,
     *account.ROUTES,
+    *mail.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

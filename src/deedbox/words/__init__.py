@@ -3,17 +3,21 @@
 A name begins with its use: `mail.`, `certificate.`. Dates and numbers are written as the language does, by Babel."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from datetime import date as Date
 from decimal import Decimal
 from functools import cache
 from types import ModuleType
+from typing import Literal, TypeAlias
 
+from deedbox.kernel import zones
 from deedbox.words import ar, de, en, es, fr, ja, pt, zh
 
+Width: TypeAlias = Literal["short", "medium"]
 DEFAULT = "en"
 LANGUAGES: Mapping[str, ModuleType] = {"en": en, "de": de, "fr": fr, "es": es, "pt": pt, "ar": ar, "zh": zh, "ja": ja}
 _HEADER_READ = 200
+_ZONE_LETTERS = 5
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
 
 
@@ -53,31 +57,21 @@ def direction(language: str) -> str:
     return "rtl" if known(language) in RIGHT_TO_LEFT else "ltr"
 
 
-def moment(language: str, at: datetime) -> str:
-    """A time to the minute, in UTC: 3 May 2026, 14:05 UTC."""
-    from babel.dates import format_time
+def moment(language: str, at: datetime, zone: str | None = None, *, width: Width = "short") -> str:
+    """A time to the minute, or with `medium` to the second, in UTC: 3 May 2026, 14:05 UTC.
 
-    whole = at.astimezone(UTC)
-    clock = format_time(whole, "short", tzinfo=UTC, locale=_locale(language))
-    return table(language)["moment"].format(date=date(language, whole), time=clock)
-
-
-def exact_moment(language: str, at: datetime, zone: str | None = None) -> str:
-    """A time to the second, in a zone if one is named, with UTC beside it: 3 May 2026, 16:05:59 CEST (14:05:59 UTC)."""
-    from zoneinfo import ZoneInfo
-
-    from babel.dates import format_time, get_timezone_name
-
-    def clock(local: datetime) -> str:
-        return str(format_time(local, "HH:mm:ss", tzinfo=local.tzinfo, locale=_locale(language)))
-
-    utc = at.astimezone(UTC)
-    there = at.astimezone(ZoneInfo(zone)) if zone else utc
-    if there.utcoffset() == utc.utcoffset():
-        return f"{date(language, utc)}, {clock(utc)} UTC"
-    name = get_timezone_name(there, width="short", locale=_locale(language))
-    beside = clock(utc) if there.date() == utc.date() else f"{date(language, utc)}, {clock(utc)}"
-    return f"{date(language, there)}, {clock(there)} {name} ({beside} UTC)"
+    In the reader's zone where one is given and its clocks differ: 3 May 2026, 16:05 CEST (14:05 UTC)."""
+    in_utc = at.astimezone(UTC)
+    local = in_utc.astimezone(zones.zone(zone)) if zone else in_utc
+    if not local.utcoffset():
+        return table(language)["moment"].format(date=date(language, in_utc), time=_clock(language, in_utc, width))
+    # Beside another day, an hour alone would be taken for one of the same day.
+    utc = _clock(language, in_utc, width)
+    if local.date() != in_utc.date():
+        utc = f"{date(language, in_utc)} {utc}"
+    return table(language)["moment_local"].format(
+        date=date(language, local), time=_clock(language, local, width), zone=_zone_name(language, local), utc=utc
+    )
 
 
 def date(language: str, day: Date) -> str:
@@ -93,6 +87,25 @@ def number(language: str, value: int | float | Decimal) -> str:
     from babel.numbers import format_decimal
 
     return str(format_decimal(value, locale=_locale(language)))
+
+
+def _clock(language: str, at: datetime, width: Width) -> str:
+    from babel.dates import format_time
+
+    return str(format_time(at, width, tzinfo=at.tzinfo, locale=_locale(language)))
+
+
+def _zone_name(language: str, at: datetime) -> str:
+    """The letters that the language has for the zone, such as CEST; else how far it is from UTC."""
+    from babel.dates import get_timezone_name
+
+    name = str(get_timezone_name(at, width="short", locale=_locale(language)))
+    if name.isalpha() and len(name) <= _ZONE_LETTERS:
+        return name
+    minutes = int((at.utcoffset() or timedelta()).total_seconds()) // 60
+    sign = "+" if minutes >= 0 else "−"
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{sign}{hours}" + (f":{rest:02}" if rest else "")
 
 
 def _locale(language: str) -> str:

@@ -3,6 +3,7 @@
 LOCALE = "de"
 WORDS = {
     "moment": "{date}, {time} UTC",
+    "moment_local": "{date}, {time} {zone} ({utc} UTC)",
     "consent": "Ich bin einverstanden, dieses Dokument elektronisch zu unterschreiben, und damit, dass meine"
     " elektronische Unterschrift ebenso bindend ist wie eine von Hand.",
     "mail.greeting": "Guten Tag {name},",
@@ -11,12 +12,22 @@ WORDS = {
     "mail.open_page": "Falls die Schaltfläche nicht funktioniert, kopieren Sie diese Adresse in Ihren Browser:",
     "mail.document": "Dokument",
     "mail.from": "Von",
+    "mail.questions": "Fragen an",
+    "mail.of_company": "{sender} ({company})",
     "mail.sign_by": "Frist",
     "mail.reason": "Genannter Grund:",
     "mail.keep_link": "Dieser Link gilt nur für Sie: Wer ihn hat, kann das Dokument in Ihrem Namen öffnen. Geben Sie"
     " ihn nicht weiter.",
+    "mail.genuine_link": "Der Link führt zu {host}. Zum Unterschreiben werden Sie nie nach einem Passwort oder einer"
+    " Zahlung gefragt.",
+    "mail.genuine_ask": "Falls Sie diese E-Mail nicht erwartet haben, fragen Sie {sender}, bevor Sie den Link öffnen: "
+    "{email}",
+    "mail.genuine_ask_known": "Falls Sie diese E-Mail nicht erwartet haben, fragen Sie {sender}, bevor Sie den Link"
+    " öffnen, auf einem Weg, den Sie schon kennen.",
     "mail.why_signer": "Sie erhalten diese E-Mail, weil {sender} Sie gebeten hat, dieses Dokument zu unterschreiben.",
     "mail.why_party": "Sie erhalten diese E-Mail, weil Sie an diesem Dokument beteiligt sind.",
+    "mail.why_sender": "Sie erhalten diese E-Mail, weil das Dokument aus dem Arbeitsbereich {company} gesendet wurde."
+    " Solche Mitteilungen lassen sich dort abschalten.",
     "mail.why_code": "Sie erhalten diese E-Mail, weil jemand Ihren Link zum Unterschreiben geöffnet hat. Waren Sie es"
     " nicht, beachten Sie sie nicht weiter und sagen Sie dem Absender Bescheid: Ohne den Code kann niemand"
     " unterschreiben.",
@@ -25,27 +36,44 @@ WORDS = {
     "mail.invitation_lead": "{sender} bittet Sie, dieses Dokument zu lesen und zu unterschreiben.",
     "mail.invitation_button": "Lesen und unterschreiben",
     "mail.reminder_subject": "Erinnerung: {title} wartet auf Ihre Unterschrift",
+    "mail.reminder_own_subject": "Erinnerung: {subject}",
     "mail.reminder_lead": "{sender} wartet noch auf Ihre Unterschrift unter diesem Dokument.",
-    "mail.reminder_button": "Lesen und unterschreiben",
     "mail.code_subject": "Ihr Code zum Unterschreiben: {title}",
     "mail.code_lead": "Geben Sie diesen Code auf der Seite zum Unterschreiben ein. Er gilt {minutes} Minuten lang.",
     "mail.code_label": "Ihr Code",
     "mail.completion_subject": "Von allen unterschrieben: {title}",
     "mail.completion_lead": "Alle haben unterschrieben. Das Dokument ist versiegelt: Jede spätere Änderung ist"
     " erkennbar.",
-    "mail.completion_attached": "Das versiegelte Dokument hängt dieser E-Mail an.",
+    "mail.completion_enough_subject": "Unterschrieben: {title}",
+    "mail.completion_enough_lead": "Das Dokument ist unterschrieben und versiegelt: Jede spätere Änderung ist"
+    " erkennbar.",
+    "mail.enough": "{party}: unterschrieben von {signed} von {total} Personen, das genügt.",
+    "mail.declined_by": "{signer} hat die Unterschrift abgelehnt.",
+    "mail.completion_attached": "Das versiegelte Dokument und sein Abschlusszertifikat hängen dieser E-Mail an.",
     "mail.completion_large": "Das versiegelte Dokument ist zu groß für eine E-Mail.",
+    "mail.completion_stored": "Es liegt auf dem Server als {document}.",
     "mail.completion_button": "Dokument öffnen",
     "mail.completion_verify": "Wer die Datei hat, kann prüfen, ob sie echt ist:",
     "mail.completion_code": "Prüfcode",
+    "mail.not_needed_subject": "Ihre Unterschrift ist nicht mehr nötig: {title}",
+    "mail.not_needed_lead": "Für {party} haben genug Personen unterschrieben; Ihre Unterschrift ist nicht mehr nötig."
+    " Sie brauchen nichts weiter zu tun.",
     "mail.declined_subject": "Abgelehnt: {title}",
     "mail.declined_lead": "{signer} hat die Unterschrift abgelehnt. Das Dokument kann nicht mehr unterschrieben"
     " werden.",
+    "mail.declined_own_subject": "Sie haben die Unterschrift abgelehnt: {title}",
+    "mail.declined_own_lead": "Sie haben die Unterschrift unter diesem Dokument abgelehnt und brauchen nichts weiter"
+    " zu tun. Waren Sie es nicht, sagen Sie {sender} sofort Bescheid.",
+    "mail.declined_goes_on_subject": "Eine Person hat abgelehnt: {title}",
+    "mail.declined_goes_on_lead": "{signer} hat die Unterschrift abgelehnt. Die anderen können das Dokument noch"
+    " abschließen.",
     "mail.voided_subject": "Zurückgezogen: {title}",
     "mail.voided_lead": "{sender} hat dieses Dokument zurückgezogen. Es kann nicht mehr unterschrieben werden; Sie"
     " brauchen nichts weiter zu tun.",
     "mail.expired_subject": "Abgelaufen: {title}",
-    "mail.expired_lead": "Die Frist für dieses Dokument endete am {moment}. Es kann nicht mehr unterschrieben werden.",
+    "mail.expired_lead": "Die Frist für dieses Dokument endete am {expired_at}. Es kann nicht mehr unterschrieben"
+    " werden.",
+    "mail.missing": "Nicht unterschrieben von",
     "mail.test_subject": "Deedbox kann E-Mails senden",
     "mail.test_lead": "Dies ist die Test-E-Mail Ihres Deedbox-Servers. Sie wurde an {server} übergeben.",
     "mail.footer": "Gesendet von Deedbox, einem Server zum Unterschreiben von Dokumenten.",

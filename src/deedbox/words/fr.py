@@ -3,6 +3,7 @@
 LOCALE = "fr"
 WORDS = {
     "moment": "{date} à {time} UTC",
+    "moment_local": "{date} à {time} {zone} ({utc} UTC)",
     "consent": "J’accepte de signer ce document par voie électronique et je reconnais que ma signature électronique"
     " m’engage au même titre qu’une signature manuscrite.",
     "mail.greeting": "Bonjour {name},",
@@ -11,12 +12,21 @@ WORDS = {
     "mail.open_page": "Si le bouton ne fonctionne pas, copiez cette adresse dans votre navigateur :",
     "mail.document": "Document",
     "mail.from": "De la part de",
+    "mail.questions": "Questions à",
+    "mail.of_company": "{sender} ({company})",
     "mail.sign_by": "À signer avant le",
     "mail.reason": "Motif indiqué :",
     "mail.keep_link": "Ce lien vous est personnel : toute personne qui le détient peut ouvrir le document en votre"
     " nom. Ne le transmettez à personne.",
+    "mail.genuine_link": "Le lien mène à {host}. Pour signer, on ne vous demandera jamais de mot de passe ni de"
+    " paiement.",
+    "mail.genuine_ask": "Si vous n’attendiez pas cet e-mail, interrogez {sender} avant d’ouvrir le lien : {email}",
+    "mail.genuine_ask_known": "Si vous n’attendiez pas cet e-mail, interrogez {sender} avant d’ouvrir le lien, par un"
+    " moyen que vous connaissez déjà.",
     "mail.why_signer": "Vous recevez cet e-mail parce que {sender} vous a désigné comme signataire de ce document.",
     "mail.why_party": "Vous recevez cet e-mail parce que ce document vous concerne.",
+    "mail.why_sender": "Vous recevez cet e-mail parce que le document a été envoyé depuis l’espace de travail "
+    "{company}. Ces avis peuvent y être désactivés.",
     "mail.why_code": "Vous recevez cet e-mail parce que quelqu’un a ouvert votre lien de signature. Si ce n’était pas"
     " vous, n’en tenez pas compte et prévenez l’expéditeur : sans ce code, personne ne peut signer.",
     "mail.why_test": "Vous recevez cet e-mail parce que la personne qui exploite ce serveur l’a demandé.",
@@ -24,25 +34,40 @@ WORDS = {
     "mail.invitation_lead": "{sender} vous demande de lire et de signer ce document.",
     "mail.invitation_button": "Lire et signer",
     "mail.reminder_subject": "Rappel : {title} attend votre signature",
+    "mail.reminder_own_subject": "Rappel : {subject}",
     "mail.reminder_lead": "{sender} attend toujours votre signature sur ce document.",
-    "mail.reminder_button": "Lire et signer",
     "mail.code_subject": "Votre code pour signer : {title}",
     "mail.code_lead": "Saisissez ce code sur la page de signature. Il est valable {minutes} minutes.",
     "mail.code_label": "Votre code",
     "mail.completion_subject": "Signé par tous : {title}",
     "mail.completion_lead": "Tout le monde a signé. Le document est scellé : toute modification ultérieure est"
     " décelable.",
-    "mail.completion_attached": "Le document scellé est joint à cet e-mail.",
+    "mail.completion_enough_subject": "Signé : {title}",
+    "mail.completion_enough_lead": "Le document est signé et scellé : toute modification ultérieure est décelable.",
+    "mail.enough": "{party} : signé par {signed} personnes sur {total}, ce qui suffit.",
+    "mail.declined_by": "{signer} a refusé de signer.",
+    "mail.completion_attached": "Le document scellé et son certificat de signature sont joints à cet e-mail.",
     "mail.completion_large": "Le document scellé est trop volumineux pour un e-mail.",
+    "mail.completion_stored": "Il est conservé sur le serveur sous {document}.",
     "mail.completion_button": "Ouvrir le document",
     "mail.completion_verify": "Toute personne qui détient le fichier peut vérifier son authenticité :",
     "mail.completion_code": "Code de vérification",
+    "mail.not_needed_subject": "Votre signature n’est plus nécessaire : {title}",
+    "mail.not_needed_lead": "Assez de personnes ont signé ce document pour {party} : votre signature n’est plus"
+    " nécessaire. Vous n’avez rien à faire.",
     "mail.declined_subject": "Refusé : {title}",
     "mail.declined_lead": "{signer} a refusé de signer ce document. Il ne peut plus être signé.",
+    "mail.declined_own_subject": "Vous avez refusé de signer : {title}",
+    "mail.declined_own_lead": "Vous avez refusé de signer ce document et n’avez plus rien à faire. Si ce n’était pas"
+    " vous, prévenez aussitôt {sender}.",
+    "mail.declined_goes_on_subject": "Une personne a refusé : {title}",
+    "mail.declined_goes_on_lead": "{signer} a refusé de signer ce document. Les autres peuvent encore le mener à"
+    " terme.",
     "mail.voided_subject": "Retiré : {title}",
     "mail.voided_lead": "{sender} a retiré ce document. Il ne peut plus être signé ; vous n’avez rien à faire.",
     "mail.expired_subject": "Expiré : {title}",
-    "mail.expired_lead": "Le délai de signature de ce document a pris fin le {moment}. Il ne peut plus être signé.",
+    "mail.expired_lead": "Le délai de signature de ce document a pris fin le {expired_at}. Il ne peut plus être signé.",
+    "mail.missing": "Non signé par",
     "mail.test_subject": "Deedbox peut envoyer des e-mails",
     "mail.test_lead": "Ceci est l’e-mail de test de votre serveur Deedbox. Il a été remis à {server}.",
     "mail.footer": "Envoyé par Deedbox, un serveur de signature de documents.",

@@ -3,6 +3,7 @@
 LOCALE = "pt"
 WORDS = {
     "moment": "{date}, {time} UTC",
+    "moment_local": "{date}, {time} {zone} ({utc} UTC)",
     "consent": "Concordo em assinar este documento eletronicamente e que a minha assinatura eletrônica tenha o mesmo"
     " valor vinculativo de uma assinatura feita à mão.",
     "mail.greeting": "Olá, {name},",
@@ -11,11 +12,19 @@ WORDS = {
     "mail.open_page": "Se o botão não funcionar, copie este endereço para o seu navegador:",
     "mail.document": "Documento",
     "mail.from": "De",
+    "mail.questions": "Dúvidas para",
+    "mail.of_company": "{sender} ({company})",
     "mail.sign_by": "Assinar até",
     "mail.reason": "Motivo informado:",
     "mail.keep_link": "Este link é só seu: quem o tiver pode abrir o documento em seu nome. Não o repasse a ninguém.",
+    "mail.genuine_link": "O link leva a {host}. Para assinar, nunca se pede senha nem pagamento.",
+    "mail.genuine_ask": "Se você não esperava este e-mail, pergunte a {sender} antes de abrir o link: {email}",
+    "mail.genuine_ask_known": "Se você não esperava este e-mail, pergunte a {sender} antes de abrir o link, por um"
+    " meio que você já conheça.",
     "mail.why_signer": "Você recebe este e-mail porque {sender} indicou você para assinar este documento.",
     "mail.why_party": "Você recebe este e-mail porque participa deste documento.",
+    "mail.why_sender": "Você recebe este e-mail porque o documento foi enviado do espaço de trabalho {company}. Estes"
+    " avisos podem ser desativados nele.",
     "mail.why_code": "Você recebe este e-mail porque alguém abriu o seu link de assinatura. Se não foi você, ignore"
     " este e-mail e avise o remetente: sem o código, ninguém pode assinar.",
     "mail.why_test": "Você recebe este e-mail porque quem administra este servidor o solicitou.",
@@ -23,26 +32,42 @@ WORDS = {
     "mail.invitation_lead": "{sender} pede que você leia e assine este documento.",
     "mail.invitation_button": "Ler e assinar",
     "mail.reminder_subject": "Lembrete: {title} aguarda a sua assinatura",
+    "mail.reminder_own_subject": "Lembrete: {subject}",
     "mail.reminder_lead": "{sender} ainda aguarda a sua assinatura neste documento.",
-    "mail.reminder_button": "Ler e assinar",
     "mail.code_subject": "Seu código para assinar: {title}",
     "mail.code_lead": "Digite este código na página de assinatura. Ele vale por {minutes} minutos.",
     "mail.code_label": "Seu código",
     "mail.completion_subject": "Assinado por todos: {title}",
     "mail.completion_lead": "Todos assinaram. O documento está selado: qualquer alteração posterior pode ser"
     " detectada.",
-    "mail.completion_attached": "O documento selado está anexado a este e-mail.",
+    "mail.completion_enough_subject": "Assinado: {title}",
+    "mail.completion_enough_lead": "O documento está assinado e selado: qualquer alteração posterior pode ser"
+    " detectada.",
+    "mail.enough": "{party}: assinaram {signed} de {total} pessoas, o que é suficiente.",
+    "mail.declined_by": "{signer} se recusou a assinar.",
+    "mail.completion_attached": "O documento selado e seu certificado de conclusão estão anexados a este e-mail.",
     "mail.completion_large": "O documento selado é grande demais para um e-mail.",
+    "mail.completion_stored": "Ele está guardado no servidor como {document}.",
     "mail.completion_button": "Abrir o documento",
     "mail.completion_verify": "Quem tiver o arquivo pode conferir se ele é autêntico:",
     "mail.completion_code": "Código de verificação",
+    "mail.not_needed_subject": "A sua assinatura não é mais necessária: {title}",
+    "mail.not_needed_lead": "Pessoas suficientes de {party} já assinaram este documento; a sua assinatura não é mais"
+    " necessária. Você não precisa fazer nada.",
     "mail.declined_subject": "Recusado: {title}",
     "mail.declined_lead": "{signer} se recusou a assinar este documento. Ele não pode mais ser assinado.",
+    "mail.declined_own_subject": "Você se recusou a assinar: {title}",
+    "mail.declined_own_lead": "Você se recusou a assinar este documento e não precisa fazer mais nada. Se não foi"
+    " você, avise {sender} imediatamente.",
+    "mail.declined_goes_on_subject": "Uma pessoa recusou: {title}",
+    "mail.declined_goes_on_lead": "{signer} se recusou a assinar este documento. Os demais ainda podem concluí-lo.",
     "mail.voided_subject": "Retirado: {title}",
     "mail.voided_lead": "{sender} retirou este documento. Ele não pode mais ser assinado, e você não precisa fazer"
     " nada.",
     "mail.expired_subject": "Expirado: {title}",
-    "mail.expired_lead": "O prazo para assinar este documento terminou em {moment}. Ele não pode mais ser assinado.",
+    "mail.expired_lead": "O prazo para assinar este documento terminou em {expired_at}. Ele não pode mais ser"
+    " assinado.",
+    "mail.missing": "Não assinado por",
     "mail.test_subject": "O Deedbox consegue enviar e-mails",
     "mail.test_lead": "Este é o e-mail de teste do seu servidor Deedbox. Ele foi entregue a {server}.",
     "mail.footer": "Enviado pelo Deedbox, um servidor para assinar documentos.",

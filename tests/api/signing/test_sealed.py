@@ -154,8 +154,16 @@ async def test_everyone_who_signed_gets_the_file_by_mail(office: Office) -> None
     assert sorted(mail.kind for mail in inbox) == ["completion", "invitation"]
     [completion] = [mail.id for mail in inbox if mail.kind == "completion"]
     shown = await deedbox.db.read(lambda tx: deedbox.inbox.show(tx, office.api.workspace, completion))
-    sealed = await made(office, document, "signed")
-    assert shown.attachment_sha256 == hashlib.sha256(sealed).hexdigest()
+    files = [await made(office, document, what) for what in ("signed", "certificate")]
+    assert [attachment.sha256 for attachment in shown.attachments] == [
+        hashlib.sha256(file).hexdigest() for file in files
+    ]
+    assert [attachment.name for attachment in shown.attachments] == [
+        "Lease.pdf",
+        "Certificate of completion - Lease.pdf",
+    ]
+    assert f"/verify/{document['verification_code']}\n" in shown.text
+    assert "/api/" not in shown.text
 
 
 def run(*command: str) -> str:

@@ -123,6 +123,7 @@ class Conversion:
         with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
             laid = lay_out(desk, found.packet, found.document, paper, found.asked)
             if work.job.payload.get("send"):
+                laid = documents.take_sender(desk.tx, laid)
                 sent = send.as_sent(laid, desk.now)
                 desk.save(found.packet, sent)
                 send.announce(desk, laid, sent)

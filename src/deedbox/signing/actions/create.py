@@ -10,6 +10,7 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
+from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, send
@@ -92,6 +93,8 @@ def check_parties(parties: Sequence[NewParty]) -> None:
             raise BadRequest(f"The party {party.name} has a quorum, but its rule is {party.rule}")
         for signer in party.signers:
             need_printable(f"The name of {signer.email}", signer.name)
+            if signer.time_zone is not None:
+                checked_zone(signer.time_zone)
             if (signer.auth == "access_code") != (signer.access_code is not None):
                 raise BadRequest(f"{signer.email}: access_code belongs to auth access_code, and to no other")
 
@@ -109,7 +112,9 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
         id=packet_id,
         workspace_id=desk.workspace_id,
         lone=True,
-        sender="",  # as the workspace is called when this is stored
+        sender="",  # these three as the workspace has them when this is stored
+        company="",
+        sender_email=None,
         language=new.language,
         message=new.message,
         reminders=new.reminders,
@@ -166,6 +171,7 @@ def _signer(party_id: str, one: NewSigner, language: str, now: datetime) -> Sign
         language=one.language or language,
         auth=one.auth,
         access_code_hash=sessions.access_code_hash(signer_id, one.access_code) if one.access_code else None,
+        time_zone=one.time_zone,
     )
 
 

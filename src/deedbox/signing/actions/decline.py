@@ -24,6 +24,7 @@ def decline(desk: Desk, packet: Packet, signer_id: str, reason: str | None, seen
     party, _ = parties.find_signer(declined, signer_id)
     if not parties.ends_the_document(party):
         desk.save(packet, declined)
+        desk.notifier.declined(desk.tx, declined, signer, now=desk.now)
         return declined
     over = [
         states.moved(document, "decline", desk.at, decline=Decline(signer_id, reason)) for document in packet.documents

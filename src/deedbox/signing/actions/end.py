@@ -1,4 +1,4 @@
-"""End: nobody can sign any more, and whoever was invited hears of it."""
+"""End: nobody can sign any more, or someone need not; whoever was invited hears of it."""
 
 from deedbox.signing import parties
 from deedbox.signing.desk import Desk
@@ -11,7 +11,14 @@ def end(desk: Desk, before: Packet, ended: Packet, event: str, **told: object) -
     desk.save(before, after)
     for document in after.documents:
         desk.emit(event, after, document, **told)
-    for _, signer in before.signers():
-        if signer.status in ("notified", "viewed", "signed"):
-            desk.notifier.ended(desk.tx, after, signer, now=desk.now)
+    invited = [signer for _, signer in before.signers() if signer.status in ("notified", "viewed", "signed")]
+    desk.notifier.ended(desk.tx, after, invited, now=desk.now)
     return after
+
+
+def dismiss(desk: Desk, before: Packet, after: Packet) -> None:
+    """Tells those who had been invited and are not needed any more, because others of their party have signed."""
+    asked = {signer.id for _, signer in before.signers() if signer.status in ("notified", "viewed")}
+    for _, signer in after.signers():
+        if signer.id in asked and signer.status == "canceled":
+            desk.notifier.not_needed(desk.tx, after, signer, now=desk.now)

@@ -13,11 +13,13 @@ from deedbox.signing.desk import SERVER, Desk
 from deedbox.signing.model import Packet, Party
 from deedbox.signing.new_document import NewParty
 from deedbox.signing.notifier import Notifier
+from deedbox.signing.store import documents
 
 
 def send(desk: Desk, packet: Packet) -> Packet:
     """The packet as it is sent, and everyone told whose turn it is."""
     need_mail_for_codes(packet.parties, desk.notifier)
+    packet = documents.take_sender(desk.tx, packet)
     after = as_sent(packet, desk.now)
     desk.save(packet, after)
     announce(desk, packet, after)

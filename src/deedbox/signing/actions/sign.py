@@ -13,6 +13,7 @@ from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import parties, states
 from deedbox.signing.actions import send
+from deedbox.signing.actions.end import dismiss
 from deedbox.signing.actions.fill import check_values
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.completion import finalize
@@ -126,6 +127,7 @@ def _announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
     if party.declared:
         told = {"id": party.id, "name": party.name, "order": party.order}
         desk.emit_for_all("party.completed", before, party=told)
+    dismiss(desk, before, after)
     send.invite(desk, before, after)
     for document in after.documents:
         if document.status == "finalizing":

@@ -46,7 +46,7 @@ def completion(
         chain_head=certified.head,
         language=language,
         sender_name=facts.packet.sender,
-        workspace=facts.workspace_name,
+        workspace=facts.packet.company,
         created_at=_when(language, document.created_at),
         sent_at=_when(language, document.sent_at),
         seal_level=certified.seal.level,
@@ -72,8 +72,8 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         party=party.name,
         identity=_identity(table, signer, act),
         status=signer.status,
-        steps=tuple(Told(table[name], _when(language, at)) for name, at in moments if at),
-        signed_at=_when(language, signer.signed_at),
+        steps=tuple(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments if at),
+        signed_at=_when(language, signer.signed_at, signer.time_zone),
         address=str(act.get("address", "")),
         user_agent=str(act.get("user_agent", "")),
         consent=consent.text if consent else "",
@@ -113,4 +113,4 @@ def _event(entry: Entry, packet: Packet) -> CertifiedEvent:
 
 
 def _when(language: str, at: str | None, zone: str | None = None) -> str:
-    return words.exact_moment(language, moment(at), zone) if at else ""
+    return words.moment(language, moment(at), zone, width="medium") if at else ""

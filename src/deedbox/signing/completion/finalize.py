@@ -15,7 +15,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
-from deedbox.signing import states
+from deedbox.signing import sessions, states
 from deedbox.signing.completion import facts, upgrade, verify_sealed
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
@@ -24,6 +24,7 @@ from deedbox.signing.completion.marks import marks
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
+from deedbox.signing.notifier import SealedFiles
 from deedbox.signing.store import audit, documents, sealed
 from deedbox.signing.store.sealed import SealedFile
 
@@ -141,7 +142,8 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     if made.seal.degraded:
         upgrade.plan(desk, completed)
     desk.emit("document.completed", packet, completed, sha256=file.sha256)
-    for _, signer in packet.signers():
-        if signer.status == "signed":
-            desk.notifier.completed(desk.tx, packet, completed, signer, file.sha256, now=desk.now)
+    signed = [signer.id for _, signer in packet.signers() if signer.status == "signed"]
+    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in signed}
+    files = SealedFiles(file.sha256, certificate.sha256, tokens)
+    desk.notifier.completed(desk.tx, packet, completed, files, now=desk.now)
     return completed

@@ -29,7 +29,9 @@ from deedbox.signing.model import (
 )
 from deedbox.signing.store import people
 
-_PACKET = ("lone", "sender", "language", "message", "reminders", "expires_at")
+_PACKET = ("lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at")
+_SENDER = {"sender": "coalesce(sender_name, name)", "company": "name", "sender_email": "sender_email"}
+"""What a packet takes from its workspace, and how."""
 _DOCUMENT = (
     "id", "workspace_id", "packet_id", "title", "status", "source", "external_id", "metadata", "files",
     "require_timestamp", "created_at", "updated_at", "template_id", "bulk_send_id", "paper_sha256", "seal", "sent_at",
@@ -119,14 +121,17 @@ def never_archived(tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str,
 
 
 def add(tx: Tx, packet: Packet, asked: Mapping[str, Sequence[msgspec.Struct]]) -> Packet:
-    """The packet, stored with everything in it, now with its sender's name.
+    """The packet, stored with everything in it, now with its sender.
 
     `asked` are the fields that the sender asked for, by document."""
     row = {**_packet_row(packet), "created_at": packet.first.created_at}
     names = ", ".join(row)
-    values = ", ".join("name" if name == "sender" else f":{name}" for name in row)
-    sql = f"insert into packets ({names}) select {values} from workspaces where id = :workspace_id returning sender"
-    sender = tx.one(sql, **{name: value for name, value in row.items() if name != "sender"})
+    values = ", ".join(_SENDER.get(name, f":{name}") for name in row)
+    sql = (
+        f"insert into packets ({names}) select {values} from workspaces where id = :workspace_id"
+        f" returning {', '.join(_SENDER)}"
+    )
+    sender = tx.one(sql, **{name: value for name, value in row.items() if name not in _SENDER})
     if sender is None:
         raise NotFound("Workspace does not exist")
     insert_all(
@@ -145,7 +150,21 @@ def add(tx: Tx, packet: Packet, asked: Mapping[str, Sequence[msgspec.Struct]]) -
     people.add_parties(tx, packet)
     for document in packet.documents:
         people.add_fields(tx, document)
-    return msgspec.structs.replace(packet, sender=sender[0])
+    return _sent_by(packet, sender)
+
+
+def take_sender(tx: Tx, packet: Packet) -> Packet:
+    """The packet, stored with its sender as the workspace has it now."""
+    taken = {name: f"(select {how} from workspaces where id = :workspace_id)" for name, how in _SENDER.items()}
+    sets = ", ".join(f"{name} = {value}" for name, value in taken.items())
+    sender = tx.one(
+        f"update packets set {sets} where id = :id returning {', '.join(_SENDER)}",
+        id=packet.id,
+        workspace_id=packet.workspace_id,
+    )
+    if sender is None:
+        raise NotFound("Document does not exist")
+    return _sent_by(packet, sender)
 
 
 def change(tx: Tx, before: Packet, after: Packet) -> None:
@@ -220,12 +239,14 @@ def _packets(tx: Tx, rows: Sequence[Row], *, together: bool = True) -> list[Pack
 
 
 def _packet(row: Row, parties: list[Party]) -> Packet:
-    lone, sender, language, message, reminders, expires_at = row[len(_DOCUMENT) :]
+    lone, sender, company, sender_email, language, message, reminders, expires_at = row[len(_DOCUMENT) :]
     return Packet(
         row[2],
         row[1],
         bool(lone),
         sender,
+        company,
+        sender_email,
         language,
         None if message is None else _MESSAGE.decode(message),
         None if reminders is None else _REMINDERS.decode(reminders),
@@ -233,6 +254,10 @@ def _packet(row: Row, parties: list[Party]) -> Packet:
         parties,
         [],
     )
+
+
+def _sent_by(packet: Packet, sender: Row) -> Packet:
+    return msgspec.structs.replace(packet, **dict(zip(_SENDER, sender, strict=True)))
 
 
 def _document(row: Row, fields: list[Field]) -> Document:
@@ -282,6 +307,8 @@ def _packet_row(packet: Packet) -> dict[str, Value]:
         "workspace_id": packet.workspace_id,
         "lone": int(packet.lone),
         "sender": packet.sender,
+        "company": packet.company,
+        "sender_email": packet.sender_email,
         "language": packet.language,
         "message": _json_or_none(packet.message),
         "reminders": _json_or_none(packet.reminders),

@@ -13,6 +13,7 @@ from deedbox.signing.model import Document, Field, Packet, Party, Signature, Sig
 _SIGNER = (
     "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",
     "declined_at", "decline_reason", "signature", "initials", "access_code_hash", "identity", "reminded_at",
+    "time_zone",
 )  # fmt: skip
 _PARTY = ("id", "name", "turn", "rule", "quorum", "on_decline", "declared", "status", "completed_at")
 _FIELD = (

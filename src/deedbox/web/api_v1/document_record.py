@@ -44,6 +44,7 @@ class SignerRecord(msgspec.Struct, frozen=True):
     name: str
     email: str
     language: str
+    time_zone: str | None
     auth: Auth
     status: SignerStatus
     identity: Identity | None

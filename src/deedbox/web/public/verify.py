@@ -41,7 +41,7 @@ def _page(request: AnyRequest, *, status: int = 200, code: str = "", found: Vouc
         language=language,
         direction=words.direction(language),
         say=words.of_use(language, "verify"),
-        written=lambda at: words.exact_moment(language, moment(at)),
+        written=lambda at: words.moment(language, moment(at), width="medium"),
         code=code,
         found=found,
     )

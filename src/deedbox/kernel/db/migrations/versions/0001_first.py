@@ -11,6 +11,9 @@ ACCOUNTS = """
 create table workspaces (
     id TEXT primary key,
     name TEXT not null,
+    sender_name TEXT,
+    sender_email TEXT,
+    notices INT not null default 1,
     created_at TEXT not null
 );
 create table people (
@@ -153,6 +156,8 @@ create table packets (
     workspace_id TEXT not null references workspaces (id),
     lone INT not null,
     sender TEXT not null,
+    company TEXT not null,
+    sender_email TEXT,
     language TEXT not null,
     message TEXT,
     reminders TEXT,
@@ -226,6 +231,7 @@ create table signers (
     name TEXT not null,
     email TEXT not null,
     language TEXT not null,
+    time_zone TEXT,
     auth TEXT not null,
     access_code_hash BYTES,
     status TEXT not null,
@@ -365,14 +371,14 @@ create table mails (
     message_id TEXT not null,
     status TEXT not null,
     data BYTES,
-    attachment_sha256 TEXT,
+    attachments TEXT not null,
     attempts INT not null,
     last_error TEXT,
     created_at TEXT not null,
     tried_at TEXT,
     sent_at TEXT
 );
-create index mails_of_workspace on mails (workspace_id, status, id);
+create index mails_of_workspace on mails (workspace_id, id);
 create index mails_about on mails (workspace_id, about, id) where about is not null;
 create index mails_by_age on mails (status, created_at)
 """

@@ -1,0 +1,40 @@
+"""The workspace's mails for a person who is signed in: the list, and those that stayed here, as text."""
+
+from typing import Annotated, Any
+
+from litestar import Response, get
+from litestar.params import FromPath
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import NotFound
+from deedbox.web.frame import context
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import PERSON, door
+from deedbox.web.frame.pages import page
+
+
+@get("/account/mail", opt=door(PERSON), include_in_schema=False)
+async def mails(request: AnyRequest, cursor: Annotated[str | None, cursors.parameter("mail")] = None) -> Response[Any]:
+    here = context.of(request)
+    cursors.check(cursor, "mail")
+    found = await here.deedbox.db.read(
+        lambda tx: here.deedbox.inbox.page(tx, here.person.workspace_id, limit=limits.PAGE_DEFAULT + 1, before=cursor)
+    )
+    shown = found[: limits.PAGE_DEFAULT]
+    older = shown[-1].id if len(found) > len(shown) else None
+    return page("mails.html", mails=shown, older=older)
+
+
+@get("/account/mail/{mail_id:str}", opt=door(PERSON), include_in_schema=False)
+async def mail(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
+    here = context.of(request)
+    try:
+        found = await here.deedbox.db.read(lambda tx: here.deedbox.inbox.show(tx, here.person.workspace_id, mail_id))
+    except NotFound as error:
+        return page("no_mail.html", status=404, error=error.message, days=limits.MAIL_INBOX_DAYS)
+    # Text only: the HTML of a mail has styles of its own, which the pages' policy forbids.
+    return page("mail.html", found=found, link=getattr(found.mail.letter, "link", None))
+
+
+ROUTES = [mails, mail]

@@ -1,0 +1,95 @@
+"""A person who is signed in reads the mails that stayed here: those of the own workspace, as text."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from html import unescape
+from typing import Any
+
+import httpx
+import pytest
+
+from deedbox.accounts import workspaces
+from deedbox.kernel import limits
+from deedbox.kernel.mailbox import Mailbox
+from deedbox.mail import Invitation, Mail
+from tests.api.conftest import Api
+from tests.mail.letters import LETTERS, LINK, READER
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+async def queued(api: Api, mail: Mail, workspace: str = "") -> str:
+    now = api.clock.now()
+    place = workspace or api.workspace
+    return await api.deedbox.db.write(lambda tx: api.deedbox.mailer.queue(tx, place, mail, now=now))
+
+
+@asynccontextmanager
+async def owner(api: Api) -> AsyncIterator[httpx.AsyncClient]:
+    now = api.clock.now()
+    token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
+    async with api.client() as client:
+        assert (await client.get(f"/login/{token.reveal()}")).status_code == 303
+        yield client
+
+
+def strict(page: Any) -> bool:
+    policy = page.headers["Content-Security-Policy"]
+    return "default-src 'none'" in policy and "unsafe-inline" not in policy and "style=" not in page.text
+
+
+async def test_mails_are_listed_and_opened_as_text_with_their_link(api: Api) -> None:
+    mail_id = await queued(api, Mail(to=READER, letter=LETTERS["invitation"], language="ar"))
+    async with owner(api) as client:
+        listed = await client.get("/account/mail")
+        assert f'href="/account/mail/{mail_id}"' in listed.text
+        assert READER.address in listed.text
+        shown = await client.get(f"/account/mail/{mail_id}")
+    assert (listed.status_code, shown.status_code) == (200, 200)
+    assert f'href="{LINK}"' in shown.text
+    assert "مرحبًا Zoë Đặng،" in unescape(shown.text)
+    assert strict(listed)
+    assert strict(shown)
+    assert (shown.headers["Referrer-Policy"], shown.headers["Cache-Control"]) == ("no-referrer", "no-store")
+
+
+async def test_what_people_typed_is_shown_and_never_obeyed(api: Api) -> None:
+    letter = Invitation(sender=HOSTILE, title=HOSTILE, link=LINK, body=HOSTILE)
+    mail_id = await queued(api, Mail(to=Mailbox("a@b.example", HOSTILE), letter=letter))
+    async with owner(api) as client:
+        for path in ("/account/mail", f"/account/mail/{mail_id}"):
+            page = await client.get(path)
+            assert HOSTILE not in page.text
+            assert HOSTILE in unescape(page.text)
+
+
+async def test_another_workspace_s_mail_is_not_there(api: Api) -> None:
+    theirs = await queued(api, Mail(to=READER, letter=LETTERS["code"]), api.other_workspace)
+    async with owner(api) as client:
+        assert theirs not in (await client.get("/account/mail")).text
+        missing = await client.get(f"/account/mail/{theirs}")
+    assert missing.status_code == 404
+    assert "The mail is not in the inbox" in missing.text
+    assert "482913" not in missing.text
+
+
+async def test_who_is_not_signed_in_is_sent_to_the_login(api: Api) -> None:
+    mail_id = await queued(api, Mail(to=READER, letter=LETTERS["invitation"]))
+    for path in ("/account/mail", f"/account/mail/{mail_id}"):
+        answer = await api.get(path, key=None)
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
+
+
+async def test_a_long_list_comes_in_parts(api: Api) -> None:
+    ids = [await queued(api, Mail(to=READER, letter=LETTERS["expired"])) for _ in range(limits.PAGE_DEFAULT + 1)]
+    async with owner(api) as client:
+        first = await client.get("/account/mail")
+        older = await client.get(f"/account/mail?cursor={sorted(ids)[1]}")
+        wrong = await client.get("/account/mail?cursor=nonsense")
+    assert sum(mail_id in first.text for mail_id in ids) == limits.PAGE_DEFAULT
+    assert f"cursor={sorted(ids)[1]}" in first.text
+    assert sorted(ids)[0] in older.text
+    assert "Older mails" not in older.text
+    assert wrong.status_code == 400

@@ -12,7 +12,7 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import boxes, clean, damage, tags
+from deedbox.pdf import annotations, boxes, clean, damage, tags
 from deedbox.pdf.damage import DAMAGED
 from deedbox.pdf.marks import Page, Prepared
 
@@ -49,6 +49,8 @@ _BROKEN = (pikepdf.PdfError, pdfium.PdfiumError, RuntimeError, ValueError, TypeE
 class _Rewritten(NamedTuple):
     data: bytes
     removed: tuple[str, ...]
+    texts: tuple[tuple[int, str], ...]
+    """Page, from 0, and what must be found there."""
 
 
 def prepare() -> None:
@@ -81,7 +83,7 @@ def take_in(data: bytes) -> Generator[bytes, None, Prepared]:
     repaired = False
     try:
         made = _rewritten(data)
-        pages, found = _look_again(made.data)
+        pages, found = _look_again(made)
     except pikepdf.PasswordError as error:
         raise BadRequest(ENCRYPTED) from error
     except _BROKEN:
@@ -127,14 +129,22 @@ def _rewritten(data: bytes) -> _Rewritten:
         _check_inside(pdf)
         if pdf.get_warnings():
             damage.check_whole(pdf, data)
-        undrawn, form = clean.lacks_appearances(pdf), clean.form_parts(pdf.Root)
-    with pikepdf.open(io.BytesIO(clean.with_appearances(data) if undrawn else data)) as pdf:
-        removed = clean.clean(pdf)
-        for page in pdf.pages:
-            boxes.settle(page.obj)
-        if "/Size" not in pdf.trailer:
-            pdf.trailer["/Size"] = len(pdf.objects) + 1
-        return _Rewritten(written(pdf), form + removed)
+        settled = annotations.settle(pdf)
+        removed = (*clean.form_parts(pdf.Root), *settled.removed)
+        if not settled.undrawn:
+            return _finished(pdf, removed, settled)
+        drawn = clean.with_appearances(written(pdf))
+    with pikepdf.open(io.BytesIO(drawn)) as pdf:
+        return _finished(pdf, removed, settled)
+
+
+def _finished(pdf: pikepdf.Pdf, removed: tuple[str, ...], settled: annotations.Settled) -> _Rewritten:
+    removed = tuple(dict.fromkeys((*removed, *clean.clean(pdf))))
+    for page in pdf.pages:
+        boxes.settle(page.obj)
+    if "/Size" not in pdf.trailer:
+        pdf.trailer["/Size"] = len(pdf.objects) + 1
+    return _Rewritten(written(pdf), removed, settled.written)
 
 
 def _second_try(data: bytes) -> tuple[_Rewritten, tuple[Page, ...], tuple[Any, ...]]:
@@ -146,7 +156,7 @@ def _second_try(data: bytes) -> tuple[_Rewritten, tuple[Page, ...], tuple[Any, .
         raise BadRequest(DAMAGED)
     try:
         made = _rewritten(_saved_by_pdfium(data))
-        return (made, *_look_again(made.data))
+        return (made, *_look_again(made))
     except _BROKEN as error:
         raise BadRequest(DAMAGED) from error
 
@@ -187,17 +197,27 @@ def _check_inside(pdf: pikepdf.Pdf) -> None:
         raise BadRequest(XFA)
 
 
-def _look_again(data: bytes) -> tuple[tuple[Page, ...], tuple[Any, ...]]:
+def _look_again(made: _Rewritten) -> tuple[tuple[Page, ...], tuple[Any, ...]]:
     """The pages and tags of the file that was written: it must be whole to both libraries that will work on it."""
-    with pikepdf.open(io.BytesIO(data), attempt_recovery=False) as pdf:
+    with pikepdf.open(io.BytesIO(made.data), attempt_recovery=False) as pdf:
         views = [boxes.of_page(page.obj) for page in pdf.pages]
     for number, view in enumerate(views, 1):
         if not all(limits.PAGE_POINTS_MIN <= side <= limits.PAGE_POINTS_MAX for side in (view.width, view.height)):
             raise BadRequest(f"Page {number} of this PDF is {view.width:g} × {view.height:g} points: no page can be so")
-    document = pdfium.PdfDocument(data)
+    document = pdfium.PdfDocument(made.data)
     try:
         if len(document) != len(views):
             raise ValueError("the libraries count different pages")
+        for number, text in made.texts:
+            _find(document, number, text)
         return tuple(Page(view.width, view.height) for view in views), tags.find(document, views)
     finally:
         document.close()
+
+
+def _find(document: pdfium.PdfDocument, number: int, text: str) -> None:
+    page = document[number]
+    shown = "".join(page.get_textpage().get_text_range().split())
+    page.close()
+    if not all(word in shown for word in text.split()):
+        raise annotations.not_drawn(number, text)

@@ -94,7 +94,9 @@ class Deedbox:
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
         self.office = self._office()
-        self.paper_mill = PaperMill(Intake(self.blobs, self.workshop), Rehearsal(db, self.blobs, clock, self.workshop))
+        self.paper_mill = PaperMill(
+            Intake(self.blobs, self.workshop, clock), Rehearsal(db, self.blobs, clock, self.workshop)
+        )
         finalize = Finalize(self.office, Sealer(self.blobs, self.workshop, self.certificates, clock, remote))
         self.archive = self._archive(remote)
         self.search = self._search()

@@ -42,6 +42,7 @@ def is_dynamic_form(root: Any) -> bool:
 def clean(pdf: pikepdf.Pdf) -> tuple[str, ...]:
     """Removes scripts, attachments, media and forms; what comes back names, for the sender, what was removed."""
     removed: dict[str, None] = {}
+    _forget_signatures(pdf.Root)
     _clean_catalog(pdf.Root, removed)
     _clean_outlines(pdf.Root, removed)
     for page in pdf.pages:
@@ -55,6 +56,15 @@ def clean(pdf: pikepdf.Pdf) -> tuple[str, ...]:
     for page in pdf.pages:
         _keep_links(page.obj)
     return tuple(removed)
+
+
+def _forget_signatures(root: Any) -> None:
+    """What is said of a signature's field may hang on more than the form: the signature itself must not stay."""
+    for field in _fields(root):
+        if _inherited_type(field) == "/Sig":
+            for name in ("/V", "/Lock", "/SV"):
+                if name in field:
+                    del field[name]
 
 
 def _forget_needs(root: Any) -> None:

@@ -9,6 +9,7 @@ from msgspec import Meta
 from deedbox import words
 from deedbox.kernel import limits
 from deedbox.pdf.marks import Place
+from deedbox.pdf.signed_input import EarlierSignature, SignedInput
 
 Status: TypeAlias = Literal[
     "processing", "draft", "sent", "finalizing", "completed", "declined", "voided", "expired", "failed"
@@ -40,6 +41,8 @@ class File(msgspec.Struct, frozen=True):
     """Where text tags lie, which are hidden."""
     removed: list[str] = []
     """What was taken out of it because it could have changed the face of the sealed file."""
+    signatures: list[EarlierSignature] = []
+    """Those that it held when it came; the paper shows how they looked."""
 
     @property
     def pages(self) -> int:
@@ -136,6 +139,8 @@ class Document(msgspec.Struct, frozen=True):
     error: str | None = None
     """Why the document could not be converted, or why sealing it has failed so far."""
     archive: Archive = Archive()
+    signed_input: SignedInput = "refuse"
+    """What is done with a file that was signed before it came."""
 
 
 class Signature(msgspec.Struct, frozen=True):

@@ -20,7 +20,13 @@ def laid_out(
 ) -> Document:
     """The document whose signers see this paper, with a field for everything that was asked for."""
     files = [
-        msgspec.structs.replace(file, sizes=[*made.sizes], covers=[*made.covers], removed=[*made.removed])
+        msgspec.structs.replace(
+            file,
+            sizes=[*made.sizes],
+            covers=[*made.covers],
+            removed=[*made.removed],
+            signatures=[*made.signatures],
+        )
         for file, made in zip(document.files, paper.files, strict=True)
     ]
     placed = _fields([*asked, *paper.tags], files, paper.places, parties, now)

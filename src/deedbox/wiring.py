@@ -96,7 +96,9 @@ class Deedbox:
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
         self.office = self._office()
-        self.paper_mill = PaperMill(Intake(self.blobs, self.workshop), Rehearsal(db, self.blobs, clock, self.workshop))
+        self.paper_mill = PaperMill(
+            Intake(self.blobs, self.workshop, clock), Rehearsal(db, self.blobs, clock, self.workshop)
+        )
         sealer = Sealer(self.blobs, self.workshop, self.certificates, clock, remote)
         certifier = Certifier(self.office, sealer)
         self.archive = self._archive(remote)

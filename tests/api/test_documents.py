@@ -46,6 +46,7 @@ FIELDS = [
     "void",
     "archive",
     "verification_code",
+    "signed_input",
     "error",
 ]
 

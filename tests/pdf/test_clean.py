@@ -10,7 +10,7 @@ from PIL import ImageChops
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import clean, intake
+from deedbox.pdf import annotations, clean, intake
 from tests.pdf.papers import add_page, drained, font, lines, saved, shown, text_of
 
 SCRIPT = Dictionary(S=Name.JavaScript, JS="app.alert(1)")
@@ -93,7 +93,7 @@ def test_attached_files_are_removed_and_named() -> None:
         [Dictionary(Type=Name.Annot, Subtype=Name.FileAttachment, Rect=[0, 0, 9, 9], FS=Dictionary(F="b.exe"))]
     )
     after, removed = cleaned(pdf)
-    assert removed == (clean.ATTACHMENTS,)
+    assert removed == (annotations.ATTACHMENTS,)
     assert len(after.attachments) == 0
     assert "/Annots" not in after.pages[0].obj
 
@@ -103,7 +103,7 @@ def test_moving_pictures_are_removed_and_named(kind: str) -> None:
     pdf = one_page()
     pdf.pages[0].obj["/Annots"] = Array([Dictionary(Type=Name.Annot, Subtype=Name(f"/{kind}"), Rect=[0, 0, 9, 9])])
     after, removed = cleaned(pdf)
-    assert removed == (clean.MEDIA,)
+    assert removed == (annotations.MEDIA,)
     assert "/Annots" not in after.pages[0].obj
 
 
@@ -183,12 +183,14 @@ def test_a_marker_that_only_viewers_would_draw_is_drawn(kind: str) -> None:
     assert ImageChops.difference(before, shown(saved(after))).getbbox() is None
 
 
-@pytest.mark.parametrize("kind", ["FreeText", "Line", "Stamp"])
-def test_an_annotation_that_nobody_here_can_draw_is_named_to_the_sender(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "entries"), [("Caret", {}), ("Line", {"L": [1, 2]}), ("Stamp", {"Name": Name("/#Mine")})]
+)
+def test_an_annotation_that_no_viewer_shows_is_named_to_the_sender(kind: str, entries: dict[str, Any]) -> None:
     pdf = one_page()
-    undrawn = Dictionary(Type=Name.Annot, Subtype=Name(f"/{kind}"), Rect=[60, 100, 200, 130], F=4, Contents="Not valid")
+    undrawn = Dictionary(Type=Name.Annot, Subtype=Name(f"/{kind}"), Rect=[60, 100, 200, 130], F=4, **entries)
     pdf.pages[0].obj["/Annots"] = Array([pdf.make_indirect(undrawn)])
-    assert cleaned(pdf)[1] == (clean.UNDRAWN,)
+    assert cleaned(pdf)[1] == (annotations.UNDRAWN,)
 
 
 def test_a_hidden_note_does_not_come_to_light() -> None:

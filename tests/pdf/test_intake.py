@@ -12,12 +12,13 @@ from pikepdf import Array, Dictionary, Name
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import damage, intake
+from deedbox.pdf.signed_input import Terms
 from tests.pdf.papers import add_page, drained, lines, paper, saved, scribble, shown, text_of
 
 
-def refusal(data: bytes) -> str:
+def refusal(data: bytes, terms: Terms | None = None) -> str:
     with pytest.raises(BadRequest) as refused:
-        drained(intake.take_in(data))
+        drained(intake.take_in(data, terms))
     return refused.value.message
 
 
@@ -25,9 +26,8 @@ def signed(**entries: Any) -> bytes:
     """A file with a field for a signature, and what is put into it."""
     with pikepdf.new() as pdf:
         page = add_page(pdf, lines("Signed"))
-        field = pdf.make_indirect(
-            Dictionary(Type=Name.Annot, Subtype=Name.Widget, FT=Name.Sig, T="Seal", Rect=[0, 0, 0, 0], **entries)
-        )
+        usual = {"FT": Name.Sig, "T": "Seal", "Rect": Array([0, 0, 0, 0])}
+        field = pdf.make_indirect(Dictionary(Type=Name.Annot, Subtype=Name.Widget, **{**usual, **entries}))
         page["/Annots"] = Array([field])
         pdf.Root["/AcroForm"] = Dictionary(Fields=Array([field]), SigFlags=3)
         return saved(pdf)
@@ -76,11 +76,45 @@ def test_bytes_of_no_known_kind_are_refused_as_no_pdf() -> None:
     assert refusal(b"") == "This file is empty"
 
 
-@pytest.mark.parametrize("user", ["", "secret"])
-def test_an_encrypted_file_is_refused_even_if_it_opens_without_password(user: str) -> None:
-    with pikepdf.open(io.BytesIO(paper())) as pdf:
-        data = saved(pdf, encryption=pikepdf.Encryption(owner="owner", user=user))
-    assert refusal(data) == intake.ENCRYPTED
+def locked(user: str, version: int = 6, owner: str = "owner", content: bytes = b"") -> bytes:
+    with pikepdf.open(io.BytesIO(content or paper(lines("A secret clause")))) as pdf:
+        safe = pikepdf.Encryption(owner=owner, user=user, R=version, aes=version >= 4, metadata=version >= 4)  # type: ignore[arg-type]
+        return saved(pdf, encryption=safe)
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 6])
+def test_a_protected_file_that_opens_without_a_password_is_taken_and_its_protection_named(version: int) -> None:
+    made, known = drained(intake.take_in(locked("", version)))
+    assert "A secret clause" in text_of(made)
+    assert known.removed == (intake.PROTECTION,)
+    with pikepdf.open(io.BytesIO(made)) as pdf:
+        assert not pdf.is_encrypted
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 6])
+@pytest.mark.parametrize("password", ["schlüssel", "owner"])
+def test_a_locked_file_is_opened_by_either_of_its_passwords(version: int, password: str) -> None:
+    made, known = drained(intake.take_in(locked("schlüssel", version), Terms(password=password)))
+    assert "A secret clause" in text_of(made)
+    assert known.removed == (intake.PROTECTION,)
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 6])
+def test_a_locked_file_is_refused_without_its_password_and_with_another(version: int) -> None:
+    data = locked("secret", version)
+    assert refusal(data) == intake.LOCKED
+    assert refusal(data, Terms(password="guess")) == intake.NOT_OPENED
+    assert "guess" not in refusal(data, Terms(password="guess"))
+
+
+def test_a_password_that_no_file_asks_for_does_no_harm() -> None:
+    assert drained(intake.take_in(paper(), Terms(password="x"))) == drained(intake.take_in(paper()))
+
+
+def test_a_form_in_a_locked_file_is_drawn() -> None:
+    with pikepdf.open(io.BytesIO(signed(FT=Name.Tx, V="Bergen", Rect=Array([60, 600, 200, 620])))) as pdf:
+        made, _ = drained(intake.take_in(locked("secret", 4, content=saved(pdf)), Terms(password="secret")))
+    assert "Bergen" in text_of(made)
 
 
 def test_a_signed_file_is_refused_and_one_with_an_empty_signature_field_is_not() -> None:

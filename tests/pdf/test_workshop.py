@@ -1,9 +1,9 @@
 """Everything that is done with PDF files, in its real sandboxes."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 import pikepdf
@@ -12,12 +12,17 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.sandbox import SandboxFailed, Stream
-from deedbox.pdf import intake, mark
+from deedbox.pdf import earlier, intake, mark
 from deedbox.pdf.marks import Mark, Marks, Place
+from deedbox.pdf.signed_input import Terms
 from deedbox.pdf.workshop import Workshop
+from tests.pdf.annotated import CASES
 from tests.pdf.facts import completion
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, scribble, shown, text_of
+from tests.pdf.pki import Authority
 from tests.pdf.test_convert import Collected, image
+from tests.pdf.test_earlier import visibly_signed
+from tests.pdf.test_intake import locked
 from tests.pdf.test_mark import NAMES
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +46,35 @@ async def test_a_file_is_taken_in_piece_by_piece_as_it_is_here(workshop: Worksho
     assert (bytes(made.data), known) == drained(intake.take_in(data))
 
 
+@pytest.mark.parametrize("version", [2, 3, 4, 6])
+async def test_a_locked_file_is_opened_where_there_are_no_random_numbers(version: int, workshop: Workshop) -> None:
+    data, made, again = locked("schlüssel", version), Collected(), Collected()
+    known = await workshop.take_in(data, made.write, Terms(password="schlüssel"))
+    assert "A secret clause" in text_of(bytes(made.data))
+    assert known.removed == (intake.PROTECTION,)
+    await workshop.take_in(data, again.write, Terms(password="schlüssel"))
+    assert again.data == made.data
+    for terms, why in ((Terms(password="guess"), intake.NOT_OPENED), (Terms(), intake.LOCKED)):
+        with pytest.raises(BadRequest) as refused:
+            await workshop.take_in(data, Collected().write, terms)
+        assert refused.value.message == why
+
+
+async def test_annotations_of_every_kind_are_drawn_as_they_are_here(workshop: Workshop) -> None:
+    for name, data in CASES.items():
+        made = Collected()
+        known = await workshop.take_in(data, made.write)
+        assert (bytes(made.data), known) == drained(intake.take_in(data)), name
+
+
+async def test_the_signatures_of_a_file_are_read_in_a_sandbox(workshop: Workshop) -> None:
+    now = "2026-01-01T00:00:00Z"
+    data = await asyncio.to_thread(lambda: visibly_signed(Authority()))
+    assert await workshop.earlier_signatures(data, now) == earlier.signatures(data, now)
+    known = await workshop.take_in(data, Collected().write, Terms(signed_input="flatten"))
+    assert known.signed
+
+
 async def test_a_file_whose_form_must_be_drawn_is_taken_in(workshop: Workshop) -> None:
     with pikepdf.new() as pdf:
         page = add_page(pdf, b"")
@@ -56,16 +90,6 @@ async def test_a_file_whose_form_must_be_drawn_is_taken_in(workshop: Workshop) -
     made = Collected()
     await workshop.take_in(data, made.write)
     assert "Bergen" in text_of(bytes(made.data))
-
-
-@pytest.mark.parametrize("revision", [4, 6])
-async def test_a_file_that_opens_without_its_password_is_called_encrypted(workshop: Workshop, revision: Any) -> None:
-    """To open one of the newest kind qpdf wants random numbers, which a sandbox does not have."""
-    with pikepdf.new() as pdf:
-        add_page(pdf, b"")
-        data = saved(pdf, encryption=pikepdf.Encryption(user="", owner="o", R=revision))
-    with pytest.raises(BadRequest, match="encrypted"):
-        await workshop.take_in(data, Collected().write)
 
 
 async def test_a_refusal_crosses_the_pipe_with_its_words_and_the_next_file_is_served(workshop: Workshop) -> None:

@@ -20,7 +20,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Sink
-from deedbox.pdf import clean, seal
+from deedbox.pdf import seal
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.report import Report
 from deedbox.pdf.workshop import Workshop
@@ -169,8 +169,7 @@ def poppler_look(before: bytes, after: bytes, places: Sequence[Place], folder: P
     """The same of the first page as poppler shows it, unless the file leaves it to viewers how something looks."""
     try:
         with pikepdf.open(io.BytesIO(before)) as pdf:
-            fields = "/AcroForm" in pdf.Root or _has_fields(pdf.pages[0].obj)
-            if fields or clean.lacks_appearances(pdf) or clean.UNDRAWN in clean.clean(pdf):
+            if "/AcroForm" in pdf.Root or _has_fields_or_undrawn(pdf.pages[0].obj):
                 return ""
     except pikepdf.PdfError:
         return ""
@@ -183,9 +182,10 @@ def poppler_look(before: bytes, after: bytes, places: Sequence[Place], folder: P
     return differences(pictures[0], pictures[1], [place for place in places if place.page == 1])
 
 
-def _has_fields(page: Any) -> bool:
-    """Fields without a form, as some programs leave them behind: poppler shows them, others do not."""
-    return any(str(one.get("/Subtype")) == "/Widget" for one in page.get("/Annots") or ())
+def _has_fields_or_undrawn(page: Any) -> bool:
+    """Fields without a form, or annotations without a look: poppler shows them, others do not, or otherwise."""
+    found = list(page.get("/Annots") or ())
+    return any(str(one.get("/Subtype")) == "/Widget" or "/AP" not in one for one in found)
 
 
 def _looked_at(count: int) -> list[int]:

@@ -38,6 +38,24 @@ class Bytes(Record, frozen=True):
     size_bytes: int
 
 
+class EarlierSignature(Record, frozen=True):
+    """A signature that was in a file when it came; the PDF that the signers saw shows how it looked."""
+
+    kind: Literal["signature", "timestamp"]
+    signer: str
+    """As its certificate names the signer; whether that certificate is to be trusted was not judged."""
+    issuer: str
+    signed_at: Instant | None
+    """As the signer says."""
+    timestamped_at: Instant | None
+    """As the time-stamp says."""
+    valid: bool
+    """It fitted the bytes that it was about, and nothing was done to the file later that it does not allow."""
+    covers_entire_file: bool
+    problem: str | None
+    """Why it was not valid."""
+
+
 class Original(Record, frozen=True):
     """A file as the sender gave it."""
 
@@ -45,6 +63,7 @@ class Original(Record, frozen=True):
     name: str
     sha256: str
     size_bytes: int
+    signatures: list[EarlierSignature] = []
 
 
 class Document(Record, frozen=True):

@@ -11,23 +11,16 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
+from deedbox.pdf import annotations
+from deedbox.pdf.annotations import ATTACHMENTS
 
 _STILL = {"/GoTo", "/URI", "/Named"}
 """Actions that lead somewhere and change nothing."""
 _ADDRESSES = (b"http://", b"https://", b"mailto:", b"tel:")
-_MOVING = {"/Screen", "/Movie", "/Sound", "/RichMedia", "/3D"}
-_DRAWN_BY_PDFIUM = {
-    "/Circle", "/Highlight", "/Ink", "/Square", "/Squiggly", "/StrikeOut", "/Text", "/Underline",
-}  # fmt: skip
-"""Annotations that PDFium draws where the file leaves it to the viewer."""
-_DRAWN_BY_NONE = {"/FreeText", "/Line", "/Polygon", "/PolyLine", "/Stamp", "/Caret"}
 SCRIPTS = "JavaScript and other actions that run by themselves"
-ATTACHMENTS = "attached files"
-MEDIA = "sound, film and 3D objects"
 FORM = "form fields, which were made part of the page"
 LAYERS = "the switches of its layers"
 XFA_COPY = "the XFA copy of its form"
-UNDRAWN = "annotations that do not say how they look, such as free text or lines"
 
 
 def is_signed(root: Any) -> bool:
@@ -49,10 +42,12 @@ def is_dynamic_form(root: Any) -> bool:
 def clean(pdf: pikepdf.Pdf) -> tuple[str, ...]:
     """Removes scripts, attachments, media and forms; what comes back names, for the sender, what was removed."""
     removed: dict[str, None] = {}
+    _forget_signatures(pdf.Root)
     _clean_catalog(pdf.Root, removed)
     _clean_outlines(pdf.Root, removed)
     for page in pdf.pages:
         _clean_page(page.obj, removed)
+        annotations.into_layers(pdf, page.obj)
     if "/AcroForm" in pdf.Root or any("/Annots" in page.obj for page in pdf.pages):
         _forget_needs(pdf.Root)
         pdf.flatten_annotations("screen")
@@ -61,6 +56,15 @@ def clean(pdf: pikepdf.Pdf) -> tuple[str, ...]:
     for page in pdf.pages:
         _keep_links(page.obj)
     return tuple(removed)
+
+
+def _forget_signatures(root: Any) -> None:
+    """What is said of a signature's field may hang on more than the form: the signature itself must not stay."""
+    for field in _fields(root):
+        if _inherited_type(field) == "/Sig":
+            for name in ("/V", "/Lock", "/SV"):
+                if name in field:
+                    del field[name]
 
 
 def _forget_needs(root: Any) -> None:
@@ -118,22 +122,9 @@ def _clean_outlines(root: Any, removed: dict[str, None]) -> None:
 def _clean_page(page: Any, removed: dict[str, None]) -> None:
     _drop(page, ("/AA", "/PresSteps"), SCRIPTS, removed)
     _drop(page, ("/AF",), ATTACHMENTS, removed)
-    annotations = _items(page.get("/Annots"))
-    if not annotations:
-        return
-    kept = []
-    for annotation in annotations:
-        kind = annotation.get("/Subtype") if isinstance(annotation, Dictionary) else None
-        if kind == "/FileAttachment":
-            removed[ATTACHMENTS] = None
-        elif kind is not None and str(kind) in _MOVING:
-            removed[MEDIA] = None
-        elif kind is not None and kind != "/Popup":
-            if _is_undrawn(annotation, _DRAWN_BY_NONE):
-                removed[UNDRAWN] = None
+    for annotation in _items(page.get("/Annots")):
+        if isinstance(annotation, Dictionary):
             _still(annotation, removed)
-            kept.append(annotation)
-    page["/Annots"] = Array(kept)
 
 
 def _still(item: Any, removed: dict[str, None]) -> None:
@@ -161,20 +152,6 @@ def form_parts(root: Any) -> tuple[str, ...]:
     form = root.get("/AcroForm")
     copy = isinstance(form, Dictionary) and "/XFA" in form
     return (*((FORM,) if any(True for _ in _fields(root)) else ()), *((XFA_COPY,) if copy else ()))
-
-
-def lacks_appearances(pdf: pikepdf.Pdf) -> bool:
-    """True if the form or an annotation leaves it to the viewer to draw it."""
-    form = pdf.Root.get("/AcroForm")
-    if isinstance(form, Dictionary) and bool(form.get("/NeedAppearances")):
-        return True
-    if any("/AP" not in field and "/Rect" in field and field.get("/V") is not None for field in _fields(pdf.Root)):
-        return True
-    return any(_is_undrawn(one, _DRAWN_BY_PDFIUM) for page in pdf.pages for one in _items(page.obj.get("/Annots")))
-
-
-def _is_undrawn(annotation: Any, kinds: set[str]) -> bool:
-    return isinstance(annotation, Dictionary) and "/AP" not in annotation and str(annotation.get("/Subtype")) in kinds
 
 
 def with_appearances(data: bytes) -> bytes:

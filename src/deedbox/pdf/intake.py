@@ -3,8 +3,9 @@
 import codecs
 import io
 from collections.abc import Generator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import pikepdf
 import pypdfium2 as pdfium
 from pikepdf import Array, Dictionary, Name
@@ -12,9 +13,10 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import boxes, clean, damage, tags, untag
+from deedbox.pdf import annotations, boxes, clean, damage, metadata, tags, untag
 from deedbox.pdf.damage import DAMAGED
 from deedbox.pdf.marks import Page, Prepared
+from deedbox.pdf.signed_input import Terms
 
 _OTHER_FILES = {
     b"\x89PNG": "a PNG image",
@@ -33,22 +35,34 @@ _OTHER_FILES = {
 _HEADER_WITHIN = 1024
 
 NOT_A_PDF = "This file is not a PDF"
-ENCRYPTED = "This PDF is encrypted. Remove its password or protection and upload it again."
-SIGNED = "This PDF is already signed, and a change would break that. Upload it as it was before it was signed."
+ENCRYPTED = "This PDF is encrypted in a way that cannot be opened here. Remove its protection and upload it again."
+LOCKED = "This PDF opens only with a password. Give it as `password` beside the file, or upload it without protection."
+NOT_OPENED = "The password does not open this PDF. Give another, or upload it without protection."
+SIGNED = (
+    "This PDF is already signed, and a change would break that. Upload it as it was before it was signed, or give"
+    ' `"signed_input": "flatten"`: then its signatures are checked and named, and only how they look stays.'
+)
 NO_PAGES = "This PDF has no pages"
 TOO_MANY_PAGES = f"This PDF has more than {limits.DOCUMENT_PAGES:,} pages. Split it into parts."
 TOO_LARGE = f"This PDF is larger than {limits.DOCUMENT_FILE_BYTES // limits.MB} MB. Split it or reduce its images."
 XFA = "This PDF is a dynamic XFA form, which only few programs can show. Print it into a new PDF and upload that."
 PORTFOLIO = "This PDF is a portfolio of attached files. Upload the files themselves."
+PROTECTION = "its encryption, and with it what it forbade, such as printing or copying"
 
 
 _BROKEN = (pikepdf.PdfError, pdfium.PdfiumError, RuntimeError, ValueError, TypeError, KeyError, AttributeError)
 """What the libraries raise on a damaged file: where a number should be there may be a name, or nothing."""
 
 
+_USUAL = Terms()
+
+
 class _Rewritten(NamedTuple):
     data: bytes
     removed: tuple[str, ...]
+    signed: bool
+    texts: tuple[tuple[int, str], ...]
+    """Page, from 0, and what must be found there."""
 
 
 def prepare() -> None:
@@ -66,32 +80,32 @@ def prepare() -> None:
         page["/Contents"] = pdf.make_stream(b"BT /F 9 Tf 9 99 Td ({{text:Rehearsal;w=20}}) Tj ET")
         page["/Annots"] = Array([pdf.make_indirect(widget)])
         pdf.Root["/AcroForm"] = Dictionary(Fields=page.Annots, NeedAppearances=True)
+        pdf.Root["/Metadata"] = pdf.make_stream(b"<a xmlns='urn:rehearsal'>text</a>")
         data = written(pdf)
     for _ in take_in(data):
         pass
     try:
-        _second_try(data[: len(data) // 2])
+        _second_try(data[: len(data) // 2], _USUAL)
     except BadRequest:
         return
 
 
-def take_in(data: bytes) -> Generator[bytes, None, Prepared]:
+def take_in(data: bytes, terms: Terms | None = None) -> Generator[bytes, None, Prepared]:
     """Yields the prepared PDF in pieces; BadRequest says why a file cannot be taken."""
     _check_outside(data)
+    wanted = msgspec.convert(terms, Terms) if terms is not None else _USUAL
     repaired = False
     try:
-        made = _rewritten(data)
-        pages, found = _look_again(made.data)
-    except pikepdf.PasswordError as error:
-        raise BadRequest(ENCRYPTED) from error
+        made = _rewritten(data, wanted)
+        pages, found = _look_again(made)
     except _BROKEN:
         repaired = True
-        made, pages, found = _second_try(data)
+        made, pages, found = _second_try(data, wanted)
     paper = untag.untagged(made.data, found, written) if found else untag.Untagged(made.data, ())
     if len(paper.data) > limits.PREPARED_FILE_BYTES:
         raise BadRequest(TOO_LARGE)
     yield from pieces(paper.data)
-    return Prepared(pages=pages, tags=paper.tags, removed=made.removed, repaired=repaired)
+    return Prepared(pages=pages, tags=paper.tags, removed=made.removed, repaired=repaired, signed=made.signed)
 
 
 def pieces(data: bytes) -> Generator[bytes, None, None]:
@@ -123,22 +137,43 @@ def _check_outside(data: bytes) -> None:
     raise BadRequest(f"{NOT_A_PDF}: it is {other}" if other else NOT_A_PDF if data else "This file is empty")
 
 
-def _rewritten(data: bytes) -> _Rewritten:
-    with pikepdf.open(io.BytesIO(data)) as pdf:
-        _check_inside(pdf)
+def _rewritten(data: bytes, terms: Terms) -> _Rewritten:
+    with _opened(data, terms.password) as pdf:
+        _check_inside(pdf, terms)
         if pdf.get_warnings():
             damage.check_whole(pdf, data)
-        undrawn, form = clean.lacks_appearances(pdf), clean.form_parts(pdf.Root)
-    with pikepdf.open(io.BytesIO(clean.with_appearances(data) if undrawn else data)) as pdf:
-        removed = clean.clean(pdf)
-        for page in pdf.pages:
-            boxes.settle(page.obj)
-        if "/Size" not in pdf.trailer:
-            pdf.trailer["/Size"] = len(pdf.objects) + 1
-        return _Rewritten(written(pdf), form + removed)
+        signed = clean.is_signed(pdf.Root)
+        settled = annotations.settle(pdf)
+        removed = (*((PROTECTION,) if pdf.is_encrypted else ()), *clean.form_parts(pdf.Root), *settled.removed)
+        made = _Rewritten(b"", removed, signed, settled.written)
+        if not settled.undrawn:
+            return _finished(pdf, made)
+        drawn = clean.with_appearances(written(pdf))
+    with pikepdf.open(io.BytesIO(drawn)) as pdf:
+        return _finished(pdf, made)
 
 
-def _second_try(data: bytes) -> tuple[_Rewritten, tuple[Page, ...], tuple[tags.Found, ...]]:
+def _opened(data: bytes, password: str | None) -> pikepdf.Pdf:
+    """The file, opened by its password if it needs one: newer files spell it in UTF-8, older ones in Latin-1."""
+    spellings = [password.encode(), password.encode("latin-1", "ignore")] if password else []
+    for spelling in (*spellings, b""):
+        try:
+            return pikepdf.open(io.BytesIO(data), password=spelling)
+        except pikepdf.PasswordError:
+            continue
+    raise BadRequest(NOT_OPENED if password else LOCKED)
+
+
+def _finished(pdf: pikepdf.Pdf, made: _Rewritten) -> _Rewritten:
+    removed = tuple(dict.fromkeys((*made.removed, *clean.clean(pdf), *metadata.settle(pdf))))
+    for page in pdf.pages:
+        boxes.settle(page.obj)
+    if "/Size" not in pdf.trailer:
+        pdf.trailer["/Size"] = len(pdf.objects) + 1
+    return made._replace(data=written(pdf), removed=removed)
+
+
+def _second_try(data: bytes, terms: Terms) -> tuple[_Rewritten, tuple[Page, ...], tuple[tags.Found, ...]]:
     """As PDFium reads the file and writes it again; it mends other damage than qpdf does.
 
     What PDFium leaves out it does not tell. A file that was cut off is not left to it.
@@ -146,36 +181,45 @@ def _second_try(data: bytes) -> tuple[_Rewritten, tuple[Page, ...], tuple[tags.F
     if damage.is_cut_off(data):
         raise BadRequest(DAMAGED)
     try:
-        made = _rewritten(_saved_by_pdfium(data))
-        return (made, *_look_again(made.data))
+        saved, encrypted = _saved_by_pdfium(data, terms.password)
+        made = _rewritten(saved, terms)
+        if encrypted:
+            made = made._replace(removed=(PROTECTION, *made.removed))
+        return (made, *_look_again(made))
     except _BROKEN as error:
         raise BadRequest(DAMAGED) from error
 
 
-def _saved_by_pdfium(data: bytes) -> bytes:
-    handle = raw.FPDF_LoadMemDocument64(data, len(data), None)
-    if not handle:
-        locked = raw.FPDF_GetLastError() in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
-        raise BadRequest(ENCRYPTED if locked else DAMAGED)
+def _saved_by_pdfium(data: bytes, password: str | None) -> tuple[bytes, bool]:
+    """The file without encryption, and whether it had any: with AES-256 qpdf needs random numbers to open it, and a
+    sandbox has none."""
+    handle = _loaded(data, password)
     document = pdfium.PdfDocument(handle)
     try:
-        # To open what was made without a password qpdf may need random numbers, and no sandbox has any.
-        if raw.FPDF_GetSecurityHandlerRevision(handle) >= 0:
-            raise BadRequest(ENCRYPTED)
+        encrypted = raw.FPDF_GetSecurityHandlerRevision(handle) >= 0
         if len(document) == 0:
             raise BadRequest(NO_PAGES)
         made = io.BytesIO()
-        document.save(made)
-        return made.getvalue()
+        document.save(made, flags=raw.FPDF_REMOVE_SECURITY if encrypted else 0)
+        return made.getvalue(), encrypted
     finally:
         document.close()
 
 
-def _check_inside(pdf: pikepdf.Pdf) -> None:
-    if pdf.is_encrypted:
-        raise BadRequest(ENCRYPTED)
+def _loaded(data: bytes, password: str | None) -> Any:
+    for spelling in (password.encode(), None) if password else (None,):
+        handle = raw.FPDF_LoadMemDocument64(data, len(data), spelling)
+        if handle:
+            return handle
+        failed = raw.FPDF_GetLastError()
+        if failed != raw.FPDF_ERR_PASSWORD:
+            raise BadRequest(ENCRYPTED if failed == raw.FPDF_ERR_SECURITY else DAMAGED)
+    raise BadRequest(NOT_OPENED if password else LOCKED)
+
+
+def _check_inside(pdf: pikepdf.Pdf, terms: Terms) -> None:
     root = pdf.Root
-    if clean.is_signed(root):
+    if clean.is_signed(root) and terms.signed_input == "refuse":
         raise BadRequest(SIGNED)
     count = len(pdf.pages)
     if count == 0:
@@ -188,17 +232,27 @@ def _check_inside(pdf: pikepdf.Pdf) -> None:
         raise BadRequest(XFA)
 
 
-def _look_again(data: bytes) -> tuple[tuple[Page, ...], tuple[tags.Found, ...]]:
+def _look_again(made: _Rewritten) -> tuple[tuple[Page, ...], tuple[tags.Found, ...]]:
     """The pages and tags of the file that was written: it must be whole to both libraries that will work on it."""
-    with pikepdf.open(io.BytesIO(data), attempt_recovery=False) as pdf:
+    with pikepdf.open(io.BytesIO(made.data), attempt_recovery=False) as pdf:
         views = [boxes.of_page(page.obj) for page in pdf.pages]
     for number, view in enumerate(views, 1):
         if not all(limits.PAGE_POINTS_MIN <= side <= limits.PAGE_POINTS_MAX for side in (view.width, view.height)):
             raise BadRequest(f"Page {number} of this PDF is {view.width:g} × {view.height:g} points: no page can be so")
-    document = pdfium.PdfDocument(data)
+    document = pdfium.PdfDocument(made.data)
     try:
         if len(document) != len(views):
             raise ValueError("the libraries count different pages")
+        for number, text in made.texts:
+            _find(document, number, text)
         return tuple(Page(view.width, view.height) for view in views), tags.find(document, views)
     finally:
         document.close()
+
+
+def _find(document: pdfium.PdfDocument, number: int, text: str) -> None:
+    page = document[number]
+    shown = "".join(page.get_textpage().get_text_range().split())
+    page.close()
+    if not all(word in shown for word in text.split()):
+        raise annotations.not_drawn(number, text)

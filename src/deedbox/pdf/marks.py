@@ -49,6 +49,8 @@ class Prepared(Struct, frozen=True):
     removed: tuple[str, ...] = ()
     """What could have changed the face of the sealed file, in words for the sender."""
     repaired: bool = False
+    signed: bool = False
+    """It held signatures, of which only the looks are left."""
 
 
 class Mark(Struct, frozen=True):

@@ -13,6 +13,7 @@ from deedbox.pdf import office, seal
 from deedbox.pdf.completion import Completion
 from deedbox.pdf.convert import Source
 from deedbox.pdf.marks import Block, Marks, Place, Prepared
+from deedbox.pdf.signed_input import EarlierSignature, Terms
 
 T = TypeVar("T")
 Data: TypeAlias = bytes | Stream
@@ -54,7 +55,7 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
         ),
         SandboxKind(
             name="prove",
-            preload=(f"{_PACKAGE}.verify", f"{_PACKAGE}.parts", f"{_PACKAGE}.timestamped"),
+            preload=(f"{_PACKAGE}.verify", f"{_PACKAGE}.parts", f"{_PACKAGE}.timestamped", f"{_PACKAGE}.earlier"),
             processes=processes,
             cpu_seconds=limits.PROVE_SECONDS,
             seconds=limits.PROVE_SECONDS,
@@ -84,9 +85,13 @@ class Workshop:
             raise ValueError(f"{function} has no sandbox")
         return await sandbox.call(function, *args, into=into, seconds=seconds)
 
-    async def take_in(self, data: Data, write: Write) -> Prepared:
+    async def take_in(self, data: Data, write: Write, terms: Terms | None = None) -> Prepared:
         """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
-        return await self._made(Prepared, "intake:take_in", data, write=write)
+        return await self._made(Prepared, "intake:take_in", data, terms, write=write)
+
+    async def earlier_signatures(self, data: Data, now: str) -> list[EarlierSignature]:
+        """The signatures that a file from outside brings along; BadRequest if they cannot be read."""
+        return _checked(await self.run(f"{_PACKAGE}.earlier:signatures", data, now), list[EarlierSignature])
 
     async def join(self, data: Data, sizes: Sequence[int], write: Write) -> int:
         """Writes one PDF of several, which come one after the other, each of its size; how many pages it has."""

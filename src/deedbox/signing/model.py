@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from deedbox import words
 from deedbox.kernel import limits
+from deedbox.pdf.signed_input import EarlierSignature, SignedInput
 
 Status: TypeAlias = Literal[
     "processing", "draft", "sent", "finalizing", "completed", "declined", "voided", "expired", "failed"
@@ -41,6 +42,8 @@ class File(msgspec.Struct, frozen=True):
     """Width and height of each page as it is displayed; none before the paper is made."""
     removed: list[str] = []
     """What was taken out of it because it could have changed the face of the sealed file."""
+    signatures: list[EarlierSignature] = []
+    """Those that it held when it came; the paper shows how they looked."""
 
     @property
     def pages(self) -> int:
@@ -139,6 +142,8 @@ class Document(msgspec.Struct, frozen=True):
     error: str | None = None
     """Why the document could not be converted, or why sealing it has failed so far."""
     archive: Archive = Archive()
+    signed_input: SignedInput = "refuse"
+    """What is done with a file that was signed before it came."""
 
 
 class Signature(msgspec.Struct, frozen=True):

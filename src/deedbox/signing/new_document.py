@@ -10,8 +10,10 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
+from deedbox.pdf.signed_input import SignedInput
 from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule
 
 _TEXT = limits.NO_NUL
@@ -50,6 +52,14 @@ MetadataValue: TypeAlias = Annotated[str, Meta(max_length=limits.METADATA_VALUE_
 Metadata: TypeAlias = Annotated[dict[MetadataName, MetadataValue], Meta(max_length=limits.METADATA_ENTRIES)]
 Order: TypeAlias = Annotated[int, Meta(ge=1, le=limits.PARTY_ORDER_MAX, description="Lower ones sign first.")]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+FilePassword: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=limits.FILE_PASSWORD_CHARS,
+        description="Opens a PDF that is locked. It is used once and kept nowhere.",
+    ),
+]
 
 
 class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,6 +114,7 @@ class NewFile(msgspec.Struct, frozen=True):
 
     name: str
     original: Received
+    password: Secret | None = None
 
 
 class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -125,12 +136,26 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     require_timestamp: Annotated[
         bool, Meta(description="Complete it only with a time-stamp of the authority that the server's settings name.")
     ] = False
+    signed_input: Annotated[
+        SignedInput,
+        Meta(
+            description="What to do with a PDF that is already signed: refuse it, or check and name its signatures and"
+            " keep only how they look."
+        ),
+    ] = "refuse"
     send: Annotated[bool, Meta(description="Send it at once; needs documents:send.")] = False
 
 
 class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
     email: Email
+
+
+class UnlockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of the document that only opens with its password."""
+
+    id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+    password: FilePassword
 
 
 class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,10 +178,24 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType,
         Meta(description="Take the place of the fields that were asked for; text tags in the files stay."),
     ] = UNSET
+    signed_input: SignedInput | UnsetType = UNSET
+    files: Annotated[
+        Sequence[UnlockedFile],
+        Meta(
+            max_length=limits.DOCUMENT_FILES,
+            description="The passwords of locked files, which other parties or fields of a draft make necessary again.",
+        ),
+    ] = []
+
+    @property
+    def needs_paper(self) -> bool:
+        """Whether the files have to be taken in again."""
+        return any(one is not UNSET for one in (self.parties, self.fields, self.signed_input))
 
     def check(self, now: datetime) -> None:
         """Raises BadRequest for a change that could be made of no document."""
-        given = [name for name in self.__struct_fields__ if getattr(self, name) is not UNSET and name != "signers"]
+        lists = ("signers", "files")
+        given = [name for name in self.__struct_fields__ if getattr(self, name) is not UNSET and name not in lists]
         if not given and not self.signers:
             raise BadRequest("Nothing is to be changed")
         if self.expires_at is not UNSET:

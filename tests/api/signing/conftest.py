@@ -136,3 +136,14 @@ async def office(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIt
             yield Office(made)
         finally:
             await made.deedbox.stop()
+
+
+@pytest.fixture
+def word_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in LibreOffice's place that makes a known PDF of everything, once it is told to."""
+    result, program = tmp_path / "result.pdf", tmp_path / "bin" / "soffice"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nwhile [ ! -e {result} ]; do sleep 0.05; done\ncp {result} document.pdf\n", "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    return result

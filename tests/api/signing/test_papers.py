@@ -111,17 +111,6 @@ async def test_a_paper_that_is_known_is_not_rehearsed_again(office: Office, monk
 # conversion
 
 
-@pytest.fixture
-def word_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program in LibreOffice's place that makes a known PDF of everything, once it is told to."""
-    result, program = tmp_path / "result.pdf", tmp_path / "bin" / "soffice"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\nwhile [ ! -e {result} ]; do sleep 0.05; done\ncp {result} document.pdf\n", "utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
-    return result
-
-
 async def settled(office: Office, document: Any) -> Any:
     async with asyncio.timeout(60):
         while (found := await office.document(document["id"]))["status"] == "processing":

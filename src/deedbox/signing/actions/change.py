@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.mailbox import checked_address
 from deedbox.signing import parties, sessions, states
@@ -16,7 +17,7 @@ from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, NewField, end_of
-from deedbox.signing.paper import Paper
+from deedbox.signing.paper import Original, Paper
 from deedbox.signing.store import documents
 
 _DRAFTS_ONLY = ("message", "title")
@@ -39,7 +40,7 @@ async def prepared(
         check_parties(change.parties)
         send.need_mail_for_codes(change.parties, office.notifier)
     packet = await expire.current(office, await office.packet_of(workspace_id, document_id))
-    if change.parties is UNSET and change.fields is UNSET:
+    if not change.needs_paper:
         yield lambda desk: _changed(desk, document_id, change, lambda amended: amended)
         return
     document = document_in(packet, document_id)
@@ -50,7 +51,7 @@ async def prepared(
     asked = found.asked if change.fields is UNSET else change.fields
     wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties
     seen = Seen(packet.parties, document)
-    async with mill.paper(found.originals, wanted, asked) as paper:
+    async with mill.paper(_originals(found, change), wanted, asked) as paper:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, paper))
 
 
@@ -93,9 +94,11 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
     after, asked = draft, _asked(desk, document, change)
     if change.parties is not UNSET:
         after = msgspec.structs.replace(after, parties=made_parties(change.parties, draft.language, desk.now))
+    if change.signed_input is not UNSET:
+        document = msgspec.structs.replace(document, signed_input=change.signed_input)
     laid = convert.lay_out(desk, after, document, paper, asked)
     desk.save(draft, laid)
-    changed = [name for name in ("fields", "parties") if getattr(change, name) is not UNSET]
+    changed = [name for name in ("fields", "parties", "signed_input") if getattr(change, name) is not UNSET]
     desk.record(document, "document.edited", {"changed": changed})
     return laid
 
@@ -126,6 +129,18 @@ def _changed(desk: Desk, document_id: str, change: DocumentChange, edited: Calla
     for one in change.signers:
         packet = correct(desk, packet, one.id, one.email)
     return packet
+
+
+def _originals(found: convert.Unmade, change: DocumentChange) -> list[Original]:
+    """The files as they are to be taken in now; BadRequest for the password of a file that there is not."""
+    passwords = {one.id: Secret(one.password) for one in change.files}
+    if unknown := passwords.keys() - {file.id for file in found.document.files}:
+        raise BadRequest(f"The document has no file {min(unknown)}")
+    signed_input = found.document.signed_input if change.signed_input is UNSET else change.signed_input
+    return [
+        original._replace(password=passwords.get(file.id), signed_input=signed_input)
+        for original, file in zip(found.originals, found.document.files, strict=True)
+    ]
 
 
 def _asked(desk: Desk, document: Document, change: DocumentChange) -> Sequence[NewField]:

@@ -57,7 +57,7 @@ def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
     found = [(file.name, blobs.find(tx, file.sha256)) for file in document.files]
     if any(blob is None for _, blob in found):
         raise NotFound("A file of this document is no longer stored")
-    originals = [Original(name, blob) for name, blob in found if blob is not None]
+    originals = [Original(name, blob, signed_input=document.signed_input) for name, blob in found if blob is not None]
     return Unmade(packet, document, originals, asked_fields(tx, document))
 
 

@@ -32,7 +32,7 @@ async def prepared(
     """What creates the document at a desk, once its files have been through the sandboxes.
 
     Word and HTML are converted later, by a job: until then the document is `processing`."""
-    originals = [Original(file.name, file.original.blob) for file in files]
+    originals = [Original(file.name, file.original.blob, file.password, new.signed_input) for file in files]
     if not originals:
         raise BadRequest("The document needs a file")
     # Before the files, which take longer to refuse.
@@ -132,6 +132,7 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
                 metadata=dict(new.metadata),
                 files=[_file(file, desk.now) for file in files],
                 require_timestamp=new.require_timestamp,
+                signed_input=new.signed_input,
                 created_at=desk.at,
                 updated_at=desk.at,
                 verification_code=_verification_code(),

@@ -63,7 +63,15 @@ def statement(facts: Facts, marked: Blob) -> Statement:
         id=facts.document.id,
         title=facts.document.title,
         originals=[
-            proof.Original(id=file.id, name=file.name, sha256=file.sha256, size_bytes=file.size_bytes)
+            proof.Original(
+                id=file.id,
+                name=file.name,
+                sha256=file.sha256,
+                size_bytes=file.size_bytes,
+                signatures=[
+                    msgspec.convert(one, proof.EarlierSignature, from_attributes=True) for one in file.signatures
+                ],
+            )
             for file in facts.document.files
         ],
         prepared=proof.Bytes(sha256=facts.paper.sha256, size_bytes=facts.paper.size_bytes),

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.crypto import Secret
 from deedbox.pdf.marks import Place
+from deedbox.pdf.signed_input import EarlierSignature, SignedInput
 from deedbox.signing.new_document import NewField
 
 
@@ -17,6 +19,8 @@ class Original(NamedTuple):
 
     name: str
     blob: Blob
+    password: Secret | None = None
+    signed_input: SignedInput = "refuse"
 
 
 class PaperFile(msgspec.Struct, frozen=True):
@@ -28,6 +32,8 @@ class PaperFile(msgspec.Struct, frozen=True):
     """Fields that the text of the file itself places."""
     removed: Sequence[str] = ()
     """What was taken out because it could have changed the face of the sealed file."""
+    signatures: Sequence[EarlierSignature] = ()
+    """Those that the file held when it came."""
 
 
 class Paper(msgspec.Struct, frozen=True):

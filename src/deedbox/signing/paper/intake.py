@@ -8,27 +8,40 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, Received
 from deedbox.kernel.blobs.stream import head_of, streamed
+from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Stream
 from deedbox.pdf import convert
 from deedbox.pdf.marks import Place, Prepared, Tag
+from deedbox.pdf.signed_input import EarlierSignature, Terms
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Party
 from deedbox.signing.new_document import NewField, NewParty, without_field
 from deedbox.signing.paper import Original, Paper, PaperFile
 
+NOT_LOCKED = "A password is for PDFs only. Give the file without one."
+CONVERTED_LATER = (
+    "A locked PDF cannot come with a Word document or an HTML page: those are converted later, and its password is kept"
+    " nowhere. Upload it without protection, or them as PDF."
+)
+
 
 class Intake:
-    def __init__(self, blobs: Blobs, workshop: Workshop) -> None:
+    def __init__(self, blobs: Blobs, workshop: Workshop, clock: Clock) -> None:
         self._blobs = blobs
         self._workshop = workshop
+        self._clock = clock
 
     async def takes_long(self, originals: Sequence[Original]) -> bool:
         """Whether a file must be converted by a program that takes its time; BadRequest if that is not installed."""
         sources = [await self._source(original) for original in originals]
         for source in sources:
             convert.check_installed(source)
-        return not {"docx", "html"}.isdisjoint(sources)
+        takes_long = not {"docx", "html"}.isdisjoint(sources)
+        for original, source in zip(originals, sources, strict=True):
+            if original.password is not None and (takes_long or source != "pdf"):
+                raise BadRequest(f"{original.name}: {CONVERTED_LATER if source == 'pdf' else NOT_LOCKED}")
+        return takes_long
 
     @asynccontextmanager
     async def paper(
@@ -50,10 +63,15 @@ class Intake:
             pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
             incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
             async with streamed(self._blobs, pdf) as data:
-                made = await self._workshop.take_in(data, incoming.write)
+                made = await self._workshop.take_in(data, incoming.write, _terms(original))
+            signatures = await self._signatures(pdf) if made.signed else []
         except BadRequest as error:
             raise BadRequest(f"{original.name}: {error.message}") from error
-        return await incoming.finish(), _paper_file(number, made)
+        return await incoming.finish(), _paper_file(number, made, signatures)
+
+    async def _signatures(self, pdf: Blob) -> list[EarlierSignature]:
+        async with streamed(self._blobs, pdf) as data:
+            return await self._workshop.earlier_signatures(data, instant(self._clock.now()))
 
     async def _source(self, original: Original) -> convert.Source:
         return convert.source(original.name, await head_of(self._blobs, original.blob, convert.HEAD_BYTES))
@@ -99,11 +117,16 @@ def _place(field: NewField, before: int) -> Place:
     return Place(before + field.page, field.x, field.y, field.w, field.h)
 
 
-def _paper_file(number: int, made: Prepared) -> PaperFile:
+def _terms(original: Original) -> Terms:
+    return Terms(original.password.reveal() if original.password else None, original.signed_input)
+
+
+def _paper_file(number: int, made: Prepared, signatures: Sequence[EarlierSignature]) -> PaperFile:
     return PaperFile(
         sizes=[(page.width, page.height) for page in made.pages],
         tags=[_field(number, tag) for tag in made.tags],
         removed=made.removed,
+        signatures=signatures,
     )
 
 

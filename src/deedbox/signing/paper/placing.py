@@ -19,7 +19,7 @@ from deedbox.signing.printed import check_fits
 def laid_out(packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField], now: datetime) -> Document:
     """The document whose signers see this paper, with a field for everything that was asked for."""
     files = [
-        msgspec.structs.replace(file, sizes=[*made.sizes], removed=[*made.removed])
+        msgspec.structs.replace(file, sizes=[*made.sizes], removed=[*made.removed], signatures=[*made.signatures])
         for file, made in zip(document.files, paper.files, strict=True)
     ]
     placed = _fields([*asked, *paper.tags], files, paper.places, packet.parties, now)

@@ -34,9 +34,9 @@ _SENDER = {"sender": "coalesce(sender_name, name)", "company": "name", "sender_e
 """What a packet takes from its workspace, and how."""
 _DOCUMENT = (
     "id", "workspace_id", "packet_id", "title", "status", "source", "external_id", "metadata", "files",
-    "require_timestamp", "created_at", "updated_at", "template_id", "bulk_send_id", "paper_sha256", "seal", "sent_at",
-    "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "verification_code", "error",
-    "archive_status", "archive_attempts", "archived_at", "archive_receipt", "archive_error",
+    "require_timestamp", "signed_input", "created_at", "updated_at", "template_id", "bulk_send_id", "paper_sha256",
+    "seal", "sent_at", "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "verification_code",
+    "error", "archive_status", "archive_attempts", "archived_at", "archive_receipt", "archive_error",
 )  # fmt: skip
 _COLUMNS = ", ".join([f"d.{name}" for name in _DOCUMENT] + [f"p.{name}" for name in _PACKET])
 _WHOLE = f"select {_COLUMNS} from documents d join packets p on p.id = d.packet_id"
@@ -262,9 +262,9 @@ def _sent_by(packet: Packet, sender: Row) -> Packet:
 
 def _document(row: Row, fields: list[Field]) -> Document:
     # By position: a list of documents is made of these, and by name it would take twice as long.
-    (id, workspace_id, packet_id, title, status, source, external_id, metadata, files, require_timestamp, created_at,
-     updated_at, template_id, bulk_send_id, paper, seal, sent_at, completed_at, declined_at, voided_at, expired_at,
-     decline, void, code, error, archive_status, attempts, archived_at, receipt,
+    (id, workspace_id, packet_id, title, status, source, external_id, metadata, files, require_timestamp, signed_input,
+     created_at, updated_at, template_id, bulk_send_id, paper, seal, sent_at, completed_at, declined_at, voided_at,
+     expired_at, decline, void, code, error, archive_status, attempts, archived_at, receipt,
      archive_error) = row[: len(_DOCUMENT)]  # fmt: skip
     archive = _NOT_ARCHIVED
     if archive_status != "disabled" or attempts:
@@ -298,6 +298,7 @@ def _document(row: Row, fields: list[Field]) -> Document:
         code,
         error,
         archive,
+        signed_input,
     )
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from deedbox.pdf.signed_input import EarlierSignature, SignedInput
 from deedbox.signing.model import (
     Archive,
     Auth,
@@ -36,6 +37,8 @@ class FileRecord(msgspec.Struct, frozen=True):
     position: int
     removed: list[str]
     """What was taken out of it because it could have changed the face of the sealed file."""
+    signatures: list[EarlierSignature]
+    """Those that it held when it came; the sealed file shows how they looked."""
 
 
 class SignerRecord(msgspec.Struct, frozen=True):
@@ -106,6 +109,7 @@ class DocumentRecord(msgspec.Struct, frozen=True):
     void: Void | None
     archive: Archive
     verification_code: str | None
+    signed_input: SignedInput
     error: str | None
     """Why the document could not be converted, or why sealing it has failed so far."""
 
@@ -146,13 +150,16 @@ def record(packet: Packet, document: Document) -> DocumentRecord:
         document.void,
         document.archive,
         document.verification_code,
+        document.signed_input,
         document.error,
     )
 
 
 def _files(document: Document) -> list[FileRecord]:
     return [
-        FileRecord(file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed)
+        FileRecord(
+            file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed, file.signatures
+        )
         for position, file in enumerate(document.files)
     ]
 

@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 from litestar import Response, delete, get, patch, post
@@ -12,25 +12,31 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
 from deedbox.kernel import limits
+from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.actions import change, create
 from deedbox.signing.actions.delete import delete as delete_packet
 from deedbox.signing.desk import document_in
 from deedbox.signing.model import Packet
-from deedbox.signing.new_document import DocumentChange, NewDocument, NewFile
+from deedbox.signing.new_document import DocumentChange, FilePassword, NewDocument, NewFile
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.frame import context, form, once, upload
 from deedbox.web.frame.body import READS, decoded
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 
+FileName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)
+]
+
 
 class NewFileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
+    name: FileName
     content_base64: Annotated[
         str, Meta(min_length=4, max_length=limits.DOCUMENT_JSON_BYTES, description="The bytes of the file, in base64.")
     ]
+    password: FilePassword | None = None
 
     def content(self) -> bytes:
         try:
@@ -52,10 +58,34 @@ class NewDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_o
         return [self.file] if self.file is not None else self.files
 
 
+class NamedPassword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The password of the part with this file name."""
+
+    name: FileName
+    password: FilePassword
+
+
+class FormDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A new document in a form, whose files are parts of their own; `files` names those that are locked."""
+
+    files: Annotated[Sequence[NamedPassword], Meta(max_length=limits.DOCUMENT_FILES)] = []
+
+    def received(self, parts: Sequence[upload.Part]) -> list[NewFile]:
+        """The parts as files, each with its password."""
+        passwords = {form.clean(one.name): Secret(one.password) for one in self.files}
+        names = [part.filename for part in parts]
+        for name in passwords:
+            if names.count(name) != 1:
+                raise BadRequest(
+                    f"{name}: a password is given for it, but {names.count(name)} parts `file` have that name"
+                )
+        return [NewFile(part.filename, part.received, passwords.get(part.filename)) for part in parts]
+
+
 class Asked(NamedTuple):
     """A request for a document, its files stored."""
 
-    new: NewDocumentBody
+    new: NewDocument
     files: list[NewFile]
     content: bytes
     """What tells this request from another with the same Idempotency-Key."""
@@ -133,19 +163,19 @@ async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     async with AsyncExitStack() as held:
         if form.is_form(request):
             given = await held.enter_async_context(upload.document_form(request, deedbox.blobs))
-            new = await decoded(request, NewDocumentBody, given.document)
-            if new.sources():
-                raise BadRequest("In a form, files come as parts named file")
-            files = [NewFile(part.filename, part.received) for part in given.parts]
+            new = await decoded(request, FormDocumentBody, given.document)
+            files = new.received(given.parts)
             content = given.document + b"".join(file.original.blob.sha256.encode() for file in files)
-        else:
-            content = await upload.document_json(request)
-            new = await decoded(request, NewDocumentBody, content)
-            files = []
-            for source in new.sources():
-                kept = upload.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)
-                files.append(NewFile(form.clean(source.name), await held.enter_async_context(kept)))
-        yield Asked(new, files, content)
+            yield Asked(new, files, content)
+            return
+        content = await upload.document_json(request)
+        body = await decoded(request, NewDocumentBody, content)
+        files = []
+        for source in body.sources():
+            kept = upload.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)
+            password = Secret(source.password) if source.password else None
+            files.append(NewFile(form.clean(source.name), await held.enter_async_context(kept), password))
+        yield Asked(body, files, content)
 
 
 ROUTES = [create_document, show_signing_document, change_document, delete_draft]

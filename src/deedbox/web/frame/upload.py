@@ -40,7 +40,8 @@ DOCUMENT_WITH_FILES: dict[str, Any] = {
             DOCUMENT: {
                 "type": "string",
                 "maxLength": limits.JSON_BODY_BYTES,
-                "description": "The document as JSON, as without a form, but without files.",
+                "description": "The document as JSON, as without a form, but without files; `files` may name those that"
+                ' are locked: `[{"name": "lease.pdf", "password": "…"}]`.',
             },
             FILE: {
                 "type": "array",

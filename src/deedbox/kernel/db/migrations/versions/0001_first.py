@@ -181,6 +181,7 @@ create table documents (
     paper_sha256 TEXT,
     asked_fields TEXT not null,
     require_timestamp INT not null,
+    signed_input TEXT not null,
     seal TEXT,
     created_at TEXT not null,
     updated_at TEXT not null,

@@ -1,0 +1,36 @@
+"""Files that were locked or signed before they came: how they are taken, and what is told of their signatures."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+SignedInput: TypeAlias = Literal["refuse", "flatten"]
+"""`flatten`: the signatures are checked and named, and how they look becomes part of the page."""
+
+
+class EarlierSignature(Struct, frozen=True, kw_only=True):
+    """A signature in a file as it came. The file that is sealed shows how it looked, and no longer holds it."""
+
+    kind: Literal["signature", "timestamp"]
+    signer: str
+    """As its certificate names the signer; whether that certificate is to be trusted was not judged."""
+    issuer: str
+    """Who issued the certificate."""
+    signed_at: str | None
+    """As the signer says."""
+    timestamped_at: str | None
+    """As the time-stamp says."""
+    valid: bool
+    """It fits the bytes that it is about, and nothing was done to the file later that it does not allow."""
+    covers_entire_file: bool
+    """False: it is about an earlier state of the file, and something was added later."""
+    problem: str | None = None
+    """Why it is not valid."""
+
+
+class Terms(Struct, frozen=True):
+    """How the sender wants a file to be taken in."""
+
+    password: str | None = None
+    """Opens the file. It is kept nowhere."""
+    signed_input: SignedInput = "refuse"

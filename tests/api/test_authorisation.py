@@ -126,7 +126,7 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     """A list to be kept by hand: whoever opens another route to everybody must say so here."""
     pages = {"/", "/login", "/login/{token}", "/logout", "/account", "/static/deedbox.css"}
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
-    proof = {"/tsa", "/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}"}
+    proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}"}
     signer = {"/s/{token}", "/sign/session", "/sign/code", "/sign/fields", "/sign/complete", "/sign/decline"}
     signer |= {"/sign/download", "/sign/files/{file_id}/pages/{page}"}
     app = api.guard.app

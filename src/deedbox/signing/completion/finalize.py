@@ -15,11 +15,12 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
 from deedbox.pdf.completion import Completion
+from deedbox.pdf.report import Report
 from deedbox.signing import states
 from deedbox.signing.completion import facts, upgrade, verify_sealed
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
-from deedbox.signing.completion.seal import Sealer, SealRequest
+from deedbox.signing.completion.seal import Sealer, SealRequest, signed_evidence
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
 from deedbox.signing.store import audit, documents, sealed
@@ -91,9 +92,12 @@ class Finalize:
         made = await held.enter_async_context(self._sealer.sealed(marked.blob, document.workspace_id, request))
         certificates = self._office.certificates
         identity = await certificates.seal_identity(document.workspace_id)
-        await self._verify(made.received.blob, document, head)
-        told = facts.evidence(statement, known, head, identity, await certificates.root_pem())
-        proof = await self._kept(evidence.encode(told), held)
+        report = await self._verify(made.received.blob, marked.blob, document, head)
+        known = facts.up_to(known, head)
+        told = facts.evidence(
+            statement, known, [verify_sealed.named(made.received.blob, report)], identity, await certificates.root_pem()
+        )
+        proof = await self._kept(await signed_evidence(told, identity), held)
         at = instant(self._clock.now())
         completion = facts.completion(known, made.received.blob, made.seal, head, self._office.address(), at)
         certificate = await self._printed(completion, made.received.blob, held)
@@ -111,11 +115,12 @@ class Finalize:
             await self._office.workshop.mark(data, marks(known, images), incoming.write)
         return await incoming.finish()
 
-    async def _verify(self, made: Blob, document: Document, head: str) -> None:
+    async def _verify(self, made: Blob, marked: Blob, document: Document, head: str) -> Report:
         """Raises unless what was made is what it should be: nothing is released that does not hold."""
         trusted = await self._office.certificates.trusted(document.workspace_id)
-        found = await verify_sealed.report(self._office.workshop, self._blobs, made, trusted, now=self._clock.now())
+        found = await verify_sealed.own_report(self._blobs, made, marked, trusted, now=self._clock.now())
         verify_sealed.demand_authentic(found, document.id, head)
+        return found
 
     async def certified(
         self, document: Document, made: Blob, seal: Seal, timestamped_at: str, held: AsyncExitStack
@@ -125,8 +130,7 @@ class Finalize:
             lambda tx: (facts.gathered(tx, document.workspace_id, document.id), sealed.find(tx, document.id))
         )
         head = kept.head if kept else ""
-        rows = [entry.hash for entry in known.trail].index(head) + 1
-        known = msgspec.structs.replace(known, trail=known.trail[:rows])
+        known = facts.up_to(known, head)
         at = known.document.completed_at or timestamped_at
         completion = facts.completion(known, made, seal, head, self._office.address(), at)
         return await self._printed(msgspec.structs.replace(completion, seal_timestamp=timestamped_at), made, held)
@@ -164,7 +168,11 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     file, certificate, proof = blobs.adopt_all(desk.tx, received, document_id, desk.now)
     stored = SealedFile(file.sha256, file.size_bytes, certificate.sha256, proof.sha256, made.head, desk.at)
     sealed.keep(desk.tx, document_id, stored)
-    desk.record(completed, verify_sealed.COMPLETED, {verify_sealed.SEALED_SHA256: file.sha256}, actor=SERVER)
+    hashes = {
+        verify_sealed.SEALED_SHA256: file.sha256,
+        verify_sealed.CERTIFICATE_SHA256: certificate.sha256,
+    }
+    desk.record(completed, verify_sealed.COMPLETED, hashes, actor=SERVER)
     if made.seal.degraded:
         upgrade.plan(desk, completed)
     desk.emit("document.completed", packet, completed, sha256=file.sha256)

@@ -1,7 +1,8 @@
-"""Anyone may have a time-stamp, the CRLs and the root: within bounds, counted by address."""
+"""Anyone may have the CRLs and the root, and whoever has a key for it a time-stamp: within bounds, and counted."""
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -10,14 +11,15 @@ from cryptography import x509
 from deedbox.kernel import limits
 from deedbox.pdf import timestamp
 from tests.api.answers import faults
-from tests.api.conftest import Api
+from tests.api.conftest import Api, opened
+from tests.conftest import HandClock
 from tests.pdf.oracles import said
 
 pytestmark = pytest.mark.anyio
 
 
-async def ask(api: Api, query: bytes, kind: str = timestamp.QUERY_TYPE, **more: str) -> httpx.Response:
-    return await api.call("POST", "/tsa", key=None, content=query, headers={"Content-Type": kind}, **more)
+async def ask(api: Api, query: bytes, kind: str = timestamp.QUERY_TYPE, **more: Any) -> httpx.Response:
+    return await api.call("POST", "/tsa", content=query, headers={"Content-Type": kind}, **more)
 
 
 async def test_openssl_verifies_a_time_stamp_with_the_root_that_is_served(api: Api, tmp_path: Path) -> None:
@@ -53,11 +55,26 @@ async def test_a_query_of_another_kind_an_empty_and_a_large_one_are_refused(api:
     assert (await ask(api, bytes(limits.TSA_QUERY_BYTES), f"{timestamp.QUERY_TYPE}; charset=x")).status_code == 200
 
 
-async def test_time_stamps_are_counted_by_address(api: Api) -> None:
-    api.guard.anonymous = type(api.guard.anonymous)(per_minute=2, per_day=None)
+async def test_a_time_stamp_needs_a_key_with_the_scope_of_verification(api: Api) -> None:
     query = timestamp.query(bytes(32), b"n")
-    assert [(await ask(api, query)).status_code for _ in range(3)] == [200, 200, 429]
-    assert (await ask(api, query, address="127.0.0.9")).status_code == 200
+    refused = await ask(api, query, key=None)
+    assert faults("/tsa", refused, 401) == []
+    without = await ask(api, query, key=await api.make_key("documents:read"))
+    assert (without.status_code, "verify:read" in without.json()["error"]) == (403, True)
+    assert (await ask(api, query, key=await api.make_key("verify:read"))).status_code == 200
+
+
+async def test_with_tsa_public_everybody_gets_time_stamps_counted_by_address(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(database_url, tmp_path, clock, tsa_public=True) as api:
+        await api.settle()
+        api.guard.anonymous = type(api.guard.anonymous)(per_minute=2, per_day=None)
+        query = timestamp.query(bytes(32), b"n")
+        assert [(await ask(api, query, key=None)).status_code for _ in range(3)] == [200, 200, 429]
+        assert (await ask(api, query, key=None, address="127.0.0.9")).status_code == 200
+        described = (await api.get("/openapi.json", key=None)).json()["paths"]["/tsa"]["post"]
+        assert not described.get("security")
 
 
 async def test_the_revocation_lists_and_the_authorities_are_served_in_der(api: Api) -> None:

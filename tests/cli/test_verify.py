@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from deedbox.evidence import chain, file
 from tests import server
 from tests.evidence.samples import DOCUMENT, evidence
 from tests.pdf.sealed import document
-from tests.rigs.tampering import Office
+from tests.rigs.tampering import NOW, Office, restamped
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +27,9 @@ def folder(tmp_path: Path, office: Office) -> Path:
     """A sealed PDF, its evidence and the root."""
     marked = document(2)
     told = evidence(marked)
-    (tmp_path / "deed.pdf").write_bytes(office.sealed(marked, document_id=DOCUMENT, head=told.head))
-    (tmp_path / "evidence.json").write_bytes(file.encode(told))
+    deed = office.sealed(marked, document_id=DOCUMENT, head=told.head)
+    (tmp_path / "deed.pdf").write_bytes(deed)
+    (tmp_path / "evidence.json").write_bytes(file.encode(office.vouched(told, deed)))
     (tmp_path / "root.pem").write_bytes(issue.pem([office.root.der]))
     return tmp_path
 
@@ -86,10 +88,20 @@ def _edited_and_hashed_anew(told: file.Evidence) -> file.Evidence:
     return replace(told, audit=rows, head=before)
 
 
-@pytest.mark.parametrize("case", ["edited", "edited and hashed anew", "cut off", "a signer's name"])
+def _going_on(told: file.Evidence) -> file.Evidence:
+    last = told.audit[-1]
+    more = chain.next_entry(last.hash, last.number + 1, last.at, "signer.signed", "sgn_9", {})
+    return replace(told, audit=[*told.audit, more], head=more.hash)
+
+
+@pytest.mark.parametrize(
+    "case", ["edited", "edited and hashed anew", "cut off", "a signer's name", "rows after the head", "no signature"]
+)
 def test_evidence_that_was_changed_is_altered(folder: Path, case: str) -> None:
-    told = evidence(document(2))
+    told = file.parse((folder / "evidence.json").read_bytes())
     changed = {
+        "rows after the head": _going_on(told),
+        "no signature": replace(told, signature=""),
         "edited": replace(told, audit=[replace(told.audit[0], actor="key_2"), *told.audit[1:]]),
         "edited and hashed anew": _edited_and_hashed_anew(told),
         "cut off": replace(told, audit=told.audit[:-1], head=told.audit[-2].hash),
@@ -100,6 +112,21 @@ def test_evidence_that_was_changed_is_altered(folder: Path, case: str) -> None:
     report = json.loads(done.stdout)
     assert (done.returncode, report["verdict"], report["checks"]["audit_chain"]) == (1, "altered", False)
     assert report["reasons"]
+
+
+def test_a_time_stamp_that_was_replaced_shows_by_the_evidence(folder: Path, office: Office) -> None:
+    """Of an authority that is trusted as well, and after the seal said that it may be any."""
+    told, elsewhere = evidence(document(2)), Office("Elsewhere")
+    deed = office.sealed(document(2), document_id=DOCUMENT, head=told.head, timestamp="any")
+    other = restamped(deed, elsewhere.timestamper, NOW + timedelta(hours=1))
+    (folder / "evidence.json").write_bytes(file.encode(office.vouched(told, deed)))
+    (folder / "tsa.pem").write_bytes(issue.pem([elsewhere.root.der]))
+    for pdf, code in ((deed, 0), (other, 1)):
+        (folder / "deed.pdf").write_bytes(pdf)
+        roots = ("--root", "root.pem", "--root", "tsa.pem")
+        assert run(folder, "deed.pdf", *roots).returncode == 0
+        done = run(folder, "deed.pdf", *roots, "--evidence", "evidence.json")
+        assert (done.returncode, "replaced" in done.stdout) == (code, code == 1), done.stdout
 
 
 def test_the_evidence_of_another_document_explains_nothing(folder: Path, office: Office) -> None:

@@ -41,7 +41,8 @@ def evidence(marked: bytes = b"%PDF-marked", *, pem: Sequence[str] = (), root: s
         before = entries[-1].hash
     return Evidence(
         format=file.FORMAT, document=document, parties=parties, signers=signers, audit=entries, head=before,
-        seal=Seal(certificates=list(pem), root=root),
+        seal=Seal(files=[], certificates=list(pem), root=root),
+        signature="",
     )  # fmt: skip
 
 

@@ -89,15 +89,17 @@ def test_a_trail_that_was_written_anew_from_end_to_end_is_not_the_sealed_one() -
     assert file.is_sealed_in(sample, sample.head)
 
 
-def test_rows_after_the_sealing_may_follow_but_an_earlier_head_covers_too_little() -> None:
+def test_rows_after_the_sealed_one_are_refused_and_an_earlier_head_covers_too_little() -> None:
     sample = evidence()
     last = sample.audit[-1]
     after = chain.next_entry(last.hash, last.number + 1, last.at, "document.completed", "server", {})
     longer = replace(sample, audit=[*sample.audit, after], head=after.hash)
-    assert file.problems(longer) == []
-    assert file.is_sealed_in(longer, sample.head)
-    assert not file.is_sealed_in(longer, sample.audit[2].hash)
-    assert not file.is_sealed_in(longer, None)
+    assert file.problems(longer) == ["The audit trail goes on after the row that was sealed."]
+    assert not file.is_sealed_in(longer, sample.head)
+    assert not file.is_sealed_in(replace(longer, head=sample.head), sample.head)
+    assert not file.is_sealed_in(sample, sample.audit[2].hash)
+    assert not file.is_sealed_in(sample, None)
+    assert file.is_sealed_in(sample, sample.head)
 
 
 def test_it_belongs_to_the_pdf_that_begins_with_the_marked_file() -> None:

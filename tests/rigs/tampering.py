@@ -6,19 +6,24 @@ import io
 import random
 import re
 import subprocess
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import pikepdf
 from msgspec import Struct, field
+from msgspec.structs import replace
 from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
 from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import async_validate_pdf_signature
 from pyhanko_certvalidator import ValidationContext
 
 from deedbox.authority import issue
-from deedbox.pdf import cms, seal
+from deedbox.evidence import file
+from deedbox.evidence.file import Evidence, SealedFile
+from deedbox.pdf import cms, seal, sealed_form, timestamp_again
 from deedbox.pdf.gap import find, traces
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.verify import verify
@@ -52,7 +57,9 @@ class Office:
         self.identity = seal.SealIdentity(other.seal.key, other.seal.der, above)
         self.roots = [self.root.der, above[-1]]
 
-    def sealed(self, pdf: bytes, *, document_id: str = "doc_1", head: str = HEAD) -> bytes:
+    def sealed(
+        self, pdf: bytes, *, document_id: str = "doc_1", head: str = HEAD, timestamp: seal.Expected = "own"
+    ) -> bytes:
         order = seal.Order(
             room=seal.room_for(self.identity, self.timestamper.most_bytes),
             signed_at=NOW,
@@ -66,6 +73,7 @@ class Office:
             document_id=document_id,
             audit_head=head,
             reason="All parties have signed",
+            timestamp=timestamp,
         )
         making = seal.prepare(pdf, order)
         pieces = []
@@ -79,6 +87,16 @@ class Office:
         whole = bytearray(b"".join(pieces))
         whole[prepared.contents_at : prepared.contents_at + prepared.contents_length] = digits
         return bytes(whole)
+
+    def vouched(self, told: Evidence, pdf: bytes) -> Evidence:
+        """The evidence as it is once this file was sealed: it names the file, and the seal's certificate vouches."""
+        token = cms.own(sealed_form.read(pdf).cms_der).token or b""
+        named = SealedFile(
+            sha256=sha256(pdf).hexdigest(), size_bytes=len(pdf), timestamp_sha256=sha256(token).hexdigest()
+        )
+        told = replace(told, seal=replace(told.seal, files=[*told.seal.files, named]))
+        digest = sha256(file.vouched_bytes(told)).digest()
+        return replace(told, signature=b64encode(seal.cms_for(digest, self.identity, None, NOW)).decode())
 
     def verdict(self, pdf: bytes) -> str:
         return verify(pdf, self.roots, (), "2026-07-01T00:00:00Z").verdict
@@ -260,6 +278,12 @@ def _replaced(data: bytes, pattern: bytes, text: bytes) -> bytes:
     """The last match overwritten, padded to its length where there is room, so that offsets stay."""
     match = list(re.finditer(pattern, data))[-1]
     return data[: match.start()] + text.ljust(match.end() - match.start()) + data[match.end() :]
+
+
+def restamped(data: bytes, unit: Timestamper, at: datetime) -> bytes:
+    """With another time-stamp in the gap: whoever has the file can ask an authority for one."""
+    found = timestamp_again.last_seal(data, 0)
+    return _with(data, found.contents_at, found.with_timestamp(unit.token(found.digest, at)))
 
 
 def time_stamped(office: Office, data: bytes) -> bytes:

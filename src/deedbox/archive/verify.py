@@ -20,6 +20,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound
 from deedbox.kernel.sandbox import Stream
+from deedbox.pdf import vouched
+from deedbox.pdf.judge import Anchors
 from deedbox.pdf.report import Report
 from deedbox.pdf.timestamped import Told
 
@@ -100,7 +102,7 @@ class Verification:
         beside = inside.payload.get(package.TIMESTAMP_TOKEN)
         if (beside.sha256 if beside else None) != report.seal_timestamp_sha256:
             raise BadRequest("The time-stamp beside the sealed file is not that of its seal")
-        await _demand_evidence(held, inside, report)
+        await _demand_evidence(held, inside, report, vouched_by=(Anchors(roots, crls, timestamp_roots), now))
 
     async def _proof(self, row: ArchiveRow, name: str, receipt: Receipt) -> bool:
         """Whether a published root vouches for the package; BadRequest if it should and does not."""
@@ -200,12 +202,19 @@ async def _read(held: SpooledFile, inside: Contents, path: str) -> bytes:
     return b"".join([piece async for piece in stream.pieces])
 
 
-async def _demand_evidence(held: SpooledFile, inside: Contents, report: Report) -> None:
+async def _demand_evidence(
+    held: SpooledFile, inside: Contents, report: Report, vouched_by: tuple[Anchors, str]
+) -> None:
     """BadRequest unless the evidence is that of the seal, and the originals are those that it names."""
     told = evidence.parse(await _read(held, inside, package.EVIDENCE_JSON))
     reasons = evidence.problems(told)
     if told.document.id != report.document_id or not evidence.is_sealed_in(told, report.chain_head):
         reasons.append("The evidence is not that of the sealed file.")
+    if not evidence.names(told, report.sha256, report.seal_timestamp_sha256):
+        reasons.append("The sealed file is not the one that the evidence names.")
+    anchors, now = vouched_by
+    if not vouched.is_vouched_for(evidence.vouched_bytes(told), told.signature, report, anchors, moment(now)):
+        reasons.append("The seal's certificate does not vouch for the evidence.")
     if await _beginning(held, inside, told.document.marked.size_bytes) != told.document.marked.sha256:
         reasons.append("The sealed file does not begin with the marked file that the evidence names.")
     originals = [place.sha256 for path, place in inside.payload.items() if path.startswith(package.ORIGINALS_FOLDER)]

@@ -13,30 +13,31 @@ from deedbox.evidence import file
 from deedbox.kernel import limits, log
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxKind
-from deedbox.pdf.report import Checks, Parts, Report, with_records
+from deedbox.pdf.report import GOOD, Checks, Parts, Report, with_records
 
-EXIT = {"authentic": 0, "altered": 1}
+EXIT = {"authentic": 0, "extended": 0, "altered": 1}
 OTHERWISE = 2
 MODULE = "deedbox.pdf.verify"
 PARTS = "deedbox.pdf.parts"
 
 MEANING = {
     "authentic": "this is what was sealed, every byte of it.",
+    "extended": "this is what was sealed, every byte of it, and after it only what keeps it verifiable.",
     "altered": "this is not what was signed.",
     "unrecognised": "this is signed, by someone whom nothing here vouches for.",
     "unsigned": "this has no signature.",
     "unexplained": "whether this is what was sealed cannot be said.",
 }
-_COLOURS = {"authentic": "green", "altered": "red"}
+_COLOURS = {"authentic": "green", "extended": "green", "altered": "red"}
 _SIGNS = {True: ("✓", "green"), False: ("✗", "red"), None: ("–", "yellow")}
 CHECKS = {
     "intact": "every signature fits the file",
-    "covers_entire_file": "the seal is about every byte of the file",
+    "covers_entire_file": "the seal, or a time-stamp after it, is about every byte of the file",
     "modifications_allowed": "nothing came after the seal but what keeps it verifiable",
     "trusted": "its certificate leads to a root that is trusted here",
     "revocation": "no certificate was revoked when it sealed",
     "timestamp": "a trusted time-stamp says when",
-    "known_to_us": "the evidence file is that of this PDF",
+    "known_to_us": "the records, or the evidence file, name this very file",
     "audit_chain": "the audit trail is whole, and the one that was sealed",
 }
 _BY_EVIDENCE = ("known_to_us", "audit_chain")
@@ -79,7 +80,7 @@ def command(
 ) -> None:
     """Say whether a PDF is what was sealed.
 
-    Exit code: 0 authentic, 1 altered, 2 anything else."""
+    Exit code: 0 authentic or extended, 1 altered, 2 anything else."""
     try:
         report = examine(pdf, evidence, roots, data_dir)
         if parts_dir is not None:
@@ -99,12 +100,15 @@ def examine(pdf: Path, evidence: Path | None, root_files: tuple[Path, ...], data
     """The report on the file, by the roots that are named, or else by those of the installation."""
     data = pdf.read_bytes()
     named = [der for one in root_files for der in _certificates(one)]
-    anchors = (named, [], []) if named else _of_installation(data_dir)
     told = None if evidence is None else file.parse(evidence.read_bytes())
-    report = asyncio.run(_verified(data, anchors))
+    if named:
+        anchors: Anchors = (named, [], [])
+        report = asyncio.run(_verified(data, anchors))
+    else:
+        report, anchors = _by_installation(data, data_dir)
     if not anchors[0] and report.verdict == "unrecognised":
         report.reasons.append("No root is trusted here: name one with --root, or a data folder with --data.")
-    return report if told is None else _with_evidence(report, told, data)
+    return report if told is None else _with_evidence(report, told, data, anchors)
 
 
 def take_apart(pdf: Path, folder: Path) -> None:
@@ -119,21 +123,35 @@ def take_apart(pdf: Path, folder: Path) -> None:
         (folder / "stamped-bytes").write_bytes(parts.value)
 
 
-def _with_evidence(report: Report, told: file.Evidence, pdf: bytes) -> Report:
+def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anchors) -> Report:
     reasons = file.problems(told)
-    if report.verdict != "authentic":
+    if report.verdict not in GOOD:
         # Without a seal to believe, evidence proves nothing but itself.
         return with_records(report, known_to_us=None, audit_chain=not reasons, reasons=reasons)
     if report.document_id not in (None, told.document.id):
         other = "The evidence file is that of another document."
         return with_records(report, known_to_us=False, audit_chain=None, reasons=[other])
-    known, sealed = file.is_of(told, pdf), file.is_sealed_in(told, report.chain_head)
-    if not known:
+    if not file.is_of(told, pdf):
         reasons.append("The PDF does not begin with the marked file that the evidence names.")
-    if not sealed:
+    if not file.is_sealed_in(told, report.chain_head):
         reasons.append("The audit trail in the evidence is not the one that was sealed into the PDF.")
-    whole = sealed and not reasons
-    return with_records(report, known_to_us=known, audit_chain=whole, document_id=told.document.id, reasons=reasons)
+    if not _is_vouched_for(report, told, anchors):
+        reasons.append("The seal's certificate does not vouch for the evidence.")
+    whole = not reasons
+    named = file.names(told, report.sealed_sha256 or "", report.seal_timestamp_sha256)
+    if not named:
+        reasons.append("The PDF is not the sealed file that the evidence names: its time-stamp was replaced.")
+    return with_records(
+        report, known_to_us=named, audit_chain=whole and named, document_id=told.document.id, reasons=reasons
+    )
+
+
+def _is_vouched_for(report: Report, told: file.Evidence, anchors: Anchors) -> bool:
+    from deedbox.kernel.clock import SystemClock
+    from deedbox.pdf import judge, vouched
+
+    content, now = file.vouched_bytes(told), SystemClock().now()
+    return vouched.is_vouched_for(content, told.signature, report, judge.Anchors(*anchors), now)
 
 
 async def _verified(data: bytes, anchors: Anchors) -> Report:
@@ -169,8 +187,8 @@ def _certificates(path: Path) -> list[bytes]:
         ) from error
 
 
-def _of_installation(data_dir: Path | None) -> Anchors:
-    """What the data folder's installation trusts, and its revocation lists; nothing without one."""
+def _by_installation(data: bytes, data_dir: Path | None) -> tuple[Report, Anchors]:
+    """The report by what the data folder's installation trusts and has in its records; by nothing without one."""
     loaded = load(data_dir=data_dir)
     try:
         need_installation(loaded)
@@ -178,20 +196,24 @@ def _of_installation(data_dir: Path | None) -> Anchors:
         if data_dir is not None:
             raise
         log.configure("error", "text")
-        return [], [], []
-    return run(loaded, _anchors)
+        nothing: Anchors = ([], [], [])
+        return asyncio.run(_verified(data, nothing)), nothing
 
+    async def judged(deedbox: Any) -> tuple[Report, Anchors]:
+        from deedbox.signing.completion import verify_sealed
 
-async def _anchors(deedbox: Any) -> Anchors:
-    trusted = await deedbox.certificates.trusted(None)
-    return trusted.roots, trusted.crls, trusted.timestamp_roots
+        trusted: Anchors = tuple(await deedbox.certificates.trusted(None))
+        report = await _verified(data, trusted)
+        return await deedbox.db.read(lambda tx: verify_sealed.with_records(tx, None, report)), trusted
+
+    return run(loaded, judged)
 
 
 def _print(pdf: Path, report: Report) -> None:
     word = click.style(report.verdict, fg=_COLOURS.get(report.verdict, "yellow"), bold=True)
     click.echo(f"{pdf.name} is {word}: {MEANING[report.verdict]}")
-    for reason in report.reasons:
-        click.echo(f"  → {reason}")
+    for line in [*report.reasons, *report.added]:
+        click.echo(f"  → {line}")
     if report.verdict != "unsigned":
         _print_checks(report.checks)
     for one in report.signatures:

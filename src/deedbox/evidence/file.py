@@ -1,9 +1,11 @@
 """The evidence file of a document: canonical JSON that says who signed what and how, and can be checked with no server.
 
-Three things hold it together. Every audit row is tied to those before by its hash. One row's detail has, under
+Four things hold it together. Every audit row is tied to those before by its hash. One row's detail has, under
 `statement_sha256`, the hash of the statement: the file's `format`, `document`, `parties` and `signers`. And the head
 of the chain at the moment of sealing is inside the sealed PDF, under the seal's signature; that PDF begins with the
-bytes of the file with its marks. So whoever trusts the seal can trust each line of this file.
+bytes of the file with its marks. What became of the sealing, the hashes of the sealed file and of its time-stamp, is
+younger than the seal: for that, and for everything else, the seal's certificate vouches by the signature. So whoever
+trusts the seal can trust each line of this file.
 """
 
 import hashlib
@@ -131,7 +133,16 @@ class Signer(Record, frozen=True):
     """The server's time."""
 
 
+class SealedFile(Record, frozen=True):
+    """A file that the document's seal is in: the sealed one, and the same with another time-stamp."""
+
+    sha256: str
+    size_bytes: int
+    timestamp_sha256: str | None
+
+
 class Seal(Record, frozen=True):
+    files: list[SealedFile]
     certificates: list[str]
     """PEM, the seal's own first, without the root."""
     root: str
@@ -145,6 +156,8 @@ class Evidence(Record, frozen=True):
     audit: list[chain.Entry]
     head: str
     seal: Seal
+    signature: str
+    """Base64 of a detached CMS by which the seal's certificate vouches for all the rest (`vouched_bytes`)."""
 
 
 def statement_sha256(document: Document, parties: Sequence[Party], signers: Sequence[Signer]) -> str:
@@ -155,6 +168,11 @@ def statement_sha256(document: Document, parties: Sequence[Party], signers: Sequ
 def encode(evidence: Evidence) -> bytes:
     """The evidence file."""
     return canonical(_plain(evidence))
+
+
+def vouched_bytes(evidence: Evidence) -> bytes:
+    """What the signature is about: the evidence file as it is with an empty signature."""
+    return encode(msgspec.structs.replace(evidence, signature=""))
 
 
 def parse(data: bytes) -> Evidence:
@@ -182,6 +200,8 @@ def problems(evidence: Evidence) -> list[str]:
     if bad is not None:
         missing = bad > len(evidence.audit)
         found.append(f"Audit row {bad} is {'missing' if missing else 'not as it was written'}.")
+    if evidence.audit and STATEMENT not in evidence.audit[-1].detail:
+        found.append("The audit trail goes on after the row that was sealed.")
     if _stated(evidence.audit) != statement_sha256(evidence.document, evidence.parties, evidence.signers):
         found.append("What the file says of the document and its signers is not what the audit trail vouches for.")
     for signer in evidence.signers:
@@ -196,9 +216,13 @@ def is_of(evidence: Evidence, pdf: bytes) -> bool:
 
 
 def is_sealed_in(evidence: Evidence, head: str | None) -> bool:
-    """Whether the head that a seal has inside is that of this audit trail, at or after the row with the statement."""
-    numbers = [entry.number for entry in evidence.audit if STATEMENT in entry.detail]
-    return bool(numbers) and head in {entry.hash for entry in evidence.audit if entry.number >= numbers[-1]}
+    """Whether the head that a seal has inside is that of this audit trail: its last row, the one with the statement."""
+    return head is not None and head == evidence.head and [head] == [entry.hash for entry in evidence.audit[-1:]]
+
+
+def names(evidence: Evidence, sha256: str, timestamp_sha256: str | None) -> bool:
+    """Whether this is a file that was given out with the document's seal, with this time-stamp in it."""
+    return (sha256, timestamp_sha256) in [(one.sha256, one.timestamp_sha256) for one in evidence.seal.files]
 
 
 class _Form(Struct):

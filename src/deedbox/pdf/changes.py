@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pikepdf
@@ -12,7 +11,7 @@ from deedbox.pdf.extension import Before
 from deedbox.pdf.signed_data import reading
 from deedbox.pdf.syntax import Name
 
-_REFERENCE = re.compile(rb"(\d{1,10}) \d{1,5} R\b")
+_REFERENCE = re.compile(rb"(\d{1,10})\s+\d{1,5}\s+R\b")
 
 
 def is_accounted_for(pdf: bytes, signed_bytes: int) -> bool:
@@ -38,18 +37,16 @@ def before(sealed: bytes) -> Before:
         reading("The sealed file cannot be read."),
         pikepdf.open(io.BytesIO(sealed), attempt_recovery=False, inherit_page_attributes=False) as pdf,
     ):
-        numbers = frozenset(number for one in pdf.objects for number in _numbers(one))
+        # The library leaves out references to what is missing, so they are looked for in what is written.
+        written = [sealed, *(one.read_bytes() for one in pdf.objects if _holds_objects(one))]
+        numbers = frozenset(int(found[1]) for text in written for found in _REFERENCE.finditer(text))
         info = pdf.trailer.get("/Info")
         entries = dict(info.items()) if isinstance(info, pikepdf.Dictionary) else {}
         return Before(numbers, {key.removeprefix("/"): _property(value) for key, value in entries.items()})
 
 
-def _numbers(one: Any) -> Iterator[int]:
-    """The number of an object, and those of all that it refers to, be they there or not."""
-    if isinstance(one, pikepdf.Object):
-        yield one.objgen[0]
-        entries = one.stream_dict if isinstance(one, pikepdf.Stream) else one
-        yield from (int(found[1]) for found in _REFERENCE.finditer(entries.unparse(resolved=True)))
+def _holds_objects(one: Any) -> bool:
+    return isinstance(one, pikepdf.Stream) and one.get("/Type") == "/ObjStm"
 
 
 def _property(value: Any) -> Any:

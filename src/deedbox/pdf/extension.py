@@ -29,7 +29,7 @@ class Before(NamedTuple):
     """What a general reader finds in the sealed file, for what the strict one does not read."""
 
     numbers: frozenset[int]
-    """Of every object that it has or refers to."""
+    """Of every object that it refers to, be it there or not."""
     properties: dict[str, bytes]
     """The entries of /Info."""
 

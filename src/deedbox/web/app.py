@@ -71,7 +71,8 @@ ROUTES = [
 
 def build(deedbox: Deedbox) -> Guard:
     """The application to serve."""
-    metrics, served = Metrics(), head.routes(ROUTES)
+    routes = _routes(deedbox)
+    metrics, served = Metrics(), head.routes(routes)
     app = Litestar(
         route_handlers=[*options.routes(served), *served],
         guards=[_before_the_route],
@@ -80,12 +81,19 @@ def build(deedbox: Deedbox) -> Guard:
         openapi_config=None,
         request_max_body_size=limits.JSON_BODY_BYTES,
         # The description is made when first asked for: it costs more than everything else here.
-        state=State({"metrics": metrics, "description": functools.cache(lambda: openapi.encoded(ROUTES))}),
+        state=State({"metrics": metrics, "description": functools.cache(lambda: openapi.encoded(routes))}),
         logging_config=None,
     )
     guard = Guard(cast(App, app), deedbox, Doors(app), metrics)
     app.state.guard = guard
     return guard
+
+
+def _routes(deedbox: Deedbox) -> list[Any]:
+    """Every route; that of time-stamps is the one that the settings choose."""
+    if not deedbox.settings.tsa_public:
+        return ROUTES
+    return [authority.open_time_stamp if route is authority.time_stamp else route for route in ROUTES]
 
 
 async def _before_the_route(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:

@@ -50,7 +50,9 @@ class Elsewhere:
 
     async def comes(self) -> bytes:
         """It answers from now on; its root certificate in DER."""
-        self._server = await asyncio.to_thread(server.start, self._folder, port=self.port)
+        self._server = await asyncio.to_thread(
+            server.start, self._folder, port=self.port, env={"DEEDBOX_TSA_PUBLIC": "true"}
+        )
         pem = (await asyncio.to_thread(self._server.client().get, "/ca.pem")).content
         return x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
 
@@ -161,14 +163,18 @@ async def test_both_files_are_authentic_and_everything_said_of_them_is_true(
     await authority.comes()
     await upgraded(office, document)
     after = await fetched(office, document, "signed")
-    assert (await fetched(office, document, "evidence")).content == proof.content
-    told = evidence.parse(proof.content)
+    later = await fetched(office, document, "evidence")
+    told = evidence.parse(later.content)
+    earlier = evidence.parse(proof.content)
+    assert (earlier.seal.files, earlier.audit) == (told.seal.files[:1], told.audit)
+    assert _offline(office, before.content, proof.content, tmp_path)
+    assert not _offline(office, after.content, proof.content, tmp_path)
     for file in (before.content, after.content):
         report = await verified(office, file)
         assert (report["verdict"], report["document_id"]) == ("authentic", document["id"])
         assert (report["checks"]["known_to_us"], report["checks"]["audit_chain"]) == (True, True)
         assert evidence.is_of(told, file)
-        assert _offline(office, file, proof.content, tmp_path)
+        assert _offline(office, file, later.content, tmp_path)
     old, new = (hashlib.sha256(file.content).hexdigest() for file in (before, after))
     vouched = (await office.api.get(f"/api/v1/verify/{document['verification_code']}", key=None)).json()
     assert (vouched["sha256"], vouched["earlier_sha256"]) == (new, [old])

@@ -162,6 +162,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             " an address that is not public needs `egress_allow`."
         ),
     ] = None
+    tsa_public: Annotated[
+        bool,
+        Meta(
+            description="Whether `POST /tsa` gives time-stamps to everybody, counted by address; else it asks for a key"
+            " with the scope `verify:read`."
+        ),
+    ] = False
     tsa_ca_file: Annotated[
         Path | None,
         Meta(

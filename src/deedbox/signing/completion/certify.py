@@ -40,7 +40,7 @@ class Certifier:
         # If the configured authority gives no time-stamp the server's own will do: the document's is what counts.
         request = SealRequest(document_id=document.id, audit_head=about.head, name=known.workspace_name)
         made = await held.enter_async_context(self._sealer.sealed(printed.blob, document.workspace_id, request))
-        await verify_sealed.demand_authentic(self._office, made.received.blob, document, about.head)
+        await verify_sealed.demand_authentic(self._office, made.received.blob, printed.blob, document, about.head)
         return made.received
 
     async def certificate_again(self, document: Document, about: Certified, held: AsyncExitStack) -> Received:

@@ -44,7 +44,7 @@ def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
 
 
 def up_to(facts: Facts, head: str) -> Facts:
-    """The facts as the row with this hash left them: links are opened also while a document is sealed, and later."""
+    """The same with the trail up to the row with this hash: what came after it is not in the seal."""
     rows = [entry.hash for entry in facts.trail].index(head) + 1
     return msgspec.structs.replace(facts, trail=facts.trail[:rows])
 
@@ -92,8 +92,10 @@ def statement(facts: Facts, marked: Blob) -> Statement:
     return Statement(document, parties, signers, proof.statement_sha256(document, parties, signers))
 
 
-def evidence(statement: Statement, facts: Facts, head: str, identity: SealIdentity, root_pem: bytes) -> proof.Evidence:
-    """The evidence file of the document, with the trail up to the moment of sealing."""
+def evidence(
+    statement: Statement, facts: Facts, files: list[proof.SealedFile], identity: SealIdentity, root_pem: bytes
+) -> proof.Evidence:
+    """The evidence of the document, with the trail up to the moment of sealing; nobody vouches for it yet."""
     chain = [identity.certificate_der, *identity.chain_ders]
     return proof.Evidence(
         format=proof.FORMAT,
@@ -101,11 +103,13 @@ def evidence(statement: Statement, facts: Facts, head: str, identity: SealIdenti
         parties=statement.parties,
         signers=statement.signers,
         audit=facts.trail,
-        head=head,
+        head=facts.trail[-1].hash,
         seal=proof.Seal(
+            files=files,
             certificates=[issue.pem([der]).decode() for der in chain if issue.pem([der]) != root_pem],
             root=root_pem.decode(),
         ),
+        signature="",
     )
 
 

@@ -21,7 +21,7 @@ from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
-from deedbox.signing.completion.seal import Sealer, SealRequest
+from deedbox.signing.completion.seal import Sealer, SealRequest, signed_evidence
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
 from deedbox.signing.notifier import SealedFiles
@@ -96,9 +96,11 @@ class Finalize:
         made = await held.enter_async_context(self._sealer.sealed(marked.blob, document.workspace_id, request))
         certificates = self._office.certificates
         identity = await certificates.seal_identity(document.workspace_id)
-        await verify_sealed.demand_authentic(self._office, made.received.blob, document, head)
-        told = facts.evidence(statement, known, head, identity, await certificates.root_pem())
-        proof = await self._kept(evidence.encode(told), held)
+        report = await verify_sealed.demand_authentic(self._office, made.received.blob, marked.blob, document, head)
+        told = facts.evidence(
+            statement, known, [verify_sealed.named(made.received.blob, report)], identity, await certificates.root_pem()
+        )
+        proof = await self._kept(await signed_evidence(told, identity), held)
         at = instant(self._clock.now())
         about = Certified(made.received.blob, made.seal, at if made.seal.timestamped else "", head)
         certificate = await self._certifier.certificate(known, about, images, at, held)
@@ -138,7 +140,11 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     file, certificate, proof = blobs.adopt_all(desk.tx, received, document_id, desk.now)
     stored = SealedFile(file.sha256, file.size_bytes, certificate.sha256, proof.sha256, made.head, desk.at)
     sealed.keep(desk.tx, document_id, stored)
-    desk.record(completed, verify_sealed.COMPLETED, {verify_sealed.SEALED_SHA256: file.sha256}, actor=SERVER)
+    hashes = {
+        verify_sealed.SEALED_SHA256: file.sha256,
+        verify_sealed.CERTIFICATE_SHA256: certificate.sha256,
+    }
+    desk.record(completed, verify_sealed.COMPLETED, hashes, actor=SERVER)
     if made.seal.degraded:
         upgrade.plan(desk, completed)
     desk.emit("document.completed", packet, completed, sha256=file.sha256)

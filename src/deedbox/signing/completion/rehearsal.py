@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
-from deedbox.authority import issue
+from deedbox.authority import Trusted, issue
 from deedbox.authority.issue import Addresses
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blobs, Received
 from deedbox.kernel.blobs.stream import streamed
-from deedbox.kernel.clock import Clock, instant
+from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.marks import Mark, Marks, Place
-from deedbox.pdf.report import Report
 from deedbox.pdf.seal import SealIdentity
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.workshop import Workshop
+from deedbox.signing.completion import verify_sealed
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from deedbox.signing.new_document import NewField
 from deedbox.signing.paper import Paper
@@ -44,13 +42,9 @@ class Rehearsal:
             await self._seal(await incoming.finish())
 
     async def _seal(self, marked: Received) -> None:
-        async with (
-            self._sealer.sealed(marked.blob, "", _REQUEST) as sealed,
-            streamed(self._blobs, sealed.received.blob) as data,
-        ):
-            roots, now = self._stage.roots, instant(self._clock.now())
-            found = await self._workshop.run("deedbox.pdf.verify:verify", data, roots, [], now)
-        report = msgspec.convert(found, Report)
+        async with self._sealer.sealed(marked.blob, "", _REQUEST) as sealed:
+            trusted, now = Trusted(self._stage.roots, [], []), self._clock.now()
+            report = await verify_sealed.own_report(self._blobs, sealed.received.blob, marked.blob, trusted, now=now)
         if report.verdict != "authentic":
             reasons = "; ".join(report.reasons) or report.verdict
             raise BadRequest(f"This file cannot be sealed so that the seal holds: {reasons}. Print it into a new PDF.")

@@ -1,6 +1,7 @@
 """A stored file sealed into a new one: the sandbox prepares it, this process signs it, and it is never held whole."""
 
 import hashlib
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -10,6 +11,7 @@ import msgspec
 
 from deedbox.authority.pkcs11 import TokenKey
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
+from deedbox.evidence import file as evidence
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import Blob, Blobs, Incoming, Received
 from deedbox.kernel.blobs.stream import streamed
@@ -104,6 +106,13 @@ class Sealer:
         )
 
 
+async def signed_evidence(told: evidence.Evidence, identity: SealIdentity) -> bytes:
+    """The evidence file, for which the seal's certificate vouches."""
+    digest = hashlib.sha256(evidence.vouched_bytes(told)).digest()
+    signature = (await _signed(digest, identity)).with_timestamp(None)
+    return evidence.encode(msgspec.structs.replace(told, signature=b64encode(signature).decode()))
+
+
 async def _signed(digest: bytes, identity: SealIdentity) -> Signature:
     if isinstance(identity.key, TokenKey):
         return await identity.key.apart(lambda: Signature(digest, identity))
@@ -124,6 +133,7 @@ def _order(
         name=request.name,
         reason=request.reason,
         location=request.location,
+        timestamp="own" if remote is None else "any",
     )
 
 

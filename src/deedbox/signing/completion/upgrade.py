@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFailed
+from deedbox.evidence import file as evidence
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
@@ -19,10 +20,12 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.pdf import timestamp, timestamp_again
+from deedbox.pdf.report import Report
 from deedbox.pdf.timestamp_again import LastSeal
 from deedbox.signing.completion import verify_sealed
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
+from deedbox.signing.completion.seal import signed_evidence
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
 from deedbox.signing.store import documents, sealed
@@ -53,12 +56,14 @@ class _Degraded(msgspec.Struct, frozen=True):
     document: Document
     seal: Seal
     file: Blob
+    evidence: Blob
     head: str
 
 
 class _Made(msgspec.Struct, frozen=True):
     file: Received
     certificate: Received
+    evidence: Received
     seal: Seal
     timestamped_at: str
 
@@ -93,13 +98,24 @@ class Upgrade:
         except BadRequest as error:  # the file will not be another one at the next attempt
             raise GiveUp(error.message) from error
         file = await self._written(found.file, gap, digits, held)
-        await verify_sealed.demand_authentic(self._office, file.blob, found.document, found.head)
+        report = await verify_sealed.demand_authentic(self._office, file.blob, None, found.document, found.head)
         # As for any seal with another authority's time-stamp: the file does not tell whether that was revoked.
         seal = msgspec.structs.replace(found.seal, level="B-T", timestamped=True, degraded=False)
         at = instant(timestamp.made_at(token))
         about = Certified(file.blob, seal, at, found.head)
         certificate = await self._certifier.certificate_again(found.document, about, held)
-        return _Made(file, certificate, seal, at)
+        proof = await self._proof(found, file.blob, report, held)
+        return _Made(file, certificate, proof, seal, at)
+
+    async def _proof(self, found: _Degraded, file: Blob, report: Report, held: AsyncExitStack) -> Received:
+        """The evidence file, which names the new file beside the one before, vouched for anew."""
+        told = evidence.parse(await self._blobs.read(found.evidence.location, limits.EVIDENCE_BYTES))
+        files = [*told.seal.files, verify_sealed.named(file, report)]
+        told = msgspec.structs.replace(told, seal=msgspec.structs.replace(told.seal, files=files))
+        identity = await self._office.certificates.seal_identity(found.document.workspace_id)
+        incoming = await held.enter_async_context(self._blobs.receive(limits.EVIDENCE_BYTES))
+        await incoming.write(await signed_evidence(told, identity))
+        return await incoming.finish()
 
     async def _token(self, digest: bytes) -> bytes:
         """A token of the configured authority, which is left in peace for a while after it failed."""
@@ -138,7 +154,8 @@ def _degraded(tx: Tx, workspace_id: str, document_id: str) -> _Degraded | None:
     kept = sealed.find(tx, document_id)
     if document.status != "completed" or document.seal is None or not document.seal.degraded or kept is None:
         return None
-    return _Degraded(document, document.seal, blobs.demand(tx, kept.sha256), kept.head)
+    file, proof = blobs.demand(tx, kept.sha256), blobs.demand(tx, kept.evidence_sha256)
+    return _Degraded(document, document.seal, file, proof, kept.head)
 
 
 def _replace(desk: Desk, found: _Degraded, made: _Made) -> None:
@@ -146,12 +163,15 @@ def _replace(desk: Desk, found: _Degraded, made: _Made) -> None:
 
     Those before stay stored: they were given out, and are what they were."""
     document = found.document
-    file, certificate = blobs.adopt_all(desk.tx, [made.file, made.certificate], document.id, desk.now)
-    if not sealed.replace(desk.tx, document.id, found.file.sha256, file.sha256, certificate.sha256):
+    received = [made.file, made.certificate, made.evidence]
+    file, certificate, proof = blobs.adopt_all(desk.tx, received, document.id, desk.now)
+    new = sealed.Restamped(file.sha256, certificate.sha256, proof.sha256)
+    if not sealed.replace(desk.tx, document.id, found.file.sha256, new):
         raise Conflict("The sealed file was replaced at this very moment")
     documents.change_document(desk.tx, document, msgspec.structs.replace(document, seal=made.seal, updated_at=desk.at))
     detail = {
         verify_sealed.SEALED_SHA256: file.sha256,
+        verify_sealed.CERTIFICATE_SHA256: certificate.sha256,
         "replaced_sha256": found.file.sha256,
         "stamped_at": made.timestamped_at,
     }

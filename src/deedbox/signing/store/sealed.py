@@ -35,10 +35,18 @@ def document_with(tx: Tx, sha256: str) -> str | None:
     return row[0] if row else None
 
 
-def replace(tx: Tx, document_id: str, was: str, sha256: str, certificate_sha256: str) -> bool:
-    """Whether this was the hash of the sealed file, which now has another, as has its certificate."""
+class Restamped(NamedTuple):
+    """The hashes that differ once the seal has another time-stamp."""
+
+    sha256: str
+    certificate_sha256: str
+    evidence_sha256: str
+
+
+def replace(tx: Tx, document_id: str, was: str, new: Restamped) -> bool:
+    """Whether this was the hash of the sealed file, which now has another, as have certificate and evidence."""
     sql = (
-        "update sealed_files set sha256 = :sha256, certificate_sha256 = :certificate_sha256"
-        " where document_id = :id and sha256 = :was"
+        "update sealed_files set sha256 = :sha256, certificate_sha256 = :certificate_sha256,"
+        " evidence_sha256 = :evidence_sha256 where document_id = :id and sha256 = :was"
     )
-    return tx.run(sql, id=document_id, was=was, sha256=sha256, certificate_sha256=certificate_sha256) > 0
+    return tx.run(sql, id=document_id, was=was, **new._asdict()) > 0

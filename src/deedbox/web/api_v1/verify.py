@@ -7,13 +7,10 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 from msgspec import Meta
 
-from deedbox.evidence import chain
 from deedbox.kernel.db import Tx
-from deedbox.pdf import report as reports
 from deedbox.pdf.report import Checks, Report, Signature, Verdict
 from deedbox.signing.completion import verify_sealed, vouched
 from deedbox.signing.completion.vouched import Vouched
-from deedbox.signing.store import audit, documents, sealed
 from deedbox.web.frame import context, form, once, upload
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import PUBLIC, door
@@ -25,7 +22,8 @@ class Verification(msgspec.Struct, frozen=True):
     sha256: str
     checks: Checks
     signatures: list[Signature]
-    reasons: Annotated[list[str], Meta(description="Why the verdict is not `authentic`.")]
+    reasons: Annotated[list[str], Meta(description="Why the verdict is not `authentic` or `extended`.")]
+    added: Annotated[list[str], Meta(description="What came after the seal of an `extended` file.")]
 
 
 @post(
@@ -62,30 +60,10 @@ async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
 
 
 def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:
-    judged = _with_records(tx, workspace_id, report)
+    found = verify_sealed.with_records(tx, workspace_id, report)
     return Verification(
-        judged.verdict, judged.document_id, judged.sha256, judged.checks, judged.signatures, judged.reasons
+        found.verdict, found.document_id, found.sha256, found.checks, found.signatures, found.reasons, found.added
     )
-
-
-def _with_records(tx: Tx, workspace_id: str, report: Report) -> Report:
-    """The report with what our own records say of the file."""
-    document_id = sealed.document_with(tx, report.sha256) or _earlier(tx, report)
-    if document_id is not None and documents.packet_of(tx, workspace_id, document_id) is None:
-        document_id = None  # another workspace's: no word of it
-    whole = None
-    if document_id is not None:
-        entries = audit.trail(tx, document_id)
-        hashes = {entry.hash for entry in entries}
-        whole = chain.check(document_id, entries) is None and report.chain_head in hashes
-    known = document_id is not None if report.verdict == "authentic" else None
-    return reports.with_records(report, known_to_us=known, audit_chain=whole, document_id=document_id)
-
-
-def _earlier(tx: Tx, report: Report) -> str | None:
-    """The document whose sealed file this was before it got another time-stamp."""
-    named = report.document_id
-    return named if named and report.sha256 in verify_sealed.sealed_hashes(audit.trail(tx, named)) else None
 
 
 ROUTES: list[Any] = [verify_file, verify_code]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from litestar import Response, get, post
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import FromPath
 
@@ -12,7 +13,7 @@ from deedbox.kernel.errors import BadRequest, NotFound, UnsupportedMediaType
 from deedbox.pdf.timestamp import QUERY_TYPE, REPLY_TYPE
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PUBLIC, door
+from deedbox.web.frame.doors import PUBLIC, Door, door
 
 CRL_TYPE: Final = "application/pkix-crl"
 CERTIFICATE_TYPE: Final = "application/pkix-cert"
@@ -34,21 +35,26 @@ class _TakesQuery(Operation):
         self.request_body = RequestBody(content={QUERY_TYPE: kind}, required=True)
 
 
-def _opt(description: str, media_type: str) -> dict[str, Any]:
+def _opt(description: str, media_type: str, opener: Door | str = PUBLIC) -> dict[str, Any]:
     answers = {"200": {"description": description, "content": {media_type: _BINARY}}}
-    return {**door(PUBLIC), openapi.ANSWERS: answers}
+    return {**door(opener), openapi.ANSWERS: answers}
 
 
-@post(
-    "/tsa",
-    opt=_opt("A time-stamp, or a rejection with its reason: both are a TimeStampResp of RFC 3161", REPLY_TYPE),
-    status_code=200,
-    summary="A time-stamp (RFC 3161) from this server's clock",
-    tags=["authority"],
-    operation_class=_TakesQuery,
-    request_max_body_size=limits.TSA_QUERY_BYTES,
-)
-async def time_stamp(request: AnyRequest) -> Response[bytes]:
+def _time_stamp(opener: Door | str) -> HTTPRouteHandler:
+    """The route of the time-stamp unit, behind this door."""
+    answer = "A time-stamp, or a rejection with its reason: both are a TimeStampResp of RFC 3161"
+    return post(
+        "/tsa",
+        opt=_opt(answer, REPLY_TYPE, opener),
+        status_code=200,
+        summary="A time-stamp (RFC 3161) from this server's clock",
+        tags=["authority"],
+        operation_class=_TakesQuery,
+        request_max_body_size=limits.TSA_QUERY_BYTES,
+    )(_stamped)
+
+
+async def _stamped(request: AnyRequest) -> Response[bytes]:
     if request.headers.get("content-type", "").split(";")[0].strip().lower() != QUERY_TYPE:
         raise UnsupportedMediaType(f"Send a TimeStampReq of RFC 3161 with Content-Type: {QUERY_TYPE}")
     query = await request.body()
@@ -98,4 +104,9 @@ def _authority(name: str, suffix: str) -> str:
     return name.removesuffix(suffix)
 
 
-ROUTES = [time_stamp, revocation_list, certificate, root]
+time_stamp = _time_stamp("verify:read")
+"""A time-stamp carries the installation's name: who asks for one is known, unless the operator wants it otherwise."""
+open_time_stamp = _time_stamp(PUBLIC)
+"""The same with the setting `tsa_public`."""
+
+ROUTES: list[Any] = [time_stamp, revocation_list, certificate, root]

@@ -146,7 +146,7 @@ def _stream_table(data: bytes, at: int, end: int) -> tuple[list[tuple[Reference,
 
 def _row(number: int, generation: int, at: int, *, in_use: bool) -> tuple[Reference, int]:
     row = Reference(number, generation), at
-    if not in_use and row != _NOBODY and (number, at) != (0, 0):
+    if not in_use and row != _NOBODY:
         raise Malformed("A revision here takes no object away")
     if in_use and number == 0:
         raise Malformed("No object has the number 0")

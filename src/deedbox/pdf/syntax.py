@@ -14,6 +14,7 @@ Value: TypeAlias = Any
 """A Name, a Reference, text as bytes, a Decimal, a bool, None, a list or a dict by names without their slash."""
 
 _NAME = re.compile(rb"/((?:[!\"$&'*-.0-;=?-Z\\^-z|~]|#[0-9A-Fa-f]{2})+)")
+_CODE = re.compile(rb"#([0-9A-Fa-f]{2})")
 _REFERENCE = re.compile(rb"(0|[1-9]\d{0,9}) (0|[1-9]\d{0,4}) R(?=[ \n\]>/]|\Z)")
 _NUMBER = re.compile(rb"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?=[ \n\]>/]|\Z)")
 _HEX = re.compile(rb"<((?:[0-9a-f]{2})*|(?:[0-9A-F]{2})*)>")
@@ -134,8 +135,12 @@ def _spaced(data: bytes, at: int) -> int:
 
 
 def _name(found: re.Match[bytes]) -> Name:
-    plain = re.sub(rb"#([0-9A-Fa-f]{2})", lambda code: bytes.fromhex(code[1].decode()), found[1])
-    return Name(plain.decode("latin-1"))
+    if b"#" not in found[1]:
+        return Name(found[1].decode("ascii"))
+    codes = [bytes.fromhex(code.decode()) for code in _CODE.findall(found[1])]
+    if any(_NAME.fullmatch(b"/" + code) for code in codes):
+        raise Malformed("A name has a code for a sign that needs none")
+    return Name(_CODE.sub(lambda code: bytes.fromhex(code[1].decode()), found[1]).decode("latin-1"))
 
 
 def _string(found: re.Match[bytes]) -> bytes:

@@ -99,12 +99,20 @@ class Mailing(Office):
         super().__init__(api)
         self.room = room
 
-    async def read(self, pattern: str, number: int = 1) -> str:
-        """What the pattern finds in the mails that were taken, once that is there so often: the last one."""
+    async def read(self, pattern: str, name: str, title: str) -> str:
+        """What the pattern finds in the mails to someone about a document, as soon as there is one."""
         async with asyncio.timeout(60):
-            while len(found := re.findall(pattern, "\n".join(map(_text, self.room.taken)))) < number:
+            while True:
+                texts = [_text(mail) for mail in self.room.taken if mail.rcpt_tos == [f"{name}@example.com"]]
+                found = [one for text in texts if title in text for one in re.findall(pattern, text)]
+                if found:
+                    return str(found[0])
                 await asyncio.sleep(0.02)
-        return str(found[number - 1])
+
+
+LINK = r"(/s/deed_sign_[\w-]+)"
+CODE = r"(?<![\w-])(\d{6})(?![\w-])"
+"""What is looked for in a mail."""
 
 
 def _text(mail: Envelope) -> str:
@@ -113,18 +121,25 @@ def _text(mail: Envelope) -> str:
     return part.get_content() if part is not None else ""
 
 
-@pytest.fixture
-async def mailing(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Mailing]:
+@asynccontextmanager
+async def with_mail(database_url: str, folder: Path, clock: HandClock) -> AsyncIterator[Mailing]:
+    """An office whose jobs are at work and whose mail leaves."""
     async with mailroom() as room:
         url = Secret(f"smtp://127.0.0.1:{room.port}")
         sender = {"smtp_url": url, "smtp_plain": True, "mail_from": "sign@example.com"}
-        async with opened(database_url, tmp_path, clock, **sender) as made:
+        async with opened(database_url, folder, clock, **sender) as made:
             await made.settle()
             await made.deedbox.start()
             try:
                 yield Mailing(made, room)
             finally:
                 await made.deedbox.stop()
+
+
+@pytest.fixture
+async def mailing(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Mailing]:
+    async with with_mail(database_url, tmp_path, clock) as made:
+        yield made
 
 
 @pytest.fixture

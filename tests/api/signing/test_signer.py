@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from tests.api.answers import faults
-from tests.api.signing.conftest import Mailing, Office, signer
+from tests.api.signing.conftest import CODE, LINK, Mailing, Office, signer
 
 pytestmark = pytest.mark.anyio
 
@@ -120,10 +120,10 @@ async def test_an_access_code_opens_the_document_and_five_guesses_close_it(offic
 
 async def test_an_e_mail_code_comes_by_mail_and_one_for_two_presses(mailing: Mailing) -> None:
     document = await mailing.create(signers=[signer("ann", auth="email_code")], send=True)
-    path = await mailing.read(r"(/s/deed_sign_[\w-]+)")
+    path = await mailing.read(LINK, "ann", "Lease")
     async with mailing.session(document, "ann") as browser, mailing.api.client() as other:
         assert (await other.get(path)).status_code == 303
-        code = await mailing.read(r"\b(\d{6})\b")
+        code = await mailing.read(CODE, "ann", "Lease")
         wrong = f"{(int(code) + 1) % 10**6:06}"
         assert (await browser.post("/code", json={"code": wrong})).status_code == 403
         assert (await browser.post("/code", json={"code": code})).status_code == 200

@@ -81,7 +81,8 @@ def try_code(desk: Desk, packet: Packet, session: Session, token: Secret, code: 
     told = not session.checked if right else people.add_note(desk.tx, signer.id, limits.SIGNER_NOTES)
     if told:
         for document in packet.documents:
-            desk.record(document, "signer.code_right" if right else "signer.code_wrong", seen.told())
+            detail = {**seen.told(), "auth": signer.auth}
+            desk.record(document, "signer.code_right" if right else "signer.code_wrong", detail)
     return right
 
 

@@ -260,3 +260,11 @@ def test_a_page_without_content_or_resources_can_be_marked() -> None:
         page["/Group"] = Dictionary(S=Name.Transparency, CS=Name.DeviceRGB)
         made = marked(saved(pdf), Mark("text", Place(1, 0.1, 0.5, 0.3, 0.05), "Stamped"))
     assert "Stamped" in text_of(made)
+
+
+def test_a_line_end_in_a_field_of_one_line_is_a_space() -> None:
+    place = Place(1, 0.1, 0.1, 0.3, 0.02)
+    made = marked(paper(b""), Mark("text", place, "First\nSecond"))
+    rows = (ink(made, place) < 128).any(axis=1).astype(int)
+    assert (np.diff(rows) == 1).sum() <= 1
+    assert text_of(made).split() == ["First", "Second"]

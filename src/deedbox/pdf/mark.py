@@ -88,6 +88,8 @@ def _pictures(marks: Marks) -> Iterator[tuple[str, str]]:
 def _described(mark: Mark, view: View) -> dict[str, Any]:
     text, points = mark.text[: limits.FIELD_TEXT_CHARS], _points(mark.place, view)
     room = Room(points["w"], points["h"], mark.font_size)
+    if not room.has_lines:
+        text = " ".join(text.splitlines())
     return {
         "kind": mark.kind,
         "text": text,

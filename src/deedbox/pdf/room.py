@@ -14,6 +14,8 @@ LINE = ASCENT + DESCENT
 BY_HAND = 0.9
 """Of the width of a field; the rest is for its margins and for what swings out beyond the last letter."""
 _STEP = 0.95
+_KERNED = 0.99
+"""What letters may do to each other when they are set is left free."""
 _SIDES, _SIDES_PART = 2.0, 0.04
 
 
@@ -48,7 +50,7 @@ class Room(NamedTuple):
     def fitting(self, text: str) -> float:
         """The largest size at which the text fits, which may be too small to be read."""
         if not self.has_lines:
-            return min(self.largest, self.width / max(metrics.width(text), 0.01))
+            return min(self.largest, _KERNED * self.width / max(metrics.width(text), 0.01))
         size = self.largest
         while size > SMALLEST and not self._holds(text, size):
             size *= _STEP

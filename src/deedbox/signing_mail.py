@@ -149,7 +149,9 @@ def _ending(packet: Packet, *, to_sender: bool = False) -> "Letter":
         return Voided(reason=document.void.reason if document.void else None, **shared)
     if document.status == "expired":
         missing = _missing(packet) if to_sender else []
-        return Expired(expired_at=Instant(document.expired_at or ""), missing=missing, to_sender=to_sender, **shared)
+        # The end that was set: it may have been noticed later.
+        end = Instant(packet.expires_at or document.expired_at or "")
+        return Expired(expired_at=end, missing=missing, to_sender=to_sender, **shared)
     _, signer = parties.find_signer(packet, document.decline.signer_id if document.decline else "")
     return _declined(packet, signer, to_sender=to_sender)
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import asn1crypto.x509
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -128,3 +129,20 @@ def test_a_fingerprint_is_the_one_that_openssl_prints(tmp_path: Path) -> None:
     (tmp_path / "root.pem").write_bytes(issue.pem([root]))
     text = said("openssl", "x509", "-in", "root.pem", "-noout", "-fingerprint", "-sha256", folder=tmp_path)
     assert text.strip().split("=")[1].replace(":", "").lower() == issue.fingerprint(root)
+
+
+@pytest.mark.parametrize(
+    ("workspace", "organization", "common"),
+    [
+        ("Harbour Ltd", "Harbour Ltd", "Harbour Ltd document seal"),
+        ("港湾株式会社", "港湾株式会社", "港湾株式会社 document seal"),
+        ("شركة الميناء", "شركة الميناء", "document seal"),
+        ("شركة 5", "شركة", "5 document seal"),
+        ("נמל Harbour", "Harbour", "Harbour document seal"),
+    ],
+)
+def test_a_workspace_s_name_is_one_that_verifiers_can_compare(workspace: str, organization: str, common: str) -> None:
+    made = issue.make_seal(installation().issuing, workspace, None, now=NOW)
+    subject = asn1crypto.x509.Certificate.load(made.der).subject
+    assert subject.hashable, "a name that mixes directions raises here"
+    assert (subject.native["organization_name"], subject.native["common_name"]) == (organization, common)

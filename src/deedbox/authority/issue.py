@@ -1,6 +1,7 @@
 """Issues an installation's certificates, root → issuing → a workspace's seal and root → time-stamp unit, and CRLs."""
 
 import hashlib
+import stringprep
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -135,10 +136,22 @@ def _fingerprint(key: PrivateKey) -> str:
 def _name(common: str, organization: str) -> x509.Name:
     return x509.Name(
         [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, _cut(organization, _NAME_BYTES)),
-            x509.NameAttribute(NameOID.COMMON_NAME, _cut(common, _NAME_BYTES)),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, _one_way(_cut(organization, _NAME_BYTES))),
+            x509.NameAttribute(NameOID.COMMON_NAME, _one_way(_cut(common, _NAME_BYTES))),
         ]
     )
+
+
+def _one_way(text: str) -> str:
+    """As much of the text as a name may hold whose letters run in one direction only, as RFC 4518 demands.
+
+    Of a mixture that is what runs from left to right; verifiers cannot compare a name that mixes them."""
+    right = [at for at, letter in enumerate(text) if stringprep.in_table_d1(letter)]
+    if not right:
+        return text
+    if any(stringprep.in_table_d2(letter) for letter in text):
+        return " ".join("".join(letter for letter in text if not stringprep.in_table_d1(letter)).split()) or "-"
+    return text[right[0] : right[-1] + 1]
 
 
 def _cut(text: str, size: int) -> str:

@@ -131,13 +131,16 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anc
     if report.document_id not in (None, told.document.id):
         other = "The evidence file is that of another document."
         return with_records(report, known_to_us=False, audit_chain=None, reasons=[other])
-    if not file.is_of(told, pdf):
+    is_certificate = report.part == "certificate"
+    if not is_certificate and not file.is_of(told, pdf):
         reasons.append("The PDF does not begin with the marked file that the evidence names.")
     if not file.is_sealed_in(told, report.chain_head):
         reasons.append("The audit trail in the evidence is not the one that was sealed into the PDF.")
     if not _is_vouched_for(report, told, anchors):
         reasons.append("The seal's certificate does not vouch for the evidence.")
     whole = not reasons
+    if is_certificate:  # it was made after the evidence, which does not name it
+        return with_records(report, known_to_us=None, audit_chain=whole, document_id=told.document.id, reasons=reasons)
     named = file.names(told, report.sealed_sha256 or "", report.seal_timestamp_sha256)
     if not named:
         reasons.append("The PDF is not the sealed file that the evidence names: its time-stamp was replaced.")
@@ -212,6 +215,8 @@ def _by_installation(data: bytes, data_dir: Path | None) -> tuple[Report, Anchor
 def _print(pdf: Path, report: Report) -> None:
     word = click.style(report.verdict, fg=_COLOURS.get(report.verdict, "yellow"), bold=True)
     click.echo(f"{pdf.name} is {word}: {MEANING[report.verdict]}")
+    if report.part == "certificate":
+        click.echo("  → It is the certificate of completion, not the document itself.")
     for line in [*report.reasons, *report.added]:
         click.echo(f"  → {line}")
     if report.verdict != "unsigned":

@@ -39,7 +39,7 @@ def render(mail: Mail, *, attached: bool) -> Rendered:
     return Rendered(
         subject,
         _without_gaps(_filled(mail, "txt", values, _sayer(language, str))),
-        _filled(mail, "html", values, _sayer(language, _markup())),
+        _filled(mail, "html", values, _html_sayer(language)),
     )
 
 
@@ -86,13 +86,14 @@ def _tidy(name: str, value: Any) -> Any:
     return "\n".join(one_line(line) for line in value.strip().splitlines())
 
 
-def _sayer(language: str, kind: Callable[[str], str]) -> Callable[..., str]:
-    """`say("greeting", name=…)`: a sentence of the table, with values that HTML escapes put in."""
+def _sayer(language: str, kind: Callable[[str], str], value: Callable[[str], str] = str) -> Callable[..., str]:
+    """`say("greeting", name=…)`: a sentence of the table with values put in, each as `value` makes it."""
 
     table = words.table(language)
 
     def say(sentence: str, /, **values: object) -> str:
-        return kind(table[f"mail.{sentence}"]).format(**values)
+        put_in = {name: value(one) if isinstance(one, str) else one for name, one in values.items()}
+        return kind(table[f"mail.{sentence}"]).format(**put_in)
 
     return say
 
@@ -106,10 +107,15 @@ def _without_gaps(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markup() -> Callable[[str], str]:
+def _html_sayer(language: str) -> Callable[..., str]:
+    """Escapes what is put in, and keeps its direction from turning the sentence around it."""
     from markupsafe import Markup, escape
 
-    return lambda sentence: Markup(escape(sentence))  # noqa: S704 (escaped first)
+    return _sayer(
+        language,
+        lambda sentence: Markup(escape(sentence)),  # noqa: S704 (escaped first)
+        lambda text: Markup("<bdi>{}</bdi>").format(text),
+    )
 
 
 @functools.cache

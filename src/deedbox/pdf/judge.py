@@ -127,7 +127,7 @@ def _reasons(checks: Checks, distrust: str, token: Token | None) -> Iterable[str
 
 def _name(report: Report, form: SealedForm, seal: _Seal) -> None:
     report.document_id, report.chain_head = form.order.document_id or None, form.order.audit_head or None
-    report.sealed_sha256 = report.sha256
+    report.part, report.sealed_sha256 = form.order.part, report.sha256
     report.seal_sha256 = hashlib.sha256(seal.signed.signer).hexdigest()
     if seal.signed.token is not None:
         report.seal_timestamp_sha256 = hashlib.sha256(seal.signed.token).hexdigest()

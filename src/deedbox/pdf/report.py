@@ -60,6 +60,8 @@ class Report(Struct, kw_only=True):
     signatures: list[Signature] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     """Why the verdict is not `authentic` or `extended`, in sentences."""
+    part: Literal["document", "certificate"] | None = None
+    """Of what seals: whether it is the document itself or its certificate of completion."""
     chain_head: str | None = None
     """The head of the audit chain that is inside the seal."""
     seal_sha256: str | None = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FIELD = "Seal"
 PRIVATE = "/Deedbox"
-"""The entry of the signature dictionary with `/Document`, `/Audit`, `/Timestamp`: what the seal belongs to, and has."""
+"""The entry of the signature dictionary with `/Document`, `/Part`, `/Audit` and `/Timestamp`: what was sealed, and how."""
 _SUB_FILTER = b"/ETSI.CAdES.detached"
 _NO_CHANGES = (
     b"[<< /Type /SigRef /TransformMethod /DocMDP /TransformParams << /Type /TransformParams /P 1 /V /1.2 >> >>]"
@@ -34,6 +34,10 @@ _VERSION = re.compile(r"(\d)\.(\d)")
 Expected: TypeAlias = Literal["own", "any", "none"]
 """The time-stamp that a seal says it has: of the server's own unit at the very time that the seal tells, of whichever
 authority (or the own one, made as before), or none. It stands under the signature, so that nobody takes it away."""
+
+
+Part: TypeAlias = Literal["document", "certificate"]
+"""What of a document is sealed: itself, or its certificate of completion, so that one is not taken for the other."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +53,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     location: str = ""
     timestamp: Expected = "own"
+    part: Part = "document"
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -236,7 +241,10 @@ def _extension(file: "Opened") -> dict[str, bytes]:
 def signature_dictionary(wanted: Order) -> tuple[bytes, bytes]:
     """What stands before the digits of the gap, and after them; the byte range is yet to be written."""
     moment = wanted.signed_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ")
-    private = {"/Document": wanted.document_id, "/Audit": wanted.audit_head, "/Timestamp": wanted.timestamp}
+    private = {
+        "/Document": wanted.document_id, "/Part": wanted.part, "/Audit": wanted.audit_head,
+        "/Timestamp": wanted.timestamp,
+    }  # fmt: skip
     shown = {"/Name": wanted.name, "/Reason": wanted.reason, "/Location": wanted.location, "/M": moment}
     head = {
         "/Type": b"/Sig",

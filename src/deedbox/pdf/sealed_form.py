@@ -122,9 +122,9 @@ def _order(revision: Appended, signature: Any) -> Order:
     store = _dictionary(revision, list(revision.objects)[-3])
     if list(store) != [key for key in ("Type", "Certs", "CRLs") if key in store] or store.get("Type") != "DSS":
         raise Malformed("The validation data is not as seals have it")
-    expected = _text(private, "Timestamp")
-    if expected not in get_args(seal.Expected):
-        raise Malformed("The signature does not say which time-stamp it has")
+    expected, part = _text(private, "Timestamp"), _text(private, "Part")
+    if expected not in get_args(seal.Expected) or part not in get_args(seal.Part):
+        raise Malformed("The signature does not say what it is about, and which time-stamp it has")
     moment = der.moment(_text(signature, "M").removeprefix("D:").removesuffix("Z"))
     return Order(
         room=len(signature["Contents"]) if isinstance(signature.get("Contents"), bytes) else 0,
@@ -137,6 +137,7 @@ def _order(revision: Appended, signature: Any) -> Order:
         reason=_text(signature, "Reason"),
         location=_text(signature, "Location"),
         timestamp=expected,  # type: ignore[arg-type]
+        part=part,  # type: ignore[arg-type]
     )
 
 

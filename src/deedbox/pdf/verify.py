@@ -82,7 +82,7 @@ def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appende
     except (Malformed, BadRequest) as error:
         why = error.message if isinstance(error, BadRequest) else f"{error}."
         report.checks.modifications_allowed = report.checks.covers_entire_file = False
-        report.verdict, report.document_id = "altered", None
+        report.verdict, report.document_id, report.part = "altered", None, None
         report.reasons = [*report.reasons, "Something was added to the file after it was sealed.", why]
         return report
     report.signatures += shown

@@ -1,8 +1,10 @@
 """PDF values as our own writer writes them."""
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping
 
+codecs.lookup("utf-16-be")  # which a closed sandbox could no longer load
 _PLAIN = re.compile(r"[ -'*-\[\]-~]*")
 _IN_NAMES = re.compile(rb"[^!\"$&'*-.0-;=?-Z\\^-z|~]")
 

@@ -56,7 +56,7 @@ WORDS = {
     "mail.completion_verify": "Wer die Datei hat, kann prüfen, ob sie echt ist:",
     "mail.completion_code": "Prüfcode",
     "mail.not_needed_subject": "Ihre Unterschrift ist nicht mehr nötig: {title}",
-    "mail.not_needed_lead": "Für {party} haben genug Personen unterschrieben; Ihre Unterschrift ist nicht mehr nötig."
+    "mail.not_needed_lead": "Es haben genug Personen unterschrieben ({party}); Ihre Unterschrift ist nicht mehr nötig."
     " Sie brauchen nichts weiter zu tun.",
     "mail.declined_subject": "Abgelehnt: {title}",
     "mail.declined_lead": "{signer} hat die Unterschrift abgelehnt. Das Dokument kann nicht mehr unterschrieben"

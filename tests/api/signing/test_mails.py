@@ -43,7 +43,7 @@ async def told(office: Office) -> list[tuple[str, str]]:
 
 async def decline(office: Office, document: Any, name: str, reason: str) -> None:
     async with office.session(document, name) as browser:
-        assert (await browser.post("/sign/decline", json={"reason": reason})).status_code == 200
+        assert (await browser.post("/decline", json={"reason": reason})).status_code == 200
 
 
 def board(*names: str, quorum: int = 2) -> dict[str, Any]:
@@ -251,3 +251,22 @@ async def test_a_sealed_file_too_large_for_a_mail_is_shown_by_the_signer_s_own_l
     assert f"Open the document:\n{link}" in ann.text
     async with office.api.client() as browser:
         assert (await browser.get(link.removeprefix(office.api.deedbox.address))).status_code == 303
+
+
+@pytest.mark.parametrize("name", ["شركة الميناء", "港湾株式会社", "Häfen & Söhne"])
+async def test_a_workspace_whose_name_is_not_ascii_seals_too(office: Office, name: str) -> None:
+    await named(office, name=name, sender_name=None)
+    document = await office.sealed()
+    sealed = (await office.api.get(f"/api/v1/documents/{document['id']}/signed")).content
+    report = await office.api.call("POST", "/api/v1/verify", files={"file": ("sealed.pdf", sealed)})
+    assert report.json()["verdict"] == "authentic"
+    [mail] = await mails(office, "invitation")
+    assert f"{name} asks you to sign" in (mail.listed.subject or "")
+
+
+async def test_an_expiry_noticed_late_tells_the_end_that_was_set(office: Office) -> None:
+    document = await office.create(expires_at="2026-03-02T10:00:00Z", send=True)
+    office.api.clock.forward(90 * 86400)
+    assert (await office.document(document["id"]))["status"] == "expired"
+    [mail] = await mails(office, "expired")
+    assert "ended on 2 March 2026, 10:00 UTC" in mail.text

@@ -43,7 +43,7 @@ async def test_what_would_be_printed_too_small_is_refused_where_it_is_entered(of
         400, "City is too long to be printed in its field: about 18 characters fit",
     )  # fmt: skip
     async with office.session(document, "ann") as browser:
-        kept = await browser.put("/sign/fields", json={"values": {city: "Llanfairpwllgwyngyllgogerychwyrndrobwll"}})
+        kept = await browser.put("/fields", json={"values": {city: "Llanfairpwllgwyngyllgogerychwyrndrobwll"}})
         assert "about 18 characters fit" in kept.json()["error"]
     assert (await office.sign(document, "ann", values={city: "Llanfairpwllgwyng"})).status_code == 200
     assert "Llanfairpwllgwyng" in text_of(await sealed(office, document))

@@ -37,8 +37,9 @@ class Certifier:
         document = known.document
         told = completion(known, about, images, self._office.address(), completed_at)
         printed = await self._printed(told, about, held)
-        # If the configured authority gives no time-stamp the server's own will do: the document's is what counts.
-        request = SealRequest(document_id=document.id, audit_head=about.head, name=known.workspace_name)
+        request = SealRequest(
+            document_id=document.id, audit_head=about.head, name=known.workspace_name, part="certificate"
+        )
         made = await held.enter_async_context(self._sealer.sealed(printed.blob, document.workspace_id, request))
         await verify_sealed.demand_authentic(self._office, made.received.blob, printed.blob, document, about.head)
         return made.received

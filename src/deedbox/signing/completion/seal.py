@@ -18,7 +18,7 @@ from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.sandbox import SandboxFailed, Sink
 from deedbox.pdf import seal
-from deedbox.pdf.seal import Order, Prepared, SealIdentity, Signature
+from deedbox.pdf.seal import Order, Part, Prepared, SealIdentity, Signature
 from deedbox.pdf.timestamp import Timestamper
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Seal
@@ -32,6 +32,8 @@ class SealRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     reason: str = ""
     location: str = ""
+    part: Part = "document"
+    """A certificate has the server's own time-stamp: the configured authority is asked for the document's."""
     demand_timestamp: bool = False
     """Rather no seal than one without a time-stamp from the configured authority."""
 
@@ -73,11 +75,16 @@ class Sealer:
         now = self._clock.now()
         async with self._blobs.receive(_most_bytes(file)) as incoming:
             half = _HeldBack(incoming)
-            prepared = await self._prepare(file, _order(identity, own, request, now, self._remote), half)
+            order = _order(identity, own, request, now, asked=self._asked(request))
+            prepared = await self._prepare(file, order, half)
             signature = await _signed(half.digest(prepared), identity)
             token, foreign = await self._token(signature.digest, own, request, now)
             await half.finish(prepared, signature.with_timestamp(token))
             yield Sealed(await incoming.finish(), self._worth(identity, foreign=foreign))
+
+    def _asked(self, request: SealRequest) -> bool:
+        """Whether another authority is asked for the time-stamp."""
+        return self._remote is not None and request.part == "document"
 
     async def _prepare(self, file: Blob, order: Order, half: "_HeldBack") -> Prepared:
         sink = Sink(_most_bytes(file), half.write)
@@ -86,7 +93,7 @@ class Sealer:
 
     async def _token(self, digest: bytes, own: Timestamper, request: SealRequest, now: datetime) -> tuple[bytes, bool]:
         """A token, and whether the configured authority made it: when that fails, ours has to do."""
-        if self._remote is not None:
+        if self._remote is not None and self._asked(request):
             try:
                 return await self._remote.token(digest), True
             except TimestampFailed as failed:
@@ -119,10 +126,8 @@ async def _signed(digest: bytes, identity: SealIdentity) -> Signature:
     return Signature(digest, identity)
 
 
-def _order(
-    identity: SealIdentity, own: Timestamper, request: SealRequest, now: datetime, remote: RemoteTimestamper | None
-) -> Order:
-    token_bytes = own.most_bytes if remote is None else max(own.most_bytes, limits.TSA_TOKEN_BYTES)
+def _order(identity: SealIdentity, own: Timestamper, request: SealRequest, now: datetime, *, asked: bool) -> Order:
+    token_bytes = max(own.most_bytes, limits.TSA_TOKEN_BYTES) if asked else own.most_bytes
     return Order(
         room=seal.room_for(identity, token_bytes),
         signed_at=now,
@@ -133,7 +138,8 @@ def _order(
         name=request.name,
         reason=request.reason,
         location=request.location,
-        timestamp="own" if remote is None else "any",
+        timestamp="any" if asked else "own",
+        part=request.part,
     )
 
 

@@ -1,6 +1,6 @@
 """Whether a file is what was sealed here."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, get, post
@@ -19,6 +19,10 @@ from deedbox.web.frame.doors import PUBLIC, door
 class Verification(msgspec.Struct, frozen=True):
     verdict: Verdict
     document_id: str | None
+    part: Annotated[
+        Literal["document", "certificate"] | None,
+        Meta(description="Whether the file is the sealed document itself or its certificate of completion."),
+    ]
     sha256: str
     checks: Checks
     signatures: list[Signature]
@@ -62,7 +66,14 @@ async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
 def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:
     found = verify_sealed.with_records(tx, workspace_id, report)
     return Verification(
-        found.verdict, found.document_id, found.sha256, found.checks, found.signatures, found.reasons, found.added
+        found.verdict,
+        found.document_id,
+        found.part,
+        found.sha256,
+        found.checks,
+        found.signatures,
+        found.reasons,
+        found.added,
     )
 
 

@@ -43,6 +43,10 @@ ALIKE = {
     "certificate.field.date": {"fr"},
     "certificate.field.name": {"de"},
     "certificate.field.text": {"de"},
+    "page.pages": {"fr"},
+    "page.field_date": {"fr"},
+    "page.field_name": {"de"},
+    "page.field_text": {"de"},
 }
 """Names whose text is the same in English by right."""
 

@@ -135,7 +135,7 @@ WORDS = {
     "certificate.signer.link_opened": "فتح الرابط",
     "certificate.signer.code_wrong": "أدخل رمزًا خاطئًا",
     "certificate.signer.code_right": "أدخل الرمز الصحيح",
-    "certificate.signer.viewed": "فتح",
+    "certificate.signer.viewed": "عُرض عليه المستند",
     "certificate.signer.page_viewed": "عُرضت عليه صفحة",
     "certificate.signer.signed": "وقّع",
     "certificate.signer.declined": "رفض",

@@ -144,7 +144,7 @@ WORDS = {
     "certificate.signer.link_opened": "Enlace abierto",
     "certificate.signer.code_wrong": "Código incorrecto introducido",
     "certificate.signer.code_right": "Código correcto introducido",
-    "certificate.signer.viewed": "Abierto",
+    "certificate.signer.viewed": "Se le mostró el documento",
     "certificate.signer.page_viewed": "Página mostrada",
     "certificate.signer.signed": "Firmado",
     "certificate.signer.declined": "Rechazado",

@@ -12,6 +12,8 @@ class CertifiedFile(Struct, frozen=True):
     pages: int
     original_sha256: str
     signed_sha256: str = ""
+    signatures: tuple[str, ...] = ()
+    """Those that it held when it came, each in a sentence."""
 
 
 class Told(NamedTuple):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FIELD = "Seal"
 PRIVATE = "/Deedbox"
-"""The entry of the signature dictionary: `/Document`, `/Part`, `/Audit` and `/Timestamp` say what is sealed, and how."""
+"""The entry of the signature dictionary: `/Document`, `/Part`, `/Audit`, `/Timestamp` say what is sealed, and how."""
 _SUB_FILTER = b"/ETSI.CAdES.detached"
 _NO_CHANGES = (
     b"[<< /Type /SigRef /TransformMethod /DocMDP /TransformParams << /Type /TransformParams /P 1 /V /1.2 >> >>]"

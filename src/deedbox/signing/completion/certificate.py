@@ -8,6 +8,7 @@ from deedbox.evidence.chain import Entry
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.clock import moment
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
+from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.signing.completion.facts import Facts, act_of, consent_of, voucher_of
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
@@ -38,7 +39,13 @@ def completion(
         made_at=completed_at,
         completed_at=_when(language, completed_at),
         files=tuple(
-            CertifiedFile(file.name, file.pages, file.sha256, "" if position else certified.file.sha256)
+            CertifiedFile(
+                file.name,
+                file.pages,
+                file.sha256,
+                "" if position else certified.file.sha256,
+                tuple(_earlier(language, one) for one in file.signatures),
+            )
             for position, file in enumerate(document.files)
         ),
         signers=tuple(_signer(facts, party, signer, images) for party, signer in facts.packet.signers()),
@@ -53,6 +60,13 @@ def completion(
         seal_certificate=certified.seal.certificate_fingerprint,
         seal_timestamp=_when(language, certified.timestamped_at),
     )
+
+
+def _earlier(language: str, signature: EarlierSignature) -> str:
+    table = words.of_use(language, "certificate")
+    at = signature.timestamped_at or signature.signed_at
+    told = table["earlier_valid" if signature.valid else "earlier_invalid"]
+    return told.format(signer=signature.signer, moment=_when(language, at) or table["earlier_undated"])
 
 
 def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, bytes]) -> CertifiedSigner:

@@ -20,6 +20,7 @@ from pyhanko_certvalidator import ValidationContext
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import seal
 from deedbox.pdf.seal import SealIdentity
+from deedbox.pdf.verify import verify
 from tests.pdf import shapes
 from tests.pdf.issued import NOW, end_entity, installation, keys, order, prepared, sealed
 from tests.pdf.oracles import GOOD, cms_of, cms_verified, gap, pdfsig, qpdf, signed_bytes
@@ -58,6 +59,7 @@ def test_a_file_of_any_shape_is_sealed_and_every_judge_accepts_it(shape: str, tm
     assert verdict.coverage.name == "ENTIRE_FILE"
     assert verdict.timestamp_validity.trusted
     assert looks_of(made) == looks_of(data)
+    assert verify(made, [root]).verdict == "authentic"
 
 
 @pytest.mark.parametrize("kind", ["P-256", "P-384", "RSA 2048", "RSA 3072"])
@@ -68,6 +70,7 @@ def test_keys_of_every_kind_seal(kind: str, tmp_path: Path) -> None:
     file = sealed(shapes.plain(), identity)
     assert pdfsig(file, made.root.der, tmp_path) == GOOD
     assert status(file).bottom_line
+    assert verify(file, [made.root.der]).verdict == "authentic"
 
 
 def test_the_seal_allows_no_change_and_names_document_and_audit_chain() -> None:

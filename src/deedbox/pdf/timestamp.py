@@ -162,8 +162,9 @@ def granted(response: bytes, digest: bytes, nonce: bytes) -> tuple[bytes, dateti
         raise Malformed("The authority refused to give a time-stamp")
     if len(tokens) != 1:
         raise Malformed("The authority granted a time-stamp and sent none")
-    moment = _checked_time(tokens[0].whole, digest, nonce)
-    return cms.normalised(tokens[0].whole), moment
+    token = tokens[0].whole
+    held = cms.verified(token)
+    return cms.normalised(token, held.signer), _checked_time(held, digest, nonce)
 
 
 class Token(NamedTuple):
@@ -186,7 +187,7 @@ def read(token: bytes, digests: Callable[[str], bytes], *, exact: bool = True) -
     name = _HASHES.get(der.children(algorithm.whole)[0].whole)
     if name is None or digest.content != digests(name):
         raise Malformed("The time-stamp is about something else")
-    if exact and cms.normalised(token) != token:
+    if exact and cms.normalised(token, held.signer) != token:
         raise Malformed("The time-stamp holds something that nobody signed")
     is_own = info[1].whole == POLICY
     if is_own and exact:
@@ -206,8 +207,8 @@ def _info(held: cms.Verified) -> list[Item]:
     return info
 
 
-def _checked_time(token: bytes, digest: bytes, nonce: bytes) -> datetime:
-    info = _info(cms.verified(token))
+def _checked_time(held: cms.Verified, digest: bytes, nonce: bytes) -> datetime:
+    info = _info(held)
     imprint = [item.content for item in der.children(info[2].whole)]
     if len(imprint) != 2 or not imprint[0].startswith(_SHA256_NAME) or imprint[1] != digest:
         raise Malformed("The authority time-stamped something else")

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import io
+import json
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -22,12 +23,14 @@ from deedbox.evidence import chain
 from deedbox.evidence import file as evidence
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
+from deedbox.pdf import timestamp_again
 from deedbox.signing.model import Seal
 from deedbox.signing.store import audit
 from tests import server
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
 from tests.conftest import HandClock
+from tests.pdf.issued import installation
 from tests.pdf.oracles import GOOD, cms_of, pdfsig, qpdf, said, signed_bytes
 from tests.signing.test_seal import serving
 
@@ -181,6 +184,26 @@ async def test_both_files_are_authentic_and_everything_said_of_them_is_true(
     path = f"/api/v1/documents/{document['id']}/signed"
     stale = await office.api.get(path, headers={"If-None-Match": before.headers["ETag"]})
     assert (stale.status_code, stale.content) == (200, after.content)
+
+
+async def test_a_time_stamp_that_was_replaced_shows_by_the_records_to_the_api_and_the_command_alike(
+    office: Office, tmp_path: Path
+) -> None:
+    document = await office.sealed()
+    sealed = (await fetched(office, document, "signed")).content
+    found = timestamp_again.last_seal(sealed, 0)
+    digits = found.with_timestamp(installation().timestamper.token(found.digest, office.api.clock.now()))
+    replaced = sealed[: found.contents_at] + digits + sealed[found.contents_at + len(digits) :]
+    (tmp_path / "a.pdf").write_bytes(replaced)
+    report = await verified(office, replaced)
+    assert (report["verdict"], report["checks"]["known_to_us"]) == ("altered", False)
+    assert "replaced" in report["reasons"][-1]
+    words = ("verify", str(tmp_path / "a.pdf"), "--json")
+    settings = office.api.deedbox.settings
+    url = {"DEEDBOX_DATABASE_URL": settings.database_url.reveal()} if settings.database_url else {}
+    command = server.run(*words, data=settings.data_dir, env=url)
+    told = json.loads(command.stdout)
+    assert (command.returncode, told["verdict"], told["reasons"]) == (1, "altered", report["reasons"])
 
 
 def _offline(office: Office, pdf: bytes, proof: bytes, folder: Path) -> bool:

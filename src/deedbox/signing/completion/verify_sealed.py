@@ -141,7 +141,7 @@ def with_records(tx: Tx, workspace_id: str | None, report: Report) -> Report:
     if not known:
         document_id = None
     whole = None
-    if document_id is not None:
+    if document_id is not None and good:
         heads = {entry.hash for entry in trail}
         whole = chain.check(document_id, trail) is None and report.chain_head in heads
     told = known if good else None

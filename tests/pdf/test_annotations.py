@@ -1,6 +1,7 @@
 """What a page shows before intake it shows after: compared in two viewers, on annotations and fields of every kind."""
 
 import io
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from deedbox.pdf import annotations, clean, intake
 from tests.pdf.annotated import BOX, CASES, WORD, annotation, file, look, text_field, with_look, without
 from tests.pdf.oracles import need
 from tests.pdf.papers import add_page, drained, lines, saved, shown, text_of
+from tests.rigs.hostile import MUTATIONS
 
 _SLACK = 6
 """Points by which ink may lie elsewhere: viewers draw the same line a little differently."""
@@ -171,6 +173,19 @@ def test_more_annotations_than_allowed_are_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(limits, "ANNOTATIONS", 3)
     with pytest.raises(BadRequest, match="more than 3 annotations"):
         taken(file(lambda _: [annotation("Square", Rect=BOX) for _ in range(4)]))
+
+
+def test_mutants_of_annotated_files_are_taken_or_refused_and_nothing_else() -> None:
+    luck, files = random.Random(12), list(CASES.values())
+    outcomes = set()
+    for _ in range(200):
+        change = luck.choice(list(MUTATIONS.values()))
+        try:
+            taken(change(luck, luck.choice(files), luck.choice(files)))
+            outcomes.add("taken")
+        except BadRequest:
+            outcomes.add("refused")
+    assert outcomes == {"taken", "refused"}
 
 
 def test_fields_that_are_their_own_parents_end() -> None:

@@ -97,6 +97,10 @@ def test_a_free_text_too_long_for_its_box_is_set_whole() -> None:
     [
         without("FreeText", Contents="Договор", DA=pikepdf.String("/Helv 12 Tf")),
         without("Widget", **text_field("Договор")),
+        without("Widget", FT=Name.Ch, T="a", V="1", Opt=Array([Array(["1", "Договор"])]), Ff=1 << 17),
+        without("Widget", FT=Name.Ch, T="a", V=Array(["Договор"]), Opt=Array(["Договор", "b"])),
+        without("Widget", FT=Name.Btn, T="a", Ff=1 << 16, MK=Dictionary(CA="Договор")),
+        lambda pdf: [annotation("Widget", **{**text_field(), "V": pdf.make_stream("Договор".encode("utf-16"))})],
         without("Line", L=[60, 100, 200, 130], Cap=True, Contents="Łódź"),
         without("FreeText", RC="<body><p>only here</p></body>"),
         without("FreeText", Contents="x" * (limits.DRAWN_TEXT_CHARS + 1)),

@@ -1,6 +1,7 @@
 """What a page shows before intake it shows after: compared in two viewers, on annotations and fields of every kind."""
 
 import io
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from deedbox.pdf import annotations, clean, intake
 from tests.pdf.annotated import BOX, CASES, WORD, annotation, file, look, text_field, with_look, without
 from tests.pdf.oracles import need
 from tests.pdf.papers import add_page, drained, lines, saved, shown, text_of
+from tests.rigs.hostile import MUTATIONS
 
 _SLACK = 6
 """Points by which ink may lie elsewhere: viewers draw the same line a little differently."""
@@ -95,6 +97,10 @@ def test_a_free_text_too_long_for_its_box_is_set_whole() -> None:
     [
         without("FreeText", Contents="Договор", DA=pikepdf.String("/Helv 12 Tf")),
         without("Widget", **text_field("Договор")),
+        without("Widget", FT=Name.Ch, T="a", V="1", Opt=Array([Array(["1", "Договор"])]), Ff=1 << 17),
+        without("Widget", FT=Name.Ch, T="a", V=Array(["Договор"]), Opt=Array(["Договор", "b"])),
+        without("Widget", FT=Name.Btn, T="a", Ff=1 << 16, MK=Dictionary(CA="Договор")),
+        lambda pdf: [annotation("Widget", **{**text_field(), "V": pdf.make_stream("Договор".encode("utf-16"))})],
         without("Line", L=[60, 100, 200, 130], Cap=True, Contents="Łódź"),
         without("FreeText", RC="<body><p>only here</p></body>"),
         without("FreeText", Contents="x" * (limits.DRAWN_TEXT_CHARS + 1)),
@@ -171,6 +177,19 @@ def test_more_annotations_than_allowed_are_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(limits, "ANNOTATIONS", 3)
     with pytest.raises(BadRequest, match="more than 3 annotations"):
         taken(file(lambda _: [annotation("Square", Rect=BOX) for _ in range(4)]))
+
+
+def test_mutants_of_annotated_files_are_taken_or_refused_and_nothing_else() -> None:
+    luck, files = random.Random(12), list(CASES.values())
+    outcomes = set()
+    for _ in range(200):
+        change = luck.choice(list(MUTATIONS.values()))
+        try:
+            taken(change(luck, luck.choice(files), luck.choice(files)))
+            outcomes.add("taken")
+        except BadRequest:
+            outcomes.add("refused")
+    assert outcomes == {"taken", "refused"}
 
 
 def test_fields_that_are_their_own_parents_end() -> None:

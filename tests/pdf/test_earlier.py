@@ -29,10 +29,12 @@ def authority() -> Authority:
     return Authority()
 
 
-def visibly_signed(authority: Authority) -> bytes:
+def visibly_signed(authority: Authority, data: bytes = b"", password: str | None = None) -> bytes:
     """Signed as a desktop program does it: a box on the page that says who."""
     holder = authority.seal
-    writer = IncrementalPdfFileWriter(io.BytesIO(paper(lines("A contract"))))
+    writer = IncrementalPdfFileWriter(io.BytesIO(data or paper(lines("A contract"))))
+    if password is not None:
+        writer.encrypt(password)
     fields.append_signature_field(writer, fields.SigFieldSpec("Tenant", box=(60, 100, 260, 160)))
     signer = signers.PdfSigner(
         signers.PdfSignatureMetadata(field_name="Tenant"),
@@ -72,7 +74,7 @@ def test_signatures_that_cannot_be_read_are_a_reason_to_refuse() -> None:
     with pytest.raises(BadRequest, match="its signatures cannot be checked"):
         earlier.signatures(paper(), NOW)
     with pytest.raises(BadRequest, match="its signatures cannot be checked"):
-        earlier.signatures(locked(""), NOW)
+        earlier.signatures(locked("secret"), NOW)
 
 
 def test_a_signed_file_is_refused_unless_it_is_to_be_flattened(authority: Authority) -> None:
@@ -103,6 +105,18 @@ def test_a_signature_that_the_structure_of_a_page_leads_to_does_not_stay(authori
     made, _ = drained(intake.take_in(data.getvalue(), FLATTEN))
     with pikepdf.open(io.BytesIO(made)) as pdf:
         assert not any(b"/ByteRange" in one.unparse(resolved=True) for one in pdf.objects if not isinstance(one, int))
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("password", ["", "secret"])
+def test_the_signatures_of_a_locked_file_are_checked_too(authority: Authority, version: int, password: str) -> None:
+    data = visibly_signed(authority, locked(password, version), password)
+    [found] = earlier.signatures(data, NOW, password or None)
+    assert (found.valid, found.covers_entire_file) == (True, True)
+    made, known = drained(intake.take_in(data, Terms(password or None, "flatten")))
+    assert (known.signed, WORD in text_of(made)) == (True, True)
+    with pytest.raises(BadRequest, match="is encrypted"):
+        earlier.signatures(data, NOW, "guess")
 
 
 def test_a_file_without_signatures_is_taken_as_ever() -> None:

@@ -25,7 +25,7 @@ from tests.rigs.producers import corpus, handmade
 pytestmark = pytest.mark.anyio
 
 FILES = 300 if FULL else 12
-REFUSED = {"reportlab--encrypted": intake.ENCRYPTED}
+REFUSED = {"reportlab--encrypted": intake.LOCKED}
 """What a producer makes and we do not take."""
 
 

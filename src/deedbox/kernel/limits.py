@@ -320,6 +320,8 @@ DRAWN_POINTS = 20_000
 FILE_PASSWORD_CHARS = 127
 """As many bytes of a password count in a PDF."""
 XMP_BYTES = 1 * MB
+EARLIER_SIGNER_CHARS = 300
+"""Of the names in the certificate of a signature that a file brings along."""
 TEXT_TAGS = 2000
 TEXT_TAG_PAGES = 1000
 TEXT_TAG_CHARS = 400

@@ -11,6 +11,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import drawing
 
 _INVISIBLE, _HIDDEN, _NO_VIEW = 1, 2, 32
+_PUSH_BUTTON = 1 << 16
 _DRAWN_BY_PDFIUM = {
     "/Circle", "/Highlight", "/Ink", "/Square", "/Squiggly", "/StrikeOut", "/Text", "/Underline",
 }  # fmt: skip
@@ -100,14 +101,14 @@ class _Annotation:
             removed[NOTES] = None
         if self.kind == "/FileAttachment" or self.kind in _MOVING:
             removed[ATTACHMENTS if self.kind == "/FileAttachment" else MEDIA] = None
-            return [self._look_alone()] if "/AP" in self.it else []
+            return [self._look_alone()] if "/AP" in self.it and "/Rect" in self.it else []
         if self.kind == "/Popup" or "/Subtype" not in self.it:
             if self.kind == "/Popup" and "/AP" in self.it:
                 removed[NOTES] = None
             return []
         if not self.is_shown:
             removed[HIDDEN] = None
-        elif self.kind == "/Link" and "/AP" in self.it:
+        elif self.kind == "/Link" and "/AP" in self.it and "/Rect" in self.it:
             look = self._look_alone()
             del self.it["/AP"]
             return [look, self.it]
@@ -123,17 +124,17 @@ class _Annotation:
         return redrawn or ("/AP" not in self.it and ("/MK" in self.it or _inherited(self.it, "/V") is not None))
 
     def text_kept(self, redrawn: bool) -> list[tuple[int, str]]:
-        """The field's value, if PDFium would have to draw letters for which a sandbox has no font.
+        """What the field says, if PDFium would have to draw letters for which a sandbox has no font.
 
         Then the look that the field brings along is taken; BadRequest if it brings none."""
-        kind, text = _inherited(self.it, "/FT"), drawing.plain(_inherited(self.it, "/V"))
-        if kind not in ("/Tx", "/Ch") or not (redrawn or "/AP" not in self.it) or _is_western(text):
+        texts = [text for text in _said(self.it) if not _is_western(text)]
+        if not texts or not (redrawn or "/AP" not in self.it):
             return []
         if "/AP" not in self.it:
-            raise self._refusal(text)
+            raise self._refusal(texts[0])
         self.it["/Subtype"] = Name.Stamp
         self.kind = "/Stamp"
-        return [(self._page, text)]
+        return [(self._page, texts[0])]
 
     def _drawn(self) -> bool:
         text = drawing.plain(self.it.get("/Contents"))
@@ -231,6 +232,23 @@ def _inherited(field: Any, name: str) -> Any:
         if not isinstance(field, Dictionary):
             break
     return None
+
+
+def _said(field: Any) -> Iterator[str]:
+    """Every text that a field may show: its value, how its choices are called, the caption of a button."""
+    kind, value = _inherited(field, "/FT"), _inherited(field, "/V")
+    if kind == "/Tx":
+        yield drawing.plain(value)
+    if kind == "/Ch":
+        choices = _inherited(field, "/Opt")
+        pairs = [list(one) if isinstance(one, Array) else [one, one] for one in choices] if choices is not None else []
+        chosen = list(value) if isinstance(value, Array) else [value]
+        called = [pair[-1] for pair in pairs if pair and pair[0] in chosen]
+        yield from map(drawing.plain, (*called, *chosen, *(pair[-1] for pair in pairs if pair)))
+    if kind == "/Btn" and isinstance(look := field.get("/MK"), Dictionary):
+        flags = _inherited(field, "/Ff")
+        if isinstance(flags, int) and flags & _PUSH_BUTTON:
+            yield drawing.plain(look.get("/CA"))
 
 
 def _is_indirect(value: Any) -> bool:

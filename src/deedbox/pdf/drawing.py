@@ -59,6 +59,8 @@ def draw(pdf: pikepdf.Pdf, annotation: Any) -> bool:
 
 def plain(value: Any) -> str:
     """The text of an entry, in lines; empty if it is none."""
+    if isinstance(value, pikepdf.Stream):
+        value = pikepdf.String(value.read_bytes()[: limits.DRAWN_TEXT_CHARS])
     text = str(value) if isinstance(value, pikepdf.String) else ""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
     return "".join(letter for letter in lines if letter == "\n" or letter.isprintable())

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.examine import Examined, described, examined
@@ -18,11 +19,11 @@ _CHANGED = "After it something was added to the file that it does not allow."
 _UNJUDGED = "Something was added to the file after it, and whether it allows that cannot be said."
 
 
-def signatures(data: bytes, now: str) -> list[EarlierSignature]:
+def signatures(data: bytes, now: str, password: str | None = None) -> list[EarlierSignature]:
     """Every signature and document time-stamp of the file; BadRequest if one cannot be read, or there is none."""
     pdf = bytes(data)
     try:
-        built = structure(pdf)
+        built = structure(pdf, password or "")
         found = built.signatures
         # Whom to trust is the reader's decision: here it is only told what was signed, and by whose certificate.
         trust = Trust([], built.certificates, built.crls)
@@ -41,14 +42,19 @@ def _told(pdf: bytes, found: Examined) -> EarlierSignature:
     problem = found.broken or ("" if covers else _later(found))
     return EarlierSignature(
         kind="timestamp" if found.signature.kind == "time-stamp" else "signature",
-        signer=shown.signer,
-        issuer=shown.certificate.issuer,
+        signer=_name(shown.signer),
+        issuer=_name(shown.certificate.issuer),
         signed_at=shown.signing_time,
         timestamped_at=shown.timestamp_time,
         valid=not problem,
         covers_entire_file=covers,
         problem=problem or None,
     )
+
+
+def _name(text: str) -> str:
+    """As much of a name as can be shown: whoever made the certificate could write anything into it."""
+    return "".join(letter for letter in text if letter.isprintable())[: limits.EARLIER_SIGNER_CHARS]
 
 
 def _later(found: Examined) -> str:

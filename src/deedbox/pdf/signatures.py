@@ -11,6 +11,7 @@ import pyhanko.pdf_utils.crypt.pdfmac
 import pyhanko.pdf_utils.filters
 import pyhanko.pdf_utils.metadata.xmp_xml  # noqa: F401
 from msgspec import Struct
+from pyhanko.pdf_utils.crypt import AuthStatus
 from pyhanko.pdf_utils.generic import DictionaryObject, StreamObject, TextStringObject, parse_pdf_date
 from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import EmbeddedPdfSignature
@@ -46,11 +47,11 @@ class Structure(Struct, frozen=True, kw_only=True):
     crls: list[bytes]
 
 
-def structure(pdf: bytes) -> Structure:
-    """What is in the PDF; BadRequest says why it cannot be read."""
+def structure(pdf: bytes, password: str | None = None) -> Structure:
+    """What is in the PDF; BadRequest says why it cannot be read. An encrypted one is read only by its password."""
     with reading("The file is not a PDF that can be read."):
         reader = PdfFileReader(io.BytesIO(pdf), strict=False)
-        if reader.encrypted:
+        if reader.encrypted and (password is None or not _unlocked(reader, password)):
             raise BadRequest("The PDF is encrypted.")
         root = reader.root
     with reading("The signatures of the PDF cannot be read."):
@@ -62,6 +63,11 @@ def structure(pdf: bytes) -> Structure:
             certificates=list(_streams(root, "/Certs")),
             crls=list(_streams(root, "/CRLs")),
         )
+
+
+def _unlocked(reader: PdfFileReader, password: str) -> bool:
+    with reading("The PDF is encrypted."):
+        return bool(reader.decrypt(password).status != AuthStatus.FAILED)
 
 
 def _described(signature: EmbeddedPdfSignature) -> PdfSignature:

@@ -89,9 +89,10 @@ class Workshop:
         """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
         return await self._made(Prepared, "intake:take_in", data, terms, write=write)
 
-    async def earlier_signatures(self, data: Data, now: str) -> list[EarlierSignature]:
+    async def earlier_signatures(self, data: Data, now: str, password: str | None = None) -> list[EarlierSignature]:
         """The signatures that a file from outside brings along; BadRequest if they cannot be read."""
-        return _checked(await self.run(f"{_PACKAGE}.earlier:signatures", data, now), list[EarlierSignature])
+        found = await self.run(f"{_PACKAGE}.earlier:signatures", data, now, password)
+        return _checked(found, list[EarlierSignature])
 
     async def join(self, data: Data, sizes: Sequence[int], write: Write) -> int:
         """Writes one PDF of several, which come one after the other, each of its size; how many pages it has."""

@@ -15,13 +15,13 @@ ORIGINALS = 40
 """Files that rewriters are given, out of those that producers made."""
 _FEW_BY_HAND = (
     "box-crop-and-unit-turned-90", "form-without-appearances", "annotations", "state-left-behind", "deep-tree",
-    "shape-hybrid", "shape-linearised", "layers",
+    "shape-hybrid", "shape-linearised", "layers", "owner-password-4", "owner-password-6",
 )  # fmt: skip
 _FEW_AT_HAND = ("typst--1.4", "typst--2.0", "typst--a-2b", "pillow--here-cmyk")
 
 
 def few() -> Iterator[tuple[str, bytes]]:
-    """A dozen files."""
+    """A dozen files and two."""
     yield from ((name, data) for name, data in at_hand.made() if name in _FEW_AT_HAND)
     yield from ((f"handmade--{name}", made()) for name, made in handmade.handmade() if name in _FEW_BY_HAND)
 

@@ -38,6 +38,8 @@ def handmade() -> Iterator[tuple[str, Callable[[], bytes]]]:
     yield "narrow-page", partial(paper, _TEXT, media=(0, 0, 2000, 12))
     yield "many-pages", partial(paper, *[lines(f"Page {number}") for number in range(700)])
     yield "mixed-sizes", _mixed_sizes
+    for version in (2, 4, 6):
+        yield f"owner-password-{version}", partial(_protected, version)
 
 
 def _changed(change: Callable[[Pdf], object], **options: Any) -> bytes:
@@ -46,6 +48,15 @@ def _changed(change: Callable[[Pdf], object], **options: Any) -> bytes:
             add_page(pdf, _TEXT)
         change(pdf)
         return saved(pdf, **options)
+
+
+def _protected(version: Any) -> bytes:
+    forbidding = Permissions(extract=False, print_lowres=False, print_highres=False)
+    newer = version >= 4
+    safe = Encryption(user="", owner="o", R=version, aes=newer, metadata=newer, allow=forbidding)
+    with pikepdf.new() as pdf:
+        add_page(pdf, _TEXT)
+        return saved(pdf, encryption=safe)
 
 
 def _mixed_sizes() -> bytes:
@@ -64,9 +75,7 @@ def refused() -> Iterator[tuple[str, bytes, str]]:
             Encryption(user="u", owner="o", R=4),
             Encryption(user="u", owner="o", R=6),
         ):
-            yield f"user-password-{locked.R}", saved(pdf, encryption=locked), intake.ENCRYPTED
-        owner = Encryption(user="", owner="o", allow=Permissions(extract=False))
-        yield "owner-password", saved(pdf, encryption=owner), intake.ENCRYPTED
+            yield f"user-password-{locked.R}", saved(pdf, encryption=locked), intake.LOCKED
         pdf.Root["/Collection"] = Dictionary(Type=Name.Collection)
         yield "portfolio", saved(pdf), intake.PORTFOLIO
         del pdf.Root["/Collection"]

@@ -58,20 +58,21 @@ class Intake:
             yield paper
 
     async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
+        terms = Terms(original.password.reveal() if original.password else None, original.signed_input)
         try:
             source = await self._source(original)
             pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
             incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
             async with streamed(self._blobs, pdf) as data:
-                made = await self._workshop.take_in(data, incoming.write, _terms(original))
-            signatures = await self._signatures(pdf) if made.signed else []
+                made = await self._workshop.take_in(data, incoming.write, terms)
+            signatures = await self._signatures(pdf, terms) if made.signed else []
         except BadRequest as error:
             raise BadRequest(f"{original.name}: {error.message}") from error
         return await incoming.finish(), _paper_file(number, made, signatures)
 
-    async def _signatures(self, pdf: Blob) -> list[EarlierSignature]:
+    async def _signatures(self, pdf: Blob, terms: Terms) -> list[EarlierSignature]:
         async with streamed(self._blobs, pdf) as data:
-            return await self._workshop.earlier_signatures(data, instant(self._clock.now()))
+            return await self._workshop.earlier_signatures(data, instant(self._clock.now()), terms.password)
 
     async def _source(self, original: Original) -> convert.Source:
         return convert.source(original.name, await head_of(self._blobs, original.blob, convert.HEAD_BYTES))
@@ -115,10 +116,6 @@ class Intake:
 
 def _place(field: NewField, before: int) -> Place:
     return Place(before + field.page, field.x, field.y, field.w, field.h)
-
-
-def _terms(original: Original) -> Terms:
-    return Terms(original.password.reveal() if original.password else None, original.signed_input)
 
 
 def _paper_file(number: int, made: Prepared, signatures: Sequence[EarlierSignature]) -> PaperFile:

@@ -3,6 +3,7 @@
 import io
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
 
+from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import intake
 from deedbox.pdf.typeset import _compiler
@@ -174,3 +176,11 @@ def test_a_file_without_tags_is_not_touched() -> None:
     data = paper(lines("Nothing {{to}} see"))
     made, known = drained(intake.take_in(data))
     assert (known.tags, text_of(made)) == ((), "Nothing {{to}} see")
+
+
+def test_many_tags_on_a_page_take_no_longer_than_their_letters() -> None:
+    rows = [f"1 0 0 1 {20 + at % 10 * 55} {830 - at // 10 * 8} Tm ({{{{text:B:l{at}}}}} etc) Tj" for at in range(1000)]
+    start = time.process_time()
+    made, known = drained(intake.take_in(paper(f"BT /F 2 Tf {' '.join(rows)} ET".encode())))
+    assert (len(known.tags), "{{" in text_of(made)) == (1000, False)
+    assert time.process_time() - start < limits.PREPARE_SECONDS

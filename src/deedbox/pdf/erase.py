@@ -2,6 +2,7 @@
 
 import copy
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,6 +21,8 @@ _CLIPS = 4
 """From this mode of rendering on, letters cut out what is drawn after them."""
 SPOKEN = ("/ActualText", "/Alt", "/E")
 """What stands for the text where it is read aloud or copied."""
+_BAND = 12.0
+"""Points, about a line of text."""
 _Instructions: TypeAlias = list[Any]
 
 
@@ -29,13 +32,29 @@ def erase(pdf: pikepdf.Pdf, lines: Mapping[int, Sequence[Line]]) -> bool:
     changed = False
     for number, on_page in lines.items():
         page = pdf.pages[number - 1]
-        rewrite = _Rewrite(pdf, on_page, boxes.inherited(page.obj, "/Resources"), _State())
+        rewrite = _Rewrite(pdf, _Lines(on_page), boxes.inherited(page.obj, "/Resources"), _State())
         rewrite.run(pikepdf.parse_content_stream(page))
         if rewrite.changed:
             page.obj["/Contents"] = pdf.make_stream(pikepdf.unparse_content_stream(rewrite.made))
             page.obj["/Resources"] = rewrite.settled()
             changed = True
     return changed
+
+
+class _Lines:
+    """The lines of a page, by bands across it, so that each letter is compared with few of them."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._bands: dict[int, list[tuple[float, float, Line]]] = defaultdict(list)
+        for line in lines:
+            reach = line.size + max(line.slack)
+            (left, right), (low, high) = (sorted(ends) for ends in zip(line.first, line.last, strict=True))
+            for band in range(int((low - reach) // _BAND), int((high + reach) // _BAND) + 1):
+                self._bands[band].append((left - reach, right + reach, line))
+
+    def near(self, point: tuple[float, float]) -> list[Line]:
+        x, y = point
+        return [line for left, right, line in self._bands.get(int(y // _BAND), ()) if left <= x <= right]
 
 
 @dataclass
@@ -56,7 +75,7 @@ class _State:
 class _Rewrite:
     """One content stream on its way through; what it draws through forms is followed into them."""
 
-    def __init__(self, pdf: pikepdf.Pdf, lines: Sequence[Line], resources: Any, state: _State, depth: int = 0) -> None:
+    def __init__(self, pdf: pikepdf.Pdf, lines: _Lines, resources: Any, state: _State, depth: int = 0) -> None:
         self._pdf, self._lines, self._depth = pdf, lines, depth
         self.resources = resources if isinstance(resources, Dictionary) else Dictionary()
         self._state, self._saved = state, list[_State]()
@@ -200,7 +219,7 @@ class _Rewrite:
         origin = _at(shown, 0, self._state.rise)
         sign = math.copysign(1, self._state.size * self._state.stretch)
         direction = sign * shown[0] / length, sign * shown[1] / length
-        return any(line.has(origin, direction, size) for line in self._lines)
+        return any(line.has(origin, direction, size) for line in self._lines.near(origin))
 
     def _advance(self, across: float) -> None:
         self._text = times((1, 0, 0, 1, across, 0), self._text)

@@ -19,6 +19,8 @@ TAG = re.compile(rf"\{{\{{\s*([a-z]+)\s*:([^{{}}]{{1,{limits.TEXT_TAG_CHARS}}})\
 _SLACK, _SLACK_AT_LINE_END = 0.12, 0.5
 """Parts of the size by which letters of a tag may lie beyond its first and last: less than half a letter, but where
 the tag goes on in another line and nothing is beside it."""
+_SPACES = 8
+"""After so many spaces, nothing follows a tag."""
 _WORD_SPACE = 0.25
 """Of the size; words are further from each other."""
 SIZES: dict[str, tuple[float, float]] = {
@@ -195,7 +197,7 @@ def _tags(letters: list[Letter | None]) -> Iterator[_Written]:
         clean = " ".join(match[0].split())
         if read(clean) is not None:
             own = [one for one in letters[match.start() : match.end()] if one is not None and one.text != " "]
-            after = next((one for one in letters[match.end() :] if one is not None), None)
+            after = next((one for one in letters[match.end() : match.end() + _SPACES] if one is not None), None)
             yield _Written(clean, own, _room(own, after))
 
 

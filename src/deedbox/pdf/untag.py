@@ -41,9 +41,9 @@ def untagged(data: bytes, found: Sequence[Found], write: Callable[[pikepdf.Pdf],
     if remaining:
         raise BadRequest(_not_removable(remaining[0]))
     after = _others(made, numbers)
-    for one in found:
-        if not _same(before[one.tag.place.page], after[one.tag.place.page]):
-            raise BadRequest(_not_removable(one))
+    for number in numbers:
+        if not _same(before[number], after[number]):
+            raise BadRequest(_not_removable(next(one for one in found if one.tag.place.page == number)))
     return Untagged(made, tuple(one.tag for one in found))
 
 

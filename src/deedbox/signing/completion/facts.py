@@ -8,6 +8,7 @@ import msgspec
 from deedbox.authority import issue
 from deedbox.evidence import file as proof
 from deedbox.evidence.chain import Entry
+from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
@@ -18,6 +19,9 @@ from deedbox.signing.desk import document_of
 from deedbox.signing.model import Document, Packet, Party, Seal, Signer, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
+
+_COMINGS = ("signer.link_made", "signer.link_opened", "signer.code_wrong", "signer.code_right", "signer.viewed")
+"""What people do before they act, as often as they like."""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -116,7 +120,7 @@ def completion(facts: Facts, sealed: Blob, seal: Seal, head: str, address: str, 
             for position, file in enumerate(document.files)
         ),
         signers=tuple(_certified(facts, party, signer) for party, signer in facts.packet.signers()),
-        events=tuple(_event(entry, facts.packet) for entry in facts.trail),
+        events=tuple(_event(entry, facts.packet) for entry in _certified_rows(facts)),
         chain_head=head,
         language=facts.packet.language,
         sender_name=facts.workspace_name,
@@ -210,6 +214,14 @@ def _certified(facts: Facts, party: Party, signer: Signer) -> CertifiedSigner:
         user_agent=str(act.get("user_agent", "")),
         signature_text=(signed.text or "") if signed else "",
     )
+
+
+def _certified_rows(facts: Facts) -> list[Entry]:
+    """The rows on the certificate: views of single pages, and comings if they are thousands, are evidence alone."""
+    rows = [entry for entry in facts.trail if entry.act != "signer.page_viewed"]
+    if len(rows) > limits.CERTIFICATE_EVENTS:
+        rows = [entry for entry in rows if entry.act not in _COMINGS]
+    return rows
 
 
 def _event(entry: Entry, packet: Packet) -> CertifiedEvent:

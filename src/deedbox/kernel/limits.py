@@ -211,8 +211,10 @@ ENDED_LINK_DAYS = 90
 """After its document has ended, a mailed link shows the outcome and the sealed file for so long."""
 LINK_PER_MINUTE = 60
 """Requests to the address of one link."""
-SIGNER_NOTES = 1000
-"""Audit rows of one signer's openings, tries at a code and first views of pages."""
+SIGNER_VIEW_ROWS = 1000
+"""Audit rows of one signer's wrong codes and first views of pages."""
+SIGNER_ROWS = 2000
+"""The same with openings, of which so many are always left: who has read much can still come back."""
 REMIND_SECONDS = 3600
 """Between two reminders of one signer that the sender asks for."""
 EMBEDDED_LINK_SECONDS = 3600

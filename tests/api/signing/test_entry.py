@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
 from tests.api.answers import faults
 from tests.api.signing.conftest import Office, signer
 
@@ -280,17 +281,36 @@ async def test_the_trail_tells_of_each_link_each_opening_and_each_page(office: O
     assert [(row["detail"]["file"], row["detail"]["page"]) for row in pages] == [(file_id, 2), (file_id, 1)]
 
 
-async def test_the_rows_of_looking_are_bounded(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SIGNER_NOTES", 3)
+async def test_the_rows_of_looking_are_bounded_and_keep_nobody_out(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SIGNER_VIEW_ROWS", 2)
+    monkeypatch.setattr(limits, "SIGNER_ROWS", 3)
     document = await office.create(send=True)
     file_id = document["files"][0]["id"]
     async with office.session(document, "ann") as browser:
         await browser.get("/session")
         for page in (1, 2):
             assert (await browser.get(f"/files/{file_id}/pages/{page}.webp", params={"width": 100})).status_code == 200
+    assert len(await trail(office, document, "signer.page_viewed")) == 1
     async with office.api.client() as another:
-        assert (await another.get(await office.link(document, "ann"))).status_code == 429
-    assert len(await trail(office, document, "signer.page_viewed")) == 2
+        answers = [(await another.get(await office.link(document, "ann"))).status_code for _ in range(2)]
+    assert answers == [303, 409]
+
+
+async def test_nobody_keeps_a_document_from_being_sealed_by_opening_it_often(office: Office) -> None:
+    document = await office.create(send=True)
+    ann = people(document)["Ann"]
+
+    def open_often(tx: Tx) -> None:
+        with office.api.deedbox.office.desk(tx, office.api.workspace, ann) as desk:
+            [one] = desk.packet_of(document["id"]).documents
+            for _ in range(limits.CERTIFICATE_EVENTS):
+                desk.record(one, "signer.link_opened", {"address": "127.0.0.1", "link": "mail"})
+
+    await office.api.deedbox.db.write(open_often)
+    assert (await office.sign(document, "ann")).status_code == 200
+    await office.completed(document)
 
 
 async def test_the_evidence_names_what_was_served_and_who_vouched(office: Office) -> None:

@@ -8,7 +8,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, NotFound, TooManyRequests
+from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import parties, sessions
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.desk import Desk, Office
@@ -53,8 +53,8 @@ def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime) -> Se
     found = entrance(tx, token, now)
     packet, signer = found.packet, found.signer
     with office.desk(tx, packet.workspace_id, signer.id, now) as desk:
-        if not people.add_note(tx, signer.id, limits.SIGNER_NOTES):
-            raise TooManyRequests("This document was opened too often. Ask the sender to send it again.")
+        if not people.add_note(tx, signer.id, limits.SIGNER_ROWS):
+            raise Conflict("This document was opened too often. Ask the sender to send it again.")
         opened = sessions.open_session(tx, token, found.link, now=now)
         mailed = _mail_code(desk, packet, signer)
         seen = Circumstances(visit.address, visit.user_agent, found.link.kind, found.link.voucher)
@@ -78,7 +78,7 @@ def try_code(desk: Desk, packet: Packet, session: Session, token: Secret, code: 
     """Whether this is the signer's code; the session is then as good as the signer. Either way the trail tells."""
     _, signer = parties.find_signer(packet, session.signer_id)
     right = sessions.check_code(desk.tx, token.reveal(), signer, code, now=desk.now)
-    told = not session.checked if right else people.add_note(desk.tx, signer.id, limits.SIGNER_NOTES)
+    told = not session.checked if right else people.add_note(desk.tx, signer.id, limits.SIGNER_VIEW_ROWS)
     if told:
         for document in packet.documents:
             detail = {**seen.told(), "auth": signer.auth}

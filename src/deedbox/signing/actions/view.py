@@ -30,8 +30,9 @@ def view_page(
 
     A signer's rows are bounded: beyond that, pages are served and nothing is claimed of them."""
     if links.add_page_view(desk.tx, sha256(session.reveal()), *page) and people.add_note(
-        desk.tx, signer_id, limits.SIGNER_NOTES
+        desk.tx, signer_id, limits.SIGNER_VIEW_ROWS
     ):
         file_id, number = page
-        detail = {**seen.told(), "file": file_id, "page": number, "prepared": document.paper_sha256}
+        # What else is known of the session stands in the row of its opening: there may be many pages.
+        detail = {"address": seen.address, "file": file_id, "page": number, "prepared": document.paper_sha256}
         desk.record(document, "signer.page_viewed", detail, actor=signer_id)

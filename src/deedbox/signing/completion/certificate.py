@@ -12,6 +12,7 @@ from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.signing.completion.facts import Facts, act_of, consent_of, voucher_of
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
+from deedbox.signing.printed import printed
 
 
 class Certified(NamedTuple):
@@ -83,7 +84,7 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         id=signer.id,
         name=signer.name,
         email=signer.email,
-        party=party.name,
+        party=party.name if party.declared else "",
         identity=_identity(table, signer, act),
         status=signer.status,
         steps=tuple(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments if at),
@@ -108,13 +109,13 @@ def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
     table = words.of_use(language, "certificate")
     for field in own_fields(facts.document, party, signer):
         if field.value is not None and field.type not in ("signature", "initials"):
-            yield Told(field.label or table[f"field.{field.type}"], _value(table, field))
+            yield Told(field.label or table[f"field.{field.type}"], _value(table, field, language))
 
 
-def _value(table: Mapping[str, str], field: Field) -> str:
+def _value(table: Mapping[str, str], field: Field, language: str) -> str:
     if field.type == "checkbox":
         return table["yes"] if field.value == "true" else table["no"]
-    return field.value or ""
+    return printed(field.type, field.value or "", language)
 
 
 def _event(entry: Entry, packet: Packet) -> CertifiedEvent:

@@ -8,6 +8,7 @@ import msgspec
 from deedbox.authority import issue
 from deedbox.evidence import file as proof
 from deedbox.evidence.chain import Entry
+from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
@@ -18,6 +19,9 @@ from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Document, Packet, Party, Signer, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
+
+_COMINGS = ("signer.link_made", "signer.link_opened", "signer.code_wrong", "signer.code_right", "signer.viewed")
+"""What people do before they act, as often as they like."""
 
 
 class Facts(msgspec.Struct, frozen=True):

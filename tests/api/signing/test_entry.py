@@ -381,3 +381,32 @@ async def test_a_code_by_mail_is_refused_where_no_mail_can_leave(office: Office)
     sent = await office.api.post(f"{path}/send")
     assert faults(path, sent, 400) == []
     assert "DEEDBOX_SMTP_URL" in sent.json()["error"]
+
+
+async def test_a_corrected_address_gives_no_new_tries_at_the_code(office: Office) -> None:
+    coded = signer("ann", auth="access_code", access_code="open sesame")
+    document = await office.create(signers=[coded], send=True)
+    async with office.session(document, "ann") as browser:
+        for _ in range(limits.SIGNER_CODE_TRIES):
+            assert (await browser.post("/code", json={"code": "guess"})).status_code == 403
+    correction = {"signers": [{"id": people(document)["Ann"], "email": "anna@example.com"}]}
+    assert (await office.api.call("PATCH", f"/api/v1/documents/{document['id']}", json=correction)).status_code == 200
+    async with office.session(document, "anna") as browser:
+        assert (await browser.post("/code", json={"code": "open sesame"})).status_code == 429
+    assert len(await trail(office, document, "signer.code_wrong")) == limits.SIGNER_CODE_TRIES
+
+
+async def test_sessions_that_are_over_are_forgotten_and_their_rows_stay(office: Office) -> None:
+    document = await office.create(send=True)
+    file_id = document["files"][0]["id"]
+    async with office.session(document, "ann") as browser:
+        assert (await browser.get(f"/files/{file_id}/pages/3.webp")).status_code == 404
+        assert await trail(office, document, "signer.viewed") == []
+        await browser.get(f"/files/{file_id}/pages/1.webp", params={"width": 100})
+        assert len(await trail(office, document, "signer.viewed")) == 1
+        office.api.clock.forward(limits.SIGNER_SESSION_SECONDS)
+        assert (await browser.get("/session")).status_code == 401
+    await office.api.deedbox.jobs.run_due()
+    assert await office.api.rows("select 1 from signer_sessions") == []
+    assert await office.api.rows("select 1 from page_views") == []
+    assert len(await trail(office, document, "signer.page_viewed")) == 1

@@ -106,6 +106,8 @@ async def signer_page(
     )
     async with streamed(deedbox.blobs, blob) as data:
         picture = await deedbox.workshop.render(data, first_page(document, file_id) + number, width)
+    if not who.session.viewed:
+        await looked(request)
     if not known:
         seen = circumstances(request, who)
         await at_desk(request, who, lambda desk: view_page(desk, document, signer_id, token, at, seen))

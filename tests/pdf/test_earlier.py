@@ -14,8 +14,8 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import earlier, gap, intake
 from deedbox.pdf.signed_input import Terms
-from tests.pdf.annotated import WORD
-from tests.pdf.papers import drained, lines, paper, shown, text_of
+from tests.pdf.annotated import WORD, annotation, text_field
+from tests.pdf.papers import drained, lines, paper, saved, shown, text_of
 from tests.pdf.pki import Authority
 from tests.pdf.sealed import SIGNED, archived, document, sealed, updated
 from tests.pdf.test_intake import locked
@@ -117,6 +117,15 @@ def test_the_signatures_of_a_locked_file_are_checked_too(authority: Authority, v
     assert (known.signed, WORD in text_of(made)) == (True, True)
     with pytest.raises(BadRequest, match="is encrypted"):
         earlier.signatures(data, NOW, "guess")
+
+
+def test_a_signature_keeps_its_look_in_a_form_that_viewers_are_to_draw_anew(authority: Authority) -> None:
+    with pikepdf.open(io.BytesIO(visibly_signed(authority))) as pdf:
+        pdf.Root.AcroForm["/NeedAppearances"] = True
+        field = annotation("Widget", Rect=[300, 100, 400, 130], **text_field("Bergen"))
+        pdf.pages[0].obj.Annots.append(pdf.make_indirect(field))
+        made, _ = drained(intake.take_in(saved(pdf), FLATTEN))
+    assert (WORD in text_of(made), "Bergen" in text_of(made)) == (True, True)
 
 
 def test_a_file_without_signatures_is_taken_as_ever() -> None:

@@ -21,7 +21,6 @@ _MOVING = {"/Screen", "/Movie", "/Sound", "/RichMedia", "/3D"}
 _STANDARD = _DRAWN_BY_PDFIUM | _DRAWN_HERE | _MOVING | {"/FileAttachment", "/Link", "/Widget", "/Watermark", "/Redact"}
 _NOTED = (_DRAWN_BY_PDFIUM | _DRAWN_HERE | {"/FileAttachment", "/Redact"}) - {"/FreeText", "/Line"}
 """Kinds whose text opens beside the page."""
-_LEFT_TO_VIEWERS = "what the file leaves to viewers to draw"
 
 ATTACHMENTS = "attached files"
 MEDIA = "sound, film and 3D objects"
@@ -173,7 +172,7 @@ class _Fields:
     """The fields of the form, into which those are taken that stand on a page only: PDFium draws no others."""
 
     def __init__(self, pdf: pikepdf.Pdf) -> None:
-        self._pdf, self._known, self._added = pdf, set[tuple[int, int]](), 0
+        self._pdf, self._added = pdf, 0
         form = pdf.Root.get("/AcroForm")
         listed = form.get("/Fields") if isinstance(form, Dictionary) else None
         self._known = {one.objgen for one in listed if _is_indirect(one)} if isinstance(listed, Array) else set()
@@ -190,7 +189,7 @@ class _Fields:
         self._known.add(top.objgen)
         self._added += 1
         # Fields of one name share one value; these have nothing to do with each other.
-        top["/T"] = pikepdf.String(f"{_LEFT_TO_VIEWERS} {self._added}")
+        top["/T"] = pikepdf.String(f"on a page only {self._added}")
         self._list().append(top)
 
     def _list(self) -> Any:

@@ -47,7 +47,8 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
         ),
         SandboxKind(
             name="pages",
-            preload=(f"{_PACKAGE}.render", f"{_PACKAGE}.seal"),
+            # Names beyond ASCII are written in UTF-16, which a closed sandbox could no longer load.
+            preload=(f"{_PACKAGE}.render", f"{_PACKAGE}.seal", "encodings.utf_16_be"),
             setup=(Call(f"{_PACKAGE}.seal:load"),),
             processes=processes,
             cpu_seconds=limits.SEAL_CPU_SECONDS,

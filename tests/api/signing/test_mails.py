@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deedbox.accounts import workspace_profile
+from deedbox.accounts import workspace_profile, workspaces
 from deedbox.accounts.workspace_profile import WorkspaceChange
 from deedbox.kernel.clock import instant
 from deedbox.mail import InboxMail
@@ -270,3 +270,14 @@ async def test_an_expiry_noticed_late_tells_the_end_that_was_set(office: Office)
     assert (await office.document(document["id"]))["status"] == "expired"
     [mail] = await mails(office, "expired")
     assert "ended on 2 March 2026, 10:00 UTC" in mail.text
+
+
+async def test_without_a_sender_s_address_the_owner_hears(office: Office) -> None:
+    now = office.api.clock.now()
+    token = await office.api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, office.api.workspace, now=now))
+    async with office.api.client() as browser:
+        await browser.get(f"/login/{token.reveal()}")
+        form = {"name": "Olga", "email": "olga@harbour.example", "password": "correct horse battery"}
+        assert (await browser.post("/account", data=form)).status_code == 303
+    await office.sealed()
+    assert await told(office) == [("ann", "completion"), ("olga", "completion")]

@@ -8,7 +8,6 @@ import msgspec
 from deedbox.authority import issue
 from deedbox.evidence import file as proof
 from deedbox.evidence.chain import Entry
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx

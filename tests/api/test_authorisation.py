@@ -136,6 +136,10 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     assert opened == pages | probes | proof | signer
 
 
+async def test_only_time_stamps_are_made_anew_for_the_same_idempotency_key(api: Api) -> None:
+    assert {route.path for route in keyed(api.guard) if route.door.repeats} == {"/tsa"}
+
+
 async def test_revoking_holds_for_the_very_next_request(api: Api) -> None:
     key = await api.make_key()
     assert (await api.get("/health", key=key)).status_code == 200

@@ -26,6 +26,8 @@ class Door(msgspec.Struct, frozen=True):
     counted: bool = True
     own_site: bool = False
     """Whether a request that changes something must come from this site's own pages."""
+    repeats: bool = False
+    """Each request has an answer of its own, also with the same Idempotency-Key: nothing is kept."""
     always_open: bool = False
     """Answered also while the server stops or has too much to do."""
 

@@ -113,7 +113,7 @@ def _complete(operation: dict[str, Any], path: str, method: str, door: Door) -> 
         response.setdefault("headers", {}).update(headers)
     for status in _possible(path, method, door, has_body="requestBody" in operation):
         responses[str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
-    if method == "post" and keyed:
+    if method == "post" and keyed and not door.repeats:
         operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
 
 

@@ -16,6 +16,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import intake
 from deedbox.pdf.typeset import _compiler
+from deedbox.pdf.workshop import Workshop
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, shown, text_of
 
 TAG = "{{signature:Buyer}}"
@@ -184,3 +185,32 @@ def test_many_tags_on_a_page_take_no_longer_than_their_letters() -> None:
     made, known = drained(intake.take_in(paper(f"BT /F 2 Tf {' '.join(rows)} ET".encode())))
     assert (len(known.tags), "{{" in text_of(made)) == (1000, False)
     assert time.process_time() - start < limits.PREPARE_SECONDS
+
+
+def test_the_same_file_is_taken_in_to_the_same_bytes() -> None:
+    data = paper(GROUND + WAYS["kerned"])
+    assert taken(data) == taken(data)
+
+
+@pytest.mark.anyio
+async def test_a_sandbox_has_all_it_needs_to_take_tags_out() -> None:
+    """Also for what is not in the file: the widths of fonts that every viewer has, in either of their encodings."""
+    made = bytearray()
+
+    async def write(piece: bytes) -> None:
+        made.extend(piece)
+
+    with pikepdf.new() as pdf:
+        for name in ("Times-Italic", "Courier-Bold", "Helvetica"):
+            page = add_page(pdf, lines(f"Before {TAG} after"))
+            page.Resources.Font["/F"] = Dictionary(
+                Type=Name.Font, Subtype=Name.Type1, BaseFont=Name(f"/{name}"), Encoding=Name.MacRomanEncoding
+            )
+        data = saved(pdf)
+    workshop = Workshop(1)
+    try:
+        known = await workshop.take_in(data, write)
+    finally:
+        await workshop.close()
+    assert len(known.tags) == 3
+    assert [text_of(bytes(made), number).split() for number in (1, 2, 3)] == [["Before", "after"]] * 3

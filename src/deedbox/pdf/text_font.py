@@ -1,5 +1,6 @@
 """How a font of a page parts strings into codes, and how far each code moves the pen."""
 
+import codecs
 import ctypes
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -15,6 +16,9 @@ _STANDARD = (
 )  # fmt: skip
 """Fonts that every viewer has, so that a file need not say how wide their letters are."""
 _SPACE = 32
+# A sandbox cannot load what text is decoded with when it is first needed.
+for _name in ("cp1252", "mac_roman"):
+    codecs.lookup(_name)
 
 
 class TextFont(NamedTuple):
@@ -52,7 +56,7 @@ def _simple(font: Any, scale: float) -> TextFont | None:
     if not isinstance(widths, Array):
         name, encoding = str(font.get("/BaseFont"))[1:], font.get("/Encoding")
         plain = encoding is None or isinstance(encoding, Name)
-        codec = "mac-roman" if encoding == "/MacRomanEncoding" else "cp1252"
+        codec = "mac_roman" if encoding == "/MacRomanEncoding" else "cp1252"
         return TextFont(1, _standard_widths(name, codec), 0) if name in _STANDARD and plain else None
     first, descriptor = int(font.get("/FirstChar", 0)), font.get("/FontDescriptor")
     missing = float(descriptor.get("/MissingWidth", 0)) if isinstance(descriptor, Dictionary) else 0.0

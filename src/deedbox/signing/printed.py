@@ -3,6 +3,7 @@
 from datetime import date
 
 from deedbox import words
+from deedbox.kernel.errors import BadRequest
 from deedbox.pdf.room import Room, need_room, need_room_by_hand
 from deedbox.signing.model import Document, Field, FieldType, Signature
 
@@ -10,13 +11,13 @@ _MINE = {"signature": "Your signature", "initials": "Your initials"}
 
 
 def printed(kind: FieldType, value: str, language: str) -> str:
-    """What the page shows for a value; a date that is none is shown as it is."""
-    if kind != "date":
+    """What the page shows for a value; BadRequest for a date that is none."""
+    if kind != "date" or not value:
         return value
     try:
         return words.date(language, date.fromisoformat(value))
-    except ValueError:
-        return value
+    except ValueError as error:
+        raise BadRequest(f"{value[:20]} is not a date: write it as 2026-05-03, year, month and day") from error
 
 
 def room_of(document: Document, field: Field) -> Room:

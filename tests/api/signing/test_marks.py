@@ -115,6 +115,8 @@ async def test_captions_and_dates_are_in_the_document_s_language(
     field = {"type": "date", **SMALL, "w": 0.3}
     document = await office.create(language=language, fields=[field], send=True)
     [when] = [field["id"] for field in document["fields"] if field["type"] == "date"]
+    refused = await office.sign(document, "ann", values={when: "next week"})
+    assert (refused.status_code, refused.json()["error"][:29]) == (400, "next week is not a date: writ")
     assert (await office.sign(document, "ann", values={when: "2026-11-15"})).status_code == 200
     made = await sealed(office, document)
     text = text_of(made, 1) + text_of(made, 2)

@@ -4,7 +4,7 @@
 import io
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import pikepdf
@@ -156,12 +156,20 @@ def timestamper(authority: Authority, at: datetime = SIGNED, holder: Holder | No
 
 
 def archived(
-    authority: Authority, data: bytes, at: datetime = SIGNED + timedelta(days=30), crls: Sequence[bytes] = ()
+    authority: Authority,
+    data: bytes,
+    at: datetime = SIGNED + timedelta(days=30),
+    crls: Sequence[bytes] = (),
+    properties: Mapping[str, str] | None = None,
 ) -> bytes:
     """The sealed file with an archival update: more revocation lists, and a document time-stamp over everything."""
     writer = IncrementalPdfFileWriter(io.BytesIO(data))
     lists = [*authority.asn1_crls, *map(crl.CertificateList.load, crls)]
     DocumentSecurityStore.supply_dss_in_writer(writer, sig_contents=None, crls=lists)
+    for key, value in (properties or {}).items():
+        info = writer.trailer["/Info"]
+        info[key] = generic.pdf_string(value)
+        writer.update_container(info)
     return PdfTimeStamper(timestamper(authority, at)).timestamp_pdf(writer, "sha256").getvalue()  # type: ignore[no-any-return]
 
 

@@ -16,6 +16,7 @@ from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf.report import Checks, Report, judged, with_records
 from deedbox.pdf.verify import verify
+from tests.pdf import shapes
 from tests.pdf.pki import ISSUED, YEAR, Authority, issue, revocation_list
 from tests.pdf.sealed import (
     SIGNED,
@@ -293,3 +294,29 @@ def test_the_time_is_now_unless_it_is_given(ours: Authority) -> None:
     office = Authority()
     office.seal = issue("Short", office.issuing, begins=begins, ends=begins + timedelta(days=1))
     assert verify(sealed(office, document(), at=None), office.roots).verdict == "unrecognised"
+
+
+@pytest.mark.parametrize("shape", ["object_streams", "form", "form_inside_the_catalog", "linearised", "rotated"])
+def test_stock_pyhanko_extends_a_sealed_file_of_any_shape(ours: Authority, shape: str) -> None:
+    data = archived(ours, sealed(ours, shapes.SHAPES[shape]()), crls=[revocation_list(ours.root, at=SIGNED)])
+    report = verify(data, ours.roots, (), NOW)
+    assert (report.verdict, report.reasons) == ("extended", [])
+    assert report.added[0] == "Validation data: 1 revocation lists."
+
+
+def test_an_update_that_writes_metadata_is_altered_whoever_stamped_it(ours: Authority) -> None:
+    """In PDF 2.0 pyHanko writes XMP whenever it writes: what it would say of the document nobody has sealed."""
+    report = verify(archived(ours, sealed(ours, shapes.version_2_0())), ours.roots, (), NOW)
+    assert (report.verdict, report.reasons[-1]) == ("altered", "The catalog was changed.")
+
+
+def test_properties_may_name_pyhanko_and_the_date_and_nothing_else(ours: Authority) -> None:
+    out = io.BytesIO()
+    with pikepdf.open(io.BytesIO(document())) as pdf:
+        pdf.docinfo["/Title"], pdf.docinfo["/Author"] = "Lease", "Zoë"
+        pdf.save(out)
+    data = sealed(ours, out.getvalue())
+    assert verify(archived(ours, data), ours.roots, (), NOW).verdict == "extended"
+    for key, value in (("/Title", "Void"), ("/Keywords", "x")):
+        report = verify(archived(ours, data, properties={key: value}), ours.roots, (), NOW)
+        assert (report.verdict, report.reasons[-1]) == ("altered", "The file's properties were changed.")

@@ -217,11 +217,19 @@ def _of_the_mails(story: Story) -> Claims:
     yield "invitations and their mails differ", story.written("invitation") == invited
     yield "reminders and their mails differ", story.written("reminder") == reminded
     mailed = Counter({emails[one]: number for (kind, one), number in story.links.items() if kind == "mail"})
-    yield "links by mail and mails differ", mailed == invited + reminded
     completed = {signer.email for signer in story.having("signed")} if story.status == "completed" else set()
+    yield "links by mail and mails differ", mailed == invited + reminded + Counter(completed)
     yield "the sealed file was not mailed to all who signed", story.written("completion") == Counter(completed)
-    ended = Counter(_who_hears_of_the_end(story))
+    # Who declined hears once that they did, whether it was the end or not.
+    ended = Counter(_who_hears_of_the_end(story) | {signer.email for signer in story.having("declined")})
     yield "the end was not mailed to all invited", story.written("voided", "declined", "expired") == ended
+    yield "who is not needed was not told so", story.written("not_needed") == Counter(_not_needed(story))
+
+
+def _not_needed(story: Story) -> set[str]:
+    """Whoever was asked, and whose party has become complete without them."""
+    completed = {party.id for party in story.parties if party.status == "completed"}
+    return {one.email for one in story.having("canceled") if one.notified_at and one.party_id in completed}
 
 
 def _who_hears_of_the_end(story: Story) -> set[str]:

@@ -30,7 +30,6 @@ class SealedForm(NamedTuple):
     order: Order
     """What was ordered of the seal; `room`, `certificates` and `crls` as they are in the file."""
     revision: Appended
-    field: Reference
 
     @property
     def signed(self) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -53,14 +52,7 @@ def read(data: bytes, before: int = 0) -> SealedForm:
     order = _order(revision, written_signature.value)
     _check_numbers(revision, page)
     start, digits = _gap(revision, written_signature, signature, order)
-    return SealedForm(
-        revision.start, revision.end, start, start + len(digits), _contents(digits), order, revision, field
-    )
-
-
-def claims(data: bytes) -> bool:
-    """Whether a file says of itself, anywhere, that Deedbox sealed it."""
-    return re.search(rb"%b\s*<<\s*/Document\b" % re.escape(seal.PRIVATE.encode()), data) is not None
+    return SealedForm(revision.start, revision.end, start, start + len(digits), _contents(digits), order, revision)
 
 
 def _check_field(revision: Appended, page: Reference, field: Reference, signature: Reference) -> None:

@@ -68,6 +68,8 @@ class Completion(Struct, frozen=True):
     signers: tuple[CertifiedSigner, ...]
     events: tuple[CertifiedEvent, ...]
     chain_head: str
+    more_events: int = 0
+    """How many rows the audit trail has that are not shown."""
     language: str = "en"
     sender_name: str = ""
     workspace: str = ""

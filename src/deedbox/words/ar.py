@@ -113,6 +113,7 @@ WORDS = {
     "certificate.signer_id": "معرّف الموقّع",
     "certificate.trail": "سجل التدقيق",
     "certificate.trail_note": "يحمل كل قيد بصمة القيد الذي قبله، وأي تغيير يظهر في رأس السلسلة.",
+    "certificate.trail_more": "يحتوي ملف الأدلة على {count} قيدًا آخر، مثل عرض الصفحات المفردة.",
     "certificate.time": "الوقت (UTC)",
     "certificate.event": "الحدث",
     "certificate.who": "من",

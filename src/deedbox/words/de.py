@@ -129,6 +129,7 @@ WORDS = {
     "certificate.signer_id": "Unterzeichner-ID",
     "certificate.trail": "Protokoll",
     "certificate.trail_note": "Jeder Eintrag trägt den Hash des vorigen. Jede Änderung zeigt sich am Ende der Kette.",
+    "certificate.trail_more": "Die Beweisdatei hat {count} weitere, etwa Ansichten einzelner Seiten.",
     "certificate.time": "Zeit (UTC)",
     "certificate.event": "Ereignis",
     "certificate.who": "Wer",

@@ -122,6 +122,7 @@ WORDS = {
     "certificate.trail": "Audit trail",
     "certificate.trail_note": "Every entry carries the hash of the one before it. Any change shows in the head of the"
     " chain.",
+    "certificate.trail_more": "The evidence file has {count} more, such as views of single pages.",
     "certificate.time": "Time (UTC)",
     "certificate.event": "Event",
     "certificate.who": "Who",

@@ -122,6 +122,7 @@ WORDS = {
     "certificate.trail": "Registro de actividad",
     "certificate.trail_note": "Cada entrada lleva el hash de la anterior. Cualquier cambio se nota al final de la"
     " cadena.",
+    "certificate.trail_more": "El archivo de pruebas contiene {count} más, como la visualización de páginas.",
     "certificate.time": "Hora (UTC)",
     "certificate.event": "Suceso",
     "certificate.who": "Quién",

@@ -124,6 +124,7 @@ WORDS = {
     "certificate.trail": "Journal des actions",
     "certificate.trail_note": "Chaque entrée contient l’empreinte de la précédente. Toute modification se voit en tête"
     " de chaîne.",
+    "certificate.trail_more": "Le fichier de preuve en contient {count} de plus, par exemple l’affichage de pages.",
     "certificate.time": "Heure (UTC)",
     "certificate.event": "Événement",
     "certificate.who": "Qui",

@@ -120,6 +120,7 @@ WORDS = {
     "certificate.signer_id": "署名者 ID",
     "certificate.trail": "監査記録",
     "certificate.trail_note": "各記録には直前の記録のハッシュが含まれます。どのような変更も鎖の末尾に現れます。",
+    "certificate.trail_more": "証拠ファイルには、各ページの表示など、さらに {count} 件の記録があります。",
     "certificate.time": "時刻 (UTC)",
     "certificate.event": "出来事",
     "certificate.who": "行為者",

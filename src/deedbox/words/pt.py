@@ -123,6 +123,7 @@ WORDS = {
     "certificate.signer_id": "ID do signatário",
     "certificate.trail": "Trilha de auditoria",
     "certificate.trail_note": "Cada registro traz o hash do anterior. Qualquer alteração aparece no fim da cadeia.",
+    "certificate.trail_more": "O arquivo de provas tem mais {count}, como a exibição de páginas.",
     "certificate.time": "Hora (UTC)",
     "certificate.event": "Evento",
     "certificate.who": "Quem",

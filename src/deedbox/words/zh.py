@@ -113,6 +113,7 @@ WORDS = {
     "certificate.signer_id": "签署人编号",
     "certificate.trail": "审计记录",
     "certificate.trail_note": "每条记录都带有前一条的哈希值。任何改动都会反映在链尾的哈希值上。",
+    "certificate.trail_more": "证据文件中另有 {count} 条，例如单页的显示。",
     "certificate.time": "时间 (UTC)",
     "certificate.event": "事件",
     "certificate.who": "操作者",

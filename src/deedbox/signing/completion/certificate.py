@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from deedbox import words
 from deedbox.evidence.chain import Entry
+from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.clock import moment
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
@@ -13,6 +14,8 @@ from deedbox.signing.completion.facts import Facts, act_of, consent_of, voucher_
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
 from deedbox.signing.printed import printed
+
+_COMINGS = ("signer.link_made", "signer.link_opened", "signer.code_wrong", "signer.code_right", "signer.viewed")
 
 
 class Certified(NamedTuple):
@@ -30,7 +33,7 @@ def completion(
     facts: Facts, certified: Certified, images: Mapping[str, bytes], address: str, completed_at: str
 ) -> Completion:
     """What the certificate tells; `images` are the drawn and uploaded signatures, by their hash."""
-    document, language = facts.document, facts.packet.language
+    document, language, rows = facts.document, facts.packet.language, _rows(facts)
     code = document.verification_code or ""
     return Completion(
         title=document.title,
@@ -50,7 +53,8 @@ def completion(
             for position, file in enumerate(document.files)
         ),
         signers=tuple(_signer(facts, party, signer, images) for party, signer in facts.packet.signers()),
-        events=tuple(_event(entry, facts.packet) for entry in facts.trail),
+        events=tuple(_event(entry, facts.packet) for entry in rows),
+        more_events=len(facts.trail) - len(rows),
         chain_head=certified.head,
         language=language,
         sender_name=facts.packet.sender,
@@ -116,6 +120,14 @@ def _value(table: Mapping[str, str], field: Field, language: str) -> str:
     if field.type == "checkbox":
         return table["yes"] if field.value == "true" else table["no"]
     return printed(field.type, field.value or "", language)
+
+
+def _rows(facts: Facts) -> list[Entry]:
+    """The rows on the certificate: views of single pages, and comings if they are thousands, are evidence alone."""
+    rows = [entry for entry in facts.trail if entry.act != "signer.page_viewed"]
+    if len(rows) > limits.CERTIFICATE_EVENTS:
+        rows = [entry for entry in rows if entry.act not in _COMINGS]
+    return rows
 
 
 def _event(entry: Entry, packet: Packet) -> CertifiedEvent:

@@ -11,6 +11,8 @@ import pytest
 from deedbox.evidence import file as evidence
 from deedbox.kernel.jobs import Runner
 from tests.api.signing.conftest import LEASE, Office, signer
+from tests.api.signing.test_signer import drawn
+from tests.pdf.test_certificate import told
 
 pytestmark = pytest.mark.anyio
 
@@ -169,3 +171,62 @@ async def test_everyone_who_signed_gets_the_file_by_mail(office: Office) -> None
 def run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
+
+
+async def test_the_certificate_is_sealed_and_tells_how_each_one_signed(office: Office, tmp_path: Path) -> None:
+    fields = [
+        {"type": "signature", "signer": "ann@example.com", "page": 1, "x": 0.1, "y": 0.6, "w": 0.3, "h": 0.06},
+        {
+            "type": "date",
+            "signer": "ann@example.com",
+            "page": 1,
+            "x": 0.1,
+            "y": 0.7,
+            "w": 0.3,
+            "h": 0.05,
+            "label": "Delivered",
+        },
+        {"type": "checkbox", "signer": "ann@example.com", "page": 1, "x": 0.1, "y": 0.8, "w": 0.1, "h": 0.05},
+    ]
+    signers = [signer("ann", time_zone="Asia/Tokyo"), signer("ben", language="de")]
+    document = await office.create(signers=signers, fields=fields, send=True)
+    ids = {field["type"]: field["id"] for field in document["fields"]}
+    picture = {"kind": "drawn", "image": drawn()}
+    values = {ids["date"]: "2026-12-01", ids["checkbox"]: "true"}
+    assert (await office.sign(document, "ann", signature=picture, values=values)).status_code == 200
+    assert (await office.sign(document, "ben")).status_code == 200
+    found = await office.completed(document)
+    certificate = await made(office, document, "certificate")
+    report = await verified(office, certificate)
+    assert (report["verdict"], report["part"], report["document_id"]) == ("authentic", "certificate", document["id"])
+    assert (await verified(office, await made(office, document, "signed")))["part"] == "document"
+    (tmp_path / "certificate.pdf").write_bytes(certificate)
+    said = run("pdfsig", str(tmp_path / "certificate.pdf"))
+    assert "Total document signed" in said
+    assert "Signature is Valid" in said
+    text = told(certificate)
+    for words in (
+        "Link issued to the sender's system by key", "the sender vouches for the person", "Delivered 1 December 2026",
+        "Tick Yes", "UTC+9", f"/verify/{found['verification_code']}", "I agree to sign this document electronically",
+        "Ich bin einverstanden",
+    ):  # fmt: skip
+        assert words in text, words
+    assert run("pdfimages", "-list", str(tmp_path / "certificate.pdf")).count("smask") == 1
+
+
+async def test_the_address_on_the_certificate_leads_to_a_page_for_people(office: Office) -> None:
+    document = await office.sealed(title="Lease <b>of 3</b>")
+    found = await office.document(document["id"])
+    page = await office.api.call(
+        "GET", f"/verify/{found['verification_code']}", key=None, headers={"Accept-Language": "de-AT, en;q=0.5"}
+    )
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    digest = hashlib.sha256(await made(office, document, "signed")).hexdigest()
+    for words in ('<html lang="de" dir="ltr">', "versiegelt", "Lease &lt;b&gt;of 3&lt;/b&gt;", "Ann", digest):
+        assert words in page.text, words
+    assert "ann@" not in page.text
+    unknown = await office.api.call("GET", "/verify/AAAA-BBBB-CCCC-DDDD", key=None)
+    assert unknown.status_code == 404
+    assert "No document here has this code" in unknown.text
+    asked = await office.api.call("GET", "/verify?code=aaaa%20bbbb", key=None)
+    assert (asked.status_code, asked.headers["location"]) == (303, "/verify/aaaa%20bbbb")

@@ -374,7 +374,7 @@ async def test_a_used_database_is_refused(postgres_url: str, cluster: Cluster, t
     LocalBlobs(tmp_path / "blobs")
     backup(tmp_path, postgres_url, tmp_path / "one.tar", now=NOW)
     with psycopg.connect(postgres_url) as connection:
-        connection.execute("insert into workspaces values ('wsp_1', 'already there', '')")
+        connection.execute("insert into workspaces (id, name, created_at) values ('wsp_1', 'already there', '')")
     with pytest.raises(SetupError, match="not empty: the table workspaces"):
         restore(tmp_path / "one.tar", tmp_path / "elsewhere", postgres_url)
     assert not (tmp_path / "elsewhere").exists()
@@ -383,7 +383,7 @@ async def test_a_used_database_is_refused(postgres_url: str, cluster: Cluster, t
 async def test_a_database_without_tables_gets_them(postgres_url: str, cluster: Cluster, tmp_path: Path) -> None:
     LocalBlobs(tmp_path / "blobs")
     with psycopg.connect(postgres_url) as connection:
-        connection.execute("insert into workspaces values ('wsp_1', 'here', '')")
+        connection.execute("insert into workspaces (id, name, created_at) values ('wsp_1', 'here', '')")
     backup(tmp_path, postgres_url, tmp_path / "one.tar", now=NOW)
     with cluster.database(f"bare_{os.getpid()}", template="template0") as bare:
         restore(tmp_path / "one.tar", tmp_path / "elsewhere", bare)

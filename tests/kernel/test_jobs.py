@@ -719,7 +719,8 @@ async def main(url, does):
         if does == "hang":
             print("running", work.job.attempts, flush=True)
             await asyncio.Event().wait()
-        await work.finish(lambda tx: tx.run("insert into workspaces values (:id, 'done', '')", id=work.job.id))
+        add = "insert into workspaces (id, name, created_at) values (:id, 'done', '')"
+        await work.finish(lambda tx: tx.run(add, id=work.job.id))
 
     runner = Runner(db, SystemClock(), {"note": handler}, concurrency=1, worker=does)
     print("did", await runner.run_due(), flush=True)

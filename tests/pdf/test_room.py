@@ -1,6 +1,5 @@
 """What is measured fits when it is drawn: the same size, and nothing smaller than can be read."""
 
-import time
 from bisect import bisect_left
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from pypdfium2 import raw
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import metrics
 from deedbox.pdf.marks import Mark, Place
 from deedbox.pdf.room import SMALLEST, Room, need_room, need_room_by_hand
 from tests.pdf.papers import paper, shown
@@ -75,14 +73,3 @@ def test_a_signature_has_the_whole_width_of_its_field() -> None:
     need_room_by_hand("Your signature", "Ann Theodora Cholmondeley", Room(80, 30))
     with pytest.raises(BadRequest, match="Your signature is too long"):
         need_room_by_hand("Your signature", "Ann Theodora Cholmondeley-Featherstonehaugh", Room(80, 30))
-
-
-def test_measuring_takes_no_time() -> None:
-    room, text = Room(300, 200), "Some words of an ordinary text. " * 60
-    metrics.width(text)
-    took = []
-    for _ in range(5):
-        start = time.process_time()
-        room.fitting(text)
-        took.append(time.process_time() - start)
-    assert min(took) < 0.02

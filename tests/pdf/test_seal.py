@@ -81,7 +81,8 @@ def test_the_seal_allows_no_change_and_names_document_and_audit_chain() -> None:
     assert found.docmdp_level is MDPPerm.NO_CHANGES
     assert found.field_name == "Seal"
     dictionary = found.sig_object
-    assert dictionary["/Deedbox"] == {"/Document": "doc_1", "/Audit": "ab" * 32, "/Timestamp": "own"}
+    said = {"/Document": "doc_1", "/Part": "document", "/Audit": "ab" * 32, "/Timestamp": "own"}
+    assert dictionary["/Deedbox"] == said
     assert (dictionary["/Name"], dictionary["/Reason"], dictionary["/Location"]) == ("Größe", "Signed (by all)", "\\")
     assert dictionary["/SubFilter"] == "/ETSI.CAdES.detached"
     assert dictionary["/M"] == NOW.strftime("D:%Y%m%d%H%M%SZ")

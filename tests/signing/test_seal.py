@@ -114,7 +114,8 @@ async def test_a_stored_file_is_sealed_and_every_judge_accepts_it(desk: Desk, tm
 async def test_the_seal_carries_what_it_was_wished_to(desk: Desk) -> None:
     made, _ = await desk.sealed(shapes.plain())
     (signature,) = PdfFileReader(io.BytesIO(made)).embedded_signatures
-    assert signature.sig_object["/Deedbox"] == {"/Document": "doc_1", "/Audit": "cd" * 32, "/Timestamp": "own"}
+    said = {"/Document": "doc_1", "/Part": "document", "/Audit": "cd" * 32, "/Timestamp": "own"}
+    assert signature.sig_object["/Deedbox"] == said
     assert (signature.sig_object["/Name"], signature.sig_object["/Reason"]) == ("Main", "All have signed")
 
 

@@ -69,13 +69,9 @@ def names_html(scope: Scope) -> bool:
 
 
 def _preferred_language(scope: Scope) -> str:
-    """The first language of `Accept-Language` that there are words in."""
+    """The language that the browser asks for, if there are words in it."""
     wanted = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept-language"), "")
-    for one in wanted.split(","):
-        language = one.partition(";")[0].strip()
-        if language[:2].lower() in words.LANGUAGES:
-            return words.known(language)
-    return words.DEFAULT
+    return words.preferred(wanted)
 
 
 def render(template: str, **values: Any) -> str:

@@ -57,12 +57,15 @@ class MailNotifier:
         self._confirm_decline(tx, packet, signer, now)
         self._tell_sender(tx, packet, _declined(packet, signer, goes_on=True, to_sender=True), now)
 
+    def recall(self, tx: Tx, packet: Packet, signer: Signer) -> None:
+        self._recall(tx, packet, signer)
+
     def ended(self, tx: Tx, packet: Packet, invited: Sequence[Signer], *, now: datetime) -> None:
         decline = packet.first.decline
         for signer in invited:
             if decline is not None and decline.signer_id == signer.id:
                 self._confirm_decline(tx, packet, signer, now)
-            elif self._had_heard(tx, packet, signer):
+            elif self._had_heard(tx, packet, signer) or signer.status == "signed":
                 self._send(tx, packet, signer, _ending(packet), now)
         if packet.first.status != "voided":  # which the sender did
             self._tell_sender(tx, packet, _ending(packet, to_sender=True), now)

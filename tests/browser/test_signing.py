@@ -1,5 +1,6 @@
 """People sign in a real browser: without script, on a phone, two documents side by side."""
 
+import asyncio
 import base64
 import os
 import shutil
@@ -78,8 +79,9 @@ async def test_two_documents_are_signed_side_by_side_without_script(
     await lease.get_by_role("status").wait_for()
     titles = {one["title"]: one["progress"]["signers_signed"] for one in _documents(client)}
     assert titles == {"Lease": 1, "Sale": 0}
-    while not await lease.get_by_role("link", name="Download").count():
-        await lease.reload()
+    async with asyncio.timeout(60):
+        while not await lease.get_by_role("link", name="Download").count():
+            await lease.reload()
     async with lease.expect_download() as arriving:
         await lease.get_by_role("link", name="Download").click()
     assert Path(await (await arriving.value).path()).read_bytes().startswith(b"%PDF-")

@@ -173,6 +173,19 @@ def archived(
     return PdfTimeStamper(timestamper(authority, at)).timestamp_pdf(writer, "sha256").getvalue()  # type: ignore[no-any-return]
 
 
+def with_lists(data: bytes, *crls: bytes) -> bytes:
+    """The file with these revocation lists added, as pyHanko does, and no time-stamp; it notes itself at any rate."""
+    writer = IncrementalPdfFileWriter(io.BytesIO(data))
+    if crls:
+        lists = [crl.CertificateList.load(one) for one in crls]
+        DocumentSecurityStore.supply_dss_in_writer(writer, sig_contents=None, crls=lists)
+    else:
+        writer.set_info(writer.add_object(generic.DictionaryObject()))
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
 def updated(data: bytes, *names: str) -> bytes:
     """The file with an incremental update that sets /Lang; any more interesting update is made by the rig."""
     writer = IncrementalPdfFileWriter(io.BytesIO(data))

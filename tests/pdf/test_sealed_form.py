@@ -97,9 +97,16 @@ def test_values_are_read_as_they_are_written() -> None:
     value, end = syntax.value_at(text, 0)
     assert end == len(text)
     assert value["A B"][2] == syntax.Reference(3, 0)
-    assert [float(one) for one in value["A B"][:2]] == [1, -2.5]
+    assert value["A B"][:2] == [syntax.number(1), syntax.Number("-2.5")]
     assert (value["C"], syntax.text(value["D"]), value["E"], value["F"], value["G"]) == (b"a(b)", "A", {}, True, None)
     assert value["H"] == ["I"]
+
+
+def test_what_viewers_may_read_otherwise_is_not_the_same() -> None:
+    """A page that was written again with 90.0 for 90, or true for 1, was shown turned, or with other colours."""
+    alike = [(b"90", b"90.0"), (b"1", b"true"), (b"0", b"false"), (b"600", b"0600"), (b"1", b"+1"), (b"/90", b"90")]
+    for one, other in alike:
+        assert syntax.value_at(one, 0)[0] != syntax.value_at(other, 0)[0], (one, other)
 
 
 @pytest.mark.parametrize("curve", [ec.SECP256R1(), ec.SECP384R1(), ec.SECP521R1()])

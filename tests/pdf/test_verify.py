@@ -28,6 +28,7 @@ from tests.pdf.sealed import (
     signed,
     updated,
     with_dangling_reference,
+    with_lists,
 )
 
 NOW = "2026-12-01T00:00:00Z"
@@ -124,6 +125,17 @@ def test_an_archival_update_that_ends_in_a_covering_time_stamp_is_extended_and_t
             *(f"A document time-stamp of {day}T00:00:00Z." for day in stamps),
         ]
     assert [one.level for one in report.signatures] == ["PAdES B-LT", "document time-stamp", "document time-stamp"]
+
+
+def test_validation_data_alone_extends_a_file_and_properties_alone_do_not(ours: Authority, clean: bytes) -> None:
+    newer = revocation_list(ours.root, at=ISSUED + timedelta(days=2))
+    report = verify(with_lists(clean, newer), ours.roots, (), NOW)
+    assert (report.verdict, report.checks.covers_entire_file) == ("extended", None)
+    assert report.added[0] == "Validation data: 1 revocation lists."
+    again = verify(with_lists(archived(ours, clean), newer), ours.roots, (), NOW)
+    assert (again.verdict, again.checks.covers_entire_file) == ("extended", None)
+    report = verify(with_lists(clean), ours.roots, (), NOW)
+    assert (report.verdict, report.checks.modifications_allowed) == ("altered", False)
 
 
 def test_an_archival_time_stamp_does_not_hide_what_else_was_added(ours: Authority, clean: bytes) -> None:

@@ -108,7 +108,8 @@ class Rig:
         told = _by_rows(rows)
         yield f"the API says {shown['identity']}, the rows {told}", shown["identity"] == told
         yield f"the evidence says {proved['identity']}, the rows {told}", proved["identity"] == told
-        key = {"key_id": self.office.api.key.id, "key_name": "test"} if told == "embedded_link" else None
+        embedded = any(row["act"] == "signer.link_opened" and "key" in row["detail"] for row in rows)
+        key = {"key_id": self.office.api.key.id, "key_name": "test"} if embedded else None
         yield f"the evidence lets {proved['vouched_by']} vouch", proved["vouched_by"] == key
 
     def _of_certificate(self, certificate: str, told: set[str]) -> Iterator[tuple[str, bool]]:

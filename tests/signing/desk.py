@@ -58,6 +58,9 @@ class Letters:
         self._note("code", signer)
         self.codes[signer.email] = code.reveal()
 
+    def recall(self, tx: Tx, packet: Packet, signer: Signer) -> None:  # noqa: ARG002
+        self._note("recall", signer)
+
     def not_needed(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
         self._note("not needed", signer)
 

@@ -401,6 +401,8 @@ SEAL_SECONDS = 60
 SEAL_CPU_SECONDS = 60
 SEAL_TAIL_BYTES = 1 * MB
 """At the end of a sealed file, in which its seal is; and the most that one later revision may have."""
+SEAL_NUMBERS_LEFT_OUT = 16
+"""Of objects, in one revision after a seal: pyHanko leaves out one or two."""
 SEAL_OBJECTS = 4096
 """In one revision: the seal's, or a later one's with validation data."""
 SEAL_EXTENSIONS = 32

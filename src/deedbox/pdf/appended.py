@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from deedbox.kernel import limits
 from deedbox.pdf.der import Malformed
-from deedbox.pdf.syntax import Object, Reference, integer, object_at, value_at
+from deedbox.pdf.syntax import Object, Reference, array, integer, object_at, value_at
 
 _END = re.compile(rb"startxref\n(0|[1-9]\d{0,11})\n%%EOF\n\Z")
 _BEFORE = re.compile(rb"startxref\s+(\d{1,12})\s+%%EOF\s*\Z")
@@ -128,11 +128,11 @@ def _stream_table(data: bytes, at: int, end: int) -> tuple[list[tuple[Reference,
     # pyHanko leaves an empty line here.
     if data[after:end] not in (b"", b"\n") or not isinstance(head, dict) or table.stream is None:
         raise Malformed("The table of objects is not as tables are written")
-    widths = [integer(width) for width in head.get("W", [])]
+    widths = [integer(width) for width in array(head.get("W"))]
     if head.get("Type") != "XRef" or len(widths) != 3 or not all(1 <= width <= 8 for width in widths):
         raise Malformed("The table of objects is not as tables are written")
     content = plain_stream(table)
-    numbers = list(_numbers([integer(one) for one in head.get("Index", [])]))
+    numbers = list(_numbers([integer(one) for one in array(head.get("Index"))]))
     if len(content) != sum(widths) * len(numbers):
         raise Malformed("The table of objects is not as long as it says")
     rows = []

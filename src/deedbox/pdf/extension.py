@@ -10,14 +10,18 @@ from typing import Any, NamedTuple
 from cryptography import x509
 from cryptography.x509 import ocsp
 
+from deedbox.kernel import limits
 from deedbox.pdf import appended
 from deedbox.pdf.appended import Appended
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.sealed_form import SealedForm
-from deedbox.pdf.syntax import Name, Reference, integer, text
+from deedbox.pdf.syntax import Name, Reference, array, integer, number, text
 
 _KINDS = {"Certs": "certificates", "CRLs": "revocation lists", "OCSPs": "answers on revocation"}
 _BY_SIGNATURE = {"Cert", "CRL", "OCSP", "TU", "Type"}
+_SIGNATURE_NAME = re.compile(r"[0-9A-F]{40}")
+"""The SHA-1 of a signature, by which its validation data is listed."""
+_ID_BYTES = (16, 32)
 _FIELD_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 _PRODUCER = re.compile(r"pyHanko [0-9.]{1,20}")
 _DATE = re.compile(r"D:\d{14}(?:Z|[+-]\d\d'\d\d'?)")
@@ -54,8 +58,6 @@ def read(sealed: SealedForm, later: list[Appended], before: Before) -> Extended:
     state = _State(sealed, before)
     for revision in later:
         state.follow(revision)
-    if not state.stamps or state.stamps[-1].covered != later[-1].end:
-        raise Malformed("What was added does not end with a time-stamp about all of the file")
     return state.extended()
 
 
@@ -85,7 +87,10 @@ class _State:
         if field is not None:
             used |= {field, self._stamp(revision, field)}
         self._check_grown(revision, field)
-        used |= self._grow_store(revision)
+        data = self._grow_store(revision)
+        if field is None and not data:
+            raise Malformed("A revision was added that holds neither validation data nor a time-stamp")
+        used |= data
         self._check_new(revision)
         used |= self._note(revision)
         if used != set(revision.objects):
@@ -96,11 +101,14 @@ class _State:
     def _check_new(self, revision: Appended) -> None:
         """What is written is new, or one of the few objects that may be written again."""
         known = {*self._now, self._info} - {None}
-        for reference in set(revision.places) - known:
-            if reference.number < self._size or reference.generation:
-                raise Malformed("An object of the sealed file was written again")
-            if reference.number in self._taken:
-                raise Malformed("An object was added that the sealed file refers to and lacks")
+        added = sorted(set(revision.places) - known)
+        if any(one.number < self._size or one.generation for one in added):
+            raise Malformed("An object of the sealed file was written again")
+        # Where numbers are far apart, some viewers leave the table and mend the file as they see fit.
+        if revision.size - self._size > len(added) + limits.SEAL_NUMBERS_LEFT_OUT:
+            raise Malformed("Numbers of objects were left out")
+        if any(one.number in self._taken for one in added):
+            raise Malformed("An object was added that the sealed file refers to and lacks")
 
     def extended(self) -> Extended:
         counts = [f"{len(self._found[kind])} {words}" for kind, words in _KINDS.items() if self._found[kind]]
@@ -114,7 +122,7 @@ class _State:
         ids = trailer.get("ID")
         if trailer.get("Root") != self._root or revision.size < self._size:
             raise Malformed("The trailer leads elsewhere")
-        if not isinstance(ids, list) or len(ids) != 2 or ids[0] != self._id or not isinstance(ids[1], bytes):
+        if not isinstance(ids, list) or len(ids) != 2 or ids[0] != self._id or not _is_id(ids[1]):
             raise Malformed("The trailer has another identity")
         if self._info is not None and trailer.get("Info") != self._info:
             raise Malformed("The trailer leads elsewhere")
@@ -159,8 +167,8 @@ class _State:
         """Notes the time-stamp of the field; its number."""
         widget = revision.objects[field].value
         expected = {
-            "Type": Name("Annot"), "Subtype": Name("Widget"), "FT": Name("Sig"), "F": 132, "Rect": [0, 0, 0, 0],
-            "P": self._page,
+            "Type": Name("Annot"), "Subtype": Name("Widget"), "FT": Name("Sig"), "F": number(132),
+            "Rect": [number(0)] * 4, "P": self._page,
         }  # fmt: skip
         if not isinstance(widget, dict) or not isinstance(widget.get("V"), Reference):
             raise Malformed("The field that was added is not that of a time-stamp that nobody sees")
@@ -179,8 +187,8 @@ class _State:
         if {key: value[key] for key in _STAMP} != _STAMP or [integer(one) for one in value["ByteRange"]] != span:
             raise Malformed("The time-stamp that was added is not about all of the file")
         self.stamps.append(Stamp(start, end, revision.end))
-        number: Reference = widget["V"]
-        return number
+        made: Reference = widget["V"]
+        return made
 
     def _grow_store(self, revision: Appended) -> set[Reference]:
         """The objects of the validation data that was added."""
@@ -208,7 +216,9 @@ class _State:
         elif old is not None and not isinstance(lists, dict):
             raise Malformed("Validation data of the seal was taken away")
         everything = [one for kind in _KINDS for one in store.get(kind, [])]
-        for one in (lists or {}).values():
+        for name, one in (lists or {}).items():
+            if not _SIGNATURE_NAME.fullmatch(name):
+                raise Malformed("The validation data holds something else")
             entry = one
             if isinstance(one, Reference):
                 used |= {one} & set(revision.objects)
@@ -241,10 +251,14 @@ def _check_list(entry: Any, everything: list[Reference]) -> None:
     """Malformed unless this is a list, for one signature, of what is in the store."""
     if not isinstance(entry, dict) or not set(entry) <= _BY_SIGNATURE or entry.get("Type", "VRI") != "VRI":
         raise Malformed("The validation data holds something else")
-    if any(one not in everything for key in ("Cert", "CRL", "OCSP") for one in entry.get(key, [])):
+    if any(one not in everything for key in ("Cert", "CRL", "OCSP") for one in array(entry.get(key, []))):
         raise Malformed("The validation data of a signature is not in the store")
     if "TU" in entry and not _DATE.fullmatch(_plain(entry["TU"])):
         raise Malformed("The validation data holds something else")
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, bytes) and len(value) in _ID_BYTES
 
 
 def _plain(value: Any) -> str:
@@ -257,7 +271,7 @@ def _content(revision: Appended, reference: Any, kind: str) -> bytes:
     if found is None or not isinstance(found.value, dict) or not set(found.value) <= {"Length", "Filter"}:
         raise Malformed("The validation data that was added is not as it is written here")
     content = appended.plain_stream(found)
-    if b"obj" in content:  # what a reader that mends files could take for an object
+    if b"obj" in content or b"obj" in (found.stream or b""):  # what a reader that mends files could take for an object
         raise Malformed("The validation data that was added holds something else")
     try:
         _LOADERS[kind](content)

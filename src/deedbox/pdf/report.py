@@ -21,7 +21,7 @@ class Checks(Struct, kw_only=True):
     intact: bool | None = None
     """Every signature fits the bytes that it is about, and has the form that a signature must have."""
     covers_entire_file: bool | None = None
-    """The seal, or a document time-stamp after it, is about every byte of the file."""
+    """The seal, or a document time-stamp after it, is about every byte of the file; null if data came last."""
     modifications_allowed: bool | None = None
     """Nothing came after the seal but what keeps it verifiable."""
     trusted: bool | None = None
@@ -98,7 +98,8 @@ def judged(checks: Checks, whole: Verdict = "authentic") -> Verdict:
         return "unrecognised"
     if False in (checks.covers_entire_file, checks.audit_chain):
         return "altered"
-    passed = all(getattr(checks, name) is True for name in _WHOLE)
+    asked = [name for name in _WHOLE if name != "covers_entire_file" or whole == "authentic"]
+    passed = all(getattr(checks, name) is True for name in asked)
     return whole if passed and checks.known_to_us is not False else "unexplained"
 
 

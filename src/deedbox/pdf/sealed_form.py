@@ -10,7 +10,7 @@ from deedbox.pdf import appended, der, seal
 from deedbox.pdf.appended import Appended
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.seal import Order
-from deedbox.pdf.syntax import Name, Object, Reference, text
+from deedbox.pdf.syntax import Name, Object, Reference, array, number, text
 
 _DIGITS = re.compile(rb"(?:[0-9a-f]{2})+")
 _FIELD_NAME = re.compile(r"Seal(?: [2-9]| [1-9]\d{1,4})?")
@@ -60,7 +60,7 @@ def _check_field(revision: Appended, page: Reference, field: Reference, signatur
     named = _dictionary(revision, field)
     widget = {
         "Type": Name("Annot"), "Subtype": Name("Widget"), "FT": Name("Sig"), "T": named.get("T"), "V": signature,
-        "F": 132, "Rect": [0, 0, 0, 0], "P": page,
+        "F": number(132), "Rect": [number(0)] * 4, "P": page,
     }  # fmt: skip
     if list(named.items()) != list(widget.items()) or not _FIELD_NAME.fullmatch(text(named["T"])):
         raise Malformed("The field of the seal is not as seals have it")
@@ -73,7 +73,7 @@ def _check_catalog(revision: Appended, field: Reference, signature: Reference) -
     fields = _form(revision, catalog).get("Fields")
     if not isinstance(fields, list) or fields[-1:] != [field] or fields.count(field) != 1:
         raise Malformed("The form does not have the field of the seal")
-    if catalog.get("Perms") != {"DocMDP": signature} or _form(revision, catalog).get("SigFlags") != 3:
+    if catalog.get("Perms") != {"DocMDP": signature} or _form(revision, catalog).get("SigFlags") != number(3):
         raise Malformed("The catalog does not say that the file is sealed")
 
 
@@ -101,7 +101,7 @@ def _check_numbers(revision: Appended, page: Reference) -> None:
     store = objects[-3]
     own_form = catalog.get("AcroForm")
     forms = [own_form] if isinstance(own_form, Reference) else []
-    streams = [one for kind in ("Certs", "CRLs") for one in _dictionary(revision, store).get(kind, [])]
+    streams = [one for kind in ("Certs", "CRLs") for one in array(_dictionary(revision, store).get(kind, []))]
     expected = [page, objects[1], *forms, *streams, store, revision.trailer["Root"], objects[-1]]
     if expected != objects or catalog.get("DSS") != store:
         raise Malformed("The revision holds something that no seal has")
@@ -138,7 +138,7 @@ def _text(owner: dict[str, Any], key: str) -> str:
 
 
 def _streams(revision: Appended, store: dict[str, Any], kind: str) -> Iterator[bytes]:
-    for reference in store.get(kind, []):
+    for reference in array(store.get(kind, [])):
         found = revision.objects.get(reference)
         if found is None or found.stream is None or list(found.value) != ["Length"]:
             raise Malformed("The validation data is not as seals have it")

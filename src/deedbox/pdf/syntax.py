@@ -4,19 +4,19 @@ One space or one end of line between tokens, and nothing else: no comment, no ot
 same name in a dictionary, no sign that needs guessing. qpdf, pyHanko and our own writer all write like this."""
 
 import re
-from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from deedbox.kernel import limits
 from deedbox.pdf.der import Malformed
 
 Value: TypeAlias = Any
-"""A Name, a Reference, text as bytes, a Decimal, a bool, None, a list or a dict by names without their slash."""
+"""A Name, a Reference, text as bytes, a Number, a bool, None, a list or a dict by names without their slash."""
 
 _NAME = re.compile(rb"/((?:[!\"$&'*-.0-;=?-Z\\^-z|~]|#[0-9A-Fa-f]{2})+)")
 _CODE = re.compile(rb"#([0-9A-Fa-f]{2})")
 _REFERENCE = re.compile(rb"(0|[1-9]\d{0,9}) (0|[1-9]\d{0,4}) R(?=[ \n\]>/]|\Z)")
 _NUMBER = re.compile(rb"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?=[ \n\]>/]|\Z)")
+_WHOLE = re.compile(r"0|[1-9]\d{0,18}")
 _HEX = re.compile(rb"<((?:[0-9a-f]{2})*|(?:[0-9A-F]{2})*)>")
 _TEXT = re.compile(rb"\(((?:[^()\\\x00-\x1f\x7f-\xa0]|\\[nrtbf()\\]|\\[0-3][0-7]{2})*)\)")
 _WORD = re.compile(rb"(true|false|null)(?=[ \n\]>/]|\Z)")
@@ -32,6 +32,12 @@ class Name(str):
     """A name without its slash."""
 
     __slots__ = ()
+
+
+class Number(NamedTuple):
+    """A number as it is written: 90 and 90.0 are one to us, but not to every viewer; and neither is ever true."""
+
+    written: str
 
 
 class Reference(NamedTuple):
@@ -84,8 +90,19 @@ def value_at(data: bytes, at: int, depth: int = 0) -> tuple[Value, int]:
 
 def integer(value: Value) -> int:
     """The value, if it is a whole number that is not negative; else -1."""
-    whole = isinstance(value, Decimal) and value == value.to_integral_value() and value >= 0
-    return int(value) if whole else -1
+    return int(value.written) if isinstance(value, Number) and _WHOLE.fullmatch(value.written) else -1
+
+
+def number(value: int) -> Number:
+    """The number as our writers write it."""
+    return Number(str(value))
+
+
+def array(value: Value) -> list[Value]:
+    """The value; Malformed if it is no array."""
+    if not isinstance(value, list):
+        raise Malformed("A list is missing, or is none")
+    return value
 
 
 def text(value: Value) -> str:
@@ -110,7 +127,7 @@ def _dictionary(data: bytes, at: int, depth: int) -> tuple[dict[str, Value], int
             raise Malformed("A dictionary has two entries of the same name")
         ranges = _RANGE.match(data, at) if name == "ByteRange" else None
         if ranges is not None:
-            found[name], at = [Decimal(0), *map(Decimal, map(int, ranges.groups()))], ranges.end()
+            found[name], at = [number(0), *(number(int(one)) for one in ranges.groups())], ranges.end()
         else:
             found[name], at = value_at(data, at, depth + 1)
         at = _spaced(data, at)
@@ -162,6 +179,6 @@ _SCALARS: dict[bytes, list[tuple[re.Pattern[bytes], Any]]] = {
 }
 _OTHERS: list[tuple[re.Pattern[bytes], Any]] = [
     (_REFERENCE, lambda found: Reference(int(found[1]), int(found[2]))),
-    (_NUMBER, lambda found: Decimal(found[0].decode())),
+    (_NUMBER, lambda found: Number(found[0].decode())),
     (_WORD, lambda found: _WORDS[found[1]]),
 ]

@@ -7,8 +7,9 @@ others' signatures and explains what is wrong, and is never a reason to call a f
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any, TypeVar
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock, instant, moment
@@ -28,6 +29,8 @@ _SAVED_ANEW = (
     "If it was only saved anew by another program, its content may be the same, but that can no longer be proven."
     " Ask for the sealed file itself, and hand out that one."
 )
+
+T = TypeVar("T")
 
 
 def verify(
@@ -51,16 +54,26 @@ def verify(
     return _extended(data, report, form, later, anchors) if later else report
 
 
+def _strictly(read: Callable[..., T], *args: Any) -> T:
+    """What a strict reader finds. One that stumbles over a value of another kind than it knows has found none."""
+    try:
+        return read(*args)
+    except Malformed:
+        raise
+    except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:
+        raise Malformed("A value is of another kind than is written here") from error
+
+
 def _taken_apart(data: bytes) -> tuple[SealedForm, list[Appended]]:
     """The sealed file, and the revisions after it; Malformed if there is none in its one form."""
     later: list[Appended] = []
     while True:
         try:
-            return sealed_form.read(data), later[::-1]
+            return _strictly(sealed_form.read, data), later[::-1]
         except Malformed:
             if len(later) >= limits.SEAL_EXTENSIONS:
                 raise
-            later.append(appended.read(data))
+            later.append(_strictly(appended.read, data))
             data = data[: later[-1].start]
 
 
@@ -76,7 +89,8 @@ def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appende
     report.sha256 = hashlib.sha256(data).hexdigest()
     good = report.verdict in GOOD
     try:
-        found = extension.read(form, later, changes.before(data[: form.size_bytes]))
+        before = changes.before(data[: form.size_bytes])
+        found = _strictly(extension.read, form, later, before)
         trust = anchors.with_data([*form.order.certificates, *found.certificates], [*form.order.crls, *found.crls])
         shown = [_stamped(data, stamp, trust, demanded=good) for stamp in found.stamps]
     except (Malformed, BadRequest) as error:
@@ -85,6 +99,8 @@ def _extended(data: bytes, report: Report, form: SealedForm, later: list[Appende
         report.verdict, report.document_id, report.part = "altered", None, None
         report.reasons = [*report.reasons, "Something was added to the file after it was sealed.", why]
         return report
+    if not found.stamps or found.stamps[-1].covered != len(data):
+        report.checks.covers_entire_file = None  # validation data came last: it proves itself, and nobody signs it
     report.signatures += shown
     report.added = [*found.added, *(f"A document time-stamp of {one.timestamp_time}." for one in shown)]
     report.verdict = judged(report.checks, "extended")

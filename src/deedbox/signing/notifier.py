@@ -35,6 +35,9 @@ class Notifier(Protocol):
     def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
         """The signer has declined, and the packet goes on without them: they and the sender hear of it."""
 
+    def recall(self, tx: Tx, packet: Packet, signer: Signer) -> None:
+        """What was to be mailed to the signer about this packet, and has not left yet, does not leave any more."""
+
     def ended(self, tx: Tx, packet: Packet, invited: Sequence[Signer], *, now: datetime) -> None:
         """The packet was declined, voided or has expired: those who had been invited and the sender hear of it."""
 

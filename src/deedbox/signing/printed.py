@@ -1,6 +1,6 @@
 """The values of fields as the page shows them: dates as the document's language writes them, all large enough."""
 
-from datetime import date
+from datetime import datetime
 
 from deedbox import words
 from deedbox.kernel.errors import BadRequest
@@ -15,7 +15,7 @@ def printed(kind: FieldType, value: str, language: str) -> str:
     if kind != "date" or not value:
         return value
     try:
-        return words.date(language, date.fromisoformat(value))
+        return words.date(language, datetime.strptime(value, "%Y-%m-%d").date())  # noqa: DTZ007 (a day has no zone)
     except ValueError as error:
         raise BadRequest(f"{value[:20]} is not a date: write it as 2026-05-03, year, month and day") from error
 

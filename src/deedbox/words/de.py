@@ -106,6 +106,9 @@ WORDS = {
     " wurde; der Absender bürgt für die Person",
     "certificate.identity.email_code": "Einmalcode an die E-Mail-Adresse",
     "certificate.identity.access_code": "Mit dem Absender vereinbarter Zugangscode",
+    "certificate.identity.kept_link": "Persönlicher Link, der nicht gemailt wurde: Dieser Server hat keinen"
+    " Mailserver, der Absender konnte ihn lesen und weitergeben",
+    "certificate.pages_shown": "Gezeigte Seiten",
     "certificate.consent": "Zugestimmt",
     "certificate.values": "Ausgefüllt",
     "certificate.yes": "Ja",
@@ -157,7 +160,7 @@ WORDS = {
     "certificate.signer.link_opened": "Link geöffnet",
     "certificate.signer.code_wrong": "Falschen Code eingegeben",
     "certificate.signer.code_right": "Richtigen Code eingegeben",
-    "certificate.signer.viewed": "Dokument wurde gezeigt",
+    "certificate.signer.viewed": "Dokument geöffnet",
     "certificate.signer.page_viewed": "Seite wurde gezeigt",
     "certificate.signer.signed": "Unterschrieben",
     "certificate.signer.declined": "Abgelehnt",
@@ -187,7 +190,8 @@ WORDS = {
     "verify.yourself": "So prüfen Sie Ihre Datei, ohne uns zu fragen:",
     "verify.hash_how": "zeigt den SHA-256 Ihrer Datei, zum Vergleich mit dem oben",
     "verify.pdfsig_how": "sagt, wer sie versiegelt hat und ob alles vom Siegel erfasst ist",
-    "verify.verify_how": "macht jede Prüfung dieses Servers auf Ihrem eigenen Rechner",
+    "verify.verify_how": "prüft Siegel, jedes Byte der Datei und Zeitstempel auf Ihrem eigenen"
+    " Rechner, mit unserem Wurzelzertifikat",
     "page.refused": "Diese Seite kann nicht gezeigt werden",
     "page.request": "Wenn Sie um Hilfe bitten, nennen Sie diese Anfrage",
     "page.refused_401": "Ihre Sitzung ist zu Ende. Öffnen Sie den Link in Ihrer E-Mail noch einmal, oder bitten Sie"

@@ -98,6 +98,9 @@ WORDS = {
     " person",
     "certificate.identity.email_code": "One-time code sent to the e-mail address",
     "certificate.identity.access_code": "Access code agreed with the sender",
+    "certificate.identity.kept_link": "Personal link that was not mailed: this server has no mail server, so the"
+    " sender could read it and pass it on",
+    "certificate.pages_shown": "Pages shown",
     "certificate.consent": "Agreed to",
     "certificate.values": "Filled in",
     "certificate.yes": "Yes",
@@ -149,7 +152,7 @@ WORDS = {
     "certificate.signer.link_opened": "Opened the link",
     "certificate.signer.code_wrong": "Gave a wrong code",
     "certificate.signer.code_right": "Gave the right code",
-    "certificate.signer.viewed": "Was shown the document",
+    "certificate.signer.viewed": "Opened the document",
     "certificate.signer.page_viewed": "Was shown a page",
     "certificate.signer.signed": "Signed",
     "certificate.signer.declined": "Declined",
@@ -179,7 +182,8 @@ WORDS = {
     "verify.yourself": "To check your file without asking us:",
     "verify.hash_how": "prints the SHA-256 of your file, to be compared with the one above",
     "verify.pdfsig_how": "says who sealed it and whether all of it is covered",
-    "verify.verify_how": "makes every check that this server makes, on your own machine",
+    "verify.verify_how": "checks the seal, every byte of the file and the time-stamp on your"
+    " own machine, by our root certificate",
     "page.refused": "This page cannot be shown",
     "page.request": "If you ask for help, name this request",
     "page.refused_401": "Your signing session is over. Open the link in your mail again, or ask the sender for a new"

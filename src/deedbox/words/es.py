@@ -98,6 +98,9 @@ WORDS = {
     " remitente responde de la persona",
     "certificate.identity.email_code": "Código de un solo uso enviado a la dirección de correo",
     "certificate.identity.access_code": "Código de acceso acordado con el remitente",
+    "certificate.identity.kept_link": "Enlace personal que no se envió por correo: este servidor no tiene servidor"
+    " de correo, el remitente podía leerlo y entregarlo",
+    "certificate.pages_shown": "Páginas mostradas",
     "certificate.consent": "Aceptó",
     "certificate.values": "Rellenó",
     "certificate.yes": "Sí",
@@ -149,7 +152,7 @@ WORDS = {
     "certificate.signer.link_opened": "Enlace abierto",
     "certificate.signer.code_wrong": "Código incorrecto introducido",
     "certificate.signer.code_right": "Código correcto introducido",
-    "certificate.signer.viewed": "Se le mostró el documento",
+    "certificate.signer.viewed": "Documento abierto",
     "certificate.signer.page_viewed": "Página mostrada",
     "certificate.signer.signed": "Firmado",
     "certificate.signer.declined": "Rechazado",
@@ -179,7 +182,8 @@ WORDS = {
     "verify.yourself": "Para comprobar su archivo sin preguntarnos:",
     "verify.hash_how": "muestra el SHA-256 de su archivo, para compararlo con el de arriba",
     "verify.pdfsig_how": "dice quién lo selló y si el sello lo abarca todo",
-    "verify.verify_how": "hace todas las comprobaciones de este servidor, en su propio equipo",
+    "verify.verify_how": "comprueba el sello, cada byte del archivo y el sello de tiempo en su"
+    " equipo, con nuestro certificado raíz",
     "page.refused": "Esta página no se puede mostrar",
     "page.request": "Si pide ayuda, indique esta solicitud",
     "page.refused_401": "Su sesión de firma ha terminado. Abra de nuevo el enlace de su correo o pida uno nuevo al"

@@ -100,6 +100,9 @@ WORDS = {
     " porte garant de la personne",
     "certificate.identity.email_code": "Code à usage unique envoyé à l’adresse e-mail",
     "certificate.identity.access_code": "Code d’accès convenu avec l’expéditeur",
+    "certificate.identity.kept_link": "Lien personnel qui n’a pas été envoyé : ce serveur n’a pas de messagerie,"
+    " l’expéditeur pouvait le lire et le transmettre",
+    "certificate.pages_shown": "Pages affichées",
     "certificate.consent": "A accepté",
     "certificate.values": "A rempli",
     "certificate.yes": "Oui",
@@ -152,7 +155,7 @@ WORDS = {
     "certificate.signer.link_opened": "Lien ouvert",
     "certificate.signer.code_wrong": "Code erroné saisi",
     "certificate.signer.code_right": "Code correct saisi",
-    "certificate.signer.viewed": "Document affiché",
+    "certificate.signer.viewed": "Document ouvert",
     "certificate.signer.page_viewed": "Page affichée",
     "certificate.signer.signed": "Signé",
     "certificate.signer.declined": "Refusé",
@@ -181,7 +184,8 @@ WORDS = {
     "verify.yourself": "Pour vérifier votre fichier sans nous demander :",
     "verify.hash_how": "affiche le SHA-256 de votre fichier, à comparer avec celui ci-dessus",
     "verify.pdfsig_how": "dit qui l’a scellé et si le sceau couvre tout le fichier",
-    "verify.verify_how": "fait toutes les vérifications de ce serveur, sur votre propre machine",
+    "verify.verify_how": "vérifie le sceau, chaque octet du fichier et l’horodatage sur votre"
+    " machine, avec notre certificat racine",
     "page.refused": "Cette page ne peut pas être affichée",
     "page.request": "Si vous demandez de l’aide, indiquez la référence de cette requête",
     "page.refused_401": "Votre session de signature est terminée. Ouvrez à nouveau le lien de votre e-mail ou"

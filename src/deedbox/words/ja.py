@@ -97,6 +97,9 @@ WORDS = {
     "が保証）",
     "certificate.identity.email_code": "メールアドレスに送られたワンタイムコード",
     "certificate.identity.access_code": "送信者と取り決めたアクセスコード",
+    "certificate.identity.kept_link": "メールで送られなかった本人専用リンク：このサーバーには"
+    "メールサーバーがなく、送信者が読んで渡すことができました",
+    "certificate.pages_shown": "表示されたページ",
     "certificate.consent": "同意した内容",
     "certificate.values": "記入内容",
     "certificate.yes": "はい",
@@ -147,7 +150,7 @@ WORDS = {
     "certificate.signer.link_opened": "リンクへのアクセス",
     "certificate.signer.code_wrong": "誤ったコードを入力",
     "certificate.signer.code_right": "正しいコードを入力",
-    "certificate.signer.viewed": "文書の表示",
+    "certificate.signer.viewed": "文書を開いた",
     "certificate.signer.page_viewed": "ページを表示",
     "certificate.signer.signed": "署名",
     "certificate.signer.declined": "辞退",
@@ -176,7 +179,7 @@ WORDS = {
     "verify.yourself": "当方に尋ねずにファイルを確認するには：",
     "verify.hash_how": "お手元のファイルの SHA-256 を表示します。上の値と比べてください",
     "verify.pdfsig_how": "誰が封印したか、封印が全体に及ぶかを示します",
-    "verify.verify_how": "このサーバーと同じ検査をすべてお手元の機械で行います",
+    "verify.verify_how": "封印、ファイルの全バイト、タイムスタンプを、当方のルート証明書によりお手元の機械で検査します",
     "page.refused": "このページは表示できません",
     "page.request": "お問い合わせの際は、このリクエスト番号をお知らせください",
     "page.refused_401": "署名のセッションは終了しました。メールのリンクをもう一度開くか、差出人に新しいリンクをご依頼"

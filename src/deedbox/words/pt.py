@@ -100,6 +100,9 @@ WORDS = {
     " responde pela pessoa",
     "certificate.identity.email_code": "Código de uso único enviado ao endereço de e-mail",
     "certificate.identity.access_code": "Código de acesso combinado com o remetente",
+    "certificate.identity.kept_link": "Link pessoal que não foi enviado por e-mail: este servidor não tem servidor"
+    " de e-mail, o remetente podia lê-lo e repassá-lo",
+    "certificate.pages_shown": "Páginas exibidas",
     "certificate.consent": "Concordou com",
     "certificate.values": "Preencheu",
     "certificate.yes": "Sim",
@@ -151,7 +154,7 @@ WORDS = {
     "certificate.signer.link_opened": "Link aberto",
     "certificate.signer.code_wrong": "Código incorreto informado",
     "certificate.signer.code_right": "Código correto informado",
-    "certificate.signer.viewed": "Documento exibido",
+    "certificate.signer.viewed": "Documento aberto",
     "certificate.signer.page_viewed": "Página mostrada",
     "certificate.signer.signed": "Assinado",
     "certificate.signer.declined": "Recusado",
@@ -180,7 +183,8 @@ WORDS = {
     "verify.yourself": "Para verificar o seu arquivo sem nos perguntar:",
     "verify.hash_how": "mostra o SHA-256 do seu arquivo, para comparar com o de cima",
     "verify.pdfsig_how": "diz quem o selou e se o selo o abrange por inteiro",
-    "verify.verify_how": "faz todas as verificações deste servidor, na sua própria máquina",
+    "verify.verify_how": "verifica o selo, cada byte do arquivo e o carimbo do tempo na sua"
+    " máquina, com o nosso certificado raiz",
     "page.refused": "Esta página não pode ser mostrada",
     "page.request": "Se você pedir ajuda, indique esta solicitação",
     "page.refused_401": "A sua sessão de assinatura terminou. Abra de novo o link do seu e-mail ou peça um novo ao"

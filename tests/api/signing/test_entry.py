@@ -12,6 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from tests.api.answers import faults
 from tests.api.signing.conftest import Office, signer
+from tests.pdf.test_certificate import told
 
 pytestmark = pytest.mark.anyio
 
@@ -410,3 +411,34 @@ async def test_sessions_that_are_over_are_forgotten_and_their_rows_stay(office: 
     assert await office.api.rows("select 1 from signer_sessions") == []
     assert await office.api.rows("select 1 from page_views") == []
     assert len(await trail(office, document, "signer.page_viewed")) == 1
+
+
+async def test_the_certificate_does_not_say_mailed_of_a_link_that_never_left(office: Office) -> None:
+    document = await office.create(send=True)
+    [path] = await mailed(office)
+    async with office.api.client() as browser:
+        own = await entered(browser, path)
+        await browser.get(f"{own}/session")
+        assert (await signed(browser, own)).status_code == 200
+    found = await office.completed(document)
+    assert found["parties"][0]["signers"][0]["identity"] == "mailed_link"
+    text = told((await office.api.get(f"/api/v1/documents/{document['id']}/certificate")).content)
+    assert "link that was not mailed" in text
+    assert "sent to the e-mail address" not in text
+    assert "Pages shown 0 / 2" in text
+
+
+async def test_a_key_vouches_for_who_came_by_its_link_also_where_a_code_was_given(office: Office) -> None:
+    coded = signer("ann", auth="access_code", access_code="open sesame")
+    document = await office.create(signers=[coded], send=True)
+    async with office.session(document, "ann") as browser:
+        assert (await browser.post("/code", json={"code": "open sesame"})).status_code == 200
+        await browser.get("/session")
+        assert (await browser.post("/complete", json=SIGNED)).status_code == 200
+    found = await office.completed(document)
+    assert found["parties"][0]["signers"][0]["identity"] == "access_code"
+    proved = (await office.api.get(f"/api/v1/documents/{document['id']}/evidence")).json()["signers"][0]
+    assert proved["vouched_by"] == {"key_id": office.api.key.id, "key_name": "test"}
+    text = told((await office.api.get(f"/api/v1/documents/{document['id']}/certificate")).content)
+    for words in ("Access code agreed with the sender", "the sender vouches for the person"):
+        assert words in text, words

@@ -52,10 +52,10 @@ async def test_the_session_shows_the_document_and_the_signer_s_own_fields(office
 
 
 async def test_without_a_session_nothing_is_shown(office: Office) -> None:
-    for method, path in (("GET", "/sign/session"), ("GET", "/sign/download")):
+    for method, path in (("GET", "/sign/sgn_x/session"), ("GET", "/sign/sgn_x/download")):
         assert faults(path, await office.api.call(method, path, key=None), 401) == []
     body = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
-    assert (await office.api.call("POST", "/sign/complete", key=None, json=body)).status_code == 401
+    assert (await office.api.call("POST", "/sign/sgn_x/complete", key=None, json=body)).status_code == 401
 
 
 async def test_signing_needs_consent_and_counts_once(office: Office) -> None:

@@ -18,6 +18,7 @@ from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, NewField, end_of
 from deedbox.signing.paper import Original, Paper
+from deedbox.signing.printed import check_fits
 from deedbox.signing.store import documents
 
 _DRAFTS_ONLY = ("message", "title")
@@ -107,15 +108,21 @@ def correct(desk: Desk, packet: Packet, signer_id: str, email: str) -> Packet:
     """The signer's address was wrong: links sent to it die, and the right one is invited."""
     for document in packet.documents:
         states.after(document.status, "amend")
-    _, signer = parties.find_signer(packet, signer_id)
+    party, signer = parties.find_signer(packet, signer_id)
     if signer.status not in ("waiting", "notified", "viewed"):
         raise Conflict(f"{signer.name} has already {signer.status}, so the address stays")
     address = checked_address(email).lower()
+    for document in packet.documents:
+        for field in parties.own_fields(document, party, signer):
+            if field.type == "email":
+                check_fits(document, field, address, packet.language)
     after = parties.with_signer(packet, signer_id, email=address)
     desk.save(packet, after)
+    desk.notifier.recall(desk.tx, packet, signer)
     sessions.forget(desk.tx, signer_id, now=desk.now)
     for document in after.documents:
-        desk.record(document, "signer.corrected", {"signer": signer_id, "email": address})
+        mailed = signer.status != "waiting" and desk.notifier.delivers()
+        desk.record(document, "signer.corrected", {"signer": signer_id, "email": address, "mailed": mailed})
     if signer.status != "waiting":
         _, corrected = parties.find_signer(after, signer_id)
         token = sessions.new_link(desk.tx, signer_id, "mail", now=desk.now)

@@ -68,6 +68,8 @@ def _mail_code(desk: Desk, packet: Packet, signer: Signer) -> bool:
     """Whether a code is on its way; once the document has ended without a sealed file, there is nothing to open."""
     if signer.auth != "email_code" or packet.first.status not in ("sent", "finalizing", "completed"):
         return False
+    if not desk.notifier.delivers():
+        raise Conflict("Your code cannot be mailed: the sender's mail server is not set up. Ask the sender.")
     code = sessions.new_code(desk.tx, signer.id, now=desk.now)
     if code is not None:
         desk.notifier.code(desk.tx, packet, signer, code, now=desk.now)

@@ -47,7 +47,7 @@ def _reminded(desk: Desk, packet: Packet, due: Sequence[Signer]) -> Packet:
         token = sessions.new_link(desk.tx, signer.id, "mail", now=desk.now)
         desk.notifier.remind(desk.tx, packet, signer, token, now=desk.now)
         for document in packet.documents:
-            desk.record(document, "signer.reminded", {"signer": signer.id})
+            desk.record(document, "signer.reminded", {"signer": signer.id, "mailed": desk.notifier.delivers()})
     desk.save(packet, after)
     return after
 

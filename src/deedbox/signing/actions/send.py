@@ -63,7 +63,7 @@ def invite(desk: Desk, before: Packet, released: Packet) -> None:
     for _, signer in released.signers():
         if signer.status == "notified" and signer.id in waiting:
             for document in released.documents:
-                detail = {"signer": signer.id, "email": signer.email}
+                detail = {"signer": signer.id, "email": signer.email, "mailed": desk.notifier.delivers()}
                 desk.record(document, "signer.invited", detail, actor=SERVER)
             token = sessions.new_link(desk.tx, signer.id, "mail", now=desk.now)
             desk.notifier.invite(desk.tx, released, signer, token, now=desk.now)

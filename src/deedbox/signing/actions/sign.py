@@ -20,7 +20,7 @@ from deedbox.signing.completion import finalize
 from deedbox.signing.desk import SERVER, Desk, Office
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Document, Field, Packet, Party, Signature, SignatureKind, Signer, consent
-from deedbox.signing.printed import check_by_hand
+from deedbox.signing.printed import check_by_hand, check_fits
 from deedbox.signing.store import people
 
 
@@ -55,6 +55,7 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     check_values(packet, party, signer, how.values)
     filled = {**people.values_of(desk.tx, signer_id), **how.values}
     documents = [_filled(desk, document, party, signer, filled) for document in packet.documents]
+    _check_room(packet, party, signer, documents)
     signed = parties.with_signer(
         msgspec.structs.replace(packet, documents=documents),
         signer_id,
@@ -85,6 +86,14 @@ def _check_hand(packet: Packet, party: Party, signer: Signer, how: SigningAct) -
         for field in parties.own_fields(document, party, signer):
             if (made := by_hand(signing, field.type)) is not None:
                 check_by_hand(document, field, made)
+
+
+def _check_room(packet: Packet, party: Party, signer: Signer, documents: Sequence[Document]) -> None:
+    """BadRequest for what nobody entered, as the date of today, and its field has no room for."""
+    for document in documents:
+        for field in parties.own_fields(document, party, signer):
+            if field.type in ("date", "name", "email") and field.value:
+                check_fits(document, field, field.value, packet.language)
 
 
 def _filled(desk: Desk, document: Document, party: Party, signer: Signer, filled: Mapping[str, str]) -> Document:

@@ -10,7 +10,7 @@ from deedbox.kernel.blobs import Blob
 from deedbox.kernel.clock import moment
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
 from deedbox.pdf.signed_input import EarlierSignature
-from deedbox.signing.completion.facts import Facts, act_of, consent_of, voucher_of
+from deedbox.signing.completion.facts import Facts, act_of, consent_of, pages_seen, voucher_of
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
 from deedbox.signing.printed import printed
@@ -89,9 +89,12 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         name=signer.name,
         email=signer.email,
         party=party.name if party.declared else "",
-        identity=_identity(table, signer, act),
+        identity=_identity(facts, table, signer, act),
         status=signer.status,
-        steps=tuple(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments if at),
+        steps=(
+            *(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments if at),
+            *([Told(table["pages_shown"], _pages_shown(facts, signer))] if signer.viewed_at else []),
+        ),
         signed_at=_when(language, signer.signed_at, signer.time_zone),
         address=str(act.get("address", "")),
         user_agent=str(act.get("user_agent", "")),
@@ -102,10 +105,25 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
     )
 
 
-def _identity(table: Mapping[str, str], signer: Signer, act: dict[str, Any]) -> str:
+def _identity(facts: Facts, table: Mapping[str, str], signer: Signer, act: dict[str, Any]) -> str:
     voucher = voucher_of(act)
     key = f"{voucher.key_name} ({voucher.key_id})" if voucher else ""
-    return table[f"identity.{signer.identity or 'none'}"].format(key=key)
+    way: str = signer.identity or "none"
+    if way == "mailed_link" and not _was_mailed(facts, signer):
+        way = "kept_link"
+    ways = [way, "embedded_link"] if voucher and way != "embedded_link" else [way]
+    return " · ".join(table[f"identity.{one}"].format(key=key) for one in ways)
+
+
+def _pages_shown(facts: Facts, signer: Signer) -> str:
+    """How many of the pages were served to the signer's device, of how many there are."""
+    pages = sum(file.pages for file in facts.document.files)
+    return f"{len(pages_seen(facts, signer))} / {pages}"
+
+
+def _was_mailed(facts: Facts, signer: Signer) -> bool:
+    """Whether a link was mailed to the signer: without a mail server the sender alone could read it."""
+    return any(entry.detail.get("signer") == signer.id and entry.detail.get("mailed") is True for entry in facts.trail)
 
 
 def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:

@@ -19,9 +19,6 @@ from deedbox.signing.model import Document, Packet, Party, Signer, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
-_COMINGS = ("signer.link_made", "signer.link_opened", "signer.code_wrong", "signer.code_right", "signer.viewed")
-"""What people do before they act, as often as they like."""
-
 
 class Facts(msgspec.Struct, frozen=True):
     """Everything that is known of a document whose signers are done."""
@@ -134,7 +131,7 @@ def consent_of(signer: Signer, act: dict[str, Any]) -> proof.Consent | None:
     return proof.Consent(text=text, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
 
 
-def _pages_seen(facts: Facts, signer: Signer) -> list[int]:
+def pages_seen(facts: Facts, signer: Signer) -> list[int]:
     """The pages of the paper that the signer was served, by what the trail tells."""
     seen = set()
     for entry in facts.trail:
@@ -145,8 +142,8 @@ def _pages_seen(facts: Facts, signer: Signer) -> list[int]:
 
 
 def voucher_of(act: dict[str, Any]) -> proof.Voucher | None:
-    """The key whose holder vouches for the signer: where nothing but its link showed who acts."""
-    if act.get("identity") != "embedded_link":
+    """The key whose holder vouches for the signer: the one that made the link by which they came, code or no code."""
+    if "key" not in act:
         return None
     return proof.Voucher(key_id=str(act["key"]["id"]), key_name=str(act["key"]["name"]))
 
@@ -154,7 +151,7 @@ def voucher_of(act: dict[str, Any]) -> proof.Voucher | None:
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
     signed, act = signer.signature, act_of(facts, signer)
     fields = own_fields(facts.document, party, signer) if signed else []
-    pages_seen = _pages_seen(facts, signer)
+    pages = pages_seen(facts, signer)
     return proof.Signer(
         id=signer.id,
         party_id=party.id,
@@ -174,8 +171,8 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         },
         identity=signer.identity,
         vouched_by=voucher_of(act),
-        seen_sha256=facts.paper.sha256 if pages_seen else None,
-        seen_pages=pages_seen,
+        seen_sha256=facts.paper.sha256 if pages else None,
+        seen_pages=pages,
         signed_sha256=facts.paper.sha256 if signed else None,
         address=str(act["address"]) if "address" in act else None,
         user_agent=str(act["user_agent"]) if "user_agent" in act else None,

@@ -102,7 +102,7 @@ class Finalize:
         )
         proof = await self._kept(await signed_evidence(told, identity), held)
         at = instant(self._clock.now())
-        about = Certified(made.received.blob, made.seal, at if made.seal.timestamped else "", head)
+        about = Certified(made.received.blob, made.seal, report.signatures[0].timestamp_time or "", head)
         certificate = await self._certifier.certificate(known, about, images, at, held)
         return _Made(made.received, certificate, proof, made.seal, head)
 

@@ -125,19 +125,19 @@ def sealed_hashes(trail: Sequence[Entry]) -> list[str]:
 
 
 def with_records(tx: Tx, workspace_id: str | None, report: Report) -> Report:
-    """The report with what the records say of the file: those of one workspace, or of all.
+    """The report with what the records say of the file; another workspace than this hears no word of the document.
 
     A seal that they know in a file that they do not know was tampered with, where no signature reaches."""
     sha256 = report.sealed_sha256 or report.sha256
     document_id = sealed.document_with(tx, sha256) or report.document_id
-    if document_id is not None and workspace_id is not None and not documents.packet_of(tx, workspace_id, document_id):
-        document_id = None  # another workspace's: no word of it
     trail = audit.trail(tx, document_id) if document_id is not None else []
     known = sha256 in _hashes(trail, SEALED_SHA256) + _hashes(trail, CERTIFICATE_SHA256)
     good = report.verdict in reports.GOOD
     if good and not known and sealed_hashes(trail):
         checks = msgspec.structs.replace(report.checks, known_to_us=False, intact=False)
         return msgspec.structs.replace(report, verdict="altered", checks=checks, reasons=[*report.reasons, _REPLACED])
+    if workspace_id is not None and document_id and not documents.packet_of(tx, workspace_id, document_id):
+        known = False
     if not known:
         document_id = None
     whole = None

@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from litestar import Response
@@ -52,7 +53,10 @@ def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
     if not path.startswith(("/s/", "/sign/")) or not names_html(scope):
         return answer
     language = _preferred_language(scope)
-    said = words.of_use(language, "page").get(f"refused_{answer.status}", error.message)
+    said = error.message
+    # Within a session each conflict has its own sentence.
+    if answer.status != HTTPStatus.CONFLICT or path.startswith("/s/"):
+        said = words.of_use(language, "page").get(f"refused_{answer.status}", said)
     body = render("signer/refused.html", language=language, said=said, request_id=scope["deedbox"].request_id).encode()
     own = {**HEADERS, "Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
     ours = {name.lower().encode(): value.encode() for name, value in own.items()}

@@ -131,7 +131,7 @@ def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
         until = words.date(signer.language, moment(shown_until(ended)))
         return t["outcome_completed"].format(date=until)
     if status == "expired" and packet.expires_at is not None:
-        at = words.moment(signer.language, moment(packet.expires_at))
+        at = words.moment(signer.language, moment(packet.expires_at), signer.time_zone)
         return t["outcome_expired"].format(moment=at, sender=packet.sender)
     if status == "declined":
         return t["outcome_declined"].format(signer=_who_declined(packet))

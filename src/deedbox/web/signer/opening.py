@@ -55,7 +55,7 @@ def _opening_page(found: Entrance, token: str, outcome: str | None) -> Response[
         packet=packet,
         signer=signer,
         pages=sum(file.pages for document in packet.documents for file in document.files),
-        sign_by=words.moment(signer.language, moment(packet.expires_at)) if packet.expires_at else "",
+        sign_by=words.moment(signer.language, moment(packet.expires_at), signer.time_zone) if packet.expires_at else "",
         outcome=outcome,
     )
 

@@ -148,3 +148,11 @@ async def test_a_font_size_is_kept_and_bounded(office: Office) -> None:
     assert [field["font_size"] for field in made["fields"] if field["type"] == "text"] == [20]
     answer = await office.api.post(PATH, office.body(fields=[{"type": "text", **SMALL, "font_size": 5}]))
     assert answer.status_code == 400
+
+
+async def test_a_name_that_runs_from_the_right_does_not_take_the_day_with_it(office: Office) -> None:
+    document = await office.create(signers=[{**signer("ann"), "name": "דוד כהן"}], send=True)
+    assert (await office.sign(document, "ann")).status_code == 200
+    text = text_of(await sealed(office, document), 2)
+    assert "\u2068" in text
+    assert "1 March 2026" in text

@@ -1,5 +1,6 @@
 """The marks that a signed document gets on its pages."""
 
+import unicodedata
 from collections.abc import Mapping
 
 from deedbox import words
@@ -40,5 +41,8 @@ def _mark(facts: Facts, field: Field) -> Mark | None:
 
 def _caption(signer: Signer, language: str) -> tuple[str, ...]:
     """Who signed and when, in the language of the document, and the end of the signer's id."""
-    told = words.table(language)["mark.signed"].format(name=signer.name)
+    name = signer.name
+    if any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name):
+        name = f"\u2068{name}\u2069"  # set apart, or the name, which runs from the right, takes the day with it
+    told = words.table(language)["mark.signed"].format(name=name)
     return told, words.moment(language, moment(signer.signed_at or "")), signer.id[-_SHORT_ID:]

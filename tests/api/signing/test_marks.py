@@ -154,5 +154,4 @@ async def test_a_name_that_runs_from_the_right_does_not_take_the_day_with_it(off
     document = await office.create(signers=[{**signer("ann"), "name": "דוד כהן"}], send=True)
     assert (await office.sign(document, "ann")).status_code == 200
     text = text_of(await sealed(office, document), 2)
-    assert "\u2068" in text
-    assert "1 March 2026" in text
+    assert " · 1 March 2026" in text

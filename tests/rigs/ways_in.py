@@ -99,6 +99,7 @@ class Rig:
             rows = [row for row in trail if row["actor"] == shown["id"]]
             name, paper = shown["name"].lower(), evidence["document"]["prepared"]["sha256"]
             told.add(_by_rows(rows))
+            told |= {"embedded_link"} if any("key" in row["detail"] for row in rows) else set()
             found += _of_deeds(deeds[name], rows)
             found += self._of_identity(shown, proved, rows)
             found += _of_evidence(proved, rows, paper, LANGUAGE[name])

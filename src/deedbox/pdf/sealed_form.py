@@ -55,6 +55,11 @@ def read(data: bytes, before: int = 0) -> SealedForm:
     return SealedForm(revision.start, revision.end, start, start + len(digits), _contents(digits), order, revision)
 
 
+def claims(data: bytes) -> bool:
+    """Whether a file says of itself that Deedbox sealed it, anywhere."""
+    return f"{seal.PRIVATE} << /".encode() in data
+
+
 def _check_field(revision: Appended, page: Reference, field: Reference, signature: Reference) -> None:
     annotations = _dictionary(revision, page).get("Annots")
     named = _dictionary(revision, field)

@@ -123,7 +123,11 @@ def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Repor
     try:
         built = structure(data)
     except BadRequest as error:
-        return _unreadable(data, sha256, error.message)
+        report = _unreadable(data, sha256, error.message)
+        if report.verdict == "unexplained" and sealed_form.claims(data):
+            report.checks.intact, report.verdict = False, "altered"
+            report.reasons.append(f"It says that Deedbox sealed it, and is not as Deedbox seals: {unlike}.")
+        return report
     if not built.signatures:
         return _without_signature(data, sha256)
     trust = anchors.with_data(built.certificates, built.crls)

@@ -124,22 +124,25 @@ def _general(data: bytes, anchors: Anchors, now: datetime, unlike: str) -> Repor
         built = structure(data)
     except BadRequest as error:
         report = _unreadable(data, sha256, error.message)
-        if report.verdict == "unexplained" and sealed_form.claims(data):
-            report.checks.intact, report.verdict = False, "altered"
-            report.reasons.append(f"It says that Deedbox sealed it, and is not as Deedbox seals: {unlike}.")
-        return report
+        return _disowned(report, unlike) if sealed_form.claims(data) else report
     if not built.signatures:
         return _without_signature(data, sha256)
     trust = anchors.with_data(built.certificates, built.crls)
     report = _report(data, sha256, built, trust, now)
     if any(one.document_id is not None for one in built.signatures):
-        if report.verdict == "unexplained":
-            report.checks.intact, report.verdict = False, "altered"
-            report.reasons.append(f"It says that Deedbox sealed it, and is not as Deedbox seals: {unlike}.")
+        report = _disowned(report, unlike)
         if report.verdict == "altered":
             report.reasons.append(_SAVED_ANEW)
     elif report.verdict == "unexplained" and not report.reasons:
         report.reasons.append("A certificate that is trusted here signed it, but it is not a file that Deedbox sealed.")
+    return report
+
+
+def _disowned(report: Report, unlike: str) -> Report:
+    """The report on a file that claims a seal of ours: where nothing else is said of it, it was altered."""
+    if report.verdict == "unexplained":
+        report.checks.intact, report.verdict = False, "altered"
+        report.reasons.append(f"It says that Deedbox sealed it, and is not as Deedbox seals: {unlike}.")
     return report
 
 

@@ -40,6 +40,8 @@ class _Made(msgspec.Struct, frozen=True):
     evidence: Received
     seal: Seal
     head: str
+    at: datetime
+    """The time of completion that the certificate tells, and so the record too."""
 
 
 def plan(desk: Desk, document: Document) -> None:
@@ -72,8 +74,7 @@ class Finalize:
         try:
             async with AsyncExitStack() as held:
                 made = await self._made(known, held)
-                now = self._clock.now()
-                await work.finish(lambda tx: self._complete(tx, known.document, made, now))
+                await work.finish(lambda tx: self._complete(tx, known.document, made))
         except Exception as error:  # whatever it is, the sender sees that it happened; the job is tried again
             told = error.message if isinstance(error, DeedboxError) else "The server's log says why"
             await self._db.write(lambda tx: documents.note_error(tx, document_id, f"Sealing has failed so far: {told}"))
@@ -101,10 +102,10 @@ class Finalize:
             statement, known, [verify_sealed.named(made.received.blob, report)], identity, await certificates.root_pem()
         )
         proof = await self._kept(await signed_evidence(told, identity), held)
-        at = instant(self._clock.now())
+        at = self._clock.now()
         about = Certified(made.received.blob, made.seal, report.signatures[0].timestamp_time or "", head)
-        certificate = await self._certifier.certificate(known, about, images, at, held)
-        return _Made(made.received, certificate, proof, made.seal, head)
+        certificate = await self._certifier.certificate(known, about, images, instant(at), held)
+        return _Made(made.received, certificate, proof, made.seal, head, at)
 
     async def _marked(self, known: Facts, images: Mapping[str, bytes], held: AsyncExitStack) -> Received:
         """The paper with every mark on its pages."""
@@ -126,8 +127,8 @@ class Finalize:
         with self._office.desk(tx, document.workspace_id) as desk:
             return desk.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER).hash
 
-    def _complete(self, tx: Tx, document: Document, made: _Made, now: datetime) -> None:
-        with self._office.desk(tx, document.workspace_id, now=now) as desk:
+    def _complete(self, tx: Tx, document: Document, made: _Made) -> None:
+        with self._office.desk(tx, document.workspace_id, now=made.at) as desk:
             complete(desk, document.id, made)
 
 

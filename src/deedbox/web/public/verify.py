@@ -39,7 +39,6 @@ def _page(request: AnyRequest, *, status: int = 200, code: str = "", found: Vouc
         "public/verify.html",
         status=status,
         language=language,
-        direction=words.direction(language),
         say=words.of_use(language, "verify"),
         written=lambda at: words.moment(language, moment(at), width="medium"),
         code=code,

@@ -12,7 +12,7 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.sandbox import SandboxFailed, Stream
-from deedbox.pdf import earlier, intake, mark
+from deedbox.pdf import earlier_signatures, intake, mark
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.signed_input import Terms
 from deedbox.pdf.workshop import Workshop
@@ -21,7 +21,7 @@ from tests.pdf.facts import completion
 from tests.pdf.papers import add_page, drained, font, lines, paper, saved, scribble, shown, text_of
 from tests.pdf.pki import Authority
 from tests.pdf.test_convert import Collected, image
-from tests.pdf.test_earlier import visibly_signed
+from tests.pdf.test_earlier_signatures import visibly_signed
 from tests.pdf.test_intake import locked
 from tests.pdf.test_mark import NAMES
 
@@ -70,7 +70,7 @@ async def test_annotations_of_every_kind_are_drawn_as_they_are_here(workshop: Wo
 async def test_the_signatures_of_a_file_are_read_in_a_sandbox(workshop: Workshop) -> None:
     now = "2026-01-01T00:00:00Z"
     data = await asyncio.to_thread(lambda: visibly_signed(Authority()))
-    assert await workshop.earlier_signatures(data, now) == earlier.signatures(data, now)
+    assert await workshop.earlier_signatures(data, now) == earlier_signatures.signatures(data, now)
     known = await workshop.take_in(data, Collected().write, Terms(signed_input="flatten"))
     assert known.signed
 

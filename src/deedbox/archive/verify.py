@@ -20,7 +20,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound
 from deedbox.kernel.sandbox import Stream
-from deedbox.pdf import vouched
+from deedbox.pdf import evidence_signature
 from deedbox.pdf.judge import Anchors
 from deedbox.pdf.report import Report
 from deedbox.pdf.timestamped import Told
@@ -213,7 +213,9 @@ async def _demand_evidence(
     if not evidence.names(told, report.sha256, report.seal_timestamp_sha256):
         reasons.append("The sealed file is not the one that the evidence names.")
     anchors, now = vouched_by
-    if not vouched.is_vouched_for(evidence.vouched_bytes(told), told.signature, report, anchors, moment(now)):
+    if not evidence_signature.is_vouched_for(
+        evidence.vouched_bytes(told), told.signature, report, anchors, moment(now)
+    ):
         reasons.append("The seal's certificate does not vouch for the evidence.")
     if await _beginning(held, inside, told.document.marked.size_bytes) != told.document.marked.sha256:
         reasons.append("The sealed file does not begin with the marked file that the evidence names.")

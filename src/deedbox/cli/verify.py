@@ -151,10 +151,10 @@ def _with_evidence(report: Report, told: file.Evidence, pdf: bytes, anchors: Anc
 
 def _is_vouched_for(report: Report, told: file.Evidence, anchors: Anchors) -> bool:
     from deedbox.kernel.clock import SystemClock
-    from deedbox.pdf import judge, vouched
+    from deedbox.pdf import evidence_signature, judge
 
     content, now = file.vouched_bytes(told), SystemClock().now()
-    return vouched.is_vouched_for(content, told.signature, report, judge.Anchors(*anchors), now)
+    return evidence_signature.is_vouched_for(content, told.signature, report, judge.Anchors(*anchors), now)
 
 
 async def _verified(data: bytes, anchors: Anchors) -> Report:

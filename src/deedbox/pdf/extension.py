@@ -11,8 +11,8 @@ from cryptography import x509
 from cryptography.x509 import ocsp
 
 from deedbox.kernel import limits
-from deedbox.pdf import appended
-from deedbox.pdf.appended import Appended
+from deedbox.pdf import appended_revision
+from deedbox.pdf.appended_revision import Appended
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.sealed_form import SealedForm
 from deedbox.pdf.syntax import Name, Reference, array, integer, number, text
@@ -270,7 +270,7 @@ def _content(revision: Appended, reference: Any, kind: str) -> bytes:
     found = revision.objects.get(reference)
     if found is None or not isinstance(found.value, dict) or not set(found.value) <= {"Length", "Filter"}:
         raise Malformed("The validation data that was added is not as it is written here")
-    content = appended.plain_stream(found)
+    content = appended_revision.plain_stream(found)
     if b"obj" in content or b"obj" in (found.stream or b""):  # what a reader that mends files could take for an object
         raise Malformed("The validation data that was added holds something else")
     try:

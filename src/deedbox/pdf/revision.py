@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pikepdf
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf.written import dictionary, reference
+from deedbox.pdf.notation import dictionary, reference
 
 _END = re.compile(rb"startxref\s+(\d+)\s+%%EOF\s*\Z")
 _END_BYTES = 1024

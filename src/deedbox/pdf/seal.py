@@ -13,7 +13,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import cms, written
+from deedbox.pdf import cms, notation
 from deedbox.pdf.cms import DistantKey, PrivateKey, Signer
 from deedbox.pdf.timestamp import Timestamper
 
@@ -171,17 +171,17 @@ def _add_seal(added: "Revision", file: "Opened", wanted: Order) -> int:
     field, signature = added.reserve(), added.reserve()
     page = file.pdf.pages[0].obj
     entries = revision.entries(page)
-    annotations = [*revision.elements(page.get("/Annots")), written.reference(field)]
-    added.add(written.dictionary({**entries, "/Annots": written.array(annotations)}), page.objgen)
+    annotations = [*revision.elements(page.get("/Annots")), notation.reference(field)]
+    added.add(notation.dictionary({**entries, "/Annots": notation.array(annotations)}), page.objgen)
     _add_field(added, file, field, signature)
     catalog = {
         **revision.entries(file.pdf.Root),
         **_extension(file),
         "/AcroForm": _form(added, file, field),
         "/DSS": _validation_data(added, wanted),
-        "/Perms": b"<< /DocMDP %b >>" % written.reference(signature),
+        "/Perms": b"<< /DocMDP %b >>" % notation.reference(signature),
     }
-    added.add(written.dictionary(catalog), file.pdf.Root.objgen)
+    added.add(notation.dictionary(catalog), file.pdf.Root.objgen)
     head, tail = signature_dictionary(wanted)
     start = added.at + len(b"%d %d obj\n" % signature) + len(head)
     added.add(head + b"0" * (2 * wanted.room) + tail, signature)
@@ -195,13 +195,13 @@ def _add_field(added: "Revision", file: "Opened", field: tuple[int, int], signat
         "/Type": b"/Annot",
         "/Subtype": b"/Widget",
         "/FT": b"/Sig",
-        "/T": written.text(name),
-        "/V": written.reference(signature),
+        "/T": notation.text(name),
+        "/V": notation.reference(signature),
         "/F": b"132",
         "/Rect": b"[0 0 0 0]",
-        "/P": written.reference(file.pdf.pages[0].obj.objgen),
+        "/P": notation.reference(file.pdf.pages[0].obj.objgen),
     }
-    added.add(written.dictionary(widget), field)
+    added.add(notation.dictionary(widget), field)
 
 
 def _numbered(number: int) -> str:
@@ -214,8 +214,8 @@ def _form(added: "Revision", file: "Opened", field: tuple[int, int]) -> bytes:
 
     form: Any = file.pdf.Root.get("/AcroForm")
     old = revision.entries(form)
-    fields = [*revision.elements(form.get("/Fields") if old else None), written.reference(field)]
-    grown = written.dictionary({**old, "/Fields": written.array(fields), "/SigFlags": b"3"})
+    fields = [*revision.elements(form.get("/Fields") if old else None), notation.reference(field)]
+    grown = notation.dictionary({**old, "/Fields": notation.array(fields), "/SigFlags": b"3"})
     return added.add(grown, form.objgen) if old and form.objgen != (0, 0) else grown
 
 
@@ -223,8 +223,8 @@ def _validation_data(added: "Revision", wanted: Order) -> bytes:
     store = {"/Type": b"/DSS"}
     for key, items in (("/Certs", wanted.certificates), ("/CRLs", wanted.crls)):
         if items:
-            store[key] = written.array([added.add_stream(item) for item in dict.fromkeys(items)])
-    return added.add(written.dictionary(store))
+            store[key] = notation.array([added.add_stream(item) for item in dict.fromkeys(items)])
+    return added.add(notation.dictionary(store))
 
 
 def _extension(file: "Opened") -> dict[str, bytes]:
@@ -235,7 +235,7 @@ def _extension(file: "Opened") -> dict[str, bytes]:
     extensions = {**known, "/ESIC": b"<< /BaseVersion /1.7 /ExtensionLevel 5 >>"}
     match = _VERSION.match(file.pdf.pdf_version)
     older = match is None or (int(match[1]), int(match[2])) < (1, 7)
-    return {"/Extensions": written.dictionary(extensions), **({"/Version": b"/1.7"} if older else {})}
+    return {"/Extensions": notation.dictionary(extensions), **({"/Version": b"/1.7"} if older else {})}
 
 
 def signature_dictionary(wanted: Order) -> tuple[bytes, bytes]:
@@ -250,12 +250,12 @@ def signature_dictionary(wanted: Order) -> tuple[bytes, bytes]:
         "/Type": b"/Sig",
         "/Filter": b"/Adobe.PPKLite",
         "/SubFilter": _SUB_FILTER,
-        **{key: written.text(words) for key, words in shown.items() if words},
-        PRIVATE: written.dictionary({key: written.text(words) for key, words in private.items() if words}),
+        **{key: notation.text(words) for key, words in shown.items() if words},
+        PRIVATE: notation.dictionary({key: notation.text(words) for key, words in private.items() if words}),
         "/Reference": _NO_CHANGES,
         "/ByteRange": b"[0%b]" % (b" " * 3 * (_RANGE_DIGITS + 1)),
     }
-    return written.dictionary(head).removesuffix(b" >>") + b" /Contents <", b"> >>"
+    return notation.dictionary(head).removesuffix(b" >>") + b" /Contents <", b"> >>"
 
 
 def _write_range(tail: bytearray, gap: int, span: tuple[int, int, int, int]) -> None:

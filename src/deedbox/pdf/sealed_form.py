@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_args
 
-from deedbox.pdf import appended, der, seal
-from deedbox.pdf.appended import Appended
+from deedbox.pdf import appended_revision, der, seal
+from deedbox.pdf.appended_revision import Appended
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.seal import Order
 from deedbox.pdf.syntax import Name, Object, Reference, array, number, text
@@ -39,7 +39,7 @@ class SealedForm(NamedTuple):
 
 def read(data: bytes, before: int = 0) -> SealedForm:
     """The form of a sealed file, of which `data` is the end after so many other bytes; Malformed says what is off."""
-    revision = appended.read(data, before)
+    revision = appended_revision.read(data, before)
     objects = list(revision.objects.items())
     if len(objects) < _OWN:
         raise Malformed("The last revision is not that of a seal")

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock, instant, moment
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import appended, changes, extension, gap, judge, sealed_form, signed_data, timestamp
-from deedbox.pdf.appended import Appended
+from deedbox.pdf import appended_revision, changes, extension, gap, judge, sealed_form, signed_data, timestamp
+from deedbox.pdf.appended_revision import Appended
 from deedbox.pdf.der import Malformed
 from deedbox.pdf.examine import Examined, described, examined
 from deedbox.pdf.extension import Stamp
@@ -73,7 +73,7 @@ def _taken_apart(data: bytes) -> tuple[SealedForm, list[Appended]]:
         except Malformed:
             if len(later) >= limits.SEAL_EXTENSIONS:
                 raise
-            later.append(_strictly(appended.read, data))
+            later.append(_strictly(appended_revision.read, data))
             data = data[: later[-1].start]
 
 

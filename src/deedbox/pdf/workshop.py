@@ -56,7 +56,12 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
         ),
         SandboxKind(
             name="prove",
-            preload=(f"{_PACKAGE}.verify", f"{_PACKAGE}.parts", f"{_PACKAGE}.timestamped", f"{_PACKAGE}.earlier"),
+            preload=(
+                f"{_PACKAGE}.verify",
+                f"{_PACKAGE}.parts",
+                f"{_PACKAGE}.timestamped",
+                f"{_PACKAGE}.earlier_signatures",
+            ),
             processes=processes,
             cpu_seconds=limits.PROVE_SECONDS,
             seconds=limits.PROVE_SECONDS,
@@ -92,7 +97,7 @@ class Workshop:
 
     async def earlier_signatures(self, data: Data, now: str, password: str | None = None) -> list[EarlierSignature]:
         """The signatures that a file from outside brings along; BadRequest if they cannot be read."""
-        found = await self.run(f"{_PACKAGE}.earlier:signatures", data, now, password)
+        found = await self.run(f"{_PACKAGE}.earlier_signatures:signatures", data, now, password)
         return _checked(found, list[EarlierSignature])
 
     async def join(self, data: Data, sizes: Sequence[int], write: Write) -> int:

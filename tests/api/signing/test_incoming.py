@@ -19,7 +19,7 @@ from tests.pdf.annotated import WORD, file, text_field, with_look, without
 from tests.pdf.papers import lines, paper, scribble, text_of
 from tests.pdf.pki import Authority
 from tests.pdf.test_convert import docx
-from tests.pdf.test_earlier import visibly_signed
+from tests.pdf.test_earlier_signatures import visibly_signed
 from tests.pdf.test_intake import locked
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, NewField, end_of
 from deedbox.signing.paper import Original, Paper
-from deedbox.signing.printed import check_fits
+from deedbox.signing.printed_value import check_fits
 from deedbox.signing.store import documents
 
 _DRAFTS_ONLY = ("message", "title")

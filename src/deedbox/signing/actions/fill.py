@@ -9,7 +9,7 @@ from deedbox.signing import parties
 from deedbox.signing.actions.turn import at_turn
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Field, Packet, Party, Signer
-from deedbox.signing.printed import check_fits
+from deedbox.signing.printed_value import check_fits
 from deedbox.signing.store import people
 
 

@@ -20,7 +20,7 @@ from deedbox.signing.completion import finalize
 from deedbox.signing.desk import SERVER, Desk, Office
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Document, Field, Packet, Party, Signature, SignatureKind, Signer, consent
-from deedbox.signing.printed import check_by_hand, check_fits
+from deedbox.signing.printed_value import check_by_hand, check_fits
 from deedbox.signing.store import people
 
 

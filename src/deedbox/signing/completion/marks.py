@@ -10,7 +10,7 @@ from deedbox.signing.completion.facts import Facts
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Field, Signer, first_page
 from deedbox.signing.parties import find_signer
-from deedbox.signing.printed import printed
+from deedbox.signing.printed_value import printed
 
 _SHORT_ID = 8
 

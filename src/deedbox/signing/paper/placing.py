@@ -13,7 +13,7 @@ from deedbox.pdf.marks import Place
 from deedbox.signing.model import Document, Field, File, Packet, Party
 from deedbox.signing.new_document import NewField
 from deedbox.signing.paper import Paper
-from deedbox.signing.printed import check_fits
+from deedbox.signing.printed_value import check_fits
 
 
 def laid_out(packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField], now: datetime) -> Document:

@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from deedbox.kernel.db import Tx
 from deedbox.pdf.report import Checks, Report, Signature, Verdict
-from deedbox.signing.completion import verify_sealed, vouched
-from deedbox.signing.completion.vouched import Vouched
+from deedbox.signing.completion import verification_code, verify_sealed
+from deedbox.signing.completion.verification_code import Vouched
 from deedbox.web.frame import context, form, once, upload
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import PUBLIC, door
@@ -60,7 +60,7 @@ async def verify_file(request: AnyRequest) -> Response[Verification]:
     tags=["verification"],
 )
 async def verify_code(request: AnyRequest, code: FromPath[str]) -> Vouched:
-    return await context.of(request).deedbox.db.read(lambda tx: vouched.by_code(tx, code))
+    return await context.of(request).deedbox.db.read(lambda tx: verification_code.by_code(tx, code))
 
 
 def _judged(tx: Tx, workspace_id: str, report: Report) -> Verification:

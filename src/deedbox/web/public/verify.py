@@ -9,8 +9,8 @@ from litestar.params import FromPath
 from deedbox import words
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import NotFound
-from deedbox.signing.completion import vouched
-from deedbox.signing.completion.vouched import Vouched
+from deedbox.signing.completion import verification_code
+from deedbox.signing.completion.verification_code import Vouched
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import PUBLIC, door
@@ -27,7 +27,7 @@ async def verify_page(request: AnyRequest) -> Response[Any]:
 @get("/verify/{code:str}", opt=door(PUBLIC), include_in_schema=False)
 async def code_page(request: AnyRequest, code: FromPath[str]) -> Response[str]:
     try:
-        found = await context.of(request).deedbox.db.read(lambda tx: vouched.by_code(tx, code))
+        found = await context.of(request).deedbox.db.read(lambda tx: verification_code.by_code(tx, code))
     except NotFound:
         return _page(request, status=404, code=code)
     return _page(request, code=found.code, found=found)

@@ -12,7 +12,7 @@ from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import earlier, gap, intake
+from deedbox.pdf import earlier_signatures, gap, intake
 from deedbox.pdf.signed_input import Terms
 from tests.pdf.annotated import WORD, annotation, text_field
 from tests.pdf.papers import drained, lines, paper, saved, shown, text_of
@@ -45,7 +45,7 @@ def visibly_signed(authority: Authority, data: bytes = b"", password: str | None
 
 
 def test_a_signature_is_named_with_its_signer_its_times_and_what_it_covers(authority: Authority) -> None:
-    [found] = earlier.signatures(sealed(authority, document()), NOW)
+    [found] = earlier_signatures.signatures(sealed(authority, document()), NOW)
     assert (found.kind, found.valid, found.covers_entire_file, found.problem) == ("signature", True, True, None)
     assert found.signer == authority.seal.asn1.subject.native["common_name"]
     assert authority.issuing.asn1.subject.native["common_name"] in found.issuer
@@ -53,28 +53,28 @@ def test_a_signature_is_named_with_its_signer_its_times_and_what_it_covers(autho
 
 
 def test_a_signature_about_an_earlier_state_says_so(authority: Authority) -> None:
-    first, second = earlier.signatures(archived(authority, sealed(authority, document())), NOW)
+    first, second = earlier_signatures.signatures(archived(authority, sealed(authority, document())), NOW)
     assert (first.kind, first.covers_entire_file, first.valid) == ("signature", False, True)
     assert (second.kind, second.covers_entire_file, second.valid) == ("timestamp", True, True)
 
 
 def test_a_change_after_a_signature_that_forbids_it_makes_it_invalid(authority: Authority) -> None:
-    [found] = earlier.signatures(updated(sealed(authority, document())), NOW)
+    [found] = earlier_signatures.signatures(updated(sealed(authority, document())), NOW)
     assert (found.covers_entire_file, found.valid) == (False, False)
     assert found.problem
 
 
 def test_a_file_changed_under_its_signature_says_that_it_is_not_valid(authority: Authority) -> None:
     data = sealed(authority, document())
-    [found] = earlier.signatures(data.replace(b"595 842", b"595 843"), NOW)
+    [found] = earlier_signatures.signatures(data.replace(b"595 842", b"595 843"), NOW)
     assert (found.valid, found.problem is not None) == (False, True)
 
 
 def test_signatures_that_cannot_be_read_are_a_reason_to_refuse() -> None:
     with pytest.raises(BadRequest, match="its signatures cannot be checked"):
-        earlier.signatures(paper(), NOW)
+        earlier_signatures.signatures(paper(), NOW)
     with pytest.raises(BadRequest, match="its signatures cannot be checked"):
-        earlier.signatures(locked("secret"), NOW)
+        earlier_signatures.signatures(locked("secret"), NOW)
 
 
 def test_a_signed_file_is_refused_unless_it_is_to_be_flattened(authority: Authority) -> None:
@@ -111,12 +111,12 @@ def test_a_signature_that_the_structure_of_a_page_leads_to_does_not_stay(authori
 @pytest.mark.parametrize("password", ["", "secret"])
 def test_the_signatures_of_a_locked_file_are_checked_too(authority: Authority, version: int, password: str) -> None:
     data = visibly_signed(authority, locked(password, version), password)
-    [found] = earlier.signatures(data, NOW, password or None)
+    [found] = earlier_signatures.signatures(data, NOW, password or None)
     assert (found.valid, found.covers_entire_file) == (True, True)
     made, known = drained(intake.take_in(data, Terms(password or None, "flatten")))
     assert (known.signed, WORD in text_of(made)) == (True, True)
     with pytest.raises(BadRequest, match="is encrypted"):
-        earlier.signatures(data, NOW, "guess")
+        earlier_signatures.signatures(data, NOW, "guess")
 
 
 def test_a_signature_keeps_its_look_in_a_form_that_viewers_are_to_draw_anew(authority: Authority) -> None:

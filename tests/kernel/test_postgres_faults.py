@@ -99,8 +99,8 @@ class Wire:
             while data := client.recv(65536):
                 if b"commit" in data and self._to_lose:
                     self._to_lose -= 1
+                    self.lost_answers += 1  # before the cut: whoever hears of it may look at once
                     client.shutdown(socket.SHUT_WR)  # the answer finds nobody, the request still arrives
-                    self.lost_answers += 1
                 server.sendall(data)
         server.close()
 

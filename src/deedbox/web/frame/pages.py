@@ -10,6 +10,7 @@ from litestar import Response
 from litestar.datastructures import Cookie
 
 from deedbox import words
+from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import DeedboxError
 from deedbox.web.frame.envelope import ErrorBody, envelope
 from deedbox.web.frame.head import Scope
@@ -79,9 +80,14 @@ def _preferred_language(scope: Scope) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """The text of a page; `t` in its template has the words for pages in its language."""
+    """The text of a page; in its template `t` has the words of its language, and `written` tells a time in it."""
     language = words.known(str(values.get("language", words.DEFAULT)))
-    known = {"language": language, "direction": words.direction(language), "t": words.of_use(language, "page")}
+    known = {
+        "language": language,
+        "direction": words.direction(language),
+        "t": words.of_use(language, "page"),
+        "written": lambda at: words.moment(language, moment(at)),
+    }
     return str(_templates().get_template(template).render(**{**values, **known}))
 
 

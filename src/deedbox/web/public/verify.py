@@ -7,7 +7,6 @@ from litestar import Response, get
 from litestar.params import FromPath
 
 from deedbox import words
-from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.completion import verification_code
 from deedbox.signing.completion.verification_code import Vouched
@@ -40,7 +39,6 @@ def _page(request: AnyRequest, *, status: int = 200, code: str = "", found: Vouc
         status=status,
         language=language,
         say=words.of_use(language, "verify"),
-        written=lambda at: words.moment(language, moment(at), width="medium"),
         code=code,
         found=found,
     )

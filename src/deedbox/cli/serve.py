@@ -1,6 +1,7 @@
 """`deedbox serve`: the server, until it is told to stop."""
 
 import asyncio
+import gc
 import json
 import sys
 from typing import Any
@@ -53,7 +54,9 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
             settings.address_file.write_text(address, encoding="utf-8")
             await deedbox.start()
             try:
-                server = Server(build(deedbox), settings, ready=lambda: _announce(address, first, as_json=as_json))
+                app = build(deedbox)
+                gc.freeze()  # what was loaded stays, and need not be looked through again
+                server = Server(app, settings, ready=lambda: _announce(address, first, as_json=as_json))
                 with local_port.stopped_by_signals(server):
                     await server.serve(sockets=[listener])
             finally:

@@ -5,6 +5,7 @@ By `cryptography` alone, so that it may run in the server itself before a sealed
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from cryptography import x509
 from msgspec import Struct
@@ -142,18 +143,26 @@ def described(
     signer: bytes, level: str, sub_filter: str, claimed_at: datetime | None, token: Token | None
 ) -> Signature:
     """A signature as a report shows it."""
-    certificate = loaded(signer)
-    names = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    name, certificate = _shown(signer)
     return Signature(
-        signer=str(names[0].value) if names else certificate.subject.rfc4514_string(),
-        certificate=Certificate(
-            subject=certificate.subject.rfc4514_string(),
-            issuer=certificate.issuer.rfc4514_string(),
-            serial=f"{certificate.serial_number:x}",
-            not_after=instant(certificate.not_valid_after_utc),
-        ),
+        signer=name,
+        certificate=certificate,
         signing_time=instant(claimed_at) if claimed_at else None,
         timestamp_time=instant(token.at) if token else None,
         level=level,
         sub_filter=sub_filter,
     )
+
+
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+def _shown(signer: bytes) -> tuple[str, Certificate]:
+    """The name on a certificate, and what a report tells of it."""
+    certificate = loaded(signer)
+    names = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    told = Certificate(
+        subject=certificate.subject.rfc4514_string(),
+        issuer=certificate.issuer.rfc4514_string(),
+        serial=f"{certificate.serial_number:x}",
+        not_after=instant(certificate.not_valid_after_utc),
+    )
+    return str(names[0].value) if names else told.subject, told

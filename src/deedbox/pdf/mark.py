@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pikepdf
-from pikepdf import Array, Dictionary
+from pikepdf import Array, Dictionary, Name
 from PIL import Image
 
 from deedbox.kernel import limits
@@ -116,6 +116,7 @@ def _points(place: Place, view: View) -> dict[str, float]:
 def _paste(pdf: pikepdf.Pdf, page: pikepdf.Page, sheet: pikepdf.Page, view: View) -> None:
     """Over everything else on the page, and safe from whatever the content before it has left behind."""
     form = pdf.copy_foreign(sheet.as_form_xobject())
+    _with_plain_colours(form)
     form["/Matrix"] = Array([round(number, 6) for number in view.matrix])
     form["/BBox"] = Array([0, 0, round(view.width, 4), round(view.height, 4)])
     name = _offered(page, form)
@@ -123,6 +124,15 @@ def _paste(pdf: pikepdf.Pdf, page: pikepdf.Page, sheet: pikepdf.Page, view: View
     page.contents_add(pdf.make_stream(b"q\n"), prepend=True)
     closing = b"Q\n" * (1 + left_open)
     page.contents_add(pdf.make_stream(b"\n" + closing + f"q {name} Do Q\n".encode()))
+
+
+def _with_plain_colours(form: pikepdf.Object) -> None:
+    """Typst names a profile for its colours, and a viewer takes milliseconds a page to read it; a screen needs none."""
+    spaces = form.get("/Resources", Dictionary()).get("/ColorSpace", Dictionary())
+    for name in list(spaces.keys()):
+        space = spaces[name]
+        if isinstance(space, Array) and space[0] == Name.ICCBased:
+            spaces[name] = {1: Name.DeviceGray, 3: Name.DeviceRGB}[int(space[1].N)]
 
 
 def _offered(page: pikepdf.Page, form: pikepdf.Object) -> str:

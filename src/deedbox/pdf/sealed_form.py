@@ -12,7 +12,7 @@ from deedbox.pdf.der import Malformed
 from deedbox.pdf.seal import Order
 from deedbox.pdf.syntax import Name, Object, Reference, array, number, text
 
-_DIGITS = re.compile(rb"(?:[0-9a-f]{2})+")
+_DIGITS = b"0123456789abcdef"
 _FIELD_NAME = re.compile(r"Seal(?: [2-9]| [1-9]\d{1,4})?")
 _OWN = 5
 """The page, the field, the validation data, the catalog and the signature are in every seal."""
@@ -169,7 +169,7 @@ _HEAD_END = b"] /Contents <"
 
 def _contents(digits: bytes) -> bytes:
     """The signature in the gap, followed by zeros alone."""
-    if not _DIGITS.fullmatch(digits):
+    if not digits or len(digits) % 2 or digits.translate(None, _DIGITS):
         raise Malformed("The place of the signature holds more than its digits")
     filled = bytes.fromhex(digits.decode())
     count = filled[1] & 0x7F if filled[1:2] > b"\x80" else 0

@@ -57,7 +57,7 @@ class Trust:
         # Trusted to tell the time, and not to say who sealed.
         self._timestamp_roots = [loaded(root) for root in timestamp_roots]
         self._others = [one for one in map(_certificate, others) if one is not None]
-        self._crls = [crl for crl in map(_crl, crls) if crl is not None]
+        self._crls = {der: crl for der in crls if (crl := _crl(der)) is not None}
 
     def path(self, certificate: bytes, beside: Sequence[bytes], at: datetime, *, of_timestamp: bool = False) -> Path:
         """The path from the certificate, of a time-stamp or of a seal, to a root, valid at the moment."""
@@ -97,8 +97,8 @@ class Trust:
 
     def _revoked(self, certificate: x509.Certificate, issuer: x509.Certificate, at: datetime) -> bool | None:
         told = None
-        for crl in self._crls:
-            if crl.issuer != issuer.subject or not _signed_list(crl, issuer):
+        for der, crl in self._crls.items():
+            if crl.issuer != issuer.subject or not _signed_list(der, issuer):
                 continue
             entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
             if entry is not None and _counts(entry, certificate, at):
@@ -207,9 +207,11 @@ def _issued(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     return True
 
 
-def _signed_list(crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> bool:
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
+def _signed_list(der: bytes, issuer: x509.Certificate) -> bool:
+    crl = _crl(der)
     try:
-        return crl.is_signature_valid(issuer.public_key())  # type: ignore[arg-type]
+        return crl is not None and crl.is_signature_valid(issuer.public_key())  # type: ignore[arg-type]
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return False
 

@@ -67,6 +67,9 @@ class Incoming(Protocol):
     async def finish(self) -> Received:
         """The received bytes, durable, ready for `store.adopt`."""
 
+    async def lend(self) -> Blob:
+        """The received bytes, to be read until the end of this and no longer."""
+
 
 class Blobs(Protocol):
     """Where the bytes lie: a folder, or a bucket."""

@@ -22,6 +22,8 @@ from deedbox.kernel.errors import Code, NotFound, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
 
 HOLD = ".hold"
+_AT_ONCE = getattr(os, "RWF_NOWAIT", 0)
+"""Asks for bytes only if they are there at once; macOS has no such thing."""
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG}
 
 
@@ -49,13 +51,15 @@ class LocalBlobs:
         )
 
     async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
-        file = await asyncio.to_thread(_open, self._path(location))
+        file = _open(self._path(location))
         try:
             end = start + length if length is not None else os.fstat(file).st_size
             while start < end:
                 size = min(limits.BLOB_CHUNK_BYTES, end - start)
-                with _disk():
-                    chunk = await asyncio.to_thread(os.pread, file, size, start)
+                chunk = _in_memory(file, size, start)
+                if chunk is None:
+                    with _disk():
+                        chunk = await asyncio.to_thread(os.pread, file, size, start)
                 if not chunk:
                     break
                 start += len(chunk)
@@ -149,17 +153,19 @@ class _Draft:
         with self._lock, _disk():
             self._write(data)
 
-    def keep(self, data: bytearray) -> tuple[str, str]:
+    def keep(self, data: bytearray, durable: bool) -> tuple[str, str]:
         with self._lock, _disk():
             file = self._write(data)
-            _flush(file)
+            if durable:
+                _flush(file)
             self._close()
             sha256 = self._digest.hexdigest()
             location = location_of(sha256, self._name)
             self._shelve(location[:2])
             os.rename(self._path, self._folder / location)
             self._path = self._folder / location
-            _flush_folder(self._path.parent)
+            if durable:
+                _flush_folder(self._path.parent)
             return sha256, location
 
     def discard(self) -> None:
@@ -243,6 +249,18 @@ def _open(path: Path) -> int:
             return os.open(path, os.O_RDONLY)
     except FileNotFoundError as error:
         raise NotFound("The file is no longer stored.") from error
+
+
+def _in_memory(file: int, size: int, start: int) -> bytes | None:
+    """The bytes, if the system has them in memory: then the trip to a thread that may wait for the disk is saved."""
+    if not _AT_ONCE:
+        return None
+    buffer = bytearray(size)
+    try:
+        count = os.preadv(file, [buffer], start, _AT_ONCE)
+    except OSError:  # they are on the disk, or the file system cannot tell
+        return None
+    return bytes(memoryview(buffer)[:count])
 
 
 def _read_all(path: Path, max_bytes: int) -> bytes:

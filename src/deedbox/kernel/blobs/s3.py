@@ -154,7 +154,7 @@ class _Draft:
             self._take(data)
             self._send(data)
 
-    def keep(self, data: bytearray) -> tuple[str, str]:
+    def keep(self, data: bytearray, durable: bool) -> tuple[str, str]:  # noqa: ARG002 (a bucket always is)
         with self._lock:
             self._take(data)
             sha256 = self._digest.hexdigest()

@@ -17,8 +17,8 @@ class Draft(Protocol):
 
     def append(self, data: bytearray) -> None: ...
 
-    def keep(self, data: bytearray) -> tuple[str, str]:
-        """The hash and the location of the bytes, these last ones included, which are stored for good."""
+    def keep(self, data: bytearray, durable: bool) -> tuple[str, str]:
+        """The hash and the location of the bytes, these last ones included; a crash leaves what is durable."""
 
     def discard(self) -> None:
         """Removes what was stored; what cannot be removed now is an orphan later."""
@@ -43,6 +43,7 @@ class Upload:
         self._threads = threads
         self._waiting = bytearray()
         self._size = 0
+        self._begun = False
         self._received: Received | None = None
 
     async def __aenter__(self) -> "Upload":
@@ -66,17 +67,26 @@ class Upload:
             await self._on_draft(self._draft.append, full)
 
     async def finish(self) -> Received:
-        sha256, location = await self._on_draft(self._draft.keep, self._waiting)
-        self._received = Received(Blob(sha256, self._size, location))
+        self._received = Received(await self._stored(durable=True))
         return self._received
 
-    async def _on_draft(self, step: Callable[[bytearray], T], data: bytearray) -> T:
+    async def lend(self) -> Blob:
+        return await self._stored(durable=False)
+
+    async def _stored(self, *, durable: bool) -> Blob:
+        sha256, location = await self._on_draft(self._draft.keep, self._waiting, durable)
+        return Blob(sha256, self._size, location)
+
+    async def _on_draft(self, step: Callable[..., T], *given: object) -> T:
+        self._begun = True
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, step, data)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, step, *given)
         except (OSError, DeedboxError):
             await self._discard()
             raise
 
     async def _discard(self) -> None:
+        if not self._begun:
+            return
         # Handed to the thread before anything is awaited, and shielded: a cancelled request cleans up too.
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._threads, self._draft.discard))

@@ -1,5 +1,6 @@
 """The program of a sandbox's child: loads its modules, takes on its limits, and answers calls until its input ends."""
 
+import gc
 import importlib
 import os
 import sys
@@ -51,6 +52,7 @@ def _load(opening: Opening) -> str:
         importlib.import_module(module)
     for call in opening.setup:
         _function(call.function, opening.packages)(*call.args)
+    gc.freeze()  # what was loaded stays, and need not be looked through again
     return confine.close_off(opening.memory_bytes, opening.open_files)
 
 

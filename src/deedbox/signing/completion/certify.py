@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.pdf.completion import Completion
@@ -40,8 +40,8 @@ class Certifier:
         request = SealRequest(
             document_id=document.id, audit_head=about.head, name=known.workspace_name, part="certificate"
         )
-        made = await held.enter_async_context(self._sealer.sealed(printed.blob, document.workspace_id, request))
-        await verify_sealed.demand_authentic(self._office, made.received.blob, printed.blob, document, about.head)
+        made = await held.enter_async_context(self._sealer.sealed(printed, document.workspace_id, request))
+        await verify_sealed.demand_authentic(self._office, made.received.blob, printed, document, about.head)
         return made.received
 
     async def certificate_again(self, document: Document, about: Certified, held: AsyncExitStack) -> Received:
@@ -51,8 +51,8 @@ class Certifier:
         completed_at = document.completed_at or about.timestamped_at
         return await self.certificate(known, about, await self.images(known), completed_at, held)
 
-    async def _printed(self, told: Completion, about: Certified, held: AsyncExitStack) -> Received:
+    async def _printed(self, told: Completion, about: Certified, held: AsyncExitStack) -> Blob:
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, about.file) as data:
             await self._office.workshop.certificate(data, told, incoming.write)
-        return await incoming.finish()
+        return await incoming.lend()

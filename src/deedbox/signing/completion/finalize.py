@@ -8,7 +8,7 @@ import msgspec
 
 from deedbox.evidence import file as evidence
 from deedbox.kernel import jobs, limits
-from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import instant
@@ -84,7 +84,7 @@ class Finalize:
         document = known.document
         images = await self._certifier.images(known)
         marked = await self._marked(known, images, held)
-        statement = facts.statement(known, marked.blob)
+        statement = facts.statement(known, marked)
         head = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
         known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
         known = facts.up_to(known, head)
@@ -94,10 +94,10 @@ class Finalize:
             name=known.workspace_name,
             demand_timestamp=document.require_timestamp,
         )
-        made = await held.enter_async_context(self._sealer.sealed(marked.blob, document.workspace_id, request))
+        made = await held.enter_async_context(self._sealer.sealed(marked, document.workspace_id, request))
         certificates = self._office.certificates
         identity = await certificates.seal_identity(document.workspace_id)
-        report = await verify_sealed.demand_authentic(self._office, made.received.blob, marked.blob, document, head)
+        report = await verify_sealed.demand_authentic(self._office, made.received.blob, marked, document, head)
         told = facts.evidence(
             statement, known, [verify_sealed.named(made.received.blob, report)], identity, await certificates.root_pem()
         )
@@ -107,12 +107,12 @@ class Finalize:
         certificate = await self._certifier.certificate(known, about, images, instant(at), held)
         return _Made(made.received, certificate, proof, made.seal, head, at)
 
-    async def _marked(self, known: Facts, images: Mapping[str, bytes], held: AsyncExitStack) -> Received:
+    async def _marked(self, known: Facts, images: Mapping[str, bytes], held: AsyncExitStack) -> Blob:
         """The paper with every mark on its pages."""
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, known.paper) as data:
             await self._office.workshop.mark(data, marks(known, images), incoming.write)
-        return await incoming.finish()
+        return await incoming.lend()
 
     async def _kept(self, content: bytes, held: AsyncExitStack) -> Received:
         incoming = await held.enter_async_context(self._blobs.receive(limits.EVIDENCE_BYTES))

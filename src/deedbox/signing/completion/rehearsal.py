@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from deedbox.authority import Trusted, issue
 from deedbox.authority.issue import Addresses
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blobs, Received
+from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database
@@ -39,12 +39,12 @@ class Rehearsal:
         async with self._blobs.receive(limits.PREPARED_FILE_BYTES) as incoming:
             async with streamed(self._blobs, paper.pdf.blob) as data:
                 await self._workshop.mark(data, _marks(paper, fields), incoming.write)
-            await self._seal(await incoming.finish())
+            await self._seal(await incoming.lend())
 
-    async def _seal(self, marked: Received) -> None:
-        async with self._sealer.sealed(marked.blob, "", _REQUEST) as sealed:
+    async def _seal(self, marked: Blob) -> None:
+        async with self._sealer.sealed(marked, "", _REQUEST) as sealed:
             trusted, now = Trusted(self._stage.roots, [], []), self._clock.now()
-            report = await verify_sealed.own_report(self._blobs, sealed.received.blob, marked.blob, trusted, now=now)
+            report = await verify_sealed.own_report(self._blobs, sealed.received.blob, marked, trusted, now=now)
         if report.verdict != "authentic":
             reasons = "; ".join(report.reasons) or report.verdict
             raise BadRequest(f"This file cannot be sealed so that the seal holds: {reasons}. Print it into a new PDF.")

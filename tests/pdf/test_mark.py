@@ -162,6 +162,15 @@ def test_a_long_text_in_a_high_field_takes_several_lines() -> None:
     assert (np.diff(rows) == 1).sum() >= 3
 
 
+def test_marks_bring_no_colour_profile() -> None:
+    place = Place(1, 0.1, 0.1, 0.4, 0.1)
+    made = marked(paper(), Mark("signature", place, text="Ana", caption=("Ana",)), Mark("checkbox", place, "x"))
+    with pikepdf.open(io.BytesIO(made)) as pdf:
+        spaces = pdf.pages[0].obj.Resources.XObject.DeedboxMarks.Resources.ColorSpace
+        assert {str(space) for _, space in spaces.items()} == {"/DeviceRGB"}
+    assert b"ICCBased" not in made
+
+
 def test_a_drawn_signature_is_shown_with_the_page_behind_it() -> None:
     place = Place(1, 0.1, 0.1, 0.4, 0.1)
     made = marked(paper(b"1 1 0 rg 0 0 999 999 re f"), Mark("signature", place, image="a"), a=scribble())

@@ -33,6 +33,18 @@ async def test_what_was_stored_is_read_back(shelf: Shelf, db: Database) -> None:
     assert await shelf.blobs.size() == len(data)
 
 
+async def test_what_is_lent_can_be_read_until_the_end_and_no_longer(shelf: Shelf, db: Database) -> None:
+    data = os.urandom(3 * shelf.piece_bytes + 17)
+    async with shelf.blobs.receive(len(data)) as incoming:
+        await incoming.write(data)
+        lent = await incoming.lend()
+        assert (lent.sha256, lent.size_bytes) == (hashlib.sha256(data).hexdigest(), len(data))
+        assert await shelf.blobs.read(lent.location, len(data)) == data
+    with pytest.raises(NotFound):
+        await shelf.blobs.read(lent.location, len(data))
+    assert await shelf.blobs.size() == 0
+
+
 async def test_an_empty_file_is_a_file(shelf: Shelf, db: Database) -> None:
     blob = await put(shelf.blobs, db, b"", "upl_1")
     assert blob.size_bytes == 0

@@ -65,7 +65,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/api/v1/documents/{id}/void": ({}, {"json": {"reason": "other"}}),
     "/api/v1/hooks": ({"json": new_hook("document.sent")}, {"json": new_hook("document.voided")}),
     "/api/v1/hooks/{hook}/pause": ({}, {"content": b"other"}),
-    "/api/v1/hooks/{hook}/test": ({}, {"json": {"event": "party.completed"}}),
+    "/api/v1/hooks/{hook}/test": ({}, {"json": {"type": "party.completed"}}),
     "/api/v1/hooks/{hook}/rotate": ({}, {"json": {"at_once": True}}),
     "/api/v1/hooks/{hook}/recover": (
         {"json": {"since": "2026-03-01T00:00:00Z"}},

@@ -50,7 +50,9 @@ class File(msgspec.Struct, frozen=True):
         return len(self.sizes)
 
 
-class Field(msgspec.Struct, frozen=True):
+class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id": "signer", "party_id": "party"}):
+    """A field; callers read what it belongs to by the names under which they write it."""
+
     id: str
     file_id: str
     signer_id: str | None

@@ -89,7 +89,7 @@ class Recovery(msgspec.Struct, frozen=True):
     """How many deliveries were planned, and whether there are more to plan by the same call again."""
 
     planned: int
-    more: bool
+    has_more: bool
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ class Delivery(msgspec.Struct, frozen=True):
     id: str
     hook_id: str
     event_id: str
-    event: str
+    type: str
     status: DeliveryStatus
     attempts: int
     created_at: str

@@ -142,12 +142,12 @@ async def test_another_workspaces_hook_hears_nothing(desk: Desk) -> None:
 
 async def test_the_catalogue_is_the_seeds_and_each_sample_fits_its_schema(api: Api) -> None:
     found = (await api.get("/api/v1/hooks/events")).json()
-    assert {one["event"]: one["meaning"] for one in found["events"]} == MEANINGS
+    assert {one["type"]: one["meaning"] for one in found["events"]} == MEANINGS
     assert (found["count"], found["has_more"], found["next_cursor"]) == (len(MEANINGS), False, None)
     for one in found["events"]:
         validator = jsonschema_rs.validator_for(one["schema"])
-        assert validator.is_valid(one["sample"]), one["event"]
-        assert one["sample"]["type"] == one["event"]
+        assert validator.is_valid(one["sample"]), one["type"]
+        assert one["sample"]["type"] == one["type"]
         assert not validator.is_valid({**one["sample"], "data": {}})
         assert not validator.is_valid({**one["sample"], "type": "document.opened"})
         del one["sample"]["sequence"]

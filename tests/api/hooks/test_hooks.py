@@ -159,7 +159,7 @@ async def test_another_workspaces_hook_is_not_there_at_all(api: Api) -> None:
 async def test_a_bad_body_is_told_before_a_hook_that_is_not_there(api: Api) -> None:
     path = "/api/v1/hooks/hook_01JD0000000000000000000000"
     for method, where, body in (
-        ("PATCH", path, {"events": ["document.opened"]}), ("POST", f"{path}/test", {"event": "document.opened"}),
+        ("PATCH", path, {"events": ["document.opened"]}), ("POST", f"{path}/test", {"type": "document.opened"}),
         ("POST", f"{path}/recover", {"since": "2020-01-01T00:00:00Z"}),
     ):  # fmt: skip
         assert (await api.call(method, where, json=body)).status_code == 400, where

@@ -29,7 +29,7 @@ from deedbox.web.frame.openapi import ALSO
 from deedbox.wiring import Deedbox
 
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
-State: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
+RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class IndexOrder(msgspec.Struct, forbid_unknown_fields=True):
@@ -66,7 +66,7 @@ class RunResult(msgspec.Struct, frozen=True):
 
 class Run(msgspec.Struct, frozen=True):
     id: str
-    state: State
+    status: RunStatus
     progress: RunProgress
     result: Annotated[RunResult | None, Meta(description="What has become of the documents; null until it is done.")]
     error: str | None
@@ -192,7 +192,7 @@ def run(job: Job) -> Run:
     outcome = step.outcome
     return Run(
         id=job.id,
-        state=_state(job),
+        status=_status(job),
         progress=RunProgress(
             step.document,
             step.phase,
@@ -208,7 +208,7 @@ def run(job: Job) -> Run:
     )
 
 
-def _state(job: Job) -> State:
+def _status(job: Job) -> RunStatus:
     if job.state == "done":
         return "done" if job.error is None else "cancelled"
     return {"ready": "waiting", "running": "running", "parked": "failed"}[job.state]  # type: ignore[return-value]

@@ -21,7 +21,7 @@ _SAMPLE_TIME = "2026-03-01T12:00:00Z"
 
 
 class EventKind(msgspec.Struct, frozen=True):
-    event: str
+    type: str
     meaning: str
     sample: Annotated[dict[str, Any], Meta(description="The body of a delivery.")]
     schema: Annotated[dict[str, Any], Meta(description="The JSON Schema of the body.")]

@@ -24,7 +24,7 @@ from deedbox.webhooks.hook import Delivery, EventName, Hook, HookChange, NewHook
 
 
 class HookTest(msgspec.Struct, forbid_unknown_fields=True):
-    event: Annotated[EventName | None, Meta(description="Whose sample to send. Default: the hook's first.")] = None
+    type: Annotated[EventName | None, Meta(description="Whose sample to send. Default: the hook's first.")] = None
 
 
 class HookRotation(msgspec.Struct, forbid_unknown_fields=True):
@@ -154,7 +154,7 @@ async def test_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Del
     given: HookTest = context.of(request).body
 
     def send(here: Context, tx: Tx, now: datetime) -> Delivery:
-        return hooks.test(tx, here.caller.workspace_id, hook_id, given.event, now=now)
+        return hooks.test(tx, here.caller.workspace_id, hook_id, given.type, now=now)
 
     return await _done(request, send, status=202)
 

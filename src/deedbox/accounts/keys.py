@@ -34,45 +34,52 @@ ScopeName = Annotated[
 
 
 class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    per_minute: Annotated[int, Meta(ge=1, le=limits.RATE_PER_MINUTE_MAX, description="Requests in any 60 seconds.")]
-    per_day: Annotated[int, Meta(ge=1, le=limits.RATE_PER_DAY_MAX, description="Requests in any 24 hours.")]
+    per_minute: Annotated[int, Meta(ge=1, le=limits.RATE_PER_MINUTE_MAX)]
+    """Requests in any 60 seconds."""
+    per_day: Annotated[int, Meta(ge=1, le=limits.RATE_PER_DAY_MAX)]
+    """Requests in any 24 hours."""
 
 
 class KeyRecord(msgspec.Struct, frozen=True):
     id: str
+    """The key's id."""
     name: str
+    """What the key is for."""
     prefix: str
+    """How every key begins."""
     last4: str
+    """The last four characters, to recognise it by."""
     scopes: list[str]
+    """What the key opens."""
     tier: tiers.Tier
+    """Sets the rate limits, unless the key has its own."""
     status: Status
+    """Whether it works."""
     created_at: str
+    """When it was made."""
     created_by: str
+    """The key or person that made it."""
     expires_at: str | None
+    """When it stops working; null: never."""
     last_used_at: str | None
+    """When it was last used; null: never."""
     revoked_at: str | None
+    """When it was revoked; null unless that happened."""
     rate_limit: RateLimit | None
+    """Limits of this key's own; null: those of its tier."""
 
 
 class NewKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=limits.KEY_NAME_CHARS,
-            description="What the key is for.",
-            extra_json_schema=limits.NO_NUL,
-        ),
-    ]
-    scopes: Annotated[
-        Annotated[list[ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)] | None,
-        Meta(description="What the key opens; by default every search scope."),
-    ] = None
-    tier: Annotated[tiers.Tier, Meta(description="Sets the rate limits.")] = tiers.DEFAULT_TIER
-    expires_at: Annotated[
-        Annotated[datetime, Meta(tz=True)] | None, Meta(description="When the key stops working; must lie ahead.")
-    ] = None
-    rate_limit: Annotated[RateLimit | None, Meta(description="Limits of this key's own.")] = None
+    name: Annotated[str, Meta(min_length=1, max_length=limits.KEY_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
+    """What the key is for."""
+    scopes: Annotated[list[ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)] | None = None
+    """What the key opens; by default every search scope."""
+    tier: tiers.Tier = tiers.DEFAULT_TIER
+    """Sets the rate limits."""
+    expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+    """When the key stops working; must lie ahead."""
+    rate_limit: RateLimit | None = None
+    """Limits of this key's own."""
 
 
 class MadeKey(NamedTuple):

@@ -19,7 +19,9 @@ OPERATOR = "operator"
 
 class Workspace(msgspec.Struct, frozen=True):
     id: str
+    """The workspace's id."""
     name: str
+    """What it is called."""
 
 
 class FirstAccess(msgspec.Struct, frozen=True):

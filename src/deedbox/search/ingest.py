@@ -33,7 +33,9 @@ class Order(msgspec.Struct, frozen=True):
 
 class Failure(msgspec.Struct, frozen=True):
     doc_id: str
+    """The document's id."""
     error: str
+    """Why it could not be indexed."""
 
 
 class Outcome(msgspec.Struct):

@@ -81,7 +81,12 @@ def build(deedbox: Deedbox) -> Guard:
         openapi_config=None,
         request_max_body_size=limits.JSON_BODY_BYTES,
         # The description is made when first asked for: it costs more than everything else here.
-        state=State({"metrics": metrics, "description": functools.cache(lambda: openapi.encoded(routes))}),
+        state=State(
+            {
+                "metrics": metrics,
+                "description": functools.cache(lambda: openapi.encoded(routes, deedbox.settings.base_url or "/")),
+            }
+        ),
         logging_config=None,
     )
     guard = Guard(cast(App, app), deedbox, Doors(app), metrics)

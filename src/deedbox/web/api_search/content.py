@@ -30,16 +30,24 @@ _FILE = {kind.media_type: _BINARY for kind in KINDS.values()}
 
 class ChunkRecord(msgspec.Struct, frozen=True):
     chunk_id: str
+    """The chunk's id: the document's and its number."""
     chunk_index: int
+    """The chunk's number in the document, from 0."""
     text: str
+    """The chunk's text."""
     char_start: int
+    """Where the chunk begins in the document's text."""
     char_end: int
+    """Where the chunk ends in the document's text."""
     page: int | None
+    """The page on which the chunk begins; null where the format has no pages."""
     heading: str | None
+    """The heading under which it stands; null if none."""
 
 
 class ChunkList(msgspec.Struct, frozen=True):
     chunks: list[ChunkRecord]
+    """The chunks, in their order."""
     count: int
 
 

@@ -1,12 +1,11 @@
 """Documents to be searched: upload, list, show, replace, delete."""
 
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar import Response, delete, get, post, put
 from litestar.params import FromPath
-from msgspec import Meta
 
 from deedbox.kernel.db import Tx
 from deedbox.search import library
@@ -14,40 +13,59 @@ from deedbox.search.extract.kinds import kind_of
 from deedbox.search.library import File
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import Status, Upload
-from deedbox.web.frame import context, form, once, upload
+from deedbox.web.frame import context, form, once, openapi, upload
 from deedbox.web.frame.context import AnyRequest, Context
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.upload import Part
 
 
-class DocumentRecord(msgspec.Struct, frozen=True):
+class UploadRecord(msgspec.Struct, frozen=True):
     doc_id: str
+    """The document's id."""
     filename: str
+    """The name that it came with."""
     size_bytes: int
-    text_length: Annotated[int, Meta(description="Characters of the extracted text.")]
+    """How many bytes came."""
+    text_length: int
+    """Characters of the extracted text."""
     status: Status
-    error: Annotated[str | None, Meta(description="Why indexing failed.")]
+    """Whether it answers queries yet."""
+    error: str | None
+    """Why indexing failed."""
     sha256: str
+    """The SHA-256 of the bytes."""
     media_type: str
-    pages: Annotated[int | None, Meta(description="Null where the format has no pages.")]
-    chunks: Annotated[int, Meta(description="Chunks that answer queries now.")]
+    """What kind of file it is."""
+    pages: int | None
+    """Null where the format has no pages."""
+    chunks: int
+    """Chunks that answer queries now."""
     created_at: str
+    """When it was uploaded."""
     indexed_at: str | None
-    stale: Annotated[bool, Meta(description="Whether its chunks were made by another model or chunker.")]
+    """When it was last indexed; null: never."""
+    stale: bool
+    """Whether its chunks were made by another model or chunker."""
 
 
 class DocumentList(msgspec.Struct, frozen=True):
-    documents: list[DocumentRecord]
+    documents: list[UploadRecord]
+    """The documents, oldest first."""
     count: int
 
 
 class Uploaded(msgspec.Struct, frozen=True):
     status: Literal["success"]
     doc_id: str
+    """The document's id."""
     filename: str
+    """The name that it came with, made clean."""
     size_bytes: int
+    """How many bytes came."""
     text_length: int
+    """Characters of the extracted text."""
     message: str
+    """What to do next."""
 
 
 _FORM: dict[str, Any] = {
@@ -59,7 +77,11 @@ _FORM: dict[str, Any] = {
 """The body is bounded while it is read, with a message of its own."""
 
 
-@post("/documents/upload", summary="Upload and parse a document", **_FORM)
+@post(
+    "/documents/upload",
+    summary="Upload and parse a document",
+    **{**_FORM, "opt": {**_FORM["opt"], openapi.MAKES: {"doc_id": "/doc_id"}}},
+)
 async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     here = context.of(request)
     workspace, now = here.caller.workspace_id, here.deedbox.clock.now()
@@ -83,7 +105,7 @@ async def list_uploads(request: AnyRequest) -> DocumentList:
 
 
 @get("/documents/{doc_id:str}", opt=door("search:read"), summary="One document's record", tags=["search"])
-async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> DocumentRecord:
+async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> UploadRecord:
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
     return _record(found, here.deedbox.search.recipe)
@@ -123,9 +145,9 @@ def _uploaded(upload: Upload) -> Uploaded:
     return Uploaded("success", upload.id, upload.filename, upload.size_bytes, upload.text_length, message)
 
 
-def _record(described: UploadSummary, recipe: str | None) -> DocumentRecord:
+def _record(described: UploadSummary, recipe: str | None) -> UploadRecord:
     upload = described.upload
-    return DocumentRecord(
+    return UploadRecord(
         doc_id=upload.id,
         filename=upload.filename,
         size_bytes=upload.size_bytes,

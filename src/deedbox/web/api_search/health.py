@@ -15,6 +15,7 @@ from deedbox.web.frame.doors import door
 class Health(msgspec.Struct, frozen=True):
     status: Literal["healthy"]
     timestamp: str
+    """The server's time."""
 
 
 @get("/health", opt=door("search:read"), summary="Whether the service is operational", tags=["search"])

@@ -25,7 +25,7 @@ from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
-from deedbox.web.frame.openapi import ALSO
+from deedbox.web.frame.openapi import ALSO, ANSWERS, MAKES
 from deedbox.wiring import Deedbox
 
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
@@ -33,45 +33,74 @@ RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelle
 
 
 class IndexOrder(msgspec.Struct, forbid_unknown_fields=True):
-    doc_ids: Annotated[
-        Annotated[list[DocId], Meta(min_length=1, max_length=limits.INDEX_DOC_IDS)] | UnsetType,
-        Meta(description="Only these documents; without it, all that were uploaded."),
-    ] = UNSET
+    doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.INDEX_DOC_IDS)] | UnsetType = UNSET
+    """Only these documents; without it, all that were uploaded."""
 
 
 class Indexed(msgspec.Struct, frozen=True, omit_defaults=True):
     status: Literal["success", "partial"]
-    documents_processed: Annotated[int, Meta(description="Documents in scope that are indexed now.")]
-    documents_skipped: Annotated[int, Meta(description="Those of them that were indexed already, and are unchanged.")]
+    """`partial` if some documents could not be indexed."""
+    documents_processed: int
+    """Documents in scope that are indexed now."""
+    documents_skipped: int
+    """Those of them that were indexed already, and are unchanged."""
     total_chunks: int
-    index_size: Annotated[int, Meta(description="Vectors in the whole index.")]
+    """Chunks of the documents in scope."""
+    index_size: int
+    """Vectors in the whole index."""
     elapsed_seconds: float
+    """How long it took."""
     message: str
+    """The outcome, in a sentence."""
     failed: list[Failure] | UnsetType = UNSET
+    """The documents that could not be indexed, and why; left out if there are none."""
 
 
 class RunProgress(msgspec.Struct, frozen=True):
-    document: Annotated[str | None, Meta(description="The document that is being worked on.")]
-    phase: Annotated[Phase, Meta(description="What is being done with it.")]
-    done: Annotated[int, Meta(description="Documents that are through.")]
-    total: Annotated[int, Meta(description="Documents in scope.")]
+    document: str | None
+    """The document that is being worked on."""
+    phase: Phase
+    """What is being done with it."""
+    done: int
+    """Documents that are through."""
+    total: int
+    """Documents in scope."""
 
 
 class RunResult(msgspec.Struct, frozen=True):
     documents_processed: int
+    """Documents in scope that are indexed now."""
     documents_skipped: int
+    """Those of them that were indexed already, and are unchanged."""
     total_chunks: int
+    """Chunks of the documents in scope."""
     failed: list[Failure]
+    """The documents that could not be indexed, and why."""
 
 
 class Run(msgspec.Struct, frozen=True):
     id: str
+    """The job's id."""
     status: RunStatus
+    """How far it is."""
     progress: RunProgress
-    result: Annotated[RunResult | None, Meta(description="What has become of the documents; null until it is done.")]
+    """What is being done."""
+    result: RunResult | None
+    """What has become of the documents; null until it is done."""
     error: str | None
+    """Why it failed or was ended; null unless that happened."""
     created_at: str
+    """When it was asked for."""
     finished_at: str | None
+    """When it ended; null until then."""
+
+
+_EVENTS = {
+    "200": {
+        "description": "An event `progress` whenever the run has got further, and `end` at last; the data is the run",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
 
 
 class _Planned(msgspec.Struct, frozen=True):
@@ -80,7 +109,7 @@ class _Planned(msgspec.Struct, frozen=True):
 
 @post(
     "/documents/index",
-    opt={**door("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,)},
+    opt={**door("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,), MAKES: {"job_id": "/id"}},
     summary="Build the search index",
     tags=["search"],
     status_code=200,
@@ -115,7 +144,7 @@ async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
 
 @get(
     "/jobs/{job_id:str}/events",
-    opt=door("search:read"),
+    opt={**door("search:read"), ANSWERS: _EVENTS},
     summary="An index run as it goes, as server-sent events",
     tags=["search"],
 )

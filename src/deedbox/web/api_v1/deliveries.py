@@ -8,7 +8,7 @@ from litestar.params import FromPath, QueryParameter
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context
+from deedbox.web.frame import context, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
@@ -19,6 +19,7 @@ from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryStatus
 
 class DeliveryPage(msgspec.Struct, frozen=True):
     deliveries: list[Delivery]
+    """The deliveries of this page."""
     count: int
     has_more: bool
     next_cursor: str | None
@@ -27,7 +28,10 @@ class DeliveryPage(msgspec.Struct, frozen=True):
 _STATUSES = list(get_args(DeliveryStatus))
 # Text with a pattern, because the framework would take `null` for no value at all.
 OneStatus = Annotated[
-    str | None, QueryParameter(pattern=f"^({'|'.join(_STATUSES)})$", schema_extra={"enum": _STATUSES})
+    str | None,
+    QueryParameter(
+        pattern=f"^({'|'.join(_STATUSES)})$", schema_extra={"enum": _STATUSES}, description="Only those of this status."
+    ),
 ]
 
 
@@ -41,7 +45,9 @@ async def list_deliveries(
     request: AnyRequest,
     hook_id: FromPath[str],
     status: OneStatus = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    limit: Annotated[
+        int, QueryParameter(ge=1, le=limits.PAGE_MAX, description="How many on a page.")
+    ] = limits.PAGE_DEFAULT,
     cursor: Annotated[str | None, cursors.parameter("dlv")] = None,
 ) -> DeliveryPage:
     here = context.of(request)
@@ -67,7 +73,7 @@ async def get_delivery(request: AnyRequest, delivery_id: FromPath[str]) -> Deliv
 
 @post(
     "/api/v1/deliveries/{delivery_id:str}/redeliver",
-    opt=door("hooks:write"),
+    opt={**door("hooks:write"), openapi.MAKES: {"delivery_id": "/id"}},
     summary="Send the same event and bytes once more",
     tags=["hooks"],
     status_code=202,

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Response, get
 from litestar.params import FromPath, QueryParameter
-from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
@@ -26,6 +25,7 @@ from deedbox.web.frame.doors import door
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _PDF = {"application/pdf": _BINARY}
+_EVIDENCE = {"application/json": {"schema": {"type": "object"}, "example": {"format": "deedbox-evidence/1"}}}
 
 
 def _file_opt(content: dict[str, Any], *errors: int) -> dict[str, Any]:
@@ -39,15 +39,22 @@ def _file_opt(content: dict[str, Any], *errors: int) -> dict[str, Any]:
 
 class AuditEntry(msgspec.Struct, frozen=True):
     number: int
+    """The row's number in the trail, from 1."""
     at: str
+    """When it happened."""
     act: str
-    actor: Annotated[str, Meta(description="A key, a signer, or `server`.")]
+    """What happened."""
+    actor: str
+    """A key, a signer, or `server`."""
     detail: dict[str, Any]
-    hash: Annotated[str, Meta(description="SHA-256 over the hash before it and this row.")]
+    """What is known of it, such as an address or a device."""
+    hash: str
+    """SHA-256 over the hash before it and this row."""
 
 
 class AuditTrail(msgspec.Struct, frozen=True):
     audit: list[AuditEntry]
+    """The rows, oldest first."""
     count: int
 
 
@@ -60,7 +67,9 @@ class AuditTrail(msgspec.Struct, frozen=True):
 async def original_file(
     request: AnyRequest,
     document_id: FromPath[str],
-    position: Annotated[int, QueryParameter(ge=0, le=limits.DOCUMENT_FILES - 1)] = 0,
+    position: Annotated[
+        int, QueryParameter(ge=0, le=limits.DOCUMENT_FILES - 1, description="Which of the files, from 0.")
+    ] = 0,
 ) -> Response[Any]:
     here = context.of(request)
 
@@ -98,7 +107,7 @@ async def completion_certificate(request: AnyRequest, document_id: FromPath[str]
 
 @get(
     "/api/v1/documents/{document_id:str}/evidence",
-    opt=_file_opt({"application/json": _BINARY}, 409),
+    opt=_file_opt(_EVIDENCE, 409),
     summary="The evidence file",
     tags=["documents"],
 )
@@ -140,7 +149,9 @@ async def document_page_image(
     request: AnyRequest,
     document_id: FromPath[str],
     page: FromPath[str],
-    width: Annotated[int, QueryParameter(ge=100, le=limits.PAGE_WIDTH_MAX)] = limits.PAGE_IMAGE_WIDTH,
+    width: Annotated[
+        int, QueryParameter(ge=100, le=limits.PAGE_WIDTH_MAX, description="Pixels across.")
+    ] = limits.PAGE_IMAGE_WIDTH,
 ) -> Response[bytes]:
     """Of the sealed file once there is one, of what will be signed before that."""
     here = context.of(request)

@@ -20,6 +20,7 @@ from deedbox.web.frame.doors import door
 
 class DocumentPage(msgspec.Struct, frozen=True):
     documents: list[DocumentRecord]
+    """The documents of this page."""
     count: int
     has_more: bool
     next_cursor: str | None
@@ -32,17 +33,28 @@ Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 class DocumentQuery(msgspec.Struct, frozen=True):
     status: Status | UnsetType = UNSET
+    """Only documents in this state."""
     q: Text | UnsetType = UNSET
+    """Only documents whose title contains this."""
     packet_id: Text | UnsetType = UNSET
+    """Only documents of this packet."""
     bulk_send_id: Text | UnsetType = UNSET
+    """Only documents of this bulk send."""
     template_id: Text | UnsetType = UNSET
+    """Only documents made from this template."""
     external_id: Text | UnsetType = UNSET
+    """Only documents with this id of yours."""
     signer_email: Text | UnsetType = UNSET
+    """Only documents with a signer of this address."""
     created_after: Moment | UnsetType = UNSET
+    """Only documents made then or later."""
     created_before: Moment | UnsetType = UNSET
+    """Only documents made earlier."""
     limit: Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT
+    """How many on a page."""
     cursor: Annotated[str, cursors.meta("doc")] | UnsetType = UNSET
     order: Literal["asc", "desc"] = "desc"
+    """The newest first, or the oldest."""
 
     def filter(self) -> Filter:
         return Filter(

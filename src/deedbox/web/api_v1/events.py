@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import msgspec
 from litestar import get
 from litestar.params import QueryParameter
-from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
@@ -22,13 +21,18 @@ _SAMPLE_TIME = "2026-03-01T12:00:00Z"
 
 class EventKind(msgspec.Struct, frozen=True):
     type: str
+    """The kind of event."""
     meaning: str
-    sample: Annotated[dict[str, Any], Meta(description="The body of a delivery.")]
-    schema: Annotated[dict[str, Any], Meta(description="The JSON Schema of the body.")]
+    """When it is sent."""
+    sample: dict[str, Any]
+    """The body of a delivery."""
+    schema: dict[str, Any]
+    """The JSON Schema of the body."""
 
 
 class Catalogue(msgspec.Struct, frozen=True):
     events: list[EventKind]
+    """Every kind of event there is."""
     count: int
     has_more: bool = False
     next_cursor: str | None = None
@@ -36,11 +40,11 @@ class Catalogue(msgspec.Struct, frozen=True):
 
 class EventPage(msgspec.Struct, frozen=True):
     events: list[EventBody]
+    """The events of this page, as they are delivered."""
     count: int
     has_more: bool
-    next_cursor: Annotated[
-        str | None, Meta(description="Give it as `after` to go on, also when there is no more at this moment.")
-    ]
+    next_cursor: str | None
+    """Give it as `after` to go on, also when there is no more at this moment."""
 
 
 @get("/api/v1/hooks/events", opt=door("hooks:read"), summary="Every kind of event, with a sample", tags=["hooks"])
@@ -60,7 +64,9 @@ def _body(kind: catalogue.Kind) -> dict[str, Any]:
 async def list_events(
     request: AnyRequest,
     after: Annotated[str | None, cursors.parameter("evt")] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    limit: Annotated[
+        int, QueryParameter(ge=1, le=limits.PAGE_MAX, description="How many on a page.")
+    ] = limits.PAGE_DEFAULT,
     cursor: Annotated[str | None, cursors.parameter("evt")] = None,
 ) -> EventPage:
     here = context.of(request)

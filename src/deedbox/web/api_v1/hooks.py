@@ -24,33 +24,33 @@ from deedbox.webhooks.hook import Delivery, EventName, Hook, HookChange, NewHook
 
 
 class HookTest(msgspec.Struct, forbid_unknown_fields=True):
-    type: Annotated[EventName | None, Meta(description="Whose sample to send. Default: the hook's first.")] = None
+    type: EventName | None = None
+    """Whose sample to send. Default: the hook's first."""
 
 
 class HookRotation(msgspec.Struct, forbid_unknown_fields=True):
-    at_once: Annotated[
-        bool,
-        Meta(description=f"The new secret signs from now on, not in {limits.WEBHOOK_ROTATION_HOURS} hours only."),
-    ] = False
+    at_once: bool = False
+    """The new secret signs from now on, not in {WEBHOOK_ROTATION_HOURS} hours only."""
 
 
 class HookRecovery(msgspec.Struct, forbid_unknown_fields=True):
-    since: Annotated[
-        datetime,
-        Meta(tz=True, description=f"Events from then on; within the last {limits.WEBHOOK_KEEP_DAYS} days."),
-    ]
+    since: Annotated[datetime, Meta(tz=True)]
+    """Events from then on; within the last {WEBHOOK_KEEP_DAYS} days."""
 
 
 class MadeHook(Hook, frozen=True, kw_only=True):
-    secret: Annotated[str, Meta(description="Signs deliveries. It is shown only here and cannot be read again.")]
+    secret: str
+    """Signs deliveries. It is shown only here and cannot be read again."""
 
 
 class RotatedHook(MadeHook, frozen=True, kw_only=True):
-    effective_at: Annotated[str, Meta(description="When the new secret takes over.")]
+    effective_at: str
+    """When the new secret takes over."""
 
 
 class HookPage(msgspec.Struct, frozen=True):
     hooks: list[Hook]
+    """The webhooks of this page."""
     count: int
     has_more: bool
     next_cursor: str | None
@@ -69,6 +69,7 @@ async def _refusal(here: Context, url: str) -> BadRequest | None:
     "/api/v1/hooks",
     opt={
         **door("hooks:write"),
+        openapi.MAKES: {"hook_id": "/id"},
         openapi.ANSWERS: {
             "200": {
                 "description": "There was one with this target and these events; its secret is not shown again",
@@ -105,7 +106,9 @@ def _made_status(made: msgspec.Struct) -> int:
 @get("/api/v1/hooks", opt=door("hooks:read"), summary="List webhooks, newest first", tags=["hooks"])
 async def list_hooks(
     request: AnyRequest,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    limit: Annotated[
+        int, QueryParameter(ge=1, le=limits.PAGE_MAX, description="How many on a page.")
+    ] = limits.PAGE_DEFAULT,
     cursor: Annotated[str | None, cursors.parameter("hook")] = None,
 ) -> HookPage:
     here = context.of(request)
@@ -145,7 +148,7 @@ async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> None:
 
 @post(
     "/api/v1/hooks/{hook_id:str}/test",
-    opt={**door("hooks:write"), OPTIONAL_BODY: HookTest},
+    opt={**door("hooks:write"), OPTIONAL_BODY: HookTest, openapi.MAKES: {"delivery_id": "/id"}},
     summary="Send a webhook the sample of an event",
     tags=["hooks"],
     status_code=202,

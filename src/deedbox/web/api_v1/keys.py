@@ -5,14 +5,13 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Response, delete, get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
-from msgspec import Meta
 
 from deedbox.accounts import keys, workspaces
 from deedbox.accounts.keys import KeyRecord, NewKey
 from deedbox.accounts.workspaces import Workspace
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, moments
+from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
@@ -20,11 +19,13 @@ from deedbox.web.frame.once import once
 
 
 class MadeKey(KeyRecord, frozen=True, kw_only=True):
-    key: Annotated[str, Meta(description="The key itself. It is shown only here and cannot be read again.")]
+    key: str
+    """The key itself. It is shown only here and cannot be read again."""
 
 
 class KeyPage(msgspec.Struct, frozen=True):
     keys: list[KeyRecord]
+    """The keys of this page."""
     count: int
     has_more: bool
     next_cursor: str | None
@@ -32,7 +33,9 @@ class KeyPage(msgspec.Struct, frozen=True):
 
 class Me(msgspec.Struct, frozen=True):
     key: KeyRecord
+    """The key in use."""
     workspace: Workspace
+    """The workspace that it belongs to."""
 
 
 @get("/api/v1/me", opt=door("keys:read"), summary="The key in use and its workspace", tags=["keys"])
@@ -49,7 +52,9 @@ async def me(request: AnyRequest) -> Me:
 @get("/api/v1/keys", opt=door("keys:read"), summary="List API keys, newest first", tags=["keys"])
 async def list_keys(
     request: AnyRequest,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
+    limit: Annotated[
+        int, QueryParameter(ge=1, le=limits.PAGE_MAX, description="How many on a page.")
+    ] = limits.PAGE_DEFAULT,
     cursor: Annotated[str | None, cursors.parameter("key")] = None,
 ) -> KeyPage:
     here = context.of(request)
@@ -61,7 +66,13 @@ async def list_keys(
     return KeyPage(shown, len(shown), more, shown[-1].id if more else None)
 
 
-@post("/api/v1/keys", opt=door("keys:write"), summary="Create an API key", tags=["keys"], status_code=201)
+@post(
+    "/api/v1/keys",
+    opt={**door("keys:write"), openapi.MAKES: {"key_id": "/id"}},
+    summary="Create an API key",
+    tags=["keys"],
+    status_code=201,
+)
 async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[MadeKey]:
     here = context.of(request)
     now = here.deedbox.clock.now()

@@ -7,6 +7,7 @@ import msgspec
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.frame import mistakes
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.described import schemas
 
 QUERY = "query"
 """The `opt` that names the struct. What is left out is UNSET there: a parameter is never null."""
@@ -23,7 +24,7 @@ def read(request: AnyRequest) -> Any:
 
 def described(kind: type[msgspec.Struct]) -> list[dict[str, Any]]:
     """The parameters as OpenAPI describes them."""
-    [schema] = msgspec.json.schema_components([kind])[1].values()
+    schema = schemas([kind])[kind.__name__]
     return [_parameter(name, dict(each)) for name, each in schema["properties"].items()]
 
 

@@ -53,7 +53,7 @@ from deedbox.web.signer.records import (
     SessionRecord,
     SessionSigner,
     Typed,
-    Uploaded,
+    UploadedMark,
     ValuesBody,
 )
 
@@ -90,7 +90,9 @@ async def signer_page(
     signer_id: FromPath[str],
     file_id: FromPath[str],
     page: FromPath[str],
-    width: Annotated[int, QueryParameter(ge=100, le=limits.PAGE_WIDTH_MAX)] = limits.PAGE_IMAGE_WIDTH,
+    width: Annotated[
+        int, QueryParameter(ge=100, le=limits.PAGE_WIDTH_MAX, description="Pixels across.")
+    ] = limits.PAGE_IMAGE_WIDTH,
 ) -> Response[bytes]:
     deedbox, token = context.of(request).deedbox, context.of(request).token
     number, who = page_number(page), await inside(request)
@@ -191,7 +193,7 @@ def _record(who: Inside, filled: Mapping[str, str], outcome: str | None) -> Sess
 
 
 async def _by_hand(
-    office: Office, given: Typed | Drawn | Uploaded, held: AsyncExitStack
+    office: Office, given: Typed | Drawn | UploadedMark, held: AsyncExitStack
 ) -> tuple[Signature, list[Received]]:
     """A signature or initials, with its stored picture if it was not typed."""
     if isinstance(given, Typed):

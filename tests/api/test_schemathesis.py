@@ -79,7 +79,7 @@ def _index_something(started: server.Server, key: str) -> None:
 
 
 def description(running: Running) -> dict[str, Any]:
-    document: dict[str, Any] = httpx.get(f"{running.address}/openapi.json", trust_env=False).json()
+    document: dict[str, Any] = httpx.get(f"{running.address}/openapi.json", trust_env=False, timeout=60).json()
     return document
 
 

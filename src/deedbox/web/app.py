@@ -1,5 +1,6 @@
 """The ASGI application: routes behind the guard."""
 
+import asyncio
 import functools
 from typing import Any, cast
 
@@ -85,6 +86,7 @@ def build(deedbox: Deedbox) -> Guard:
             {
                 "metrics": metrics,
                 "description": functools.cache(lambda: openapi.encoded(routes, deedbox.settings.base_url or "/")),
+                "describing": asyncio.Lock(),
             }
         ),
         logging_config=None,

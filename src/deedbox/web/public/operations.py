@@ -1,5 +1,6 @@
 """For those who run the server: alive, ready, metrics, and the description of the API."""
 
+import asyncio
 from typing import Any
 
 from litestar import MediaType, Response, get
@@ -47,7 +48,10 @@ _DESCRIPTION = {
     "/openapi.json", opt={**door(PROBE), openapi.ANSWERS: _DESCRIPTION}, summary="This description", tags=["operations"]
 )
 async def openapi_json(request: AnyRequest) -> Response[Any]:
-    return Response(request.app.state.description(), media_type="application/json")
+    # Made when first asked for, in half a second: the others are answered meanwhile, and nobody makes it twice.
+    async with request.app.state.describing:
+        described = await asyncio.to_thread(request.app.state.description)
+    return Response(described, media_type="application/json")
 
 
 ROUTES = [livez, readyz, metrics, openapi_json]

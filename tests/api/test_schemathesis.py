@@ -14,7 +14,9 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.checks import CHECKS
 from schemathesis.engine import events, from_schema
+from schemathesis.generation.meta import TestPhase
 
+from deedbox.web.frame import examples
 from tests import server
 from tests.rigs import FULL
 
@@ -24,6 +26,7 @@ CASES = 10_000 if FULL else 300
 GENEROUS = {"DEEDBOX_ANONYMOUS_PER_MINUTE": "100000", "DEEDBOX_ACCESS_LOG": "false"}
 SEED = 2026
 LEAP_YEAR = "2996"
+WHOLE = examples.REQUESTS["create_document"]
 
 
 @schemathesis.serializer("application/timestamp-query")
@@ -56,6 +59,8 @@ class Outcome(NamedTuple):
     cases: int
     checks: set[str]
     faults: list[str]
+    links: set[str]
+    """The operations whose answers' links led on, with the id that they gave."""
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +88,14 @@ def description(running: Running) -> dict[str, Any]:
     return document
 
 
-def run(document: dict[str, Any], running: Running, examples: int, *, operations: str = "/") -> Outcome:
+def run(document: dict[str, Any], running: Running, tries: int, *, operations: str = "/") -> Outcome:
     """What schemathesis finds in all its phases, with all its checks, on the paths that begin so."""
     config = schemathesis.Config.from_dict(
         {
             "base-url": running.address,
             "headers": {"Authorization": f"Bearer {running.key}"},
             "checks": {"enabled": True},
-            "generation": {"max-examples": examples, "mode": "all", "database": "none"},
+            "generation": {"max-examples": tries, "mode": "all", "database": "none"},
             "continue-on-failure": True,
             **({"operations": LENIENT} if operations == "/" else {}),
             "request-timeout": 30,
@@ -99,14 +104,14 @@ def run(document: dict[str, Any], running: Running, examples: int, *, operations
         }
     )
     schema = schemathesis.openapi.from_dict(document, config=config).include(path_regex=f"^{operations}")
-    outcome = Outcome(0, set(), [])
+    outcome = Outcome(0, set(), [], set())
     for event in from_schema(schema).execute():
         outcome = _with(outcome, event)
     return outcome
 
 
 def _with(outcome: Outcome, event: events.EngineEvent) -> Outcome:
-    cases, checks, faults = outcome
+    cases, checks, faults, links = outcome
     if isinstance(event, events.NonFatalError):
         faults.append(f"{event.label}: {event.value!r}")
     if isinstance(event, events.FatalError):
@@ -115,6 +120,11 @@ def _with(outcome: Outcome, event: events.EngineEvent) -> Outcome:
         faults += [repr(failure) for failure in event.failures]
     if isinstance(event, events.ScenarioFinished):
         cases += len(event.recorder.cases)
+        links |= {
+            node.transition.id.partition(" -> ")[0]
+            for node in event.recorder.cases.values()
+            if node.transition is not None and node.is_transition_applied and not node.transition.is_inferred
+        }
         for node in (node for nodes in event.recorder.checks.values() for node in nodes):
             checks.add(node.name)
             if node.failure_info is not None:
@@ -122,7 +132,7 @@ def _with(outcome: Outcome, event: events.EngineEvent) -> Outcome:
                 faults.append(
                     f"{failure.operation}: {failure.title}: {failure.message}\n{node.failure_info.code_sample}"
                 )
-    return Outcome(cases, checks, faults)
+    return Outcome(cases, checks, faults, links)
 
 
 # A file's content must be what its name says, which no schema can say: where one is wanted, words are sent.
@@ -152,15 +162,47 @@ def ask_for_the_models_own_length(_context: Any, case: Any, _request: Any) -> No
         body["dimensions"] = 384
 
 
+@schemathesis.hook("before_call")
+def get_further(_context: Any, case: Any, _request: Any) -> None:
+    """Where steps build on each other, a document has a real file and people who agree with it, which no schema can
+    say, and an index run is asked for by itself, so that there is one to look at."""
+    if case.meta is None or case.meta.phase.name != TestPhase.STATEFUL or not case.meta.generation.mode.is_positive:
+        return
+    if case.operation.label == "POST /api/v1/documents" and isinstance(case.body, dict) and "title" in case.body:
+        free = {name: value for name, value in case.body.items() if name not in ("files", "parties", "fields")}
+        case.body = {**free, "file": WHOLE["file"], "signers": WHOLE["signers"]}
+    if case.operation.label == "POST /documents/index":
+        case.headers["Prefer"] = "respond-async"
+
+
 def test_both_apis_are_what_their_description_says(running: Running) -> None:
     outcome = run(description(running), running, EXAMPLES)
     while FULL and outcome.cases < CASES:  # it stops early where it finds nothing new to try; another seed does
         again = run(description(running), running, EXAMPLES)
-        outcome = Outcome(outcome.cases + again.cases, outcome.checks | again.checks, outcome.faults + again.faults)
-    print(f"{outcome.cases} cases, {len(outcome.checks)} kinds of checks, {len(outcome.faults)} failures")
+        outcome = Outcome(
+            outcome.cases + again.cases,
+            outcome.checks | again.checks,
+            outcome.faults + again.faults,
+            outcome.links | again.links,
+        )
+    print(
+        f"{outcome.cases} cases, {len(outcome.checks)} kinds of checks, links of {len(outcome.links)} operations,"
+        f" {len(outcome.faults)} failures"
+    )
     assert not outcome.faults, "\n\n".join(outcome.faults)
     assert outcome.cases >= CASES
     assert outcome.checks == {check.__name__ for check in CHECKS.get_all()}, "every check there is must have run"
+    assert outcome.links == linking(description(running)) if FULL else outcome.links, "links must have been followed"
+
+
+def linking(document: dict[str, Any]) -> set[str]:
+    """The operations whose answers have links."""
+    return {
+        f"{method.upper()} {path}"
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if any("links" in response for response in operation["responses"].values())
+    }
 
 
 def test_the_check_sees_a_bound_that_is_missing_from_the_body(running: Running) -> None:

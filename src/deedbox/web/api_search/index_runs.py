@@ -116,6 +116,7 @@ class _Planned(msgspec.Struct, frozen=True):
     responses={202: ResponseSpec(Run, description="Begun; Location names the job", generate_examples=False)},
 )
 async def build_index(request: AnyRequest) -> Response[Indexed]:
+    """With the header `Prefer: respond-async` it answers at once, with the job."""
     here = context.of(request)
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.INDEX_SECONDS + limits.REQUEST_SECONDS)

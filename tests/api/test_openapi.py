@@ -15,7 +15,7 @@ from tests.api.conftest import Api
 HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 PROBES = {"/livez", "/readyz", "/metrics", "/openapi.json"}
-NAMES_RECORDS = {"/documents/index"}
+NAMES_RECORDS = {"/documents/index", "/query"}
 """Paths whose body names records that may not exist."""
 
 

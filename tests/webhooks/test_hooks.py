@@ -15,7 +15,7 @@ from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.prune import pruned
 from deedbox.kernel.rotation import rotate
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
-from deedbox.webhooks.hook import Hook, HookChange, Recovery
+from deedbox.webhooks.hook import DeliveryPart, Hook, HookChange, Recovery
 from tests.webhooks.conftest import WORKSPACE, Office
 from tests.webhooks.sink import answering
 
@@ -90,7 +90,7 @@ async def test_an_unknown_event_is_refused_by_name(office: Office) -> None:
 async def test_another_workspace_s_hook_does_not_exist(office: Office) -> None:
     hook, _ = await office.make(workspace="wsp_2")
     await office.emit(workspace="wsp_2")
-    [delivery] = await office.db.read(lambda tx: deliveries.page(tx, "wsp_2", hook.id, limit=5, cursor=None))
+    [delivery] = await office.db.read(lambda tx: deliveries.page(tx, "wsp_2", DeliveryPart(5, hook_id=hook.id)))
     for attempt in (office.hook(hook), office.pause(hook), office.delete(hook), office.deliveries(hook)):
         with pytest.raises(NotFound):
             await attempt

@@ -280,9 +280,9 @@ class Packet(msgspec.Struct, frozen=True):
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """Which documents to list; None means any."""
+    """Which documents to list; None, and no status at all, means any."""
 
-    status: Status | None = None
+    statuses: tuple[Status, ...] = ()
     q: str | None = None
     packet_id: str | None = None
     bulk_send_id: str | None = None

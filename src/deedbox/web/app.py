@@ -27,6 +27,7 @@ from deedbox.web.api_v1 import (
 )
 from deedbox.web.dashboard import account, mail
 from deedbox.web.frame import body, head, openapi, options
+from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.envelope import asked, translated
@@ -104,8 +105,9 @@ def _routes(deedbox: Deedbox) -> list[Any]:
 
 
 async def _before_the_route(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    # One for both: the framework copies the handler for each of its guards, which takes longer than these do.
+    # One for all: the framework copies the handler for each of its guards, which takes longer than these do.
     confirm(connection, handler)
+    queries.decode(connection, handler)
     await body.decode(connection, handler)
 
 

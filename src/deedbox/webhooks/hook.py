@@ -140,6 +140,15 @@ class Delivery(msgspec.Struct, frozen=True):
     """Why the last attempt failed; null if it did not."""
 
 
+class DeliveryPart(msgspec.Struct, frozen=True):
+    """Which deliveries to list, newest first: of one subscription or of all, in some status or in any."""
+
+    limit: int
+    cursor: str | None = None
+    hook_id: str | None = None
+    statuses: tuple[DeliveryStatus, ...] = ()
+
+
 class Attempt(msgspec.Struct, frozen=True):
     """One attempt that has ended: what was sent, what came back, and how long it took."""
 

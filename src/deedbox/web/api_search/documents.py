@@ -1,12 +1,16 @@
 """Documents to be searched: upload, list, show, replace, delete."""
 
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from litestar import Response, delete, get, post, put
 from litestar.params import FromPath
+from litestar.response import Stream as StreamedResponse
+from msgspec import UNSET, UnsetType
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
@@ -14,9 +18,15 @@ from deedbox.search.library import File
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import Status, Upload
 from deedbox.web.frame import context, form, once, openapi, upload
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.blob_response import joined, patiently
 from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.cursor import Limit
 from deedbox.web.frame.doors import door
+from deedbox.web.frame.query import QUERY
 from deedbox.web.frame.upload import Part
+
+_encode = msgspec.json.Encoder().encode
 
 
 class UploadRecord(msgspec.Struct, frozen=True):
@@ -48,10 +58,18 @@ class UploadRecord(msgspec.Struct, frozen=True):
     """Whether its chunks were made by another model or chunker."""
 
 
+class LibraryQuery(msgspec.Struct, frozen=True):
+    limit: Limit | UnsetType = UNSET
+    """How many to show at most; without it, all."""
+    cursor: Annotated[str, cursors.of("upl")] | UnsetType = UNSET
+
+
 class DocumentList(msgspec.Struct, frozen=True):
     documents: list[UploadRecord]
     """The documents, oldest first."""
     count: int
+    has_more: bool
+    next_cursor: str | None
 
 
 class Uploaded(msgspec.Struct, frozen=True):
@@ -96,12 +114,42 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
             return answer
 
 
-@get("/documents", opt=door("search:read"), summary="List all documents, oldest first", tags=["search"])
-async def list_uploads(request: AnyRequest) -> DocumentList:
+@get(
+    "/documents",
+    opt={**door("search:read"), QUERY: LibraryQuery},
+    summary="List all documents, oldest first, or a page of them",
+    tags=["search"],
+)
+async def list_uploads(request: AnyRequest) -> Response[DocumentList]:
     here = context.of(request)
-    found = await here.deedbox.db.read(lambda tx: library.list_all(tx, here.caller.workspace_id))
-    recipe = here.deedbox.search.recipe
-    return DocumentList([_record(each, recipe) for each in found], len(found))
+    asked: LibraryQuery = here.query
+    workspace, after, recipe = here.caller.workspace_id, asked.cursor or None, here.deedbox.search.recipe
+    if asked.limit is UNSET:
+        pieces = _in_pieces(here, after)
+        # Asked for here, so that what fails at once is an error and not half an answer.
+        first = await anext(pieces)
+        each, in_all = limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
+        told = patiently(here, joined(first, pieces), each=each, in_all=in_all)
+        return cast(Response[DocumentList], StreamedResponse(told, media_type="application/json"))
+    limit = asked.limit
+    found = await here.deedbox.db.read(lambda tx: library.page(tx, workspace, after, limit + 1))
+    records = [_record(one, recipe) for one in found]
+    return Response(DocumentList(*cursors.page(records, limit, lambda document: document.doc_id)))
+
+
+async def _in_pieces(here: Context, after: str | None) -> AsyncIterator[bytes]:
+    """Every document after this one, as the JSON of a list that is never held as a whole."""
+    workspace, recipe = here.caller.workspace_id, here.deedbox.search.recipe
+
+    def batch(tx: Tx) -> list[UploadSummary]:
+        return library.page(tx, workspace, after, limits.LIST_BATCH)
+
+    begun, count = _encode(DocumentList([], 0, False, None)).partition(b"]")[0], 0
+    while found := await here.deedbox.db.read(batch):
+        yield begun + b",".join(_encode(_record(one, recipe)) for one in found)
+        begun, count, after = b",", count + len(found), found[-1].upload.id
+    end = b"]" + _encode(DocumentList([], count, False, None)).partition(b"]")[2]
+    yield end if count else begun + end
 
 
 @get("/documents/{doc_id:str}", opt=door("search:read"), summary="One document's record", tags=["search"])

@@ -21,11 +21,14 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import Phase
 from deedbox.search.ingest import Failure
 from deedbox.web.frame import context
+from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
 from deedbox.web.frame.openapi import ALSO, ANSWERS, MAKES
+from deedbox.web.frame.query import QUERY
 from deedbox.wiring import Deedbox
 
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
@@ -103,6 +106,18 @@ _EVENTS = {
 }
 
 
+class RunQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.of("job")] | UnsetType = UNSET
+
+
+class RunPage(msgspec.Struct, frozen=True):
+    jobs: list[Run]
+    """The index runs of this page, newest first."""
+    count: int
+    has_more: bool
+    next_cursor: str | None
+
+
 class _Planned(msgspec.Struct, frozen=True):
     job_id: str
 
@@ -135,6 +150,19 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
     size = await here.deedbox.db.read(lambda tx: chunk_store.indexed_chunks(tx, here.caller.workspace_id))
     del headers["Location"]
     return Response(_answer(job_at_end, size, stopwatch() - begun), headers=headers)
+
+
+@get(
+    "/jobs",
+    opt={**door("search:read"), QUERY: RunQuery},
+    summary="List index runs, newest first",
+    tags=["search"],
+)
+async def list_runs(request: AnyRequest) -> RunPage:
+    here = context.of(request)
+    workspace, asked = here.caller.workspace_id, here.query
+    found = await here.deedbox.db.read(lambda tx: ingest.page(tx, workspace, asked.start, asked.limit + 1))
+    return RunPage(*cursors.page([run(job) for job in found], asked.limit, lambda job: job.id))
 
 
 @get("/jobs/{job_id:str}", opt=door("search:read"), summary="How far an index run is", tags=["search"])
@@ -244,4 +272,4 @@ def _status(job: Job) -> RunStatus:
     return {"ready": "waiting", "running": "running", "parked": "failed"}[job.state]  # type: ignore[return-value]
 
 
-ROUTES = [build_index, show_run, follow_run, cancel_run]
+ROUTES = [build_index, list_runs, show_run, follow_run, cancel_run]

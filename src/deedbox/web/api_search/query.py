@@ -20,6 +20,7 @@ from deedbox.web.frame import context, moments
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
+from deedbox.web.frame.openapi import ALSO
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
@@ -50,7 +51,7 @@ class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     mode: Mode = "hybrid"
     """What decides: meaning and words, or one of them."""
     doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.QUERY_DOC_IDS)] | None = None
-    """Only these documents."""
+    """Only these documents, each of which must exist."""
     filter: QueryFilter | None = None
     """Only documents that are so."""
 
@@ -97,7 +98,13 @@ class QueryAnswer(msgspec.Struct, frozen=True):
     """The passages, best first."""
 
 
-@post("/query", opt=door("search:query"), summary="Ask the indexed documents", tags=["search"], status_code=200)
+@post(
+    "/query",
+    opt={**door("search:query"), ALSO: (404,)},
+    summary="Ask the indexed documents",
+    tags=["search"],
+    status_code=200,
+)
 async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAnswer]:
     here = context.of(request)
     begun = stopwatch()

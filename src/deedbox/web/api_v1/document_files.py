@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, get
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
@@ -19,9 +20,12 @@ from deedbox.signing.model import Document
 from deedbox.signing.store import audit, sealed
 from deedbox.signing.store.sealed import SealedFile
 from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import file_response, page_number
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
+from deedbox.web.frame.query import QUERY
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _PDF = {"application/pdf": _BINARY}
@@ -52,26 +56,32 @@ class AuditEntry(msgspec.Struct, frozen=True):
     """SHA-256 over the hash before it and this row."""
 
 
+class FileQuery(msgspec.Struct, frozen=True):
+    position: Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES - 1)] = 0
+    """Which of the files, from 0."""
+
+
+class AuditQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.number()] | UnsetType = UNSET
+
+
 class AuditTrail(msgspec.Struct, frozen=True):
     audit: list[AuditEntry]
     """The rows, oldest first."""
     count: int
+    has_more: bool
+    next_cursor: str | None
 
 
 @get(
     "/api/v1/documents/{document_id:str}/file",
-    opt=_file_opt({"application/octet-stream": _BINARY, **_PDF}),
+    opt={**_file_opt({"application/octet-stream": _BINARY, **_PDF}), QUERY: FileQuery},
     summary="The original bytes",
     tags=["documents"],
 )
-async def original_file(
-    request: AnyRequest,
-    document_id: FromPath[str],
-    position: Annotated[
-        int, QueryParameter(ge=0, le=limits.DOCUMENT_FILES - 1, description="Which of the files, from 0.")
-    ] = 0,
-) -> Response[Any]:
+async def original_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
+    position = here.query.position
 
     def look(tx: Tx) -> tuple[str, Blob]:
         _, document = document_of(tx, here.caller.workspace_id, document_id)
@@ -117,42 +127,37 @@ async def evidence_file(request: AnyRequest, document_id: FromPath[str]) -> Resp
 
 @get(
     "/api/v1/documents/{document_id:str}/audit",
-    opt=door("documents:read"),
-    summary="The audit trail",
+    opt={**door("documents:read"), QUERY: AuditQuery},
+    summary="The audit trail, oldest row first",
     tags=["documents"],
 )
 async def audit_trail(request: AnyRequest, document_id: FromPath[str]) -> AuditTrail:
     here = context.of(request)
+    asked: AuditQuery = here.query
 
     def look(tx: Tx) -> list[AuditEntry]:
         document_of(tx, here.caller.workspace_id, document_id)
         return [
             AuditEntry(one.number, one.at, one.act, one.actor, dict(one.detail), one.hash)
-            for one in audit.trail(tx, document_id)
+            for one in audit.page(tx, document_id, int(asked.start or 0), asked.limit + 1)
         ]
 
     entries = await here.deedbox.db.read(look)
-    return AuditTrail(entries, len(entries))
+    return AuditTrail(*cursors.page(entries, asked.limit, lambda entry: str(entry.number)))
 
 
 @get(
     "/api/v1/documents/{document_id:str}/pages/{page:str}",
     opt={
         **door("documents:read"),
+        QUERY: PictureQuery,
         openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": _BINARY}}},
         openapi.ALSO: (409,),
     },
     summary="A page as a picture",
     tags=["documents"],
 )
-async def document_page_image(
-    request: AnyRequest,
-    document_id: FromPath[str],
-    page: FromPath[str],
-    width: Annotated[
-        int, QueryParameter(ge=100, le=limits.PAGE_WIDTH_MAX, description="Pixels across.")
-    ] = limits.PAGE_IMAGE_WIDTH,
-) -> Response[bytes]:
+async def document_page_image(request: AnyRequest, document_id: FromPath[str], page: FromPath[str]) -> Response[bytes]:
     """Of the sealed file once there is one, of what will be signed before that."""
     here = context.of(request)
     number = page_number(page)
@@ -169,7 +174,7 @@ async def document_page_image(
 
     blob = await here.deedbox.db.read(look)
     async with streamed(here.deedbox.blobs, blob) as data:
-        picture = await here.deedbox.workshop.render(data, number, width)
+        picture = await here.deedbox.workshop.render(data, number, here.query.width)
     headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(picture, media_type="image/webp", headers=headers)
 

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, delete, get, patch, post
-from litestar.params import FromPath, JSONBody, QueryParameter
-from msgspec import UNSET, Meta
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
@@ -17,8 +16,10 @@ from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import claimed, kept, once
+from deedbox.web.frame.query import QUERY
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import Delivery, EventName, Hook, HookChange, NewHook, Recovery
 
@@ -46,6 +47,10 @@ class MadeHook(Hook, frozen=True, kw_only=True):
 class RotatedHook(MadeHook, frozen=True, kw_only=True):
     effective_at: str
     """When the new secret takes over."""
+
+
+class HookQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.of("hook")] | UnsetType = UNSET
 
 
 class HookPage(msgspec.Struct, frozen=True):
@@ -103,20 +108,17 @@ def _made_status(made: msgspec.Struct) -> int:
     return 201 if isinstance(made, MadeHook) else 200
 
 
-@get("/api/v1/hooks", opt=door("hooks:read"), summary="List webhooks, newest first", tags=["hooks"])
-async def list_hooks(
-    request: AnyRequest,
-    limit: Annotated[
-        int, QueryParameter(ge=1, le=limits.PAGE_MAX, description="How many on a page.")
-    ] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, cursors.parameter("hook")] = None,
-) -> HookPage:
+@get(
+    "/api/v1/hooks",
+    opt={**door("hooks:read"), QUERY: HookQuery},
+    summary="List webhooks, newest first",
+    tags=["hooks"],
+)
+async def list_hooks(request: AnyRequest) -> HookPage:
     here = context.of(request)
-    cursors.check(cursor, "hook")
-    workspace = here.caller.workspace_id
-    found = await here.deedbox.db.read(lambda tx: hooks.page(tx, workspace, limit=limit + 1, cursor=cursor))
-    shown, more = found[:limit], len(found) > limit
-    return HookPage(shown, len(shown), more, shown[-1].id if more else None)
+    workspace, asked = here.caller.workspace_id, here.query
+    found = await here.deedbox.db.read(lambda tx: hooks.page(tx, workspace, limit=asked.limit + 1, cursor=asked.start))
+    return HookPage(*cursors.page(found, asked.limit, lambda hook: hook.id))
 
 
 @get("/api/v1/hooks/{hook_id:str}", opt=door("hooks:read"), summary="One webhook", tags=["hooks"])

@@ -4,23 +4,29 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, delete, get, post
-from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, UnsetType
 
 from deedbox.accounts import keys, workspaces
 from deedbox.accounts.keys import KeyRecord, NewKey
 from deedbox.accounts.workspaces import Workspace
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
+from deedbox.web.frame.query import QUERY
 
 
 class MadeKey(KeyRecord, frozen=True, kw_only=True):
     key: str
     """The key itself. It is shown only here and cannot be read again."""
+
+
+class KeyQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.of("key")] | UnsetType = UNSET
 
 
 class KeyPage(msgspec.Struct, frozen=True):
@@ -49,21 +55,19 @@ async def me(request: AnyRequest) -> Me:
     return await here.deedbox.db.read(look)
 
 
-@get("/api/v1/keys", opt=door("keys:read"), summary="List API keys, newest first", tags=["keys"])
-async def list_keys(
-    request: AnyRequest,
-    limit: Annotated[
-        int, QueryParameter(ge=1, le=limits.PAGE_MAX, description="How many on a page.")
-    ] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, cursors.parameter("key")] = None,
-) -> KeyPage:
+@get(
+    "/api/v1/keys",
+    opt={**door("keys:read"), QUERY: KeyQuery},
+    summary="List API keys, newest first",
+    tags=["keys"],
+)
+async def list_keys(request: AnyRequest) -> KeyPage:
     here = context.of(request)
-    cursors.check(cursor, "key")
-    now = here.deedbox.clock.now()
-    found = await here.deedbox.db.read(lambda tx: keys.page(tx, here.caller, limit=limit + 1, after=cursor, now=now))
-    shown = found[:limit]
-    more = len(found) > limit
-    return KeyPage(shown, len(shown), more, shown[-1].id if more else None)
+    asked, now = here.query, here.deedbox.clock.now()
+    found = await here.deedbox.db.read(
+        lambda tx: keys.page(tx, here.caller, limit=asked.limit + 1, after=asked.start, now=now)
+    )
+    return KeyPage(*cursors.page(found, asked.limit, lambda key: key.id))
 
 
 @post(

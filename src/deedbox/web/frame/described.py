@@ -19,7 +19,6 @@ _EVERY_LIST = {
     "count": "How many are in this answer.",
     "has_more": "Whether there are more.",
     "next_cursor": "Give it as `cursor` to get the next page; null on the last one.",
-    "limit": "How many on a page.",
 }
 """What means the same in every list."""
 _REF = "#/components/schemas/{name}"

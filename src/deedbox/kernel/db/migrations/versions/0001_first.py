@@ -85,6 +85,7 @@ create table jobs (
 );
 create index jobs_due on jobs (state, priority, run_at);
 create index jobs_done on jobs (finished_at) where state = 'done';
+create index jobs_that_index on jobs (workspace_id, id) where kind = 'index';
 create table events (
     number COUNTER primary key,
     id TEXT not null unique,
@@ -434,6 +435,7 @@ create table deliveries (
     error TEXT
 );
 create index deliveries_of_hook on deliveries (hook_id, id);
+create index deliveries_of_workspace on deliveries (workspace_id, id);
 create index deliveries_of_event on deliveries (event_id, hook_id);
 create index deliveries_pending on deliveries (hook_id, due_at, id) where status = 'pending';
 create index deliveries_sending on deliveries (hook_id, lease_until) where status = 'sending';

@@ -98,10 +98,18 @@ class Run(msgspec.Struct, frozen=True):
     """When it ended; null until then."""
 
 
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"enum": ["progress", "end"], "description": "Whether the run goes on."},
+        "data": {"type": "string", "description": "The run, in JSON, as `GET /jobs/{job_id}` shows it."},
+    },
+    "required": ["event", "data"],
+}
 _EVENTS = {
     "200": {
         "description": "An event `progress` whenever the run has got further, and `end` at last; the data is the run",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"schema": _EVENT, "example": {"event": "progress", "data": "{…}"}}},
     }
 }
 

@@ -321,7 +321,6 @@ FORMS: dict[str, Any] = {
 CONTENTS = {
     "application/pdf": "%PDF-1.7 …",
     "text/plain": _TEXT,
-    "text/event-stream": 'event: progress\ndata: {"id": "' + id_of("job") + '", …}\n\n',
 }
 """The beginning of what is not JSON, by its media type."""
 

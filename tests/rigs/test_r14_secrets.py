@@ -137,15 +137,16 @@ def sign_in(run: Run, running: server.Server) -> None:
 
 
 def use_keys(run: Run, running: server.Server) -> None:
-    unhindered = {"name": "working key", "scopes": ["*"], "rate_limit": {"per_minute": 100_000, "per_day": 100_000}}
+    unhindered = ("--scope", "*", "--per-minute", "100000", "--per-day", "100000", "--json")
+    run.issued["working key"] = json.loads(run.command("keys", "create", "--name", "working key", *unhindered))["key"]
     with running.client() as http:
-        run.issued["working key"] = http.post("/api/v1/keys", json=unhindered).json()["key"]
         for number in range(KEYS):
             headers = {"Idempotency-Key": f"make-{number}"} if number % 2 else {}
             made = http.post("/api/v1/keys", json={"name": f"key {number}"}, headers=headers).json()
             run.issued[f"key {number}"] = made["key"]
             if headers:
-                http.post("/api/v1/keys", json={"name": f"key {number}"}, headers=headers)
+                again = http.post("/api/v1/keys", json={"name": f"key {number}"}, headers=headers).json()
+                assert again == {**made, "key": None}
         assert http.delete(f"/api/v1/keys/{made['id']}").status_code == 204
     with running.client(made["key"]) as revoked:
         assert revoked.get("/health").status_code == 401
@@ -156,7 +157,7 @@ def use_hooks(run: Run, running: server.Server) -> None:
     body, again = {"target_url": "https://hooks.example.com/", "event": "document.sent"}, {"Idempotency-Key": "hook"}
     with running.client(run.issued["working key"]) as http:
         made = http.post("/api/v1/hooks", json=body, headers=again).json()
-        assert http.post("/api/v1/hooks", json=body, headers=again).json() == made
+        assert http.post("/api/v1/hooks", json=body, headers=again).json() == {**made, "secret": None}
         path = f"/api/v1/hooks/{made['id']}"
         rotated = http.post(f"{path}/rotate", headers={"Idempotency-Key": "rotate"}).json()
         delivery = http.post(f"{path}/test").json()["id"]

@@ -1,9 +1,11 @@
 """The tables of workspaces, people, login links, sessions and API keys."""
 
+from collections.abc import Iterable, Mapping
+
 import msgspec
 
 from deedbox.accounts.tiers import Tier
-from deedbox.kernel.db import Row, Tx
+from deedbox.kernel.db import Row, Tx, Value
 
 _KEY_COLUMNS = (
     "id, workspace_id, name, prefix, last4, scopes, tier, per_minute, per_day, created_at, created_by, expires_at,"
@@ -77,8 +79,34 @@ def add_key(tx: Tx, row: KeyRow, key_hash: bytes) -> None:
     )
 
 
-def revoke_key(tx: Tx, key_id: str, now: str) -> None:
-    tx.run("update api_keys set revoked_at = :now where id = :id and revoked_at is null", id=key_id, now=now)
+def change_key(tx: Tx, row: KeyRow) -> None:
+    tx.run(
+        "update api_keys set name = :name, per_minute = :per_minute, per_day = :per_day, expires_at = :expires_at"
+        " where id = :id",
+        id=row.id,
+        name=row.name,
+        per_minute=row.per_minute,
+        per_day=row.per_day,
+        expires_at=row.expires_at,
+    )
+
+
+def made_with(tx: Tx, key_id: str) -> list[KeyRow]:
+    """The keys that this one has made, and those that they have made in turn, but for revoked ones."""
+    made = (
+        "with recursive made (id) as (select id from api_keys where created_by = :id"
+        " union select k.id from api_keys k join made m on k.created_by = m.id)"
+    )
+    rows = tx.all(
+        f"{made} select {_KEY_COLUMNS} from api_keys where id in (select id from made) and revoked_at is null",
+        id=key_id,
+    )
+    return [KeyRow(*row) for row in rows]
+
+
+def revoke_keys(tx: Tx, key_ids: Iterable[str], now: str) -> None:
+    rows: list[Mapping[str, Value]] = [{"id": key_id, "now": now} for key_id in key_ids]
+    tx.many("update api_keys set revoked_at = :now where id = :id and revoked_at is null", rows)
 
 
 def forget_key(tx: Tx, key_id: str) -> None:

@@ -183,14 +183,24 @@ def owner(tx: Tx, workspace_id: str) -> Row | None:
     )
 
 
-def update_person(tx: Tx, person_id: str, name: str, email: str, password_hash: str) -> None:
-    tx.run(
-        "update people set name = :name, email = :email, password_hash = :password_hash where id = :id",
+def update_person(
+    tx: Tx, person_id: str, name: str, email: str, password_hash: str | None, instead_of: str | None
+) -> bool:
+    """Whether the person was changed: not if the password is another one by now."""
+    changed = tx.run(
+        "update people set name = :name, email = :email, password_hash = :password_hash where id = :id"
+        " and coalesce(password_hash, '') = :instead_of",
         id=person_id,
         name=name,
         email=email,
         password_hash=password_hash,
+        instead_of=instead_of or "",
     )
+    return bool(changed)
+
+
+def forget_password(tx: Tx, person_id: str) -> None:
+    tx.run("update people set password_hash = null where id = :id", id=person_id)
 
 
 def email_taken(tx: Tx, email: str, except_person: str) -> bool:
@@ -238,7 +248,7 @@ def add_session(tx: Tx, token_hash: bytes, person_id: str, now: str, expires_at:
 
 def session(tx: Tx, token_hash: bytes, now: str) -> Row | None:
     return tx.one(
-        "select s.person_id, s.workspace_id, w.name, p.name, p.email from login_sessions s"
+        "select s.person_id, s.workspace_id, w.name, p.name, p.email, p.password_hash from login_sessions s"
         " join people p on p.id = s.person_id join workspaces w on w.id = s.workspace_id"
         " where s.token_hash = :token_hash and s.expires_at > :now",
         token_hash=token_hash,
@@ -252,6 +262,10 @@ def drop_session(tx: Tx, token_hash: bytes) -> None:
 
 def drop_other_sessions(tx: Tx, person_id: str, keep: bytes) -> None:
     tx.run("delete from login_sessions where person_id = :id and token_hash <> :keep", id=person_id, keep=keep)
+
+
+def drop_login_links(tx: Tx, person_id: str) -> None:
+    tx.run("delete from login_links where person_id = :id", id=person_id)
 
 
 def prune(tx: Tx, now: str) -> int:

@@ -235,7 +235,7 @@ create table signers (
     language TEXT not null,
     time_zone TEXT,
     auth TEXT not null,
-    access_code_hash BYTES,
+    access_code_hash TEXT,
     status TEXT not null,
     notified_at TEXT,
     reminded_at TEXT,
@@ -312,7 +312,7 @@ create table page_views (
 );
 create table signer_codes (
     signer_id TEXT primary key references signers (id),
-    code_hash BYTES not null,
+    code_hash TEXT not null,
     expires_at TEXT not null,
     tries INT not null,
     first_try_at TEXT

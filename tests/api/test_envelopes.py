@@ -150,7 +150,7 @@ async def test_a_request_without_a_good_key_gets_401_in_its_envelope_on_every_ro
 
 
 async def test_a_key_without_the_scope_gets_403_in_its_envelope_on_every_route(api: Api) -> None:
-    for route in keyed(api.guard):
+    for route in [route for route in keyed(api.guard) if route.need]:
         key = await api.make_key("archive:read" if route.need != "archive:read" else "verify:read")
         assert await all_faults(api, [route], 403, key=key) == []
 

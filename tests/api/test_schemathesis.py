@@ -53,6 +53,7 @@ LENIENT = [
         for path, method in (
             ("/api/v1/documents", "POST"),
             ("/api/v1/documents/{document_id}", "PATCH"),
+            ("/api/v1/keys/{key_id}", "PATCH"),
             ("/api/v1/hooks", "POST"),
             ("/api/v1/hooks/{hook_id}", "PATCH"),
             ("/api/v1/hooks/{hook_id}/recover", "POST"),

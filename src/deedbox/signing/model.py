@@ -205,7 +205,7 @@ class Signer(msgspec.Struct, frozen=True):
     signature: Signature | None = None
     initials: Signature | None = None
     """Typed, drawn or uploaded like the signature; None if they are those of the name."""
-    access_code_hash: bytes | None = None
+    access_code_hash: str | None = None
     identity: Identity | None = None
     """None until they sign or decline."""
     reminded_at: str | None = None

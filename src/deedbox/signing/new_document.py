@@ -51,6 +51,14 @@ MetadataName: TypeAlias = Annotated[
 MetadataValue: TypeAlias = Annotated[str, Meta(max_length=limits.METADATA_VALUE_CHARS, extra_json_schema=_TEXT)]
 Metadata: TypeAlias = Annotated[dict[MetadataName, MetadataValue], Meta(max_length=limits.METADATA_ENTRIES)]
 Order: TypeAlias = Annotated[int, Meta(ge=1, le=limits.PARTY_ORDER_MAX, description="Lower ones sign first.")]
+AccessCode: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=limits.ACCESS_CODE_CHARS_MIN,
+        max_length=limits.ACCESS_CODE_CHARS,
+        description="What the sender has agreed with the person. It is kept as a hash, and never shown again.",
+    ),
+]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
 FilePassword: TypeAlias = Annotated[
     str,
@@ -71,8 +79,8 @@ class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The language of the mails and pages for this person; that of the document unless given."""
     auth: Auth = "none"
     """What the person has to give beside the link."""
-    access_code: Annotated[str, Meta(min_length=4, max_length=limits.ACCESS_CODE_CHARS)] | None = None
-    """The code that the person has to give, with `auth` `access_code`; you tell it to them yourself."""
+    access_code: AccessCode | None = None
+    """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown again."""
     time_zone: TimeZone | None = None
     """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`."""
 

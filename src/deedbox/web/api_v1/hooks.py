@@ -40,8 +40,8 @@ class HookRecovery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class MadeHook(Hook, frozen=True, kw_only=True):
-    secret: str
-    """Signs deliveries. It is shown only here and cannot be read again."""
+    secret: str | None
+    """Signs deliveries. Shown only here; null in the answer to a repeated Idempotency-Key."""
 
 
 class RotatedHook(MadeHook, frozen=True, kw_only=True):
@@ -100,7 +100,8 @@ async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[
 
     with claimed(request):
         refusal = await _refusal(here, data.target_url)
-        answer: Response[Any] = await kept(request, make, status=_made_status, content=await request.body())
+        content = await request.body()
+        answer: Response[Any] = await kept(request, make, status=_made_status, content=content, shown_once="secret")
     return answer
 
 
@@ -231,7 +232,7 @@ async def _done(
 ) -> Response[Any]:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    return await once(request, lambda tx: act(here, tx, now), status=status)
+    return await once(request, lambda tx: act(here, tx, now), status=status, shown_once="secret")
 
 
 ROUTES = [

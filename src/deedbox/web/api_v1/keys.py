@@ -3,26 +3,26 @@
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Response, delete, get, post
+from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
 from deedbox.accounts import keys, workspaces
-from deedbox.accounts.keys import KeyRecord, NewKey
+from deedbox.accounts.keys import KeyChange, KeyRecord, NewKey
 from deedbox.accounts.workspaces import Workspace
 from deedbox.kernel.db import Tx
 from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
-from deedbox.web.frame.doors import door
+from deedbox.web.frame.doors import ANY_KEY, door
 from deedbox.web.frame.once import once
 from deedbox.web.frame.query import QUERY
 
 
 class MadeKey(KeyRecord, frozen=True, kw_only=True):
-    key: str
-    """The key itself. It is shown only here and cannot be read again."""
+    key: str | None
+    """The key itself. It is shown only here; null in the answer to a repeated Idempotency-Key."""
 
 
 class KeyQuery(PageQuery, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Me(msgspec.Struct, frozen=True):
     """The workspace that it belongs to."""
 
 
-@get("/api/v1/me", opt=door("keys:read"), summary="The key in use and its workspace", tags=["keys"])
+@get("/api/v1/me", opt=door(ANY_KEY), summary="The key in use and its workspace", tags=["keys"])
 async def me(request: AnyRequest) -> Me:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -86,15 +86,41 @@ async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[Ma
         made = keys.create(tx, here.caller, new, now=now)
         return MadeKey(**msgspec.structs.asdict(made.record), key=made.plain.reveal())
 
-    answer: Response[Any] = await once(request, make, status=201)
+    answer: Response[Any] = await once(request, make, status=201, shown_once="key")
     return answer
 
 
-@delete("/api/v1/keys/{key_id:str}", opt=door("keys:write"), summary="Revoke an API key", tags=["keys"])
+@get("/api/v1/keys/{key_id:str}", opt=door("keys:read"), summary="One API key", tags=["keys"])
+async def get_key(request: AnyRequest, key_id: FromPath[str]) -> KeyRecord:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    return await here.deedbox.db.read(lambda tx: keys.get(tx, here.caller, key_id, now=now))
+
+
+@patch(
+    "/api/v1/keys/{key_id:str}",
+    opt=door("keys:write"),
+    summary="Change an API key's name, rate or end, only downwards",
+    tags=["keys"],
+)
+async def change_key(request: AnyRequest, key_id: FromPath[str], data: JSONBody[KeyChange]) -> KeyRecord:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    ends = data.expires_at if data.expires_at is UNSET else moments.in_utc("expires_at", data.expires_at)
+    wanted = msgspec.structs.replace(data, expires_at=ends)
+    return await here.deedbox.db.write(lambda tx: keys.change(tx, here.caller, key_id, wanted, now=now))
+
+
+@delete(
+    "/api/v1/keys/{key_id:str}",
+    opt=door("keys:write"),
+    summary="Revoke an API key and the keys that it made",
+    tags=["keys"],
+)
 async def revoke_key(request: AnyRequest, key_id: FromPath[str]) -> None:
     here = context.of(request)
     now = here.deedbox.clock.now()
     await here.deedbox.db.write(lambda tx: keys.revoke(tx, here.caller, key_id, now=now))
 
 
-ROUTES = [me, list_keys, create_key, revoke_key]
+ROUTES = [me, list_keys, create_key, get_key, change_key, revoke_key]

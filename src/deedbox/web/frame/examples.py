@@ -294,6 +294,7 @@ REQUESTS: dict[str, Any] = {
     "change_document": {"title": "Lease, 5 Mill Lane", "metadata": {"flat": "5"}},
     "void_document": {"reason": "The wrong flat"},
     "create_key": {"name": "Billing", "scopes": ["documents:read"], "expires_at": "2036-03-01T12:00:00Z"},
+    "change_key": {"name": "Billing, until it is replaced"},
     "change_workspace": {"name": "Acme Homes", "sender_name": "Bo", "notices": True},
     "create_hook": {"target_url": _URL, "events": ["document.completed", "document.declined"]},
     "change_hook": {"events": ["document.completed"], "description": "Tells the billing system"},

@@ -61,7 +61,8 @@ create table api_keys (
     last_used_at TEXT,
     revoked_at TEXT
 );
-create index api_keys_of_workspace on api_keys (workspace_id, id)
+create index api_keys_of_workspace on api_keys (workspace_id, id);
+create index api_keys_by_maker on api_keys (created_by)
 """
 
 WORK = """
@@ -235,7 +236,7 @@ create table signers (
     language TEXT not null,
     time_zone TEXT,
     auth TEXT not null,
-    access_code_hash BYTES,
+    access_code_hash TEXT,
     status TEXT not null,
     notified_at TEXT,
     reminded_at TEXT,
@@ -312,7 +313,7 @@ create table page_views (
 );
 create table signer_codes (
     signer_id TEXT primary key references signers (id),
-    code_hash BYTES not null,
+    code_hash TEXT not null,
     expires_at TEXT not null,
     tries INT not null,
     first_try_at TEXT

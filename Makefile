@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make serve` and `make test`.
-.PHONY: serve test check bench rigs reference lock clean
+.PHONY: serve test check bench rigs fuzz reference lock clean
 PY := .venv/bin/python
 WORKERS ?= 4
 
@@ -35,6 +35,11 @@ rigs: ## the fault and attack rigs in full size
 	@scripts/setup producers
 	@scripts/rig-deps
 	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/api/test_schemathesis.py $(ARGS)
+
+fuzz: ## schemathesis in full, stateful phase included, against a running server
+	@scripts/setup test
+	@scripts/test-deps
+	@RIGS=full PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -rP tests/api/test_schemathesis.py $(ARGS)
 
 reference: ## write docs/reference from the code
 	@scripts/setup test

@@ -94,7 +94,8 @@ def routes() -> str:
     ]
     for path, operations in sorted(described["paths"].items()):
         for method, operation in operations.items():
-            need = operation.get("description", "nothing").removeprefix("Needs the scope ").rstrip(".")
+            _, _, need = operation["description"].rpartition("Needs ")
+            need = need.removeprefix("the scope ").rstrip(".") or "nothing"
             lines.append(f"| {method.upper()} {path} | {operation['summary']} | {need} |")
     return "\n".join(lines) + "\n"
 

@@ -96,7 +96,8 @@ async def test_an_operator_is_no_key(db: Database, clock: HandClock, operator: C
 
 
 async def test_wishes_that_cannot_be(db: Database, clock: HandClock, operator: Caller) -> None:
-    weak = Caller("key_x", operator.workspace_id, granted("keys:write"), operator.allowance)
+    _, plain = await make(db, operator, clock, keys.NewKey(name="weak", scopes=["keys:write"]))
+    weak = await db.read(lambda tx: keys.authenticate(tx, plain.reveal(), instant(clock.now())))
     with pytest.raises(BadRequest, match="Unknown scope 'x'"):
         await make(db, operator, clock, keys.NewKey(name="a", scopes=["x"]))
     with pytest.raises(Forbidden, match="search:read"):

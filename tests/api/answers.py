@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 import httpx
+import msgspec
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 
@@ -38,6 +39,16 @@ class Route(NamedTuple):
     @property
     def signing(self) -> bool:
         return self.path.startswith(("/api/v1/", "/sign/", "/s/"))
+
+
+SHOWN_ONCE = ("key", "secret")
+"""Fields of a first answer that no later answer has."""
+
+
+def repeated(answer: httpx.Response) -> bytes:
+    """The body of the answer when its request is repeated under its Idempotency-Key."""
+    body = answer.json()
+    return msgspec.json.encode({name: None if name in SHOWN_ONCE else value for name, value in body.items()})
 
 
 def routes(guard: Guard) -> list[Route]:

@@ -158,7 +158,8 @@ async def test_a_fraction_of_a_second_moves_no_document_across_a_bound(api: Api)
 @pytest.mark.parametrize(
     "nothing",
     [
-        Filter(status="voided"),
+        Filter(statuses=("voided",)),
+        Filter(statuses=("voided", "expired")),
         Filter(packet_id="none"),
         Filter(template_id="none"),
         Filter(bulk_send_id="none"),

@@ -65,7 +65,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/api/v1/documents/{id}/void": ({}, {"json": {"reason": "other"}}),
     "/api/v1/hooks": ({"json": new_hook("document.sent")}, {"json": new_hook("document.voided")}),
     "/api/v1/hooks/{hook}/pause": ({}, {"content": b"other"}),
-    "/api/v1/hooks/{hook}/test": ({}, {"json": {"event": "party.completed"}}),
+    "/api/v1/hooks/{hook}/test": ({}, {"json": {"type": "party.completed"}}),
     "/api/v1/hooks/{hook}/rotate": ({}, {"json": {"at_once": True}}),
     "/api/v1/hooks/{hook}/recover": (
         {"json": {"since": "2026-03-01T00:00:00Z"}},
@@ -150,7 +150,7 @@ async def test_a_request_without_a_good_key_gets_401_in_its_envelope_on_every_ro
 
 
 async def test_a_key_without_the_scope_gets_403_in_its_envelope_on_every_route(api: Api) -> None:
-    for route in keyed(api.guard):
+    for route in [route for route in keyed(api.guard) if route.need]:
         key = await api.make_key("archive:read" if route.need != "archive:read" else "verify:read")
         assert await all_faults(api, [route], 403, key=key) == []
 
@@ -222,6 +222,7 @@ async def test_a_body_that_is_too_large_is_413_and_at_the_root_400(api: Api, ann
 
 
 def _wrong_values(schema: dict[str, Any]) -> list[str]:
+    schema = schema.get("items", schema)
     if schema["type"] == "integer":
         return ["x", "", "null", "1.5", str(schema["minimum"] - 1), str(schema["maximum"] + 1), "9" * 40]
     if schema.get("format") == "date-time":

@@ -1,6 +1,7 @@
 """R6, at the API: a retry with the same Idempotency-Key is harmless."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
+from tests.api.answers import repeated
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
 
@@ -36,11 +38,13 @@ async def effects(api: Api) -> int:
     return len(await api.rows("select id from api_keys where name = 'twice'"))
 
 
-async def test_a_retry_gets_the_same_bytes_and_says_so(api: Api) -> None:
+async def test_a_retry_gets_the_same_answer_without_what_is_shown_once_and_says_so(api: Api) -> None:
     first = await create(api)
     api.clock.forward(100)
     again = await create(api)
-    assert (again.status_code, again.content) == (201, first.content)
+    assert (again.status_code, again.content) == (201, repeated(first))
+    assert (again.json()["key"], again.json()["id"]) == (None, first.json()["id"])
+    assert (await create(api)).content == again.content
     assert "Idempotency-Replayed" not in first.headers
     assert again.headers["Idempotency-Replayed"] == "true"
     assert first.headers["content-type"] == again.headers["content-type"]
@@ -63,7 +67,7 @@ async def test_another_body_under_the_same_key_is_409(api: Api) -> None:
 async def test_keys_of_different_callers_do_not_meet(api: Api) -> None:
     first = await create(api)
     second = await create(api, address="127.0.0.2")
-    assert second.content == first.content
+    assert second.content == repeated(first)
     other = await api.make_key(workspace=api.other_workspace)
     third = await api.post("/api/v1/keys", BODY, headers={"Idempotency-Key": "k1"}, key=other)
     assert third.status_code == 201
@@ -79,12 +83,12 @@ async def test_an_error_is_not_kept(api: Api) -> None:
 async def test_after_a_day_the_key_is_new_again(api: Api) -> None:
     first = await create(api)
     api.clock.forward(24 * 3600 - 1)
-    assert (await create(api)).content == first.content
+    assert (await create(api)).content == repeated(first)
     api.clock.forward(1)
     late = await create(api)
     assert late.status_code == 201
     assert late.json()["id"] != first.json()["id"]
-    assert (await create(api)).content == late.content
+    assert (await create(api)).content == repeated(late)
     assert await effects(api) == 2
 
 
@@ -100,7 +104,8 @@ async def test_five_at_once_have_one_effect(api: Api) -> None:
     answers = await asyncio.gather(*(create(api) for _ in range(5)))
     assert await effects(api) == 1
     assert {answer.status_code for answer in answers} <= {201, 409}
-    assert len({answer.content for answer in answers if answer.status_code == 201}) == 1
+    assert len({repeated(answer) for answer in answers if answer.status_code == 201}) == 1
+    assert len([answer for answer in answers if answer.json().get("key")]) == 1
     assert all(
         answer.headers["X-Service-Error-Code"] == "idempotency_in_progress"
         for answer in answers
@@ -197,15 +202,16 @@ async def test_the_answer_survives_a_restart(database_url: str, tmp_path: Path, 
     async with opened(database_url, tmp_path, clock) as api:
         api.key = key
         again = await create(api)
-        assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+        assert (again.content, again.headers["Idempotency-Replayed"]) == (repeated(first), "true")
         assert await effects(api) == 1
 
 
-async def test_what_is_kept_is_encrypted(api: Api, tmp_path: Path) -> None:
+async def test_what_is_kept_is_encrypted_and_holds_no_key_even_for_who_opens_it(api: Api, tmp_path: Path) -> None:
     plain = (await create(api)).json()["key"]
-    [(kept,)] = await api.rows("select response from idempotency")
-    assert plain.encode() not in bytes(kept)
+    [(caller, name, kept)] = await api.rows("select caller, idempotency_key, response from idempotency")
     assert b"deed_live_" not in bytes(kept)
+    opened_up = api.deedbox.box.decrypt(bytes(kept), f"idempotency.response:{caller}/{name}")
+    assert (json.loads(opened_up)["key"], plain.encode() in opened_up) == (None, False)
     found = [path.name for path in tmp_path.rglob("*") if path.is_file() and plain.encode() in path.read_bytes()]
     assert found == []
 
@@ -217,7 +223,8 @@ async def test_two_servers_on_one_database_have_one_effect(postgres_url: str, tm
         for number in range(5):
             answers = await asyncio.gather(*(create(api, f"k{number}") for api in (one, two, one, two, two)))
             assert {answer.status_code for answer in answers} <= {201, 409}
-            assert len({answer.content for answer in answers if answer.status_code == 201}) == 1
+            assert len({repeated(answer) for answer in answers if answer.status_code == 201}) == 1
+            assert len([answer for answer in answers if answer.json().get("key")]) <= 1
             assert await effects(one) == number + 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deedbox.accounts import people, workspaces
+from deedbox.accounts import workspaces
 from deedbox.kernel import limits
 from tests.api.answers import RATE_HEADERS, faults
 from tests.api.conftest import Api, opened
@@ -143,6 +143,63 @@ async def test_a_new_password_ends_every_other_session(api: Api) -> None:
     assert (await client.post("/account", data=SETTLED)).status_code == 303
     assert await is_in(client)
     assert not await is_in(other)
+
+
+NEW = "another horse entirely"
+
+
+async def test_a_changed_password_asks_for_the_old_one_and_ends_the_other_sessions(api: Api) -> None:
+    client = await settled(api)
+    async with api.client() as other:
+        await other.post("/login", data={"email": EMAIL, "password": PASSWORD})
+        assert await is_in(other)
+        change = {**SETTLED, "password": NEW}
+        for wrong in ({}, {"current_password": ""}, {"current_password": NEW}, {"current_password": PASSWORD.upper()}):
+            refused = await client.post("/account", data={**change, **wrong})
+            assert (refused.status_code, 'role="alert"' in refused.text) == (403, True)
+        assert await is_in(other)
+        saved = await client.post("/account", data={**change, "current_password": PASSWORD})
+        assert saved.headers["Location"] == "/account?saved"
+        assert (await is_in(client), await is_in(other)) == (True, False)
+    for password, status in ((PASSWORD, 401), (NEW, 303)):
+        async with api.client() as again:
+            assert (await again.post("/login", data={"email": EMAIL, "password": password})).status_code == status
+
+
+async def test_name_and_address_need_the_password_too_and_leave_it_as_it_is(api: Api) -> None:
+    client, other = await settled(api), await signed_in(api)
+    change = {"name": "Olga", "email": "olga@example.com", "password": ""}
+    assert (await client.post("/account", data=change)).status_code == 403
+    assert (await client.post("/account", data={**change, "current_password": PASSWORD})).status_code == 303
+    assert await api.rows("select name, email from people where email is not null") == [("Olga", "olga@example.com")]
+    assert await is_in(other)
+    async with api.client() as again:
+        form = {"email": "olga@example.com", "password": PASSWORD}
+        assert (await again.post("/login", data=form)).status_code == 303
+
+
+async def test_guesses_at_the_current_password_are_counted(api: Api) -> None:
+    client = await settled(api)
+    form = {**SETTLED, "password": NEW, "current_password": "a guess of mine"}
+    tries = [await client.post("/account", data=form) for _ in range(limits.LOGIN_TRIES_PER_MINUTE + 1)]
+    assert [one.status_code for one in tries] == [403] * limits.LOGIN_TRIES_PER_MINUTE + [429]
+    assert tries[-1].headers["Retry-After"] == "60"
+    api.clock.forward(60)
+    assert (await client.post("/account", data={**form, "current_password": PASSWORD})).status_code == 303
+
+
+async def test_a_lost_password_is_forgotten_by_who_runs_the_server(api: Api) -> None:
+    client, unused, now = await settled(api), await link(api), api.clock.now()
+    token = await api.deedbox.db.write(
+        lambda tx: workspaces.owner_link(tx, api.workspace, now=now, forget_password=True)
+    )
+    assert not await is_in(client)
+    async with api.client() as anew:
+        assert (await anew.get(unused)).status_code == 401
+        assert (await anew.post("/login", data={"email": EMAIL, "password": PASSWORD})).status_code == 401
+        assert (await anew.get(f"/login/{token.reveal()}")).status_code == 303
+        assert (await anew.post("/account", data={**SETTLED, "password": NEW})).status_code == 303
+        assert (await anew.post("/login", data={"email": EMAIL, "password": NEW})).status_code == 303
 
 
 async def test_a_wrong_password_and_an_unknown_address_look_alike(api: Api) -> None:
@@ -322,8 +379,3 @@ async def test_the_stylesheet_is_served_as_what_it_is(api: Api) -> None:
     answer = await api.get("/static/deedbox.css", key=None)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/css; charset=utf-8")
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
-
-
-def test_nobodys_password_never_matches() -> None:
-    assert people.password_matches(None, PASSWORD) is False
-    assert people.password_matches("not a hash", PASSWORD) is False

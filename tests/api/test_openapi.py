@@ -15,7 +15,7 @@ from tests.api.conftest import Api
 HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 PROBES = {"/livez", "/readyz", "/metrics", "/openapi.json"}
-NAMES_RECORDS = {"/documents/index"}
+NAMES_RECORDS = {"/documents/index", "/query"}
 """Paths whose body names records that may not exist."""
 
 
@@ -93,8 +93,9 @@ def test_every_operation_says_how_it_is_secured_and_which_scope_it_needs(documen
     }
     for path, method, operation in operations(document):
         need = needs[re.sub(r"\{(\w+)\}", r"{\1:str}", path), method]
-        assert operation["security"] == ([{"key": []}] if need.opener == "key" else []), path
-        assert need.opener != "key" or f"`{need.scope}`" in operation["description"]
+        assert operation["security"] == ([{need.opener: []}] if need.opener in ("key", "signer") else []), path
+        asked_for = f"`{need.scope}`" if need.scope else "any scope"
+        assert need.opener != "key" or asked_for in operation["description"]
     assert (
         document["components"]["securitySchemes"]["key"] | {"type": "http", "scheme": "bearer"}
         == document["components"]["securitySchemes"]["key"]
@@ -117,7 +118,7 @@ def test_every_answer_has_the_headers_of_every_answer(document: dict[str, Any]) 
 def test_every_error_has_the_envelope_of_its_api(document: dict[str, Any]) -> None:
     for path, method, operation in operations(document):
         errors = {status: response for status, response in operation["responses"].items() if int(status) >= 400}
-        keyed = bool(operation["security"])
+        keyed = operation["security"] == [{"key": []}]
         assert {"400", "408", "500", "503"} <= set(errors), path
         assert ({"401", "403"} <= set(errors)) is (keyed or path.startswith("/sign/")), path
         assert ("429" in errors) is (keyed or path not in PROBES), path
@@ -135,7 +136,8 @@ def test_every_error_has_the_envelope_of_its_api(document: dict[str, Any]) -> No
 def test_every_post_takes_an_idempotency_key(document: dict[str, Any]) -> None:
     for path, method, operation in operations(document):
         named = {parameter["name"] for parameter in operation.get("parameters", [])}
-        kept = method == "post" and bool(operation["security"]) and path != "/tsa"  # each asking gets its own
+        keyed = operation["security"] == [{"key": []}]
+        kept = method == "post" and keyed and path != "/tsa"  # each asking gets its own
         assert ("Idempotency-Key" in named) is kept, path
 
 

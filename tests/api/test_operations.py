@@ -94,7 +94,8 @@ async def test_metrics_count_the_jobs_that_are_not_done(api: Api) -> None:
     await api.deedbox.db.write(lambda tx: jobs.enqueue(tx, jobs.NewJob("note", unique_key="b"), now=now))
     await api.deedbox.db.write(lambda tx: tx.run("update jobs set state = 'done' where unique_key = 'a'"))
     text = (await api.get("/metrics", key=None)).text
-    assert re.findall(r'deedbox_jobs{state="(\w+)"} (\d+)', text) == [("ready", "1"), ("running", "0"), ("parked", "0")]
+    counted = re.findall(r'deedbox_jobs{status="(\w+)"} (\d+)', text)
+    assert counted == [("ready", "1"), ("running", "0"), ("parked", "0")]
 
 
 async def test_probes_answer_while_too_many_requests_are_under_way(api: Api) -> None:
@@ -114,7 +115,7 @@ async def test_metrics_count_requests_by_route_and_status(api: Api) -> None:
     assert 'deedbox_requests_total{method="GET",route="/health",status="200"} 1' in lines
     assert 'deedbox_requests_total{method="DELETE",route="/api/v1/keys/{key_id}",status="404"} 1' in lines
     assert "evil" not in answer.text
-    assert 'deedbox_jobs{state="ready"} 0' in lines
+    assert 'deedbox_jobs{status="ready"} 0' in lines
     assert "deedbox_request_seconds_count 4" in lines
     assert 'deedbox_request_seconds_bucket{le="+Inf"} 4' in lines
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,16 +15,27 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.checks import CHECKS
 from schemathesis.engine import events, from_schema
+from schemathesis.generation.meta import TestPhase
 
+from deedbox.web.frame import examples
 from tests import server
 from tests.rigs import FULL
 
 EXAMPLES = 2500 if FULL else 8
 """Fuzzed cases for each operation, beside those that cover every bound and those that follow links."""
 CASES = 10_000 if FULL else 300
-GENEROUS = {"DEEDBOX_ANONYMOUS_PER_MINUTE": "100000", "DEEDBOX_ACCESS_LOG": "false"}
+SCENARIOS = 150 if FULL else 6
+"""How often links are followed, several steps far, from the operations of a family."""
+GENEROUS = {
+    "DEEDBOX_ANONYMOUS_PER_MINUTE": "100000",
+    "DEEDBOX_ACCESS_LOG": "false",
+    "DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8",
+}
+NOBODY = "http://127.0.0.1:9/"
+"""Where no webhook's receiver listens."""
 SEED = 2026
 LEAP_YEAR = "2996"
+WHOLE = examples.REQUESTS["create_document"]
 
 
 @schemathesis.serializer("application/timestamp-query")
@@ -32,19 +44,26 @@ def _timestamp_query(_: Any, value: Any) -> Any:
 
 
 LENIENT = [
-    {"include-path": path, "include-method": method, "checks": {"positive_data_acceptance": {"enabled": False}}}
-    for path, method in (
-        ("/api/v1/documents", "POST"),
-        ("/api/v1/documents/{document_id}", "PATCH"),
-        ("/api/v1/hooks", "POST"),
-        ("/api/v1/hooks/{hook_id}", "PATCH"),
-        ("/api/v1/hooks/{hook_id}/recover", "POST"),
-        ("/api/v1/events", "GET"),
-    )
+    *(
+        {"include-path": path, "checks": {"use_after_free": {"enabled": False}}}
+        for path in ("/jobs/{job_id}", "/jobs/{job_id}/events", "/api/v1/keys/{key_id}")
+    ),
+    *(
+        {"include-path": path, "include-method": method, "checks": {"positive_data_acceptance": {"enabled": False}}}
+        for path, method in (
+            ("/api/v1/documents", "POST"),
+            ("/api/v1/documents/{document_id}", "PATCH"),
+            ("/api/v1/keys/{key_id}", "PATCH"),
+            ("/api/v1/hooks", "POST"),
+            ("/api/v1/hooks/{hook_id}", "PATCH"),
+            ("/api/v1/hooks/{hook_id}/recover", "POST"),
+            ("/api/v1/events", "GET"),
+        )
+    ),
 ]
-"""Whether a document can be made depends on its file, and on names that agree; whether a webhook can, on what its URL
-leads to; a change must change something, a time lie near, and the event that a feed goes on from exist: no schema can
-say so."""
+"""What is ended, a run or a key, can still be looked at. Whether a document can be made depends on its file, and on
+names that agree; whether a webhook can, on what its URL leads to; a change must change something, a time lie near, and
+the event that a feed goes on from exist: no schema can say so."""
 
 
 class Running(NamedTuple):
@@ -56,6 +75,8 @@ class Outcome(NamedTuple):
     cases: int
     checks: set[str]
     faults: list[str]
+    links: set[str]
+    """The operations whose answers' links led on, with the id that they gave."""
 
 
 @pytest.fixture(scope="module")
@@ -79,34 +100,42 @@ def _index_something(started: server.Server, key: str) -> None:
 
 
 def description(running: Running) -> dict[str, Any]:
-    document: dict[str, Any] = httpx.get(f"{running.address}/openapi.json", trust_env=False).json()
+    document: dict[str, Any] = httpx.get(f"{running.address}/openapi.json", trust_env=False, timeout=60).json()
     return document
 
 
-def run(document: dict[str, Any], running: Running, examples: int, *, operations: str = "/") -> Outcome:
-    """What schemathesis finds in all its phases, with all its checks, on the paths that begin so."""
+def run(
+    document: dict[str, Any],
+    running: Running,
+    tries: int,
+    *,
+    operations: str = "/",
+    phases: dict[str, Any] | None = None,
+) -> Outcome:
+    """What schemathesis finds in these phases, or in all, with all its checks, on the paths that begin so."""
     config = schemathesis.Config.from_dict(
         {
             "base-url": running.address,
             "headers": {"Authorization": f"Bearer {running.key}"},
             "checks": {"enabled": True},
-            "generation": {"max-examples": examples, "mode": "all", "database": "none"},
+            "generation": {"max-examples": tries, "mode": "all", "database": "none"},
             "continue-on-failure": True,
             **({"operations": LENIENT} if operations == "/" else {}),
             "request-timeout": 30,
+            "phases": phases or {},
             # The smoke run tries the same cases every time; the full one tries others.
             **({} if FULL else {"seed": SEED}),
         }
     )
     schema = schemathesis.openapi.from_dict(document, config=config).include(path_regex=f"^{operations}")
-    outcome = Outcome(0, set(), [])
+    outcome = Outcome(0, set(), [], set())
     for event in from_schema(schema).execute():
         outcome = _with(outcome, event)
     return outcome
 
 
 def _with(outcome: Outcome, event: events.EngineEvent) -> Outcome:
-    cases, checks, faults = outcome
+    cases, checks, faults, links = outcome
     if isinstance(event, events.NonFatalError):
         faults.append(f"{event.label}: {event.value!r}")
     if isinstance(event, events.FatalError):
@@ -115,6 +144,11 @@ def _with(outcome: Outcome, event: events.EngineEvent) -> Outcome:
         faults += [repr(failure) for failure in event.failures]
     if isinstance(event, events.ScenarioFinished):
         cases += len(event.recorder.cases)
+        links |= {
+            node.transition.id.partition(" -> ")[0]
+            for node in event.recorder.cases.values()
+            if node.transition is not None and node.is_transition_applied and not node.transition.is_inferred
+        }
         for node in (node for nodes in event.recorder.checks.values() for node in nodes):
             checks.add(node.name)
             if node.failure_info is not None:
@@ -122,7 +156,7 @@ def _with(outcome: Outcome, event: events.EngineEvent) -> Outcome:
                 faults.append(
                     f"{failure.operation}: {failure.title}: {failure.message}\n{node.failure_info.code_sample}"
                 )
-    return Outcome(cases, checks, faults)
+    return Outcome(cases, checks, faults, links)
 
 
 # A file's content must be what its name says, which no schema can say: where one is wanted, words are sent.
@@ -152,15 +186,82 @@ def ask_for_the_models_own_length(_context: Any, case: Any, _request: Any) -> No
         body["dimensions"] = 384
 
 
+@schemathesis.hook("before_call")
+def get_further(_context: Any, case: Any, _request: Any) -> None:
+    """Where steps build on each other, a document has a real file and people who agree with it, and a webhook an
+    address that may be called, which no schema can say; an index run is only begun, so that it can be looked at."""
+    if case.meta is None or case.meta.phase.name != TestPhase.STATEFUL or not case.meta.generation.mode.is_positive:
+        return
+    if case.operation.label == "POST /api/v1/documents" and isinstance(case.body, dict) and "title" in case.body:
+        free = {name: value for name, value in case.body.items() if name not in ("files", "parties", "fields")}
+        case.body = {**free, "file": WHOLE["file"], "signers": WHOLE["signers"]}
+    if case.operation.label == "POST /api/v1/hooks" and isinstance(case.body, dict) and "target_url" in case.body:
+        kinds = {name: case.body[name] for name in ("event", "events") if case.body.get(name) is not None}
+        case.body = {**dict([*kinds.items()][:1] or [("event", "document.sent")]), "target_url": NOBODY}
+    if case.operation.label == "POST /documents/index":
+        case.headers["Prefer"] = "respond-async"
+
+
 def test_both_apis_are_what_their_description_says(running: Running) -> None:
     outcome = run(description(running), running, EXAMPLES)
     while FULL and outcome.cases < CASES:  # it stops early where it finds nothing new to try; another seed does
         again = run(description(running), running, EXAMPLES)
-        outcome = Outcome(outcome.cases + again.cases, outcome.checks | again.checks, outcome.faults + again.faults)
-    print(f"{outcome.cases} cases, {len(outcome.checks)} kinds of checks, {len(outcome.faults)} failures")
+        outcome = Outcome(
+            outcome.cases + again.cases,
+            outcome.checks | again.checks,
+            outcome.faults + again.faults,
+            outcome.links | again.links,
+        )
+    print(
+        f"{outcome.cases} cases, {len(outcome.checks)} kinds of checks, links of {len(outcome.links)} operations,"
+        f" {len(outcome.faults)} failures"
+    )
     assert not outcome.faults, "\n\n".join(outcome.faults)
     assert outcome.cases >= CASES
     assert outcome.checks == {check.__name__ for check in CHECKS.get_all()}, "every check there is must have run"
+
+
+FAMILIES = (
+    "/(api/v1/documents|api/v1/verify/|sign/)",
+    "/api/v1/keys",
+    "/api/v1/(hooks|deliveries)",
+    r"/documents(/upload|/\{)",
+    "/(documents/index|jobs)",
+)
+"""Paths between which links lead. Each family is gone through by itself, and without schemathesis's own guesses of what
+leads where: with them, it would not begin with an operation that takes what looks like another's id."""
+LINKS_ONLY = {
+    **{name: {"enabled": False} for name in ("examples", "coverage", "fuzzing")},
+    "stateful": {"inference": {"algorithms": []}},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_links_lead_from_an_id_to_what_takes_it(running: Running, family: str) -> None:
+    document = related(description(running), family)
+    outcome = run(document, running, SCENARIOS, phases=LINKS_ONLY)
+    print(f"{outcome.cases} cases, links of {len(outcome.links)} operations, {len(outcome.faults)} failures")
+    assert not outcome.faults, "\n\n".join(outcome.faults)
+    assert outcome.links == linking(document) if FULL else outcome.links, "the links must have been followed"
+
+
+def test_every_link_is_in_a_family(running: Running) -> None:
+    document = description(running)
+    assert set().union(*(linking(related(document, family)) for family in FAMILIES)) == linking(document)
+
+
+def related(document: dict[str, Any], family: str) -> dict[str, Any]:
+    return {**document, "paths": {path: each for path, each in document["paths"].items() if re.match(family, path)}}
+
+
+def linking(document: dict[str, Any]) -> set[str]:
+    """The operations whose answers have links."""
+    return {
+        f"{method.upper()} {path}"
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if any("links" in response for response in operation["responses"].values())
+    }
 
 
 def test_the_check_sees_a_bound_that_is_missing_from_the_body(running: Running) -> None:

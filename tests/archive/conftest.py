@@ -3,7 +3,7 @@
 import asyncio
 import io
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import Unavailable
 from tests.api.conftest import opened, warm_children
 from tests.api.signing.conftest import Office
+from tests.archive.sink import Sink, sink
 from tests.conftest import HandClock
 
 __all__ = ["warm_children"]
@@ -169,6 +170,12 @@ async def archiving(database_url: str, data: Path, clock: HandClock, **settings:
             yield Archivist(made, folder=data / "archive")
         finally:
             await made.deedbox.stop()
+
+
+@pytest.fixture
+def archive_sink() -> Iterator[Sink]:
+    with sink() as running:
+        yield running
 
 
 @pytest.fixture

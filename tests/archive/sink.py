@@ -20,6 +20,8 @@ class Sink:
         self.heads: list[dict[str, str]] = []
         self.status: int | None = None
         """What every PUT is answered with instead, its body unkept."""
+        self.refused = 0
+        """What every GET is answered with instead."""
         self.lose_answers = False
         self.answer = b'{"receipt": "r-1"}'
         self.url = ""
@@ -69,7 +71,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = self.sink.kept.get(self.path)
-        self._answer(404 if body is None else 200, body or b"", {})
+        if self.sink.refused:
+            self._answer(self.sink.refused, b"", {})
+        else:
+            self._answer(404 if body is None else 200, body or b"", {})
 
     def _read(self, size: int) -> bytes:
         try:

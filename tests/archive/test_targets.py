@@ -6,7 +6,7 @@ import hashlib
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from deedbox.kernel.egress import Egress, Request
 from deedbox.kernel.errors import Code, DeedboxError, NotFound, TooLarge, Unavailable
 from deedbox.kernel.s3.bucket import Bucket, Lock
 from tests.archive.conftest import KEY, archiving
-from tests.archive.sink import Sink, sink
+from tests.archive.sink import Sink
 from tests.conftest import HandClock
 from tests.s3 import Store, client, spoiling
 
@@ -34,12 +34,6 @@ pytestmark = pytest.mark.anyio
 
 NAME, TYPE = "wsp_1/doc_1.zip", "application/zip"
 ONE, OTHER = in_memory(b"one" * 500_000), in_memory(b"another")
-
-
-@pytest.fixture
-def archive_sink() -> Iterator[Sink]:
-    with sink() as running:
-        yield running
 
 
 @pytest.fixture(params=["folder", "s3", "https"])

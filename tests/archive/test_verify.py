@@ -15,10 +15,12 @@ from deedbox.archive.package import ManifestKey
 from deedbox.archive.receipt import Tree
 from deedbox.archive.stored_zip import Entry
 from deedbox.authority import issue
+from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
 from deedbox.pdf.cms import Signer
 from deedbox.pdf.timestamp import Timestamper
 from tests.archive.conftest import KEY, Archivist, archiving, entries, next_day, problems, proof_of, root_of, verdicts
+from tests.archive.sink import Sink
 from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -183,6 +185,19 @@ async def test_what_an_earlier_version_archived_is_still_found_whole(office: Arc
     assert found[2].name == "roots/000001-2026-03-01.json"
     (office.folder / "roots" / "000001-2026-03-01.json").unlink()
     assert list(await problems(office)) == ["roots/000001-2026-03-01.json"]
+
+
+async def test_an_archive_that_refuses_the_key_is_not_damaged(
+    database_url: str, tmp_path: Path, clock: HandClock, archive_sink: Sink
+) -> None:
+    more: dict[str, Any] = {"archive_url": f"{archive_sink.url}/deeds", "egress_allow": networks("127.0.0.0/8")}
+    async with archiving(database_url, tmp_path, clock, **more) as office:
+        await office.archived()
+        await next_day(office, clock)
+        archive_sink.refused = 401
+        found = await verdicts(office)
+    assert [(one.kind, one.problem) for one in found] == [("package", None), ("root", None)]
+    assert {one.unseen for one in found} == {"The archive answered with status 401: it refuses SERVICE_ECOSYSTEM_KEY"}
 
 
 async def test_another_key_and_another_place_are_told_apart_from_damage(

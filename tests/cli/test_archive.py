@@ -56,6 +56,14 @@ async def test_documents_completed_before_the_key_was_set_are_pushed_by_backfill
 
     code, checked = command(data, "verify", **ENV)
     assert (code, checked["packages"], checked["problems"]) == (0, 2, [])
+    wrong = {"SERVICE_ECOSYSTEM_KEY": f"{KEY[::-1]}x"}
+    code, checked = command(data, "verify", **wrong)
+    assert (code, checked["problems"], checked["other_key"]) == (3, [], 2)
+    code, checked = command(data, "verify", packages[1].stem, **wrong)
+    assert (code, checked["problems"], checked["other_key"]) == (3, [], 1)
+    said = server.run("archive", "verify", data=data, env=wrong)
+    assert "0 of 2 packages are whole and authentic" in said.stdout
+    assert "SERVICE_ECOSYSTEM_KEY is not the key that authenticated 2 of the packages" in said.stderr
     content = bytearray(packages[0].read_bytes())
     content[len(content) // 2] ^= 1
     packages[0].write_bytes(content)
@@ -64,6 +72,8 @@ async def test_documents_completed_before_the_key_was_set_are_pushed_by_backfill
     assert checked["problems"][0]["name"] == f"{packages[0].parent.name}/{packages[0].name}"
     code, checked = command(data, "verify", packages[1].stem, **ENV)
     assert (code, checked["packages"], checked["problems"]) == (0, 1, [])
+    code, checked = command(data, "verify", **wrong)  # damage is damage, whatever the key
+    assert (code, len(checked["problems"]), checked["other_key"]) == (1, 1, 1)
     said = server.run("archive", "verify", data=data, env=ENV)
     assert "1 of 2 packages are whole and authentic" in said.stdout
 

@@ -184,7 +184,7 @@ def test_a_delivery_is_received_checked_and_replayed(running: server.Server, dat
     with listening(data, "--port", port, "--hook", made["id"]) as listener, running.client() as http:
         assert http.post(f"/api/v1/hooks/{made['id']}/test").status_code == 202
         shown = listener.line()
-        assert (shown["event"], shown["status"], shown["attempt"]) == ("document.sent", 200, "1")
+        assert (shown["type"], shown["status"], shown["attempt"]) == ("document.sent", 200, "1")
         assert shown["verdict"] == {"valid": True, "scheme": "body", "reason": "The signature fits."}
         assert json.loads(shown["body"])["data"]["test"] is True
         [delivery] = delivered(running, made["id"], 1)
@@ -233,7 +233,7 @@ def test_the_receiver_is_bounded_and_takes_nothing_but_post(data: Path) -> None:
         assert httpx.get(listener.address, trust_env=False).status_code == 405
         assert listener.post({"X-Service-Event": "x" * 300}, b"\xff\x1b[2J") == 200
         shown = listener.line()
-        assert (shown["event"], shown["body"].startswith("\ufffd")) == (None, True)
+        assert (shown["type"], shown["body"].startswith("\ufffd")) == (None, True)
 
 
 def test_a_person_sees_each_delivery_without_what_could_move_the_cursor(data: Path) -> None:

@@ -68,9 +68,31 @@ def test_a_key_gets_the_scopes_and_the_limit_that_were_asked_for(running: server
 def test_a_revoked_key_fails_from_the_next_request_on(running: server.Server, data: Path) -> None:
     made = keys(data, "create", "--name", "short-lived")
     assert status(running, made["key"]) == 200
-    assert keys(data, "revoke", made["id"]) == {"id": made["id"], "status": "revoked"}
+    assert keys(data, "revoke", made["id"]) == {"id": made["id"], "status": "revoked", "also_revoked": 0}
     assert status(running, made["key"]) == 401
     assert keys(data, "revoke", made["id"])["status"] == "revoked"
+
+
+def test_an_owner_changes_a_key_upwards_and_revokes_it_with_what_it_made(running: server.Server, data: Path) -> None:
+    wish = ("--scope", "keys:write", "--tier", "starter", "--expires-at", "2198-01-01T00:00:00Z")
+    made = keys(data, "create", "--name", "small", *wish)
+    child = {"name": "child", "scopes": ["keys:write"], "tier": "starter", "expires_at": "2198-01-01T00:00:00Z"}
+    with running.client(made["key"]) as http:
+        answer = http.post("/api/v1/keys", json=child)
+        assert answer.status_code == 201, answer.text
+    changed = keys(data, "change", made["id"], "--name", "large", "--per-minute", "5000", "--no-end")
+    assert (changed["name"], changed["expires_at"]) == ("large", None)
+    assert changed["rate_limit"] == {"per_minute": 5000, "per_day": 5000}
+    assert keys(data, "change", made["id"], "--per-day", "70")["rate_limit"] == {"per_minute": 5000, "per_day": 70}
+    assert keys(data, "change", made["id"], "--tier-limits")["rate_limit"] is None
+    told = server.run("keys", "change", made["id"], "--expires-at", "2199-01-01T00:00:00Z", data=data).stdout
+    assert "60 requests in a minute, 5000 in a day; it ends 2199-01-01T00:00:00Z." in told
+    assert "--no-end stands instead" in failure(
+        data, "keys", "change", made["id"], "--no-end", "--expires-at", "2199-01-01T00:00:00Z", code=2
+    )
+    assert "what is to change" in failure(data, "keys", "change", made["id"])
+    assert server.run("keys", "revoke", made["id"], data=data).stdout.endswith("and so are 1 keys that it had made.\n")
+    assert status(running, answer.json()["key"]) == 401
 
 
 def test_the_list_shows_every_key_but_none_in_clear(running: server.Server, data: Path) -> None:
@@ -126,7 +148,8 @@ def test_on_an_empty_folder_the_commands_prepare_the_installation(tmp_path: Path
 
 @pytest.mark.parametrize(
     "words",
-    [("keys", "list"), ("keys", "revoke", "key_x"), ("keys", "rotate-master"), ("jobs", "list"), ("reindex",),
+    [("keys", "list"), ("keys", "revoke", "key_x"), ("keys", "change", "key_x", "--no-end"), ("keys", "rotate-master"),
+     ("jobs", "list"), ("reindex",),
      ("ask", "who?")],
     ids=" ".join,
 )  # fmt: skip

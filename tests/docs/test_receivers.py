@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -202,6 +203,13 @@ def test_the_page_shows_every_receiver_and_every_receiver_is_run() -> None:
     found = {path.name for path in RECEIVERS.iterdir()}
     assert found == set(COMMANDS)
     assert [name for name in found if f"(receivers/{name})" not in page] == []
+
+
+def test_the_page_names_the_variable_with_the_secret_that_every_receiver_reads() -> None:
+    page = (ROOT / "docs" / "how-to" / "webhooks.md").read_text(encoding="utf-8")
+    read = {path.name: set(re.findall(r"\b[A-Z_]*SECRET\b", path.read_text())) for path in RECEIVERS.iterdir()}
+    assert [name for name, variables in read.items() if "WEBHOOK_SECRET" not in variables] == []
+    assert "`WEBHOOK_SECRET`" in page
 
 
 def test_a_receiver_that_forgets_the_time_is_noticed() -> None:

@@ -56,12 +56,13 @@ def key_saved_after_commit() -> None:
         status: once.Status,
         content: bytes,
         repeatable: bool = False,
+        shown_once: str = "",
     ) -> Response[bytes]:
         here = context.of(request)
         deedbox, caller, now = here.deedbox, here.caller.id, here.deedbox.clock.now()
         key = request.headers.get("idempotency-key")
         if key is None:
-            return await kept_well(request, act, status=status, content=content, repeatable=repeatable)
+            return await kept_well(request, act, status=status, content=content, shown_once=shown_once)
         this = idempotency.fingerprint(request.method, request.scope["path"], content)
         hashed = sha256(key).hex()
         place = f"idempotency.response:{caller}/{hashed}"

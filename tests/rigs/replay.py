@@ -11,6 +11,7 @@ import httpx
 import msgspec
 
 from deedbox.kernel.errors import Code
+from tests.api.answers import SHOWN_ONCE, repeated
 from tests.rigs.aftermath import Report
 from tests.rigs.installation import BREAKS, Installation
 from tests.rigs.signers import PAPER, Doors, at_turn, person, signature, wanted
@@ -139,12 +140,15 @@ class Rig:
         self._faults += [f"failed: {case.route} was answered {one.status_code} {one.text}" for one in bad]
 
     def _judge_bytes(self, route: str, done: list[httpx.Response]) -> None:
-        if len({(answer.status_code, answer.content) for answer in done}) != 1:
+        if len({(answer.status_code, repeated(answer)) for answer in done}) != 1:
             self._faults.append(f"altered: {route} was answered in different ways")
         first = [answer for answer in done if "idempotency-replayed" not in answer.headers]
         self._count["replayed"] += len(done) - len(first)
         if len(first) > 1:
             self._faults.append(f"doubled: {route} was answered anew {len(first)} times")
+        shown = [one for one in done if one not in first and any(one.json().get(name) for name in SHOWN_ONCE)]
+        if shown:
+            self._faults.append(f"shown again: {route} gave its secret {len(shown)} times more")
 
 
 async def prepared(doors: Doors, name: str, sink: Sink) -> list[Case]:

@@ -99,7 +99,9 @@ def live(run: Run) -> list[Hit]:
             misplace(running, run.issued["working key"], run.issued[what])
         run.issued["CLI key"] = json.loads(run.command("keys", "create", "--name", "by hand", "--json"))["key"]
         run.issued["CLI link"] = json.loads(run.command("login-link", "--json"))["login_link"].rpartition("/")[2]
-        archive_one(running, run.issued["working key"])
+        run.issued["access code"] = f"Ac-{secrets.token_hex(16)}"
+        run.issued["mistyped access code"] = f"Ac-{secrets.token_hex(16)}"
+        archive_one(running, run.issued["working key"], run.issued["access code"], run.issued["mistyped access code"])
         run.command("archive", "verify")
         run.command("keys", "list")
         run.command("backup", str(run.archive))
@@ -121,8 +123,8 @@ def end(running: server.Server) -> None:
 
 
 def sign_in(run: Run, running: server.Server) -> None:
-    password, wrong = f"Pw-{secrets.token_hex(16)}", f"Pw-{secrets.token_hex(16)}"
-    run.issued |= {"password": password, "mistyped password": wrong}
+    password, wrong, new = [f"Pw-{secrets.token_hex(16)}" for _ in range(3)]
+    run.issued |= {"password": password, "mistyped password": wrong, "new password": new}
     with httpx.Client(base_url=running.address, trust_env=False, timeout=30) as browser:
         opened = browser.get(urlsplit(str(running.login_link)).path)
         assert opened.status_code == 303
@@ -133,19 +135,23 @@ def sign_in(run: Run, running: server.Server) -> None:
         assert browser.post("/login", data={"email": EMAIL, "password": wrong}).status_code == 401
         again = browser.post("/login", data={"email": EMAIL, "password": password})
         run.issued["second session token"] = again.cookies["deedbox"]
+        change = {"name": "O", "email": EMAIL, "password": new}
+        assert browser.post("/account", data={**change, "current_password": wrong}).status_code == 403
+        assert browser.post("/account", data={**change, "current_password": password}).status_code == 303
         browser.post("/logout")
 
 
 def use_keys(run: Run, running: server.Server) -> None:
-    unhindered = {"name": "working key", "scopes": ["*"], "rate_limit": {"per_minute": 100_000, "per_day": 100_000}}
+    unhindered = ("--scope", "*", "--per-minute", "100000", "--per-day", "100000", "--json")
+    run.issued["working key"] = json.loads(run.command("keys", "create", "--name", "working key", *unhindered))["key"]
     with running.client() as http:
-        run.issued["working key"] = http.post("/api/v1/keys", json=unhindered).json()["key"]
         for number in range(KEYS):
             headers = {"Idempotency-Key": f"make-{number}"} if number % 2 else {}
             made = http.post("/api/v1/keys", json={"name": f"key {number}"}, headers=headers).json()
             run.issued[f"key {number}"] = made["key"]
             if headers:
-                http.post("/api/v1/keys", json={"name": f"key {number}"}, headers=headers)
+                again = http.post("/api/v1/keys", json={"name": f"key {number}"}, headers=headers).json()
+                assert again == {**made, "key": None}
         assert http.delete(f"/api/v1/keys/{made['id']}").status_code == 204
     with running.client(made["key"]) as revoked:
         assert revoked.get("/health").status_code == 401
@@ -156,7 +162,7 @@ def use_hooks(run: Run, running: server.Server) -> None:
     body, again = {"target_url": "https://hooks.example.com/", "event": "document.sent"}, {"Idempotency-Key": "hook"}
     with running.client(run.issued["working key"]) as http:
         made = http.post("/api/v1/hooks", json=body, headers=again).json()
-        assert http.post("/api/v1/hooks", json=body, headers=again).json() == made
+        assert http.post("/api/v1/hooks", json=body, headers=again).json() == {**made, "secret": None}
         path = f"/api/v1/hooks/{made['id']}"
         rotated = http.post(f"{path}/rotate", headers={"Idempotency-Key": "rotate"}).json()
         delivery = http.post(f"{path}/test").json()["id"]
@@ -169,16 +175,19 @@ def use_hooks(run: Run, running: server.Server) -> None:
     }
 
 
-def archive_one(running: server.Server, key: str) -> None:
-    """A document is signed, and so is pushed to the archive with its key."""
+def archive_one(running: server.Server, key: str, code: str, wrong_code: str) -> None:
+    """A document is signed by one who has its access code, and so is pushed to the archive with its key."""
     file = {"name": "lease.pdf", "content_base64": base64.b64encode(pdf("The rent.", size=(595, 842))).decode()}
-    wish = {"title": "Lease", "file": file, "signers": [{"name": "Ann", "email": "ann@example.com"}], "send": True}
+    ann = {"name": "Ann", "email": "ann@example.com", "auth": "access_code", "access_code": code}
+    wish = {"title": "Lease", "file": file, "signers": [ann], "send": True}
     with running.client(key) as http:
-        made = http.post("/api/v1/documents", json=wish).json()
+        made = http.post("/api/v1/documents", json=wish, headers={"Idempotency-Key": "lease"}).json()
         path, signer = f"/api/v1/documents/{made['id']}", made["parties"][0]["signers"][0]["id"]
         link = urlsplit(http.post(f"{path}/signers/{signer}/link").json()["url"]).path
         with httpx.Client(base_url=running.address, trust_env=False, timeout=30) as browser:
             own = browser.get(link).headers["location"]
+            assert browser.post(f"{own}/code", json={"code": wrong_code}).status_code == 403
+            assert browser.post(f"{own}/code", json={"code": code}).status_code == 200
             assert browser.get(f"{own}/session").status_code == 200
             signature = {"kind": "typed", "text": "Ann"}
             assert browser.post(f"{own}/complete", json={"consent": True, "signature": signature}).status_code == 200

@@ -167,7 +167,7 @@ async def test_a_document_without_text_fails_by_name_and_alone(bench: Bench) -> 
     assert (outcome.processed, outcome.failed) == (1, [Failure(empty, NO_TEXT)])
     upload = await bench.corpus.upload(empty)
     assert (upload.status, upload.error) == ("failed", NO_TEXT)
-    assert await bench.db.read(lambda tx: library.chunks(tx, bench.corpus.workspace, empty)) == []
+    assert await bench.db.read(lambda tx: library.chunks(tx, bench.corpus.workspace, empty, None, 1)) == []
 
 
 async def test_a_document_that_lost_its_text_is_no_longer_found(bench: Bench) -> None:

@@ -14,7 +14,7 @@ from deedbox.kernel.egress import Egress
 from deedbox.kernel.outbox import Event
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
-from deedbox.webhooks.hook import Delivery, DeliveryDetail, Hook, HookChange, Made, ManagedBy, NewHook
+from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryPart, Hook, HookChange, Made, ManagedBy, NewHook
 from deedbox.webhooks.sender import Sender
 from tests.conftest import HandClock
 from tests.webhooks.sink import Sink, listening
@@ -88,7 +88,7 @@ class Office:
 
     async def deliveries(self, hook: Hook, limit: int = 1000) -> list[Delivery]:
         """The oldest first."""
-        found = await self.db.read(lambda tx: deliveries.page(tx, WORKSPACE, hook.id, limit=limit, cursor=None))
+        found = await self.db.read(lambda tx: deliveries.page(tx, WORKSPACE, DeliveryPart(limit, hook_id=hook.id)))
         return found[::-1]
 
     async def detail(self, delivery: Delivery) -> DeliveryDetail:

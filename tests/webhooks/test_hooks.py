@@ -15,7 +15,7 @@ from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.prune import pruned
 from deedbox.kernel.rotation import rotate
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
-from deedbox.webhooks.hook import Hook, HookChange, Recovery
+from deedbox.webhooks.hook import DeliveryPart, Hook, HookChange, Recovery
 from tests.webhooks.conftest import WORKSPACE, Office
 from tests.webhooks.sink import answering
 
@@ -90,7 +90,7 @@ async def test_an_unknown_event_is_refused_by_name(office: Office) -> None:
 async def test_another_workspace_s_hook_does_not_exist(office: Office) -> None:
     hook, _ = await office.make(workspace="wsp_2")
     await office.emit(workspace="wsp_2")
-    [delivery] = await office.db.read(lambda tx: deliveries.page(tx, "wsp_2", hook.id, limit=5, cursor=None))
+    [delivery] = await office.db.read(lambda tx: deliveries.page(tx, "wsp_2", DeliveryPart(5, hook_id=hook.id)))
     for attempt in (office.hook(hook), office.pause(hook), office.delete(hook), office.deliveries(hook)):
         with pytest.raises(NotFound):
             await attempt
@@ -105,7 +105,7 @@ async def test_only_the_workspace_and_the_kinds_subscribed_to_are_planned(office
     await office.emit("document.signed", workspace="wsp_2", subject="doc_2")
     assert await office.deliveries(hook) == []
     await office.emit("document.signed")
-    assert [one.event for one in await office.deliveries(hook)] == ["document.signed"]
+    assert [one.type for one in await office.deliveries(hook)] == ["document.signed"]
 
 
 async def test_hooks_are_listed_newest_first_in_pages(office: Office) -> None:
@@ -192,11 +192,11 @@ async def test_recover_plans_what_never_arrived_and_nothing_twice(office: Office
     await office.resume(hook)
     await office.emit(of="doc_1")
     await office.send()
-    assert await recover(office, hook, 1) == Recovery(2, more=False)
-    assert await recover(office, hook, 1) == Recovery(0, more=False)
+    assert await recover(office, hook, 1) == Recovery(2, has_more=False)
+    assert await recover(office, hook, 1) == Recovery(0, has_more=False)
     await office.send()
     assert [got.json["sequence"] for got in office.sink.received] == [1, 3, 1, 2]
-    assert await recover(office, hook, 3) == Recovery(1, more=False)
+    assert await recover(office, hook, 3) == Recovery(1, has_more=False)
     with pytest.raises(BadRequest, match="30 days"):
         await recover(office, hook, 24 * 31)
 
@@ -209,7 +209,7 @@ async def test_recover_does_not_let_what_waits_for_a_retry_wait_on(office: Offic
     office.sink.rule = answering(200)
     await office.send()
     assert len(office.sink.received) == 1
-    assert await recover(office, hook, 1) == Recovery(1, more=False)
+    assert await recover(office, hook, 1) == Recovery(1, has_more=False)
     await office.send()
     assert [got.json["sequence"] for got in office.sink.received] == [1, 1]
 
@@ -220,9 +220,9 @@ async def test_recover_goes_in_parts(office: Office, monkeypatch: pytest.MonkeyP
         await office.emit()
     hook, _ = await office.make()
     assert [await recover(office, hook, 1) for _ in range(3)] == [
-        Recovery(2, more=True),
-        Recovery(2, more=True),
-        Recovery(1, more=False),
+        Recovery(2, has_more=True),
+        Recovery(2, has_more=True),
+        Recovery(1, has_more=False),
     ]
     assert await office.send() == 5
     assert [got.json["sequence"] for got in office.sink.received] == [1, 2, 3, 4, 5]

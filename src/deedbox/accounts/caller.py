@@ -14,6 +14,8 @@ class Caller(msgspec.Struct, frozen=True):
     allowance: Allowance
     name: str = ""
     """What the key is called."""
+    is_owner: bool = False
+    """The command line, or a person with the role owner: no key bounds what they make."""
 
     def need(self, scope: str) -> None:
         if scope not in self.scopes:

@@ -1,4 +1,6 @@
-"""API keys: made once in plain text, kept as a hash, gone for the very next request when revoked."""
+"""API keys: made once in plain text, kept as a hash, gone for the very next request when revoked.
+
+A key never has more than the key that made it: what it makes lies within it, is lowered with it, and ends with it."""
 
 import os
 import re
@@ -6,15 +8,16 @@ from datetime import datetime
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
-from deedbox.accounts import scopes, store, tiers
+from deedbox.accounts import key_bounds, scopes, store, tiers
 from deedbox.accounts.caller import Caller
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, Code, Conflict, Forbidden, NotFound, Unauthorized
+from deedbox.kernel.errors import BadRequest, Conflict, NotFound, Unauthorized
 from deedbox.kernel.ids import new_id
 
 PREFIX = "deed_live_"
@@ -23,6 +26,15 @@ _SHAPE = re.compile(r"deed_live_[0-9a-f]{32}")
 Status = Literal["active", "revoked", "expired"]
 
 
+KeyName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=limits.KEY_NAME_CHARS,
+        description="What the key is for.",
+        extra_json_schema=limits.NO_NUL,
+    ),
+]
 ScopeName = Annotated[
     str,
     Meta(
@@ -32,47 +44,90 @@ ScopeName = Annotated[
     ),
 ]
 
+AsRead = Annotated[str, Meta(max_length=limits.CURSOR_CHARS, description="Cannot be changed: as it was read.")]
+
 
 class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    per_minute: Annotated[int, Meta(ge=1, le=limits.RATE_PER_MINUTE_MAX, description="Requests in any 60 seconds.")]
-    per_day: Annotated[int, Meta(ge=1, le=limits.RATE_PER_DAY_MAX, description="Requests in any 24 hours.")]
+    per_minute: Annotated[int, Meta(ge=1, le=limits.RATE_PER_MINUTE_MAX)]
+    """Requests in any 60 seconds."""
+    per_day: Annotated[int, Meta(ge=1, le=limits.RATE_PER_DAY_MAX)]
+    """Requests in any 24 hours."""
 
 
 class KeyRecord(msgspec.Struct, frozen=True):
     id: str
+    """The key's id."""
     name: str
+    """What the key is for."""
     prefix: str
+    """How every key begins."""
     last4: str
+    """The last four characters, to recognise it by."""
     scopes: list[str]
+    """What the key opens."""
     tier: tiers.Tier
+    """Sets the rate limits, unless the key has its own."""
     status: Status
+    """Whether it works."""
     created_at: str
+    """When it was made."""
     created_by: str
+    """The key or person that made it."""
     expires_at: str | None
+    """When it stops working; null: never."""
     last_used_at: str | None
+    """When it was last used; null: never."""
     revoked_at: str | None
+    """When it was revoked; null unless that happened."""
     rate_limit: RateLimit | None
+    """Limits of this key's own; null: those of its tier."""
 
 
 class NewKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=limits.KEY_NAME_CHARS,
-            description="What the key is for.",
-            extra_json_schema=limits.NO_NUL,
-        ),
-    ]
-    scopes: Annotated[
-        Annotated[list[ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)] | None,
-        Meta(description="What the key opens; by default every search scope."),
-    ] = None
-    tier: Annotated[tiers.Tier, Meta(description="Sets the rate limits.")] = tiers.DEFAULT_TIER
-    expires_at: Annotated[
-        Annotated[datetime, Meta(tz=True)] | None, Meta(description="When the key stops working; must lie ahead.")
-    ] = None
-    rate_limit: Annotated[RateLimit | None, Meta(description="Limits of this key's own.")] = None
+    name: KeyName
+    """What the key is for."""
+    scopes: Annotated[list[ScopeName], Meta(min_length=1, max_length=limits.KEY_SCOPES)] | None = None
+    """What the key opens; by default every search scope."""
+    tier: tiers.Tier = tiers.DEFAULT_TIER
+    """Sets the rate limits."""
+    expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+    """When the key stops working; must lie ahead."""
+    rate_limit: RateLimit | None = None
+    """Limits of this key's own."""
+
+
+class KeyChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A key as it was read, with another name, rate or end; the rest may be left out, or is as it was."""
+
+    name: KeyName | UnsetType = UNSET
+    """What the key is for."""
+    rate_limit: RateLimit | UnsetType | None = UNSET
+    """Null: those of its tier."""
+    expires_at: Annotated[datetime, Meta(tz=True)] | UnsetType | None = UNSET
+    """Must lie ahead. Null: it has no end."""
+    id: AsRead | UnsetType = UNSET
+    prefix: AsRead | UnsetType = UNSET
+    last4: AsRead | UnsetType = UNSET
+    scopes: Annotated[list[ScopeName], Meta(max_length=limits.KEY_SCOPES)] | UnsetType = UNSET
+    """Cannot be changed: as it was read."""
+    tier: tiers.Tier | UnsetType = UNSET
+    """Cannot be changed: as it was read."""
+    status: Status | UnsetType = UNSET
+    """Cannot be changed: as it was read."""
+    created_at: AsRead | UnsetType = UNSET
+    created_by: AsRead | UnsetType = UNSET
+    last_used_at: AsRead | UnsetType | None = UNSET
+    """Cannot be changed: as it was read."""
+    revoked_at: AsRead | UnsetType | None = UNSET
+    """Cannot be changed: as it was read."""
+
+    def check(self) -> None:
+        """Raises BadRequest for a change of nothing."""
+        if self == KeyChange():
+            raise BadRequest(f"Give what is to change: {', '.join(_CHANGEABLE)}")
+
+
+_CHANGEABLE = ("name", "rate_limit", "expires_at")
 
 
 class MadeKey(NamedTuple):
@@ -101,18 +156,11 @@ def authenticate(tx: Tx, plain: str, now: str) -> Caller:
 
 
 def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> MadeKey:
+    """A new key; Forbidden if it would have more than the key that makes it."""
     wanted = new.scopes if new.scopes is not None else list(scopes.SEARCH_SCOPES)
     unknown = next((scope for scope in wanted if not scopes.is_scope(scope)), None)
     if unknown is not None:
         raise BadRequest(f"Unknown scope {unknown!r}. Known: {', '.join([*scopes.SCOPES, *scopes.SHORTHANDS])}")
-    missing = scopes.lacking(creator.scopes, wanted)
-    if missing is not None:
-        raise Forbidden(f"A key cannot grant the scope {missing}, which it lacks itself.", code=Code.MISSING_SCOPE)
-    # Compared as they are kept, in whole seconds: half a second ahead would be a key that never works.
-    if new.expires_at is not None and instant(new.expires_at) <= instant(now):
-        raise BadRequest("expires_at must be in the future")
-    if store.count_active_keys(tx, creator.workspace_id, instant(now)) >= limits.KEYS_PER_WORKSPACE:
-        raise Conflict(f"This workspace has {limits.KEYS_PER_WORKSPACE} keys already. Revoke one first.")
     plain = PREFIX + os.urandom(16).hex()
     row = store.KeyRow(
         id=new_id("key", now),
@@ -126,12 +174,39 @@ def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> MadeKey:
         per_day=new.rate_limit.per_day if new.rate_limit else None,
         created_at=instant(now),
         created_by=creator.id,
-        expires_at=instant(new.expires_at) if new.expires_at else None,
+        expires_at=_end(new.expires_at, now),
         last_used_at=None,
         revoked_at=None,
     )
+    if not creator.is_owner:
+        key_bounds.need_within(row, _in_use(tx, creator, now))
+    if store.count_active_keys(tx, creator.workspace_id, instant(now)) >= limits.KEYS_PER_WORKSPACE:
+        raise Conflict(f"This workspace has {limits.KEYS_PER_WORKSPACE} keys already. Revoke one first.")
     store.add_key(tx, row, sha256(plain))
     return MadeKey(record(row, now), Secret(plain))
+
+
+def change(tx: Tx, caller: Caller, key_id: str, wanted: KeyChange, *, now: datetime) -> KeyRecord:
+    """The key with another name, rate or end: a key changes only what lies within it, and only downwards."""
+    wanted.check()
+    before = _demand(tx, caller, key_id)
+    _need_equal(wanted, record(before, now))
+    after = _changed(before, wanted, now)
+    if after == before:
+        return record(before, now)
+    if before.revoked_at is not None:
+        raise Conflict("This key is revoked, for good. Create another one.")
+    if not caller.is_owner:
+        key_bounds.need_within(after, _in_use(tx, caller, now))
+        key_bounds.need_no_more(after, before)
+    store.change_key(tx, after)
+    if key_bounds.lowered(before, after) != before:
+        _lower_made(tx, after)
+    return record(after, now)
+
+
+def get(tx: Tx, caller: Caller, key_id: str, *, now: datetime) -> KeyRecord:
+    return record(_demand(tx, caller, key_id), now)
 
 
 def page(tx: Tx, caller: Caller, *, limit: int, after: str | None, now: datetime) -> list[KeyRecord]:
@@ -146,11 +221,65 @@ def mine(tx: Tx, caller: Caller, *, now: datetime) -> KeyRecord:
     return record(row, now)
 
 
-def revoke(tx: Tx, caller: Caller, key_id: str, *, now: datetime) -> None:
-    """Ends the key; ending it again changes nothing."""
-    if store.key(tx, caller.workspace_id, key_id) is None:
+def revoke(tx: Tx, caller: Caller, key_id: str, *, now: datetime) -> int:
+    """Ends the key and all that it has made, which are so many; ending it again changes nothing."""
+    row = _demand(tx, caller, key_id)
+    made = store.made_with(tx, row.id)
+    store.revoke_keys(tx, [row.id, *(one.id for one in made)], instant(now))
+    return len(made)
+
+
+def _demand(tx: Tx, caller: Caller, key_id: str) -> store.KeyRow:
+    row = store.key(tx, caller.workspace_id, key_id)
+    if row is None:
         raise NotFound("API key does not exist")
-    store.revoke_key(tx, key_id, instant(now))
+    return row
+
+
+def _in_use(tx: Tx, caller: Caller, now: datetime) -> store.KeyRow:
+    """The caller's own key as it is now: it may have been revoked or lowered since the request was let in."""
+    row = store.key(tx, caller.workspace_id, caller.id)
+    if row is None or _status(row, instant(now)) != "active":
+        raise Unauthorized("Invalid, revoked or expired API key")
+    return row
+
+
+def _need_equal(wanted: KeyChange, shown: KeyRecord) -> None:
+    """BadRequest that names the first field that is not as it is and cannot change."""
+    for name in wanted.__struct_fields__:
+        given, known = getattr(wanted, name), getattr(shown, name)
+        if name in _CHANGEABLE or given is UNSET or given == known:
+            continue
+        # It goes on by itself: whoever reads a key with that very key sends back an earlier one.
+        if name == "last_used_at" and (given or "") <= (known or ""):
+            continue
+        raise BadRequest(f"{name} cannot be changed. Leave it out, or send it as it was read.")
+
+
+def _changed(row: store.KeyRow, wanted: KeyChange, now: datetime) -> store.KeyRow:
+    if wanted.name is not UNSET:
+        row = replace(row, name=wanted.name)
+    if wanted.rate_limit is not UNSET:
+        own = wanted.rate_limit
+        row = replace(row, per_minute=own.per_minute if own else None, per_day=own.per_day if own else None)
+    if wanted.expires_at is not UNSET and (wanted.expires_at and instant(wanted.expires_at)) != row.expires_at:
+        row = replace(row, expires_at=_end(wanted.expires_at, now))
+    return row
+
+
+def _lower_made(tx: Tx, key: store.KeyRow) -> None:
+    for made in store.made_with(tx, key.id):
+        less = key_bounds.lowered(made, key)
+        if less != made:
+            store.change_key(tx, less)
+
+
+def _end(expires_at: datetime | None, now: datetime) -> str | None:
+    """The end as it is kept; BadRequest unless it lies ahead."""
+    # Compared as they are kept, in whole seconds: half a second ahead would be a key that never works.
+    if expires_at is not None and instant(expires_at) <= instant(now):
+        raise BadRequest("expires_at must be in the future")
+    return instant(expires_at) if expires_at else None
 
 
 def record(row: store.KeyRow, now: datetime) -> KeyRecord:

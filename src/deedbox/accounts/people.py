@@ -1,6 +1,5 @@
 """People and how they sign in: a one-time link first, then a password of their own. No default password, ever."""
 
-import functools
 import secrets
 from datetime import datetime, timedelta
 
@@ -25,6 +24,19 @@ class Session(msgspec.Struct, frozen=True):
     workspace_name: str
     name: str
     email: str | None
+    password_hash: Secret | None
+    """None until a password is chosen, and again once it is forgotten."""
+
+
+class AccountChange(msgspec.Struct, frozen=True):
+    """How a person is called and signs in from now on."""
+
+    name: str
+    email: str
+    password_hash: str | None
+    """None: the password stays."""
+    instead_of: Secret | None = None
+    """The hash of the password that the person has shown to know, where there is one."""
 
 
 def add_owner(tx: Tx, workspace_id: str, *, now: datetime) -> str:
@@ -63,22 +75,38 @@ def session(tx: Tx, token: str, *, now: datetime) -> Session:
     found = store.session(tx, sha256(token), instant(now)) if token.startswith(SESSION_PREFIX) else None
     if found is None:
         raise Unauthorized("You are not signed in, or your session has ended. Sign in again.")
-    return Session(*found)
+    person_id, workspace_id, workspace_name, name, email, stored = found
+    password_hash = Secret(stored) if stored is not None else None
+    return Session(person_id, workspace_id, workspace_name, name, email, password_hash)
 
 
 def close_session(tx: Tx, token: str) -> None:
     store.drop_session(tx, sha256(token))
 
 
-def settle(tx: Tx, person_id: str, name: str, email: str, password_hash: str, keep: str) -> None:
-    """Sets a person's name, e-mail and password; every session but the `keep` one ends."""
-    if not name.strip() or len(name) > limits.PERSON_NAME_CHARS:
+def settle(tx: Tx, person_id: str, wanted: AccountChange, *, keep: str) -> None:
+    """Sets a person's name, e-mail and password; with a new password, every session but the `keep` one ends."""
+    if not wanted.name.strip() or len(wanted.name) > limits.PERSON_NAME_CHARS:
         raise BadRequest(f"The name must have 1 to {limits.PERSON_NAME_CHARS} characters")
-    address = checked_address(email).lower()
+    address = checked_address(wanted.email).lower()
     if store.email_taken(tx, address, person_id):
         raise Conflict("Another person uses this e-mail address")
-    store.update_person(tx, person_id, name.strip(), address, password_hash)
+    before = wanted.instead_of.reveal() if wanted.instead_of else None
+    if not store.update_person(tx, person_id, wanted.name.strip(), address, wanted.password_hash or before, before):
+        raise Conflict("The password was changed at this very moment. Sign in again.")
+    if wanted.password_hash is not None:
+        _end_access(tx, person_id, keep)
+
+
+def forget_password(tx: Tx, person_id: str) -> None:
+    """Whoever signs in next by a link chooses another one; every session and every other link ends."""
+    store.forget_password(tx, person_id)
+    _end_access(tx, person_id, keep="")
+
+
+def _end_access(tx: Tx, person_id: str, keep: str) -> None:
     store.drop_other_sessions(tx, person_id, sha256(keep))
+    store.drop_login_links(tx, person_id)
 
 
 def login_name(typed: str) -> str:
@@ -92,27 +120,3 @@ def login_name(typed: str) -> str:
 def check_password_rules(password: str) -> None:
     if not limits.PASSWORD_CHARS_MIN <= len(password) <= limits.PASSWORD_CHARS_MAX:
         raise BadRequest(f"A password must have {limits.PASSWORD_CHARS_MIN} to {limits.PASSWORD_CHARS_MAX} characters")
-
-
-def hash_password(password: str) -> str:
-    """Takes some fifty milliseconds of CPU on purpose: call it in a thread."""
-    from argon2 import PasswordHasher
-
-    return PasswordHasher().hash(password)
-
-
-def password_matches(stored: str | None, password: str) -> bool:
-    """As slow as hash_password, also where there is nothing to compare with, so that time tells nothing."""
-    from argon2 import PasswordHasher
-    from argon2.exceptions import InvalidHashError, VerifyMismatchError
-
-    try:
-        PasswordHasher().verify(stored or _nobody(), password)
-    except (VerifyMismatchError, InvalidHashError):
-        return False
-    return stored is not None
-
-
-@functools.cache
-def _nobody() -> str:
-    return hash_password(secrets.token_urlsafe(16))

@@ -1,9 +1,11 @@
 """The tables of workspaces, people, login links, sessions and API keys."""
 
+from collections.abc import Iterable, Mapping
+
 import msgspec
 
 from deedbox.accounts.tiers import Tier
-from deedbox.kernel.db import Row, Tx
+from deedbox.kernel.db import Row, Tx, Value
 
 _KEY_COLUMNS = (
     "id, workspace_id, name, prefix, last4, scopes, tier, per_minute, per_day, created_at, created_by, expires_at,"
@@ -77,8 +79,34 @@ def add_key(tx: Tx, row: KeyRow, key_hash: bytes) -> None:
     )
 
 
-def revoke_key(tx: Tx, key_id: str, now: str) -> None:
-    tx.run("update api_keys set revoked_at = :now where id = :id and revoked_at is null", id=key_id, now=now)
+def change_key(tx: Tx, row: KeyRow) -> None:
+    tx.run(
+        "update api_keys set name = :name, per_minute = :per_minute, per_day = :per_day, expires_at = :expires_at"
+        " where id = :id",
+        id=row.id,
+        name=row.name,
+        per_minute=row.per_minute,
+        per_day=row.per_day,
+        expires_at=row.expires_at,
+    )
+
+
+def made_with(tx: Tx, key_id: str) -> list[KeyRow]:
+    """The keys that this one has made, and those that they have made in turn, but for revoked ones."""
+    made = (
+        "with recursive made (id) as (select id from api_keys where created_by = :id"
+        " union select k.id from api_keys k join made m on k.created_by = m.id)"
+    )
+    rows = tx.all(
+        f"{made} select {_KEY_COLUMNS} from api_keys where id in (select id from made) and revoked_at is null",
+        id=key_id,
+    )
+    return [KeyRow(*row) for row in rows]
+
+
+def revoke_keys(tx: Tx, key_ids: Iterable[str], now: str) -> None:
+    rows: list[Mapping[str, Value]] = [{"id": key_id, "now": now} for key_id in key_ids]
+    tx.many("update api_keys set revoked_at = :now where id = :id and revoked_at is null", rows)
 
 
 def forget_key(tx: Tx, key_id: str) -> None:
@@ -155,14 +183,24 @@ def owner(tx: Tx, workspace_id: str) -> Row | None:
     )
 
 
-def update_person(tx: Tx, person_id: str, name: str, email: str, password_hash: str) -> None:
-    tx.run(
-        "update people set name = :name, email = :email, password_hash = :password_hash where id = :id",
+def update_person(
+    tx: Tx, person_id: str, name: str, email: str, password_hash: str | None, instead_of: str | None
+) -> bool:
+    """Whether the person was changed: not if the password is another one by now."""
+    changed = tx.run(
+        "update people set name = :name, email = :email, password_hash = :password_hash where id = :id"
+        " and coalesce(password_hash, '') = :instead_of",
         id=person_id,
         name=name,
         email=email,
         password_hash=password_hash,
+        instead_of=instead_of or "",
     )
+    return bool(changed)
+
+
+def forget_password(tx: Tx, person_id: str) -> None:
+    tx.run("update people set password_hash = null where id = :id", id=person_id)
 
 
 def email_taken(tx: Tx, email: str, except_person: str) -> bool:
@@ -210,7 +248,7 @@ def add_session(tx: Tx, token_hash: bytes, person_id: str, now: str, expires_at:
 
 def session(tx: Tx, token_hash: bytes, now: str) -> Row | None:
     return tx.one(
-        "select s.person_id, s.workspace_id, w.name, p.name, p.email from login_sessions s"
+        "select s.person_id, s.workspace_id, w.name, p.name, p.email, p.password_hash from login_sessions s"
         " join people p on p.id = s.person_id join workspaces w on w.id = s.workspace_id"
         " where s.token_hash = :token_hash and s.expires_at > :now",
         token_hash=token_hash,
@@ -224,6 +262,10 @@ def drop_session(tx: Tx, token_hash: bytes) -> None:
 
 def drop_other_sessions(tx: Tx, person_id: str, keep: bytes) -> None:
     tx.run("delete from login_sessions where person_id = :id and token_hash <> :keep", id=person_id, keep=keep)
+
+
+def drop_login_links(tx: Tx, person_id: str) -> None:
+    tx.run("delete from login_links where person_id = :id", id=person_id)
 
 
 def prune(tx: Tx, now: str) -> int:

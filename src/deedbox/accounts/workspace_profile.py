@@ -17,35 +17,43 @@ _FIXED = ("id", "object")
 
 class WorkspaceProfile(msgspec.Struct, frozen=True, kw_only=True):
     id: str
+    """The workspace's id."""
     object: Literal["workspace"] = "workspace"
-    name: Annotated[str, Meta(description="The company in whose name documents are sent.")]
-    sender_name: Annotated[str | None, Meta(description="Who asks people to sign; null: the company itself.")]
-    sender_email: Annotated[str | None, Meta(description="Where replies and the sender's notices go.")]
-    notices: Annotated[
-        bool, Meta(description="Whether the sender gets a mail when a document is completed, declined or expired.")
-    ]
+    name: str
+    """The company in whose name documents are sent."""
+    sender_name: str | None
+    """Who asks people to sign; null: the company itself."""
+    sender_email: str | None
+    """Where replies and the sender's notices go."""
+    notices: bool
+    """Whether the sender gets a mail when a document is completed, declined or expired."""
 
 
 class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is given is changed; the rest stays. What cannot change may be given as it is."""
 
     id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType = UNSET
+    """The workspace's id, as it is."""
     object: Literal["workspace"] | UnsetType = UNSET
     name: (
         Annotated[str, Meta(min_length=1, max_length=limits.WORKSPACE_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
         | UnsetType
     ) = UNSET
+    """The company in whose name documents are sent."""
     sender_name: (
         Annotated[str, Meta(min_length=1, max_length=limits.PERSON_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
         | UnsetType
         | None
     ) = UNSET
+    """Who asks people to sign; null: the company itself."""
     sender_email: (
         Annotated[str, Meta(min_length=3, max_length=limits.EMAIL_CHARS, extra_json_schema=limits.NO_NUL)]
         | UnsetType
         | None
     ) = UNSET
+    """Where replies and the sender's notices go; null: to the owner."""
     notices: bool | UnsetType = UNSET
+    """Whether the sender gets a mail when a document is completed, declined or expired."""
 
 
 def profile(tx: Tx, workspace_id: str) -> WorkspaceProfile:

@@ -19,7 +19,9 @@ OPERATOR = "operator"
 
 class Workspace(msgspec.Struct, frozen=True):
     id: str
+    """The workspace's id."""
     name: str
+    """What it is called."""
 
 
 class FirstAccess(msgspec.Struct, frozen=True):
@@ -50,11 +52,13 @@ def first_access(tx: Tx, *, now: datetime) -> FirstAccess:
     return FirstAccess(token, key)
 
 
-def owner_link(tx: Tx, workspace_id: str, *, now: datetime) -> Secret:
+def owner_link(tx: Tx, workspace_id: str, *, now: datetime, forget_password: bool = False) -> Secret:
     """A one-time login link's token for the workspace's owner."""
     owner = store.owner(tx, workspace_id)
     if owner is None:
         raise NotFound("This workspace has no owner")
+    if forget_password:
+        people.forget_password(tx, owner[0])
     return people.login_link(tx, owner[0], now=now)
 
 
@@ -66,7 +70,7 @@ def owner_settled(tx: Tx, workspace_id: str) -> bool:
 
 def operator(workspace_id: str) -> Caller:
     """The command line: whoever can read the data folder may do everything in it."""
-    return Caller(OPERATOR, workspace_id, granted("*"), tiers.TIERS["enterprise"])
+    return Caller(OPERATOR, workspace_id, granted("*"), tiers.TIERS["enterprise"], is_owner=True)
 
 
 def find(tx: Tx, workspace_id: str) -> Workspace:

@@ -18,7 +18,7 @@ from deedbox.archive.targets import Target, fetched
 from deedbox.evidence import file as evidence
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
-from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound
+from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound, Unavailable
 from deedbox.kernel.sandbox import Stream
 from deedbox.pdf import evidence_signature
 from deedbox.pdf.judge import Anchors
@@ -73,6 +73,8 @@ class Verification:
         try:
             inside = await self._package(row, name, receipt)
             proven = await self._proof(row, name, receipt)
+        except Unavailable as error:  # an archive that refuses or is away says nothing of what it holds
+            return Verdict("package", name, unseen=error.message)
         except DeedboxError as error:
             return Verdict("package", name, problem=error.message)
         return Verdict("package", name, other_key=inside.authenticated is None, proven=proven)
@@ -141,6 +143,8 @@ class Verification:
             await self._published(tree, name, tree.published_at)
         except NotFound:
             return Verdict("root", name, problem="The root is missing in the archive")
+        except Unavailable as error:
+            return Verdict("root", name, unseen=error.message)
         except DeedboxError as error:
             return Verdict("root", name, problem=error.message)
         return Verdict("root", name, proven=True)

@@ -19,8 +19,8 @@ from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.errors import NotFound, SetupError
 from deedbox.kernel.settings import ECOSYSTEM_KEY, Settings
 
-UNSEEN = 3
-"""The exit code when nothing is wrong, but not everything could be looked at."""
+UNCHECKED = 3
+"""The exit code when nothing is wrong, but not everything could be checked: the key or the archive is another one."""
 
 
 class Pushed(msgspec.Struct, frozen=True):
@@ -36,6 +36,7 @@ class Checked(msgspec.Struct):
     proven: int = 0
     """Packages that a time-stamped root vouches for."""
     other_key: int = 0
+    """Packages that only another key can vouch for; the rest of them was checked."""
     unseen: list[Verdict] = []
     """What was not looked at, and why."""
     problems: list[Verdict] = []
@@ -105,7 +106,8 @@ def backfill(data_dir: Path | None, as_json: bool) -> None:
 def verify(data_dir: Path | None, as_json: bool, document_id: str | None) -> None:
     """Check the package of DOCUMENT_ID, or every package and every root: each byte of it.
 
-    Exit code: 0 if all is as it was archived, 1 if not, 3 if nothing is wrong but something was not looked at."""
+    Exit code: 0 if all is as it was archived, 1 if not, 3 if nothing is wrong but not everything could be checked: by
+    this key, or in this archive."""
     settings = load(data_dir=data_dir)
     _need_key(settings)
     report = run(settings, lambda deedbox: _verify(deedbox, document_id))
@@ -113,8 +115,14 @@ def verify(data_dir: Path | None, as_json: bool, document_id: str | None) -> Non
         print_json(report)
     else:
         _tell_checked(report)
-    if report.problems or report.unseen:
-        raise SystemExit(1 if report.problems else UNSEEN)
+    if report.other_key:
+        click.echo(
+            f"{ECOSYSTEM_KEY} is not the key that authenticated {report.other_key} of the packages. Set it to the one"
+            " that was in use when they were pushed, and run this again.",
+            err=True,
+        )
+    if report.problems or report.unseen or report.other_key:
+        raise SystemExit(1 if report.problems else UNCHECKED)
 
 
 async def _push(deedbox: Any, settings: Settings, plan: Callable[[Backfill], Awaitable[int]]) -> tuple[Pushed, bool]:
@@ -203,12 +211,11 @@ def _tell(pushed: Pushed, alone: bool, *, as_json: bool) -> None:
 
 
 def _tell_checked(report: Checked) -> None:
-    whole = report.packages - sum(one.kind == "package" for one in (*report.problems, *report.unseen))
+    amiss = sum(one.kind == "package" for one in (*report.problems, *report.unseen))
+    whole = report.packages - amiss - report.other_key
     roots = report.roots - sum(one.kind == "root" for one in report.unseen)
     click.echo(f"{whole} of {report.packages} packages are whole and authentic; a time-stamped root vouches for"
                f" {report.proven}. {roots} roots were checked.")  # fmt: skip
-    if report.other_key:
-        click.echo(f"{report.other_key} packages were authenticated with another key than {ECOSYSTEM_KEY} has now.")
     for one in report.problems:
         click.echo(f"  {one.name}: {(one.problem or '').rstrip('.')}.")
     if report.unseen:

@@ -139,7 +139,7 @@ def replay(
     settings = load(data_dir=data_dir)
     if delivery_id is not None and hook_id is None and since is None:
         again = run(settings, lambda deedbox: _redeliver(deedbox, delivery_id))
-        shown, sentence = msgspec.structs.asdict(again), f"{again.id} takes {again.event} {again.event_id} there again."
+        shown, sentence = msgspec.structs.asdict(again), f"{again.id} takes {again.type} {again.event_id} there again."
     elif delivery_id is None and hook_id is not None and since is not None:
         planned = run(settings, lambda deedbox: _recover(deedbox, hook_id, since))
         shown, sentence = {"planned": planned}, f"{planned} deliveries are on their way."
@@ -168,7 +168,7 @@ async def _recover(deedbox: Any, hook_id: str, since: datetime) -> int:
             lambda tx, now=now: hooks.recover(tx, _workspace(tx, now), hook_id, since, now=now)
         )
         planned += part.planned
-        if not part.more:
+        if not part.has_more:
             return planned
 
 
@@ -247,7 +247,7 @@ def _show_json(received: Received) -> None:
 
 
 def _show(received: Received) -> None:
-    told = received.event or "no X-Service-Event", received.event_id or "no X-Service-Event-Id"
+    told = received.type or "no X-Service-Event", received.event_id or "no X-Service-Event-Id"
     click.echo(f"{received.received_at}  {'  '.join(told)}  attempt {received.attempt or '?'}  → {received.status}")
     if received.verdict is not None:
         click.echo(f"    {received.verdict.scheme}: {received.verdict.reason}")

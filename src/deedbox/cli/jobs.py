@@ -50,6 +50,6 @@ def retry(data_dir: Path | None, as_json: bool, job_id: str) -> None:
     if not run(load(data_dir=data_dir), work):
         raise NotFound(f"There is no given-up job {job_id}. `deedbox jobs list` shows them.")
     if as_json:
-        print_json({"id": job_id, "state": "ready"})
+        print_json({"id": job_id, "status": "ready"})
     else:
         click.echo(f"{job_id} runs again.")

@@ -1,4 +1,4 @@
-"""`deedbox keys`: makes, lists and revokes API keys, and rotates the master key; also beside a running server."""
+"""`deedbox keys`: makes, lists, changes and revokes API keys, and rotates the master key; beside a server too."""
 
 from datetime import datetime
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from deedbox.accounts import keys, tiers, workspaces
 from deedbox.accounts.scopes import SCOPES, SHORTHANDS
@@ -16,16 +18,23 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
 
-def _name(context: click.Context, option: click.Parameter, text: str) -> str:  # noqa: ARG001
+def _name(context: click.Context, option: click.Parameter, text: str | None) -> str | None:  # noqa: ARG001
+    if text is None:
+        return None
     # An argument that is not UTF-8 arrives with lone surrogates, which no database takes.
     if not 1 <= len(text) <= limits.KEY_NAME_CHARS or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise click.BadParameter(f"it must have 1 to {limits.KEY_NAME_CHARS} characters of UTF-8")
     return text
 
 
+_expires_at = click.option(
+    "--expires-at", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), help="RFC 3339, for example 2027-01-31T00:00:00Z"
+)
+
+
 @click.group()
 def command() -> None:
-    """Create, list and revoke API keys; rotate the master key."""
+    """Create, list, change and revoke API keys; rotate the master key."""
 
 
 @command.command()
@@ -37,9 +46,7 @@ def command() -> None:
 @click.option("--tier", type=click.Choice(list(TIERS)), default=DEFAULT_TIER, show_default=True)
 @click.option("--per-minute", type=click.IntRange(1, limits.RATE_PER_MINUTE_MAX), help="A rate limit of its own.")
 @click.option("--per-day", type=click.IntRange(1, limits.RATE_PER_DAY_MAX), help="A rate limit of its own.")
-@click.option(
-    "--expires-at", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), help="RFC 3339, for example 2027-01-31T00:00:00Z"
-)
+@_expires_at
 def create(
     data_dir: Path | None, as_json: bool, scopes: tuple[str, ...], expires_at: datetime | None, **rest: Any
 ) -> None:
@@ -101,24 +108,78 @@ def list_keys(data_dir: Path | None, as_json: bool) -> None:
 @command.command()
 @data_option
 @json_option
+@click.option("--name", callback=_name, help="What the key is for.")
+@click.option("--per-minute", type=click.IntRange(1, limits.RATE_PER_MINUTE_MAX), help="A rate limit of its own.")
+@click.option("--per-day", type=click.IntRange(1, limits.RATE_PER_DAY_MAX), help="A rate limit of its own.")
+@click.option("--tier-limits", is_flag=True, help="No rate limit of its own: those of its tier.")
+@_expires_at
+@click.option("--no-end", is_flag=True, help="It works until it is revoked.")
 @click.argument("key_id")
-def revoke(data_dir: Path | None, as_json: bool, key_id: str) -> None:
-    """Revoke an API key; it fails from the next request on."""
+def change(data_dir: Path | None, as_json: bool, key_id: str, **wish: Any) -> None:
+    """Change the name, the rate limit or the end of an API key, upwards too.
 
-    async def work(deedbox: Any) -> None:
+    Where it is lowered, the keys that it has made are lowered with it."""
+    if wish["tier_limits"] and (wish["per_minute"] or wish["per_day"]):
+        raise click.UsageError("--tier-limits stands instead of --per-minute and --per-day")
+    if wish["no_end"] and wish["expires_at"]:
+        raise click.UsageError("--no-end stands instead of --expires-at")
+
+    async def work(deedbox: Any) -> keys.KeyRecord:
         now = deedbox.clock.now()
 
-        def end(tx: Tx) -> None:
-            caller = workspaces.operator(workspaces.ensure(tx, now=now).id)
-            keys.revoke(tx, caller, key_id, now=now)
+        def act(tx: Tx) -> keys.KeyRecord:
+            owner = workspaces.operator(workspaces.ensure(tx, now=now).id)
+            wanted = _change(keys.get(tx, owner, key_id, now=now), wish)
+            return keys.change(tx, owner, key_id, wanted, now=now)
 
-        await deedbox.db.write(end)
+        changed: keys.KeyRecord = await deedbox.db.write(act)
+        return changed
 
-    run(load(data_dir=data_dir), work)
+    record = run(load(data_dir=data_dir), work)
     if as_json:
-        print_json({"id": key_id, "status": "revoked"})
+        print_json(record)
     else:
-        click.echo(f"{key_id} is revoked.")
+        own = record.rate_limit or tiers.TIERS[record.tier]
+        click.echo(f"{record.id} ({record.name}): {own.per_minute} requests in a minute, {own.per_day} in a day;"
+                   f" it ends {record.expires_at or 'when it is revoked'}.")  # fmt: skip
+
+
+def _change(key: keys.KeyRecord, wish: dict[str, Any]) -> keys.KeyChange:
+    wanted = keys.KeyChange(name=wish["name"] or UNSET, expires_at=wish["expires_at"] or UNSET)
+    if wish["no_end"]:
+        wanted = replace(wanted, expires_at=None)
+    if wish["tier_limits"]:
+        wanted = replace(wanted, rate_limit=None)
+    if wish["per_minute"] or wish["per_day"]:
+        known = msgspec.structs.asdict(key.rate_limit) if key.rate_limit else {}
+        own = {name: wish[name] or known.get(name) for name in ("per_minute", "per_day")}
+        wanted = replace(wanted, rate_limit=_rate_limit({"tier": key.tier, **own}))
+    return wanted
+
+
+@command.command()
+@data_option
+@json_option
+@click.argument("key_id")
+def revoke(data_dir: Path | None, as_json: bool, key_id: str) -> None:
+    """Revoke an API key and the keys that it has made; they fail from the next request on."""
+
+    async def work(deedbox: Any) -> int:
+        now = deedbox.clock.now()
+
+        def end(tx: Tx) -> int:
+            caller = workspaces.operator(workspaces.ensure(tx, now=now).id)
+            return keys.revoke(tx, caller, key_id, now=now)
+
+        made: int = await deedbox.db.write(end)
+        return made
+
+    made = run(load(data_dir=data_dir), work)
+    if as_json:
+        print_json({"id": key_id, "status": "revoked", "also_revoked": made})
+    else:
+        others = f", and so are {made} keys that it had made" if made else ""
+        click.echo(f"{key_id} is revoked{others}.")
 
 
 @command.command("rotate-master")

@@ -15,7 +15,10 @@ from deedbox.kernel.settings import Settings
 @click.command()
 @data_option
 @json_option
-def command(data_dir: Path | None, as_json: bool) -> None:
+@click.option(
+    "--forget-password", is_flag=True, help="End every session; whoever opens the link chooses a new password."
+)
+def command(data_dir: Path | None, as_json: bool, forget_password: bool) -> None:
     """Make a one-time login link for the owner."""
     settings = load(data_dir=data_dir)
 
@@ -23,7 +26,8 @@ def command(data_dir: Path | None, as_json: bool) -> None:
         now = deedbox.clock.now()
 
         def make(tx: Tx) -> str:
-            return workspaces.owner_link(tx, workspaces.ensure(tx, now=now).id, now=now).reveal()
+            workspace = workspaces.ensure(tx, now=now).id
+            return workspaces.owner_link(tx, workspace, now=now, forget_password=forget_password).reveal()
 
         token: str = await deedbox.db.write(make)
         return token

@@ -21,7 +21,7 @@ class Received(msgspec.Struct, frozen=True):
     """A delivery as it is shown; what the sender left out is None."""
 
     received_at: str
-    event: str | None
+    type: str | None
     event_id: str | None
     delivery: str | None
     attempt: str | None
@@ -80,11 +80,11 @@ class Receiver(uvicorn.Server):
     def _take(self, headers: dict[str, str], body: bytes, now: datetime) -> int:
         verdict = check(self._secret, headers, body, now=now) if self._secret else None
         status = self._status if verdict is None or verdict.valid else 401
-        event, event_id, delivery, attempt = (
+        kind, event_id, delivery, attempt = (
             _readable(headers.get(f"x-service-{name}")) for name in ("event", "event-id", "delivery", "attempt")
         )
         text = body.decode("utf-8", "replace")
-        self._show(Received(instant(now), event, event_id, delivery, attempt, verdict, status, text))
+        self._show(Received(instant(now), kind, event_id, delivery, attempt, verdict, status, text))
         self._left -= 1
         if not self._left:
             self.stop()

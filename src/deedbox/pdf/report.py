@@ -36,20 +36,28 @@ class Checks(Struct, kw_only=True):
 
 class Certificate(Struct, frozen=True, kw_only=True):
     subject: str
+    """Whom it names."""
     issuer: str
+    """Who issued it."""
     serial: str
+    """Its serial number, in hexadecimal."""
     not_after: str
+    """When it ends."""
 
 
 class Signature(Struct, kw_only=True):
     signer: str
+    """The name in the signer's certificate."""
     certificate: Certificate
+    """The certificate that made the signature."""
     signing_time: str | None
     """As the signer says."""
     timestamp_time: str | None
     """As the time-stamp says."""
     level: str
+    """The PAdES level, or what else it is."""
     sub_filter: str | None
+    """The form of the signature as the PDF names it."""
 
 
 class Report(Struct, kw_only=True):

@@ -12,6 +12,7 @@ class EarlierSignature(Struct, frozen=True, kw_only=True):
     """A signature in a file as it came. The file that is sealed shows how it looked, and no longer holds it."""
 
     kind: Literal["signature", "timestamp"]
+    """A person's or company's signature, or a time-stamp of the document."""
     signer: str
     """As its certificate names the signer; whether that certificate is to be trusted was not judged."""
     issuer: str

@@ -14,7 +14,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
-from deedbox.search import store
+from deedbox.search import library, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Phase
 from deedbox.search.embedders import MISSING
@@ -33,7 +33,9 @@ class Order(msgspec.Struct, frozen=True):
 
 class Failure(msgspec.Struct, frozen=True):
     doc_id: str
+    """The document's id."""
     error: str
+    """Why it could not be indexed."""
 
 
 class Outcome(msgspec.Struct):
@@ -61,9 +63,7 @@ def plan(tx: Tx, engine: SearchEngine, workspace_id: str, doc_ids: Sequence[str]
     scope = "all"
     if doc_ids is not None:
         doc_ids = sorted(set(doc_ids))
-        for doc_id in doc_ids:
-            if store.upload(tx, workspace_id, doc_id) is None:
-                raise NotFound(f"Document {doc_id} does not exist")
+        library.need_all(tx, workspace_id, doc_ids)
         scope = hashlib.sha256("\n".join(doc_ids).encode()).hexdigest()
     return jobs.enqueue(
         tx,
@@ -89,6 +89,11 @@ def find(tx: Tx, workspace_id: str, job_id: str) -> Job:
     if job is None or job.kind != INDEX_JOB or job.workspace_id != workspace_id:
         raise NotFound("Job does not exist")
     return job
+
+
+def page(tx: Tx, workspace_id: str, before: str | None, most: int) -> list[Job]:
+    """The workspace's index runs before the one with this id, newest first."""
+    return jobs.of_kind(tx, INDEX_JOB, workspace_id, before, most)
 
 
 def cancel(tx: Tx, workspace_id: str, job_id: str, now: datetime) -> Job:
@@ -194,10 +199,10 @@ class _IndexRun(DocumentRun):
     async def _try(self, doc_id: str) -> bool:
         """Whether the document is settled: indexed, failed or gone. If not, it or the recipe was replaced meanwhile."""
         serving = await self._serving()
-        found = await self._db.read(lambda tx: store.summaries(tx, self._workspace_id, doc_id))
-        if not found:
+        found = await self._db.read(lambda tx: store.summary(tx, self._workspace_id, doc_id))
+        if found is None:
             return True  # deleted meanwhile
-        upload, chunks, recipe = found[0].upload, found[0].chunks, found[0].recipe
+        upload, chunks, recipe = found.upload, found.chunks, found.recipe
         if upload.status == "indexed" and recipe == serving.recipe:
             self._outcome.skipped += 1
             self._count(chunks)

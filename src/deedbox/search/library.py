@@ -1,7 +1,7 @@
 """The library of a workspace: documents with their texts are taken in, shown, replaced, and deleted as one act."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import TypeVar
@@ -162,16 +162,22 @@ def remove(tx: Tx, workspace_id: str, upload_id: str, *, now: datetime) -> None:
     chunk_store.log_removal(tx, workspace_id, upload.id)
 
 
-def list_all(tx: Tx, workspace_id: str) -> list[UploadSummary]:
-    """Every document, oldest first."""
-    return store.summaries(tx, workspace_id)
+def page(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[UploadSummary]:
+    """Documents after the one with this id, oldest first."""
+    return store.summaries(tx, workspace_id, after, most)
 
 
 def find(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary:
-    found = store.summaries(tx, workspace_id, upload_id)
-    if not found:
+    found = store.summary(tx, workspace_id, upload_id)
+    if found is None:
         raise _unknown()
-    return found[0]
+    return found
+
+
+def need_all(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> None:
+    """Raises NotFound, naming it, for one that the workspace does not have."""
+    if unknown := set(upload_ids) - store.known(tx, workspace_id, upload_ids):
+        raise NotFound(f"Document {min(unknown)} does not exist")
 
 
 def content(tx: Tx, workspace_id: str, upload_id: str) -> tuple[Upload, Blob]:
@@ -183,11 +189,11 @@ def content(tx: Tx, workspace_id: str, upload_id: str) -> tuple[Upload, Blob]:
     return upload, blob
 
 
-def chunks(tx: Tx, workspace_id: str, upload_id: str) -> list[Chunk]:
-    """The chunks of the document that serve queries now; none before it is indexed."""
+def chunks(tx: Tx, workspace_id: str, upload_id: str, after: int | None, most: int) -> list[Chunk]:
+    """Chunks of the document that serve queries now, after the one with this number; none before it is indexed."""
     recipe, upload = chunk_store.serving_recipe(tx, workspace_id), _upload(tx, workspace_id, upload_id)
     set_id = None if recipe is None else chunk_store.set_of(tx, workspace_id, recipe, upload.id)
-    return [] if set_id is None else chunk_store.chunks(tx, set_id)
+    return [] if set_id is None else chunk_store.chunks(tx, set_id, after, most)
 
 
 def stats(tx: Tx, workspace_id: str) -> Stats:

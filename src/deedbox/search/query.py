@@ -11,7 +11,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Unavailable
-from deedbox.search import store
+from deedbox.search import library, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
@@ -85,10 +85,12 @@ class _Search:
         self._vectors: dict[str, Vector] = {}
 
     async def begin(self) -> None:
-        """Refuses the query if nothing is indexed, and embeds it."""
+        """Refuses the query if nothing is indexed or a document that it names does not exist, and embeds it."""
         serving = await self._engine.serving(self._workspace_id)
         if (await self._engine.index(self._workspace_id, serving)).size == 0:
             raise BadRequest(NOTHING_INDEXED)
+        if (wanted := self._question.doc_ids) is not None:
+            await self._engine.db.read(lambda tx: library.need_all(tx, self._workspace_id, wanted))
         await self._vector(serving)
 
     async def best(self) -> list[Passage]:

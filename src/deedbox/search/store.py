@@ -1,10 +1,10 @@
 """The tables of uploads, extractions and query counts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Row, Tx, Value
 from deedbox.search.upload import Status, Upload
 
 UPLOAD_COLUMNS = (
@@ -38,26 +38,42 @@ def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
     return Upload(*row) if row else None
 
 
+def known(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
+    """Those of the ids that are uploads of the workspace."""
+    named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
+    sql = (
+        f"select id from uploads where workspace_id = :workspace_id and id in ({', '.join(f':{one}' for one in named)})"
+    )
+    return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
+
+
 def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
     """All of the workspace, oldest first."""
     rows = tx.all(f"select {UPLOAD_COLUMNS} from uploads where workspace_id = :id order by id", id=workspace_id)
     return [Upload(*row) for row in rows]
 
 
-def summaries(tx: Tx, workspace_id: str, upload_id: str | None = None) -> list[UploadSummary]:
-    """Uploads with the number and recipe of their chunks in service, oldest first."""
-    columns = ", ".join(f"u.{name.strip()}" for name in UPLOAD_COLUMNS.split(","))
-    one = "" if upload_id is None else " and u.id = :upload_id"
-    values: dict[str, Value] = {} if upload_id is None else {"upload_id": upload_id}
-    rows = tx.all(
-        f"select {columns}, coalesce(s.chunks, 0), s.recipe from uploads u"
-        " left join libraries b on b.workspace_id = u.workspace_id"
-        " left join index_log l on l.workspace_id = u.workspace_id and l.recipe = b.recipe and l.upload_id = u.id"
-        f" left join chunk_sets s on s.id = l.chunk_set_id where u.workspace_id = :workspace_id{one} order by u.id",
-        workspace_id=workspace_id,
-        **values,
-    )
-    return [UploadSummary(Upload(*row[:-2]), row[-2], row[-1]) for row in rows]
+_SUMMARY = (
+    f"select {', '.join(f'u.{name.strip()}' for name in UPLOAD_COLUMNS.split(','))}, coalesce(s.chunks, 0), s.recipe"
+    " from uploads u left join libraries b on b.workspace_id = u.workspace_id"
+    " left join index_log l on l.workspace_id = u.workspace_id and l.recipe = b.recipe and l.upload_id = u.id"
+    " left join chunk_sets s on s.id = l.chunk_set_id where u.workspace_id = :workspace_id"
+)
+
+
+def summary(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary | None:
+    row = tx.one(f"{_SUMMARY} and u.id = :id", workspace_id=workspace_id, id=upload_id)
+    return _summary(row) if row else None
+
+
+def summaries(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[UploadSummary]:
+    """Uploads after the one with this id, oldest first."""
+    sql = f"{_SUMMARY} and u.id > :after order by u.id limit :most"
+    return [_summary(row) for row in tx.all(sql, workspace_id=workspace_id, after=after or "", most=most)]
+
+
+def _summary(row: Row) -> UploadSummary:
+    return UploadSummary(Upload(*row[:-2]), row[-2], row[-1])
 
 
 def change_upload(tx: Tx, upload_id: str, expected: Mapping[str, Value], changes: Mapping[str, Value]) -> bool:

@@ -50,52 +50,84 @@ class File(msgspec.Struct, frozen=True):
         return len(self.sizes)
 
 
-class Field(msgspec.Struct, frozen=True):
+class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id": "signer", "party_id": "party"}):
+    """A field; callers read what it belongs to by the names under which they write it."""
+
     id: str
+    """The field's id."""
     file_id: str
+    """The file on which it stands."""
     signer_id: str | None
+    """The signer who fills it; null if any signer of the party may."""
     party_id: str | None
+    """The party, any of whose signers fills it; null if one signer does."""
     type: FieldType
+    """What is filled in."""
     page: int
+    """The page of the file, from 1."""
     x: float
+    """The left edge, as a fraction of the page's width as it is displayed."""
     y: float
+    """The upper edge, as a fraction of the page's height as it is displayed."""
     w: float
+    """The width, as a fraction of the page's."""
     h: float
+    """The height, as a fraction of the page's."""
     required: bool
+    """Whether the signer can sign only once it is filled."""
     label: str | None
+    """What the signer is asked for."""
     default: str | None
+    """What stands in it until the signer fills it."""
     options: list[str]
+    """The choices of a `select`."""
     value: str | None
+    """What was filled in; null until then."""
     font_size: float | None = None
     """Points, at which its text is set if there is room; None for the usual."""
 
 
 class Seal(msgspec.Struct, frozen=True):
     level: str
+    """The PAdES level of the seal."""
     timestamped: bool
+    """Whether an RFC 3161 time-stamp proves when it was sealed."""
     degraded: bool
+    """Whether the time-stamp authority of the settings could not be reached, so that the seal waits for its time-
+    stamp."""
     certificate_fingerprint: str
+    """The SHA-256 of the certificate that sealed it, in hexadecimal."""
 
 
 class Decline(msgspec.Struct, frozen=True):
     signer_id: str
+    """Who declined."""
     reason: str | None
+    """Why, in the signer's own words; null if none was given."""
 
 
 class Void(msgspec.Struct, frozen=True):
     reason: str | None
+    """Why, in the sender's own words; null if none was given."""
 
 
 class ArchiveReceipt(msgspec.Struct, frozen=True):
     """Where the document's package lies in the archive, and by what it is recognised."""
 
     location: str
+    """Where the package lies."""
     sha256: str
+    """The SHA-256 of the package."""
     size_bytes: int
+    """The size of the package."""
     manifest_sha256: str
+    """The SHA-256 of the package's manifest, which names the hash of every file in it."""
     archived_at: str
+    """When the archive took it."""
     version: str | None = None
+    """The version that the archive gave it; null where it gives none."""
     etag: str | None = None
+    """The ETag that the archive gave it; null where it gives none."""
     answer: str | None = None
     """What the archive said when it took it."""
 
@@ -104,8 +136,11 @@ class Archive(msgspec.Struct, frozen=True):
     status: ArchiveStatus = "disabled"
     """`failed`: the last attempt was in vain; there will be others."""
     attempts: int = 0
+    """How often it was tried."""
     archived_at: str | None = None
+    """When the archive took it; null until then."""
     receipt: ArchiveReceipt | None = None
+    """Where it lies in the archive; null until it does."""
     error: str | None = None
     """Why the last attempt was in vain."""
 
@@ -170,7 +205,7 @@ class Signer(msgspec.Struct, frozen=True):
     signature: Signature | None = None
     initials: Signature | None = None
     """Typed, drawn or uploaded like the signature; None if they are those of the name."""
-    access_code_hash: bytes | None = None
+    access_code_hash: str | None = None
     identity: Identity | None = None
     """None until they sign or decline."""
     reminded_at: str | None = None
@@ -194,13 +229,18 @@ class Party(msgspec.Struct, frozen=True):
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS, pattern=r"^[^\x00-\x1f]*$")]
+    """The subject of the invitation mail."""
     body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS, extra_json_schema=limits.NO_NUL)]
+    """What the invitation says, in the sender's own words."""
 
 
 class Reminders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_after_hours: Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX)]
+    """Hours from the invitation to the first reminder."""
     every_hours: Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX)]
+    """Hours from one reminder to the next."""
     max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)]
+    """How many reminders at most."""
 
 
 class Packet(msgspec.Struct, frozen=True):
@@ -240,9 +280,9 @@ class Packet(msgspec.Struct, frozen=True):
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """Which documents to list; None means any."""
+    """Which documents to list; None, and no status at all, means any."""
 
-    status: Status | None = None
+    statuses: tuple[Status, ...] = ()
     q: str | None = None
     packet_id: str | None = None
     bulk_send_id: str | None = None

@@ -51,6 +51,14 @@ MetadataName: TypeAlias = Annotated[
 MetadataValue: TypeAlias = Annotated[str, Meta(max_length=limits.METADATA_VALUE_CHARS, extra_json_schema=_TEXT)]
 Metadata: TypeAlias = Annotated[dict[MetadataName, MetadataValue], Meta(max_length=limits.METADATA_ENTRIES)]
 Order: TypeAlias = Annotated[int, Meta(ge=1, le=limits.PARTY_ORDER_MAX, description="Lower ones sign first.")]
+AccessCode: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=limits.ACCESS_CODE_CHARS_MIN,
+        max_length=limits.ACCESS_CODE_CHARS,
+        description="What the sender has agreed with the person. It is kept as a hash, and never shown again.",
+    ),
+]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
 FilePassword: TypeAlias = Annotated[
     str,
@@ -64,11 +72,17 @@ FilePassword: TypeAlias = Annotated[
 
 class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: Name
+    """The signer's name, as it stands on the certificate."""
     email: Email
+    """Where the invitation goes; it is compared in lower case."""
     language: Language | None = None
+    """The language of the mails and pages for this person; that of the document unless given."""
     auth: Auth = "none"
-    access_code: Annotated[str, Meta(min_length=4, max_length=limits.ACCESS_CODE_CHARS)] | None = None
+    """What the person has to give beside the link."""
+    access_code: AccessCode | None = None
+    """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown again."""
     time_zone: TimeZone | None = None
+    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`."""
 
     @property
     def address(self) -> str:
@@ -78,35 +92,53 @@ class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class LoneSigner(NewSigner, frozen=True, forbid_unknown_fields=True):
     order: Order = 1
+    """When it is this signer's turn: lower ones first, equal ones side by side."""
 
 
 class NewParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: Name
+    """What the party is called."""
     signers: Annotated[Sequence[NewSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
+    """The people who sign for it."""
     order: Order = 1
+    """When it is this party's turn: lower ones first, equal ones side by side."""
     rule: Rule = "all"
+    """Who of its signers has to sign."""
     quorum: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_SIGNERS)] | None = None
+    """How many have to sign, with the rule `quorum`."""
     on_decline: OnDecline = "decline_document"
+    """What one signer's decline does: end the document, or nothing while the rule can still be met."""
 
 
 class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     type: FieldType
+    """What is filled in."""
     page: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_PAGES)]
+    """The page of the file, from 1."""
     x: Fraction
+    """The left edge, as a fraction of the page's width as it is displayed."""
     y: Fraction
+    """The upper edge, as a fraction of the page's height as it is displayed."""
     w: Annotated[float, Meta(gt=0, le=1)]
+    """The width, as a fraction of the page's."""
     h: Annotated[float, Meta(gt=0, le=1)]
-    file: Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES, description="Which of the files, from 0.")] = 0
-    signer: Annotated[Email | None, Meta(description="The e-mail address of the signer who fills it.")] = None
-    party: Annotated[Name | None, Meta(description="Or the name of the party, any of whom fills it.")] = None
+    """The height, as a fraction of the page's."""
+    file: Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES)] = 0
+    """Which of the files, from 0."""
+    signer: Email | None = None
+    """The e-mail address of the signer who fills it."""
+    party: Name | None = None
+    """Or the name of the party, any of whom fills it."""
     required: bool = True
+    """Whether the signer can sign only once it is filled."""
     label: Label | None = None
+    """What the signer is asked for."""
     default: FieldValue | None = None
+    """What stands in it until the signer fills it."""
     options: Annotated[Sequence[FieldValue], Meta(max_length=limits.FIELD_OPTIONS)] = []
-    font_size: Annotated[
-        Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None,
-        Meta(description="Points at which its text is set if there is room; 11 unless given."),
-    ] = None
+    """The choices of a `select`."""
+    font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
+    """Points at which its text is set if there is room; 11 unless given."""
 
 
 class NewFile(msgspec.Struct, frozen=True):
@@ -119,73 +151,75 @@ class NewFile(msgspec.Struct, frozen=True):
 
 class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     title: Title
+    """What it is called, in mails and on the certificate."""
     parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
-    signers: Annotated[
-        Sequence[LoneSigner],
-        Meta(max_length=limits.DOCUMENT_PARTIES, description="Each a party of its own; instead of parties."),
-    ] = []
+    """Who signs, and in which order."""
+    signers: Annotated[Sequence[LoneSigner], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+    """Each a party of its own; instead of parties."""
     fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] = []
+    """What is filled in, and where; a signer without a signature field gets one on the last page."""
     message: Message | None = None
+    """What the invitation says, instead of the usual words."""
     metadata: Metadata = {}
+    """Your own names and values: at most {METADATA_ENTRIES}."""
     external_id: (
         Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=_TEXT)] | None
     ) = None
+    """Your own id for it, by which it can be found."""
     expires_at: Moment | None = None
+    """When it can no longer be signed; it must lie ahead."""
     reminders: Reminders | None = None
+    """When people are reminded; never unless given."""
     language: Language = "en"
-    require_timestamp: Annotated[
-        bool, Meta(description="Complete it only with a time-stamp of the authority that the server's settings name.")
-    ] = False
-    signed_input: Annotated[
-        SignedInput,
-        Meta(
-            description="What to do with a PDF that is already signed: refuse it, or check and name its signatures and"
-            " keep only how they look."
-        ),
-    ] = "refuse"
-    send: Annotated[bool, Meta(description="Send it at once; needs documents:send.")] = False
+    """The language of the certificate, and of whoever has none of their own."""
+    require_timestamp: bool = False
+    """Complete it only with a time-stamp of the authority that the server's settings name."""
+    signed_input: SignedInput = "refuse"
+    """What to do with a PDF that is already signed: refuse it, or check and name its signatures and keep only how they
+    look."""
+    send: bool = False
+    """Send it at once; needs documents:send."""
 
 
 class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+    """The signer's id."""
     email: Email
+    """The corrected address; links that went to the old one die."""
 
 
 class UnlockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of the document that only opens with its password."""
 
     id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+    """The file's id."""
     password: FilePassword
+    """Opens the PDF. It is used once and kept nowhere."""
 
 
 class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is given is changed; the rest stays. After sending, only expiry, reminders, metadata and addresses are."""
 
     title: Title | UnsetType = UNSET
+    """What it is called, in mails and on the certificate."""
     metadata: Metadata | UnsetType = UNSET
+    """Your own names and values, in place of all there were."""
     expires_at: Moment | UnsetType | None = UNSET
+    """When it can no longer be signed; null: never."""
     reminders: Reminders | UnsetType | None = UNSET
-    signers: Annotated[
-        Sequence[SignerChange],
-        Meta(max_length=limits.DOCUMENT_SIGNERS, description="Corrected e-mail addresses of signers who are known."),
-    ] = []
+    """When people are reminded; null: never."""
+    signers: Annotated[Sequence[SignerChange], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
+    """Corrected e-mail addresses of signers who are known."""
     message: Message | UnsetType | None = UNSET
-    parties: Annotated[
-        Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType,
-        Meta(description="Take the place of all parties of a draft."),
-    ] = UNSET
-    fields: Annotated[
-        Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType,
-        Meta(description="Take the place of the fields that were asked for; text tags in the files stay."),
-    ] = UNSET
+    """What the invitation says; null: the usual words."""
+    parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
+    """Take the place of all parties of a draft."""
+    fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType = UNSET
+    """Take the place of the fields that were asked for; text tags in the files stay."""
     signed_input: SignedInput | UnsetType = UNSET
-    files: Annotated[
-        Sequence[UnlockedFile],
-        Meta(
-            max_length=limits.DOCUMENT_FILES,
-            description="The passwords of locked files, which other parties or fields of a draft make necessary again.",
-        ),
-    ] = []
+    """What to do with a PDF that is already signed."""
+    files: Annotated[Sequence[UnlockedFile], Meta(max_length=limits.DOCUMENT_FILES)] = []
+    """The passwords of locked files, which other parties or fields of a draft make necessary again."""
 
     @property
     def needs_paper(self) -> bool:

@@ -2,17 +2,21 @@
 
 import re
 import secrets
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
-from deedbox.kernel.crypto import Secret, same, sha256
+from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
+from deedbox.kernel.slow_hash import matches, slow_hash
 from deedbox.signing import states
 from deedbox.signing.model import Auth, Identity, Packet, Signer
+from deedbox.signing.new_document import NewParty
 from deedbox.signing.parties import find_signer
 from deedbox.signing.store import links, people
 from deedbox.signing.store.links import Link, LinkKind, Voucher
@@ -41,6 +45,23 @@ class Session(msgspec.Struct, frozen=True):
     def identity(self, auth: Auth) -> Identity:
         """How it is known who acts in this session."""
         return _BY_LINK[self.link] if auth == "none" else auth
+
+
+HashedCodes: TypeAlias = Mapping[str, str]
+"""Of access codes, by the code."""
+
+
+class FreshCode(NamedTuple):
+    code: Secret
+    hash: str
+
+
+class TriedCode(NamedTuple):
+    """A code that a signer gave."""
+
+    expected: str | None
+    """The hash that it was compared with."""
+    right: bool
 
 
 def new_link(tx: Tx, signer_id: str, kind: LinkKind, *, now: datetime, voucher: Voucher | None = None) -> Secret:
@@ -97,15 +118,26 @@ def current(tx: Tx, token: str, *, now: datetime) -> Session:
     return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed)
 
 
-def new_code(tx: Tx, signer_id: str, *, now: datetime) -> Secret | None:
-    """A fresh number to be sent to the signer's mailbox; None when one was sent a moment ago, which still holds."""
+async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:
+    """What is kept of the access codes that the sender has chosen."""
+    chosen = {signer.access_code for party in wanted for signer in party.signers if signer.access_code is not None}
+    return {code: await slow_hash(code.strip()) for code in sorted(chosen)}
+
+
+async def fresh_code() -> FreshCode:
+    """A number to be sent to a signer's mailbox."""
+    code = f"{secrets.randbelow(10**_CODE_DIGITS):0{_CODE_DIGITS}}"
+    return FreshCode(Secret(code), await slow_hash(code))
+
+
+def keep_code(tx: Tx, signer_id: str, code: FreshCode, *, now: datetime) -> bool:
+    """Whether this is the signer's code from now on; not when one was sent a moment ago, which still holds."""
     expires = now + timedelta(seconds=limits.SIGNER_CODE_SECONDS)
     before = links.code(tx, signer_id, instant(now))
     if before is not None and before[1] > instant(expires - timedelta(seconds=limits.SIGNER_CODE_AGAIN_SECONDS)):
-        return None
-    code = Secret(f"{secrets.randbelow(10**_CODE_DIGITS):0{_CODE_DIGITS}}")
-    links.keep_code(tx, signer_id, access_code_hash(signer_id, code.reveal()), instant(expires))
-    return code
+        return False
+    links.keep_code(tx, signer_id, code.hash, instant(expires))
+    return True
 
 
 def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
@@ -118,16 +150,20 @@ def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
         )
 
 
-def access_code_hash(signer_id: str, code: str) -> bytes:
-    return sha256(f"{signer_id}:{code}")
-
-
-def check_code(tx: Tx, token: str, signer: Signer, code: str, *, now: datetime) -> bool:
-    """Whether this is the code; the session is then as good as the signer."""
-    given = access_code_hash(signer.id, code.strip())
+def code_hash(tx: Tx, signer: Signer, *, now: datetime) -> str | None:
+    """The hash of the code that the signer has to give; None if none holds at this moment."""
     mailed = links.code(tx, signer.id, instant(now))
-    expected = signer.access_code_hash or (mailed[0] if mailed else None)
-    if expected is None or not same(given, expected):
+    return signer.access_code_hash or (mailed[0] if mailed else None)
+
+
+async def tried(expected: str | None, code: str) -> TriedCode:
+    """The code compared with what is expected."""
+    return TriedCode(expected, await matches(expected, code.strip()))
+
+
+def check_code(tx: Tx, token: str, signer: Signer, code: TriedCode, *, now: datetime) -> bool:
+    """Whether this is the signer's code, still; the session is then as good as the signer."""
+    if not code.right or code.expected != code_hash(tx, signer, now=now):
         return False
     links.mark_checked(tx, sha256(token), instant(now))
     return True

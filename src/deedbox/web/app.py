@@ -1,5 +1,6 @@
 """The ASGI application: routes behind the guard."""
 
+import asyncio
 import functools
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ from deedbox.web.api_v1 import (
 )
 from deedbox.web.dashboard import account, mail
 from deedbox.web.frame import body, head, openapi, options
+from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.envelope import asked, translated
@@ -81,7 +83,13 @@ def build(deedbox: Deedbox) -> Guard:
         openapi_config=None,
         request_max_body_size=limits.JSON_BODY_BYTES,
         # The description is made when first asked for: it costs more than everything else here.
-        state=State({"metrics": metrics, "description": functools.cache(lambda: openapi.encoded(routes))}),
+        state=State(
+            {
+                "metrics": metrics,
+                "description": functools.cache(lambda: openapi.encoded(routes, deedbox.settings.base_url or "/")),
+                "describing": asyncio.Lock(),
+            }
+        ),
         logging_config=None,
     )
     guard = Guard(cast(App, app), deedbox, Doors(app), metrics)
@@ -97,8 +105,9 @@ def _routes(deedbox: Deedbox) -> list[Any]:
 
 
 async def _before_the_route(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    # One for both: the framework copies the handler for each of its guards, which takes longer than these do.
+    # One for all: the framework copies the handler for each of its guards, which takes longer than these do.
     confirm(connection, handler)
+    queries.decode(connection, handler)
     await body.decode(connection, handler)
 
 

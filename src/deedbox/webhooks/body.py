@@ -11,11 +11,17 @@ class EventBody(msgspec.Struct, frozen=True):
     """An event, as receivers get it and the feed shows it."""
 
     id: str
+    """The event's id: the same in every delivery of it."""
     type: str
+    """The kind of event."""
     timestamp: str
+    """When it happened."""
     api_version: str
+    """The version of the API that made it."""
     sequence: int
+    """Its number among the events of its subject, from 1: receivers can order by it and see gaps."""
     data: msgspec.Raw
+    """What happened to what; `GET /api/v1/hooks/events` gives the schema for each kind."""
 
 
 def event_body(event: Event) -> EventBody:

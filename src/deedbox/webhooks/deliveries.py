@@ -10,17 +10,16 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.outbox import Event
 from deedbox.webhooks import hooks, plan, store
-from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryStatus
+from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryPart
 from deedbox.webhooks.records import shown_attempt, shown_delivery
 from deedbox.webhooks.store import DeliveryRow
 
 
-def page(
-    tx: Tx, workspace_id: str, hook_id: str, *, limit: int, cursor: str | None, status: DeliveryStatus | None = None
-) -> list[Delivery]:
-    """The subscription's deliveries, newest first, from the one before `cursor` on."""
-    hooks.find(tx, workspace_id, hook_id)
-    return [shown_delivery(row) for row in store.deliveries(tx, hook_id, limit, cursor, status)]
+def page(tx: Tx, workspace_id: str, part: DeliveryPart) -> list[Delivery]:
+    """The workspace's deliveries, newest first, from the one before the cursor on."""
+    if part.hook_id is not None:
+        hooks.find(tx, workspace_id, part.hook_id)
+    return [shown_delivery(row) for row in store.deliveries(tx, workspace_id, part)]
 
 
 def get(tx: Tx, workspace_id: str, delivery_id: str) -> DeliveryDetail:

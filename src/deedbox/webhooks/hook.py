@@ -23,17 +23,29 @@ class Hook(msgspec.Struct, frozen=True):
     """A subscription, as the API shows it."""
 
     id: str
+    """The webhook's id."""
     target_url: str
+    """Where deliveries are posted."""
     events: list[str]
+    """The kinds of event that are sent."""
     status: Status
+    """Whether deliveries are made."""
     managed_by: ManagedBy
+    """Where it was made."""
     signature_scheme: Scheme
+    """What the signature of a delivery covers: the body, or its timestamp too."""
     description: str | None
+    """What it is for, in your own words."""
     created_at: str
-    disabled_reason: Annotated[str | None, Meta(description="Why Deedbox stopped sending to it.")]
+    """When it was made."""
+    disabled_reason: str | None
+    """Why Deedbox stopped sending to it."""
     last_success_at: str | None
+    """When a delivery last succeeded; null: never."""
     last_failure_at: str | None
+    """When an attempt last failed; null: never."""
     consecutive_failures: int
+    """How many attempts have failed since the last success."""
 
 
 TargetUrl = Annotated[
@@ -53,9 +65,12 @@ Description = Annotated[str, Meta(max_length=limits.HOOK_DESCRIPTION_CHARS, extr
 
 class NewHook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target_url: TargetUrl
-    event: Annotated[EventName | None, Meta(description="What to send. Either this or `events`.")] = None
-    events: Annotated[EventNames | None, Meta(description="What to send, if it is more than one kind.")] = None
+    event: EventName | None = None
+    """What to send. Either this or `events`."""
+    events: EventNames | None = None
+    """What to send, if it is more than one kind."""
     description: Description | None = None
+    """What it is for, in your own words."""
 
     def kinds(self) -> list[str]:
         """The kinds of event to send."""
@@ -69,7 +84,9 @@ class HookChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     target_url: TargetUrl | UnsetType = UNSET
     events: EventNames | UnsetType = UNSET
+    """The kinds of event to send, in place of all there were."""
     description: Description | UnsetType | None = UNSET
+    """What it is for, in your own words; null: nothing."""
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -89,42 +106,78 @@ class Recovery(msgspec.Struct, frozen=True):
     """How many deliveries were planned, and whether there are more to plan by the same call again."""
 
     planned: int
-    more: bool
+    """How many deliveries were planned."""
+    has_more: bool
+    """Whether there are more, to be planned by the same call again."""
 
 
 class Delivery(msgspec.Struct, frozen=True):
     """One event on its way to one subscription."""
 
     id: str
+    """The delivery's id."""
     hook_id: str
+    """The webhook it goes to."""
     event_id: str
-    event: str
+    """The event it tells of."""
+    type: str
+    """The kind of the event."""
     status: DeliveryStatus
+    """How far it is."""
     attempts: int
+    """How often it was tried."""
     created_at: str
+    """When it was planned."""
     next_attempt_at: str | None
+    """When it is tried again; null if it is not."""
     delivered_at: str | None
+    """When it succeeded; null until then."""
     failed_at: str | None
+    """When it was given up; null unless that happened."""
     response_status: int | None
+    """The HTTP status of the last answer; null if there was none."""
     error: str | None
+    """Why the last attempt failed; null if it did not."""
+
+
+class DeliveryPart(msgspec.Struct, frozen=True):
+    """Which deliveries to list, newest first: of one subscription or of all, in some status or in any."""
+
+    limit: int
+    cursor: str | None = None
+    hook_id: str | None = None
+    statuses: tuple[DeliveryStatus, ...] = ()
 
 
 class Attempt(msgspec.Struct, frozen=True):
     """One attempt that has ended: what was sent, what came back, and how long it took."""
 
     number: int
+    """Which attempt it was, from 1."""
     started_at: str
+    """When it began."""
     duration_ms: int
+    """How long it took, in milliseconds."""
     request_headers: dict[str, str]
+    """The headers that were sent."""
     response_status: int | None
+    """The HTTP status of the answer; null if there was none."""
     response_headers: dict[str, str] | None
-    response_body: Annotated[str | None, Meta(description="The first 16 KiB, as text.")]
+    """The headers of the answer; null if there was none."""
+    response_body: str | None
+    """The first 16 KiB, as text."""
     response_truncated: bool
+    """Whether the answer was longer than what is kept of it."""
     error: str | None
-    target_url: Annotated[str | None, Meta(description="Where it was made; null if that was not kept yet.")]
+    """Why it failed; null if it did not."""
+    target_url: str | None
+    """Where it was made; null if that was not kept yet."""
 
 
 class DeliveryDetail(Delivery, frozen=True, kw_only=True):
-    target_url: Annotated[str, Meta(description="Where the next attempt would be made: the webhook's present target.")]
-    request_body: Annotated[str, Meta(description="The bytes that every attempt sends.")]
+    target_url: str
+    """Where the next attempt would be made: the webhook's present target."""
+    request_body: str
+    """The bytes that every attempt sends."""
     attempts_made: list[Attempt]
+    """Each attempt that has ended."""

@@ -31,7 +31,7 @@ def shown_delivery(row: DeliveryRow) -> Delivery:
         id=row.id,
         hook_id=row.hook_id,
         event_id=row.event_id,
-        event=row.kind,
+        type=row.kind,
         status=row.status,
         attempts=row.attempts,
         created_at=row.created_at,

@@ -7,7 +7,7 @@ import msgspec
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert
 from deedbox.kernel.outbox import Event
-from deedbox.webhooks.hook import DeliveryStatus, ManagedBy, Scheme, Status
+from deedbox.webhooks.hook import DeliveryPart, DeliveryStatus, ManagedBy, Scheme, Status
 
 
 class HookRow(msgspec.Struct, frozen=True):
@@ -172,18 +172,21 @@ def delivery(tx: Tx, workspace_id: str, delivery_id: str) -> DeliveryRow | None:
     return DeliveryRow(*row) if row else None
 
 
-def deliveries(
-    tx: Tx, hook_id: str, limit: int, before: str | None, status: DeliveryStatus | None
-) -> list[DeliveryRow]:
-    """The subscription's deliveries, newest first."""
-    given: dict[str, Value] = {"status": status} if status else {}
+def deliveries(tx: Tx, workspace_id: str, part: DeliveryPart) -> list[DeliveryRow]:
+    """Deliveries of the workspace, or of one of its subscriptions, newest first."""
+    whose: dict[str, Value] = {"hook_id": part.hook_id} if part.hook_id else {"workspace_id": workspace_id}
+    named: dict[str, Value] = {f"status{number}": status for number, status in enumerate(part.statuses)}
+    conditions = [f"deliveries.{name} = :{name}" for name in whose]
+    if named:
+        conditions.append(f"deliveries.status in ({', '.join(f':{name}' for name in named)})")
     rows = tx.all(
-        f"select {_DELIVERY} from deliveries where hook_id = :hook_id and id < :before"
-        f"{' and status = :status' if status else ''} order by id desc limit :limit",
-        hook_id=hook_id,
-        before=before or "dlv_~",
-        limit=limit,
-        **given,
+        f"select {_DELIVERY} from deliveries where {' and '.join(conditions)} and id < :before"
+        f" and exists (select 1 from hooks where hooks.id = deliveries.hook_id and hooks.{_LIVE})"
+        " order by id desc limit :limit",
+        before=part.cursor or "dlv_~",
+        limit=part.limit,
+        **whose,
+        **named,
     )
     return [DeliveryRow(*row) for row in rows]
 

@@ -7,6 +7,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
+from tests.api.answers import repeated
 from tests.api.hooks.conftest import Desk
 from tests.rigs.signatures import Delivery, accepts
 from tests.webhooks.sink import Received, Reply, answering
@@ -34,7 +35,7 @@ async def test_a_delivery_shows_its_request_its_response_and_the_time_it_took(de
     shown = await desk.ended(listed)
     assert (shown["status"], shown["attempts"], shown["response_status"]) == ("delivered", 1, 201)
     assert shown["request_body"].encode() == received.body
-    assert (shown["hook_id"], shown["event"], shown["target_url"]) == (hook["id"], "document.sent", desk.sink.url)
+    assert (shown["hook_id"], shown["type"], shown["target_url"]) == (hook["id"], "document.sent", desk.sink.url)
     assert shown["event_id"] == received.event_id
     [attempt] = shown["attempts_made"]
     assert set(attempt["request_headers"]) == HEADERS
@@ -89,13 +90,13 @@ async def test_a_target_that_is_not_there_is_named_in_the_attempt(desk: Desk) ->
 async def test_a_test_sends_the_sample_of_the_kind_and_says_that_it_is_one(desk: Desk) -> None:
     hook = await desk.subscribe("document.sent", "document.declined")
     await desk.ended(await desk.do(hook, "test", status=202))
-    await desk.ended(await desk.do(hook, "test", {"event": "document.declined"}, status=202))
-    await desk.ended(await desk.do(hook, "test", {"event": "bulk_send.completed"}, status=202))
+    await desk.ended(await desk.do(hook, "test", {"type": "document.declined"}, status=202))
+    await desk.ended(await desk.do(hook, "test", {"type": "bulk_send.completed"}, status=202))
     kinds = [one.json["type"] for one in desk.sink.received]
     assert kinds == ["document.sent", "document.declined", "bulk_send.completed"]
     assert all(one.json["data"]["test"] is True for one in desk.sink.received)
     assert all(is_signed_by(hook["secret"], one, desk) for one in desk.sink.received)
-    assert (await desk.do(hook, "test", {"event": "document.opened"}, status=400))["status"] == 400
+    assert (await desk.do(hook, "test", {"type": "document.opened"}, status=400))["status"] == 400
     assert (await desk.api.get("/api/v1/events")).json()["events"] == []
 
 
@@ -206,7 +207,7 @@ async def test_a_retried_rotation_is_one_rotation(desk: Desk) -> None:
     path, headers = f"/api/v1/hooks/{hook['id']}/rotate", {"Idempotency-Key": "rotate"}
     first = await desk.api.call("POST", path, headers=dict(headers))
     again = await desk.api.call("POST", path, headers=dict(headers))
-    assert (again.status_code, again.content) == (200, first.content)
+    assert (again.status_code, again.content, again.json()["secret"]) == (200, repeated(first), None)
 
 
 async def test_what_never_reached_a_hook_is_sent_again_since_a_time(desk: Desk) -> None:
@@ -224,7 +225,7 @@ async def test_what_never_reached_a_hook_is_sent_again_since_a_time(desk: Desk) 
     assert (await desk.do(hook, "recover", {"since": since}, status=409))["status"] == 409
     desk.sink.rule = answering(200)
     await desk.do(hook, "resume")
-    assert await desk.do(hook, "recover", {"since": since}, status=202) == {"planned": 2, "more": False}
+    assert await desk.do(hook, "recover", {"since": since}, status=202) == {"planned": 2, "has_more": False}
     await desk.arrived(4)
     told = [one.json["data"]["document_id"] for one in desk.sink.received]
     assert told[:2] == [early["id"], missed["id"]]
@@ -232,7 +233,7 @@ async def test_what_never_reached_a_hook_is_sent_again_since_a_time(desk: Desk) 
     assert desk.sink.received[1].body in [one.body for one in desk.sink.received[2:]]
     for delivery in await desk.deliveries(hook, status="pending"):
         await desk.ended(delivery)
-    assert await desk.do(hook, "recover", {"since": since}, status=202) == {"planned": 0, "more": False}
+    assert await desk.do(hook, "recover", {"since": since}, status=202) == {"planned": 0, "has_more": False}
 
 
 async def test_a_recovery_reaches_back_so_far_and_no_farther(desk: Desk) -> None:
@@ -243,4 +244,4 @@ async def test_a_recovery_reaches_back_so_far_and_no_farther(desk: Desk) -> None
     for since in (instant(edge - timedelta(seconds=1)), "yesterday", "2026-03-01T00:00:00", None, 5):
         assert (await desk.do(hook, "recover", {"since": since}, status=400))["status"] == 400, since
     later = instant(now + timedelta(days=1))
-    assert await desk.do(hook, "recover", {"since": later}, status=202) == {"planned": 0, "more": False}
+    assert await desk.do(hook, "recover", {"since": later}, status=202) == {"planned": 0, "has_more": False}

@@ -147,7 +147,7 @@ async def test_html_is_never_served_as_a_page(api: Api) -> None:
 
 async def test_there_are_no_chunks_before_there_are_some(api: Api) -> None:
     found = await doc_id(api)
-    assert (await api.get(f"/documents/{found}/chunks")).json() == {"chunks": [], "count": 0}
+    assert (await api.get(f"/documents/{found}/chunks")).json()["chunks"] == []
     await index_as(api, found, "The tenant", " pays")
     body = (await api.get(f"/documents/{found}/chunks")).json()
     assert body["count"] == 2

@@ -206,7 +206,7 @@ async def test_prefer_respond_async_answers_at_once_with_the_job(search: Search)
     answer = await search.api.call("POST", "/documents/index", headers={"Prefer": "respond-async"})
     assert answer.status_code == 202
     assert answer.headers["Location"] == f"/jobs/{answer.json()['id']}"
-    assert answer.json()["state"] in ("waiting", "running")
+    assert answer.json()["status"] in ("waiting", "running")
     gate.opened.set()
     assert (await search.index())["documents_processed"] == 1
     assert (await search.record(doc_id))["status"] == "indexed"
@@ -221,7 +221,7 @@ async def test_a_run_that_takes_too_long_is_408_and_goes_on(search: Search, monk
     assert answer.json() == {"error": "Request took too long"}
     gate.opened.set()
     job = answer.headers["Location"]
-    while (run := (await search.api.get(job)).json())["state"] != "done":
+    while (run := (await search.api.get(job)).json())["status"] != "done":
         await asyncio.sleep(0.01)
     assert run["result"]["documents_processed"] == 1
     assert (await search.record(doc_id))["status"] == "indexed"

@@ -31,12 +31,12 @@ async def test_a_run_tells_how_far_it_is(search: Search) -> None:
     job_id = await begun(search)
     await gate.reached.wait()
     run = (await search.api.get(f"/jobs/{job_id}")).json()
-    assert (run["state"], run["result"], run["finished_at"]) == ("running", None, None)
+    assert (run["status"], run["result"], run["finished_at"]) == ("running", None, None)
     assert (run["progress"]["done"], run["progress"]["total"]) == (0, 1)
     assert run["progress"]["document"] in (None, doc_id)
     gate.opened.set()
     run = await ended(search, job_id)
-    assert (run["state"], run["error"]) == ("done", None)
+    assert (run["status"], run["error"]) == ("done", None)
     assert (run["progress"]["done"], run["progress"]["total"]) == (1, 1)
     assert run["result"] == {"documents_processed": 1, "documents_skipped": 0, "total_chunks": 2, "failed": []}
 
@@ -76,13 +76,13 @@ async def test_a_cancelled_run_ends_and_leaves_no_document_stuck(search: Search)
     waiting = asyncio.create_task(search.api.post("/documents/index", {}))
     await asyncio.sleep(0.05)
     answer = await search.api.call("DELETE", f"/jobs/{job_id}")
-    assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
     assert answer.json()["finished_at"]
     gate.opened.set()
     assert faults("/documents/index", await waiting, 409) == []
     while any([(await search.record(doc_id))["status"] == "indexing" for doc_id in doc_ids]):
         await asyncio.sleep(0.01)
-    assert (await search.api.get(f"/jobs/{job_id}")).json()["state"] == "cancelled"
+    assert (await search.api.get(f"/jobs/{job_id}")).json()["status"] == "cancelled"
     assert (await search.index())["documents_processed"] == 8
     assert (await search.api.get("/stats")).json()["index_size"] == 16
 

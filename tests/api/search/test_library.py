@@ -1,11 +1,13 @@
 """The documents of a workspace: listed, shown, replaced and deleted, and never seen from another one."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
@@ -25,7 +27,8 @@ PARTS = ("", "/content", "/text", "/chunks", "/pages/1.webp")
 
 async def listed(api: Api, **request: Any) -> list[dict[str, Any]]:
     body = (await api.get("/documents", **request)).json()
-    assert list(body) == ["documents", "count"]
+    assert list(body) == ["documents", "count", "has_more", "next_cursor"]
+    assert (body["has_more"], body["next_cursor"]) == (False, None)
     assert body["count"] == len(body["documents"])
     return list(body["documents"])
 
@@ -46,6 +49,31 @@ async def test_the_list_shows_every_document_with_its_fields_oldest_first(api: A
     assert (first["status"], first["error"], first["chunks"], first["stale"]) == ("uploaded", None, 0, False)
     assert (first["size_bytes"], first["text_length"], first["pages"]) == (len(TEXT) + 5, len(TEXT) + 5, None)
     assert (first["created_at"], first["indexed_at"]) == ("2026-03-01T12:00:01Z", None)
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 4, 6])
+async def test_the_whole_list_comes_in_pieces_of_a_few_documents_and_is_one(
+    api: Api, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    made = []
+    for one in range(number):
+        api.clock.forward(1)
+        made.append(await doc_id(api, TEXT + bytes([65 + one]), f"{one}.txt"))
+    monkeypatch.setattr(limits, "LIST_BATCH", 3)
+    read, reads = api.deedbox.db.read, 0
+
+    async def counted(fn: Callable[[Tx], Any]) -> Any:
+        nonlocal reads
+        reads += 1
+        return await read(fn)
+
+    monkeypatch.setattr(api.deedbox.db, "read", counted)
+    assert [one["doc_id"] for one in await listed(api)] == made
+    assert reads >= -(-number // 3) + 1
+    monkeypatch.undo()
+    if made:
+        rest = (await api.get("/documents", params={"cursor": made[0]})).json()
+        assert ([one["doc_id"] for one in rest["documents"]], rest["count"]) == (made[1:], number - 1)
 
 
 async def test_a_record_is_what_the_list_shows(api: Api) -> None:

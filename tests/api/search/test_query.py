@@ -144,11 +144,15 @@ async def test_keyword_finds_words_only_and_semantic_everything(search: Search) 
 async def test_only_the_named_documents_answer(search: Search) -> None:
     first, second, third = [await search.indexed(LEASE, f"{number}.txt") for number in range(3)]
     for mode in ("hybrid", "semantic", "keyword"):
-        found = await search.ask("rent", mode=mode, top_k=50, doc_ids=[first, third, "upl_unknown"])
+        found = await search.ask("rent", mode=mode, top_k=50, doc_ids=[first, third])
         assert {result["metadata"]["doc_id"] for result in found} == {first, third}
         assert len(found) == (4 if mode != "keyword" else len(found))
-    assert await search.ask("rent", doc_ids=["upl_unknown"]) == []
+    for wrong in (["upl_unknown"], [first, "upl_unknown", third]):
+        answer = await search.api.post("/query", {"query": "rent", "doc_ids": wrong})
+        assert faults("/query", answer, 404) == []
+        assert answer.json()["error"] == "Document upl_unknown does not exist"
     assert second
+    assert (await search.api.get("/stats")).json()["queries"] == 3
 
 
 async def test_filters_choose_documents_by_name_type_and_time(search: Search) -> None:
@@ -209,8 +213,8 @@ async def test_another_workspace_sees_and_changes_nothing(search: Search) -> Non
     for number in range(5):
         await search.indexed(LEASE + f"\n\nrent rent rent {number}", key=theirs)
     assert await search.ask("rent") == before
-    found = (await api.post("/query", {"query": "rent", "top_k": 100, "doc_ids": [mine]}, key=theirs)).json()
-    assert found["results"] == []
+    answer = await api.post("/query", {"query": "rent", "top_k": 100, "doc_ids": [mine]}, key=theirs)
+    assert faults("/query", answer, 404) == []
     assert (await api.get("/stats")).json()["queries"] == 2
 
 

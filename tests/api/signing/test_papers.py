@@ -40,7 +40,7 @@ async def test_several_files_are_signed_as_one_and_stay_apart_by_name(office: Of
         ("lease.pdf", 2, 0),
         ("terms.pdf", 2, 1),
     ]
-    assert [(one["file_id"], one["type"], one["page"]) for one in made["fields"]] == [
+    assert [(one["file"], one["type"], one["page"]) for one in made["fields"]] == [
         (first["id"], "signature", 1),
         (second["id"], "text", 1),
         (second["id"], "signature", 2),
@@ -186,7 +186,7 @@ async def test_a_draft_s_parties_and_fields_are_replaced_and_laid_out_anew(offic
     changed = (await office.api.call("PATCH", path, json={"parties": both})).json()
     assert [party["name"] for party in changed["parties"]] == ["Tenants", "Owner"]
     assert changed["progress"]["signers_total"] == 3
-    by_signer = {field["signer_id"]: field for field in changed["fields"]}
+    by_signer = {field["signer"]: field for field in changed["fields"]}
     ids = {one["name"]: one["id"] for party in changed["parties"] for one in party["signers"]}
     assert (by_signer[ids["Ann"]]["page"], by_signer[ids["Ann"]]["x"]) == (1, 0.1)
     assert {ids["Bob"], ids["Cy"]} < by_signer.keys()

@@ -9,6 +9,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.egress import Answer, Egress, EgressFailed, Request
 from deedbox.kernel.errors import NotFound, Unavailable
+from deedbox.kernel.settings import ECOSYSTEM_KEY
 
 _EXISTS = (409, 412)
 
@@ -42,7 +43,7 @@ class HttpsTarget:
         if answer.status in _EXISTS:
             raise NameTaken(f"The archive has something under {name} already (status {answer.status})")
         if answer.status // 100 != 2:
-            raise Unavailable(f"The archive answered with status {answer.status}")
+            raise _failed(answer)
         return self._kept(answer)
 
     async def confirm(self, name: str, content: SpooledFile) -> PutResult:  # noqa: ARG002 (what it keeps, and how, is its affair)
@@ -55,7 +56,7 @@ class HttpsTarget:
         if answer.status in (404, 410):
             raise NotFound(f"There is no {name} in the archive")
         if answer.status != 200 or answer.truncated:
-            raise Unavailable(f"The archive answered with status {answer.status}")
+            raise _failed(answer)
 
     async def close(self) -> None:
         await self._out.close()
@@ -87,6 +88,11 @@ class HttpsTarget:
             etag=_plain(answer.headers.get("etag"), secret),
             answer=text[: limits.ARCHIVE_ANSWER_CHARS] or None,
         )
+
+
+def _failed(answer: Answer) -> Unavailable:
+    why = f": it refuses {ECOSYSTEM_KEY}" if answer.status in (401, 403) else ""
+    return Unavailable(f"The archive answered with status {answer.status}{why}")
 
 
 def _plain(value: str | None, secret: str) -> str | None:

@@ -17,6 +17,8 @@ class Answer(NamedTuple):
     status: int
     body: bytes
     replayed: bool = False
+    repeated: bytes | None = None
+    """The body of every later answer, where it is another: without what is shown once."""
 
 
 def fingerprint(method: str, target: str, body: bytes) -> bytes:
@@ -50,8 +52,8 @@ def once(tx: Tx, box: Box, request: KeyedRequest, act: Callable[[Tx], Answer], *
         body = box.decrypt(kept.response, place)
         return Answer(kept.status, body, replayed=True) if body else act(tx)
     answer = act(tx)
-    # Encrypted, because an answer may hold a secret that is shown once.
-    body = box.encrypt(_keepable(answer.body, request.repeatable), place)
+    # Encrypted all the same: an answer may hold a signing link.
+    body = box.encrypt(_keepable(answer.repeated or answer.body, request.repeatable), place)
     store.keep(tx, store.Kept(request.fingerprint, answer.status, body, instant(now)), caller, key)
     return answer
 

@@ -2,7 +2,7 @@
 
 from deedbox.kernel.jobs.job import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, NewJob, Progress, State
 from deedbox.kernel.jobs.runner import Handler, Runner, Work
-from deedbox.kernel.jobs.store import cancel, counts, end, enqueue, find, parked, retry
+from deedbox.kernel.jobs.store import cancel, counts, end, enqueue, find, of_kind, parked, retry
 
 __all__ = [
     "BULK",
@@ -22,6 +22,7 @@ __all__ = [
     "end",
     "enqueue",
     "find",
+    "of_kind",
     "parked",
     "retry",
 ]

@@ -34,7 +34,9 @@ class NewJob(msgspec.Struct, frozen=True):
     max_attempts: int = limits.JOB_ATTEMPTS
 
 
-class Job(msgspec.Struct, frozen=True):
+class Job(msgspec.Struct, frozen=True, rename={"state": "status"}):
+    """A job; where it is shown as JSON, its state is called as that of everything else."""
+
     id: str
     kind: str
     workspace_id: str | None

@@ -83,8 +83,14 @@ def drop_unused_set(tx: Tx, set_id: str) -> None:
         tx.run("delete from chunk_sets where id = :id", id=set_id)
 
 
-def chunks(tx: Tx, set_id: str) -> list[Chunk]:
-    rows = tx.all(f"select {_CHUNK} from chunks where chunk_set_id = :id order by number", id=set_id)
+def chunks(tx: Tx, set_id: str, after: int | None, most: int) -> list[Chunk]:
+    """Chunks of a set after the one with this number, counted from 0."""
+    rows = tx.all(
+        f"select {_CHUNK} from chunks where chunk_set_id = :id and number > :after order by number limit :most",
+        id=set_id,
+        after=-1 if after is None else after,
+        most=most,
+    )
     return [Chunk(*row) for row in rows]
 
 

@@ -19,6 +19,7 @@ from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, NewField, end_of
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.printed_value import check_fits
+from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
 
 _DRAFTS_ONLY = ("message", "title")
@@ -29,6 +30,8 @@ class Seen(NamedTuple):
 
     parties: list[Party]
     document: Document
+    codes: HashedCodes
+    """Of the parties that are to be."""
 
 
 @asynccontextmanager
@@ -51,7 +54,8 @@ async def prepared(
     found = await office.db.read(lambda tx: convert.unmade(tx, packet, document))
     asked = found.asked if change.fields is UNSET else change.fields
     wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties
-    seen = Seen(packet.parties, document)
+    codes = await sessions.hashed_codes([] if change.parties is UNSET else change.parties)
+    seen = Seen(packet.parties, document, codes)
     async with mill.paper(_originals(found, change), wanted, asked) as paper:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, paper))
 
@@ -94,7 +98,8 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
         raise Conflict("The draft was changed at this very moment. Look at it and try again.")
     after, asked = draft, _asked(desk, document, change)
     if change.parties is not UNSET:
-        after = msgspec.structs.replace(after, parties=made_parties(change.parties, draft.language, desk.now))
+        made = made_parties(change.parties, draft.language, desk.now, seen.codes)
+        after = msgspec.structs.replace(after, parties=made)
     if change.signed_input is not UNSET:
         document = msgspec.structs.replace(document, signed_input=change.signed_input)
     laid = convert.lay_out(desk, after, document, paper, asked)

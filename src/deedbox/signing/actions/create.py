@@ -20,9 +20,11 @@ from deedbox.signing.model import Document, File, Packet, Party, Signer, Source
 from deedbox.signing.new_document import NewDocument, NewFile, NewParty, NewSigner, end_of
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.sessions import HashedCodes
 
 _CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CODE_GROUPS = 4
+_NO_CODES: HashedCodes = {}
 
 
 @asynccontextmanager
@@ -38,18 +40,24 @@ async def prepared(
     # Before the files, which take longer to refuse.
     send.need_mail_for_codes(named_parties(new), office.notifier)
     end_of(new.expires_at, office.clock.now())
+    codes = await sessions.hashed_codes(named_parties(new))
     if await mill.intake.takes_long(originals):
-        yield lambda desk: create(desk, new, files, None)
+        yield lambda desk: create(desk, new, files, None, codes=codes)
         return
     async with mill.paper(originals, new.parties or _lone_parties(new), new.fields) as paper:
-        yield lambda desk: create(desk, new, files, paper)
+        yield lambda desk: create(desk, new, files, paper, codes=codes)
 
 
 def create(
-    desk: Desk, new: NewDocument, files: Sequence[NewFile], paper: Paper | None, source: Source = "api"
+    desk: Desk,
+    new: NewDocument,
+    files: Sequence[NewFile],
+    paper: Paper | None,
+    source: Source = "api",
+    codes: HashedCodes = _NO_CODES,
 ) -> Packet:
     """A packet of one document: a draft, sent if the request says so; without paper it waits for its conversion."""
-    packet = _packet(desk, new, files, source)
+    packet = _packet(desk, new, files, source, codes)
     after, blobs_received = packet, [file.original for file in files]
     if paper is not None:
         after = _laid_out(packet, paper, new, desk.now)
@@ -97,15 +105,27 @@ def check_parties(parties: Sequence[NewParty]) -> None:
                 checked_zone(signer.time_zone)
             if (signer.auth == "access_code") != (signer.access_code is not None):
                 raise BadRequest(f"{signer.email}: access_code belongs to auth access_code, and to no other")
+            if signer.access_code is not None and len(signer.access_code.strip()) < limits.ACCESS_CODE_CHARS_MIN:
+                raise BadRequest(
+                    f"{signer.email}: access_code must have at least {limits.ACCESS_CODE_CHARS_MIN} characters beside"
+                    " the spaces around it"
+                )
 
 
-def made_parties(wanted: Sequence[NewParty], language: str, now: datetime, *, declared: bool = True) -> list[Party]:
+def made_parties(
+    wanted: Sequence[NewParty],
+    language: str,
+    now: datetime,
+    codes: HashedCodes = _NO_CODES,
+    *,
+    declared: bool = True,
+) -> list[Party]:
     """The parties in the order in which they sign; of one order, as they were named."""
     in_turn = sorted(wanted, key=lambda party: party.order)
-    return [_party(party, language, now, declared=declared) for party in in_turn]
+    return [_party(party, language, now, codes, declared=declared) for party in in_turn]
 
 
-def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Source) -> Packet:
+def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Source, codes: HashedCodes) -> Packet:
     packet_id = new_id("pkt", desk.now)
     wanted = named_parties(new)
     return Packet(
@@ -119,7 +139,7 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
         message=new.message,
         reminders=new.reminders,
         expires_at=end_of(new.expires_at, desk.now),
-        parties=made_parties(wanted, new.language, desk.now, declared=bool(new.parties)),
+        parties=made_parties(wanted, new.language, desk.now, codes, declared=bool(new.parties)),
         documents=[
             Document(
                 id=new_id("doc", desk.now),
@@ -156,22 +176,21 @@ def _file(file: NewFile, now: datetime) -> File:
     return File(new_id("fil", now), file.name, blob.sha256, blob.size_bytes)
 
 
-def _party(party: NewParty, language: str, now: datetime, *, declared: bool) -> Party:
+def _party(party: NewParty, language: str, now: datetime, codes: HashedCodes, *, declared: bool) -> Party:
     party_id = new_id("pty", now)
-    signers = [_signer(party_id, one, language, now) for one in party.signers]
+    signers = [_signer(party_id, one, language, now, codes) for one in party.signers]
     return Party(party_id, party.name, party.order, party.rule, party.quorum, party.on_decline, declared, signers)
 
 
-def _signer(party_id: str, one: NewSigner, language: str, now: datetime) -> Signer:
-    signer_id = new_id("sgn", now)
+def _signer(party_id: str, one: NewSigner, language: str, now: datetime, codes: HashedCodes) -> Signer:
     return Signer(
-        id=signer_id,
+        id=new_id("sgn", now),
         party_id=party_id,
         name=one.name,
         email=one.address,
         language=one.language or language,
         auth=one.auth,
-        access_code_hash=sessions.access_code_hash(signer_id, one.access_code) if one.access_code else None,
+        access_code_hash=codes[one.access_code] if one.access_code else None,
         time_zone=one.time_zone,
     )
 

@@ -13,7 +13,7 @@ from deedbox.signing import parties, sessions
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Document, Packet, Party, Signer
-from deedbox.signing.sessions import Session
+from deedbox.signing.sessions import FreshCode, Session, TriedCode
 from deedbox.signing.store import documents, people
 from deedbox.signing.store.links import Link
 
@@ -48,15 +48,21 @@ def entrance(tx: Tx, token: str, now: datetime) -> Entrance:
     return Entrance(link, packet, *parties.find_signer(packet, link.signer_id))
 
 
-def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime) -> Secret:
-    """A session for the link's token; where the sender wants one, a code is mailed."""
+async def code_for(found: Entrance) -> FreshCode | None:
+    """A code to be mailed, where the sender wants one and there is something to open."""
+    open_still = found.packet.first.status in ("sent", "finalizing", "completed")
+    return await sessions.fresh_code() if found.signer.auth == "email_code" and open_still else None
+
+
+def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime, code: FreshCode | None) -> Secret:
+    """A session for the link's token; where the sender wants one, the code is mailed."""
     found = entrance(tx, token, now)
     packet, signer = found.packet, found.signer
     with office.desk(tx, packet.workspace_id, signer.id, now) as desk:
         if not people.add_note(tx, signer.id, limits.SIGNER_ROWS):
             raise Conflict("This document was opened too often. Ask the sender to send it again.")
         opened = sessions.open_session(tx, token, found.link, now=now)
-        mailed = _mail_code(desk, packet, signer)
+        mailed = _mail_code(desk, packet, signer, code)
         seen = Circumstances(visit.address, visit.user_agent, found.link.kind, found.link.voucher)
         for document in packet.documents:
             detail = {**seen.told(), **({"code_mailed": mailed} if signer.auth == "email_code" else {})}
@@ -64,19 +70,19 @@ def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime) -> Se
     return opened
 
 
-def _mail_code(desk: Desk, packet: Packet, signer: Signer) -> bool:
-    """Whether a code is on its way; once the document has ended without a sealed file, there is nothing to open."""
-    if signer.auth != "email_code" or packet.first.status not in ("sent", "finalizing", "completed"):
+def _mail_code(desk: Desk, packet: Packet, signer: Signer, code: FreshCode | None) -> bool:
+    """Whether the code is on its way: not where one was mailed a moment ago."""
+    if code is None:
         return False
     if not desk.notifier.delivers():
         raise Conflict("Your code cannot be mailed: the sender's mail server is not set up. Ask the sender.")
-    code = sessions.new_code(desk.tx, signer.id, now=desk.now)
-    if code is not None:
-        desk.notifier.code(desk.tx, packet, signer, code, now=desk.now)
-    return code is not None
+    kept = sessions.keep_code(desk.tx, signer.id, code, now=desk.now)
+    if kept:
+        desk.notifier.code(desk.tx, packet, signer, code.code, now=desk.now)
+    return kept
 
 
-def try_code(desk: Desk, packet: Packet, session: Session, token: Secret, code: str, seen: Circumstances) -> bool:
+def try_code(desk: Desk, packet: Packet, session: Session, token: Secret, code: TriedCode, seen: Circumstances) -> bool:
     """Whether this is the signer's code; the session is then as good as the signer. Either way the trail tells."""
     _, signer = parties.find_signer(packet, session.signer_id)
     right = sessions.check_code(desk.tx, token.reveal(), signer, code, now=desk.now)

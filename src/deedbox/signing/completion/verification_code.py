@@ -1,9 +1,6 @@
 """What a verification code stands for: enough to recognise the document, and no address of anyone."""
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
@@ -14,23 +11,32 @@ from deedbox.signing.store import audit, documents, sealed
 
 class VouchedSigner(msgspec.Struct, frozen=True):
     name: str
+    """The signer's name."""
     party: str
+    """The party's name."""
     status: str
+    """How far this person is."""
     signed_at: str | None
+    """When the person signed; null until then."""
 
 
 class Vouched(msgspec.Struct, frozen=True):
     """What a verification code stands for: enough to recognise the document, and no address of anyone."""
 
     code: str
+    """The code that was asked for."""
     title: str
+    """What the document is called."""
     status: str
+    """Where it stands in its life."""
     completed_at: str | None
-    sha256: Annotated[str | None, Meta(description="Of the sealed file.")]
-    earlier_sha256: Annotated[
-        list[str], Meta(description="Of the same before it got another time-stamp: such a file is authentic too.")
-    ]
+    """When it was sealed; null until then."""
+    sha256: str | None
+    """Of the sealed file."""
+    earlier_sha256: list[str]
+    """Of the same before it got another time-stamp: such a file is authentic too."""
     signers: list[VouchedSigner]
+    """Who signs it."""
 
 
 def by_code(tx: Tx, code: str) -> Vouched:

@@ -1,13 +1,15 @@
 """The audit table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from deedbox.evidence import chain
 from deedbox.evidence.chain import Entry
-from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert_all
+
+_ROWS = "select number, at, act, actor, detail, hash from audit where document_id = :id"
 
 
 def last(tx: Tx, document_id: str) -> tuple[int, str] | None:
@@ -35,11 +37,21 @@ def add(tx: Tx, entries: list[tuple[str, Entry]]) -> None:
 
 def trail(tx: Tx, document_id: str) -> list[Entry]:
     """Every row, oldest first."""
-    rows = tx.all(
-        "select number, at, act, actor, detail, hash from audit where document_id = :id order by number",
-        id=document_id,
-    )
-    found, previous = [], chain.genesis(document_id)
+    return _entries(tx.all(f"{_ROWS} order by number", id=document_id), chain.genesis(document_id))
+
+
+def page(tx: Tx, document_id: str, after: int, most: int) -> list[Entry]:
+    """Rows after the one with this number, oldest first; rows are numbered from 1."""
+    # With that one, whose hash the first of them follows.
+    sql = f"{_ROWS} and number >= :after order by number limit :most"
+    rows = tx.all(sql, id=document_id, after=after, most=most + 1)
+    if not after:
+        return _entries(rows[:most], chain.genesis(document_id))
+    return _entries(rows[1:], rows[0][-1]) if rows else []
+
+
+def _entries(rows: Sequence[Row], previous: str) -> list[Entry]:
+    found = []
     for number, at, act, actor, detail, own in rows:
         found.append(Entry(number, at, act, actor, msgspec.json.decode(detail), previous, own))
         previous = own

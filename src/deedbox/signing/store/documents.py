@@ -46,7 +46,7 @@ _MESSAGE, _REMINDERS = msgspec.json.Decoder(Message), msgspec.json.Decoder(Remin
 _SEAL, _DECLINE, _VOID = msgspec.json.Decoder(Seal), msgspec.json.Decoder(Decline), msgspec.json.Decoder(Void)
 _RECEIPT = msgspec.json.Decoder(ArchiveReceipt)
 _NOT_ARCHIVED = Archive()
-_EQUAL = ("status", "packet_id", "bulk_send_id", "template_id", "external_id")
+_EQUAL = ("packet_id", "bulk_send_id", "template_id", "external_id")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -75,8 +75,17 @@ def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Pa
         values["cursor"] = part.cursor
     order = "desc" if part.newest_first else "asc"
     matching = " and ".join(["workspace_id = :workspace_id", *conditions])
+    some = f"order by id {order} limit :limit"
     # In two steps: what does not match is passed over in the index, without a look at the table.
-    found = f"select id from documents where {matching} order by id {order} limit :limit"
+    found = f"select id from documents where {matching} {some}"
+    if wanted.statuses:
+        values |= {f"status{number}": status for number, status in enumerate(wanted.statuses)}
+        # A part for each: the index holds each status by age, but not several.
+        parts = [
+            f"select id from (select id from documents where {matching} and status = :status{n} {some}) part{n}"
+            for n, _ in enumerate(wanted.statuses)
+        ]
+        found = f"select id from ({' union '.join(parts)}) parts {some}"
     sql = f"{_WHOLE} where d.id in ({found}) order by d.id {order}"
     packets = _packets(tx, tx.all(sql, workspace_id=workspace_id, limit=part.limit, **values), together=False)
     return [(packet, packet.first) for packet in packets]

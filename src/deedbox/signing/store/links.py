@@ -10,7 +10,7 @@ from deedbox.kernel.db import Row, Tx, Value
 
 LinkKind: TypeAlias = Literal["mail", "embedded"]
 _LINK = "l.signer_id, l.kind, l.key_id, l.key_name, l.expires_at, l.used_at"
-_NO_CODE = b""
+_NO_CODE = ""
 
 
 class Voucher(msgspec.Struct, frozen=True):
@@ -135,7 +135,7 @@ def prune(tx: Tx, now: str) -> int:
 # codes
 
 
-def keep_code(tx: Tx, signer_id: str, code_hash: bytes, expires_at: str) -> None:
+def keep_code(tx: Tx, signer_id: str, code_hash: str, expires_at: str) -> None:
     tx.run(
         "insert into signer_codes (signer_id, code_hash, expires_at, tries) values (:id, :code_hash, :expires_at, 0)"
         " on conflict (signer_id) do update set code_hash = excluded.code_hash, expires_at = excluded.expires_at",
@@ -145,14 +145,14 @@ def keep_code(tx: Tx, signer_id: str, code_hash: bytes, expires_at: str) -> None
     )
 
 
-def code(tx: Tx, signer_id: str, now: str) -> tuple[bytes, str] | None:
+def code(tx: Tx, signer_id: str, now: str) -> tuple[str, str] | None:
     """The hash of the code that the signer was sent, and when it ends."""
     row = tx.one(
         "select code_hash, expires_at from signer_codes where signer_id = :id and expires_at > :now",
         id=signer_id,
         now=now,
     )
-    return (bytes(row[0]), row[1]) if row else None
+    return (row[0], row[1]) if row else None
 
 
 def count_try(tx: Tx, signer_id: str, now: str, since: str) -> int:

@@ -184,8 +184,6 @@ def _signer(row: Row) -> Signer:
     for name in ("signature", "initials"):
         if values[name] is not None:
             values[name] = msgspec.json.decode(values[name], type=Signature)
-    if values["access_code_hash"] is not None:
-        values["access_code_hash"] = bytes(values["access_code_hash"])
     return Signer(**values)
 
 

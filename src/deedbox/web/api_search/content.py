@@ -1,11 +1,12 @@
 """The content of a document: its bytes, its text, its chunks and pictures of its pages."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, get
 from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
+from msgspec import UNSET, UnsetType
 
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.errors import NotFound
@@ -13,9 +14,12 @@ from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.upload import Chunk
 from deedbox.web.frame import context, openapi, ranges
+from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.blob_response import GUARDED, file_response, not_modified, page_number
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
+from deedbox.web.frame.query import QUERY
 
 
 def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:
@@ -30,17 +34,31 @@ _FILE = {kind.media_type: _BINARY for kind in KINDS.values()}
 
 class ChunkRecord(msgspec.Struct, frozen=True):
     chunk_id: str
+    """The chunk's id: the document's and its number."""
     chunk_index: int
+    """The chunk's number in the document, from 0."""
     text: str
+    """The chunk's text."""
     char_start: int
+    """Where the chunk begins in the document's text."""
     char_end: int
+    """Where the chunk ends in the document's text."""
     page: int | None
+    """The page on which the chunk begins; null where the format has no pages."""
     heading: str | None
+    """The heading under which it stands; null if none."""
 
 
-class ChunkList(msgspec.Struct, frozen=True):
+class ChunkQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.number()] | UnsetType = UNSET
+
+
+class ChunkPage(msgspec.Struct, frozen=True):
     chunks: list[ChunkRecord]
+    """The chunks, in their order."""
     count: int
+    has_more: bool
+    next_cursor: str | None
 
 
 @get(
@@ -82,14 +100,17 @@ async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[
 
 @get(
     "/documents/{doc_id:str}/chunks",
-    opt=door("search:read"),
+    opt={**door("search:read"), QUERY: ChunkQuery},
     summary="The chunks that answer queries for the document",
     tags=["search"],
 )
-async def document_chunks(request: AnyRequest, doc_id: FromPath[str]) -> ChunkList:
+async def document_chunks(request: AnyRequest, doc_id: FromPath[str]) -> ChunkPage:
     here = context.of(request)
-    found = await here.deedbox.db.read(lambda tx: library.chunks(tx, here.caller.workspace_id, doc_id))
-    return ChunkList([_chunk(doc_id, chunk) for chunk in found], len(found))
+    workspace, asked = here.caller.workspace_id, here.query
+    after, most = int(asked.start) if asked.start else None, asked.limit + 1
+    found = await here.deedbox.db.read(lambda tx: library.chunks(tx, workspace, doc_id, after, most))
+    records = [_chunk(doc_id, chunk) for chunk in found]
+    return ChunkPage(*cursors.page(records, asked.limit, lambda chunk: str(chunk.chunk_index)))
 
 
 @get(

@@ -1,53 +1,89 @@
 """Documents to be searched: upload, list, show, replace, delete."""
 
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from litestar import Response, delete, get, post, put
 from litestar.params import FromPath
-from msgspec import Meta
+from litestar.response import Stream as StreamedResponse
+from msgspec import UNSET, UnsetType
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
 from deedbox.search.library import File
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import Status, Upload
-from deedbox.web.frame import context, form, once, upload
+from deedbox.web.frame import context, form, once, openapi, upload
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.blob_response import joined, patiently
 from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.cursor import Limit
 from deedbox.web.frame.doors import door
+from deedbox.web.frame.query import QUERY
 from deedbox.web.frame.upload import Part
 
+_encode = msgspec.json.Encoder().encode
 
-class DocumentRecord(msgspec.Struct, frozen=True):
+
+class UploadRecord(msgspec.Struct, frozen=True):
     doc_id: str
+    """The document's id."""
     filename: str
+    """The name that it came with."""
     size_bytes: int
-    text_length: Annotated[int, Meta(description="Characters of the extracted text.")]
+    """How many bytes came."""
+    text_length: int
+    """Characters of the extracted text."""
     status: Status
-    error: Annotated[str | None, Meta(description="Why indexing failed.")]
+    """Whether it answers queries yet."""
+    error: str | None
+    """Why indexing failed."""
     sha256: str
+    """The SHA-256 of the bytes."""
     media_type: str
-    pages: Annotated[int | None, Meta(description="Null where the format has no pages.")]
-    chunks: Annotated[int, Meta(description="Chunks that answer queries now.")]
+    """What kind of file it is."""
+    pages: int | None
+    """Null where the format has no pages."""
+    chunks: int
+    """Chunks that answer queries now."""
     created_at: str
+    """When it was uploaded."""
     indexed_at: str | None
-    stale: Annotated[bool, Meta(description="Whether its chunks were made by another model or chunker.")]
+    """When it was last indexed; null: never."""
+    stale: bool
+    """Whether its chunks were made by another model or chunker."""
+
+
+class LibraryQuery(msgspec.Struct, frozen=True):
+    limit: Limit | UnsetType = UNSET
+    """How many to show at most; without it, all."""
+    cursor: Annotated[str, cursors.of("upl")] | UnsetType = UNSET
 
 
 class DocumentList(msgspec.Struct, frozen=True):
-    documents: list[DocumentRecord]
+    documents: list[UploadRecord]
+    """The documents, oldest first."""
     count: int
+    has_more: bool
+    next_cursor: str | None
 
 
 class Uploaded(msgspec.Struct, frozen=True):
     status: Literal["success"]
     doc_id: str
+    """The document's id."""
     filename: str
+    """The name that it came with, made clean."""
     size_bytes: int
+    """How many bytes came."""
     text_length: int
+    """Characters of the extracted text."""
     message: str
+    """What to do next."""
 
 
 _FORM: dict[str, Any] = {
@@ -59,7 +95,11 @@ _FORM: dict[str, Any] = {
 """The body is bounded while it is read, with a message of its own."""
 
 
-@post("/documents/upload", summary="Upload and parse a document", **_FORM)
+@post(
+    "/documents/upload",
+    summary="Upload and parse a document",
+    **{**_FORM, "opt": {**_FORM["opt"], openapi.MAKES: {"doc_id": "/doc_id"}}},
+)
 async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     here = context.of(request)
     workspace, now = here.caller.workspace_id, here.deedbox.clock.now()
@@ -74,16 +114,46 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
             return answer
 
 
-@get("/documents", opt=door("search:read"), summary="List all documents, oldest first", tags=["search"])
-async def list_uploads(request: AnyRequest) -> DocumentList:
+@get(
+    "/documents",
+    opt={**door("search:read"), QUERY: LibraryQuery},
+    summary="List all documents, oldest first, or a page of them",
+    tags=["search"],
+)
+async def list_uploads(request: AnyRequest) -> Response[DocumentList]:
     here = context.of(request)
-    found = await here.deedbox.db.read(lambda tx: library.list_all(tx, here.caller.workspace_id))
-    recipe = here.deedbox.search.recipe
-    return DocumentList([_record(each, recipe) for each in found], len(found))
+    asked: LibraryQuery = here.query
+    workspace, after, recipe = here.caller.workspace_id, asked.cursor or None, here.deedbox.search.recipe
+    if asked.limit is UNSET:
+        pieces = _in_pieces(here, after)
+        # Asked for here, so that what fails at once is an error and not half an answer.
+        first = await anext(pieces)
+        each, in_all = limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
+        told = patiently(here, joined(first, pieces), each=each, in_all=in_all)
+        return cast(Response[DocumentList], StreamedResponse(told, media_type="application/json"))
+    limit = asked.limit
+    found = await here.deedbox.db.read(lambda tx: library.page(tx, workspace, after, limit + 1))
+    records = [_record(one, recipe) for one in found]
+    return Response(DocumentList(*cursors.page(records, limit, lambda document: document.doc_id)))
+
+
+async def _in_pieces(here: Context, after: str | None) -> AsyncIterator[bytes]:
+    """Every document after this one, as the JSON of a list that is never held as a whole."""
+    workspace, recipe = here.caller.workspace_id, here.deedbox.search.recipe
+
+    def batch(tx: Tx) -> list[UploadSummary]:
+        return library.page(tx, workspace, after, limits.LIST_BATCH)
+
+    begun, count = _encode(DocumentList([], 0, False, None)).partition(b"]")[0], 0
+    while found := await here.deedbox.db.read(batch):
+        yield begun + b",".join(_encode(_record(one, recipe)) for one in found)
+        begun, count, after = b",", count + len(found), found[-1].upload.id
+    end = b"]" + _encode(DocumentList([], count, False, None)).partition(b"]")[2]
+    yield end if count else begun + end
 
 
 @get("/documents/{doc_id:str}", opt=door("search:read"), summary="One document's record", tags=["search"])
-async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> DocumentRecord:
+async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> UploadRecord:
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
     return _record(found, here.deedbox.search.recipe)
@@ -123,9 +193,9 @@ def _uploaded(upload: Upload) -> Uploaded:
     return Uploaded("success", upload.id, upload.filename, upload.size_bytes, upload.text_length, message)
 
 
-def _record(described: UploadSummary, recipe: str | None) -> DocumentRecord:
+def _record(described: UploadSummary, recipe: str | None) -> UploadRecord:
     upload = described.upload
-    return DocumentRecord(
+    return UploadRecord(
         doc_id=upload.id,
         filename=upload.filename,
         size_bytes=upload.size_bytes,

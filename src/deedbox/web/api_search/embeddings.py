@@ -28,34 +28,39 @@ Name = Annotated[str, Meta(max_length=limits.FILTER_CHARS, extra_json_schema=lim
 
 
 class NewEmbedding(msgspec.Struct, forbid_unknown_fields=True):
-    text: Annotated[Text, Meta(description="What to embed; beyond the model's window, the mean of its windows.")]
+    text: Text
+    """What to embed; beyond the model's window, the mean of its windows."""
 
 
 class Embedding(msgspec.Struct, frozen=True):
-    embedding: Annotated[list[float], Meta(description="float32, of length 1.")]
+    embedding: list[float]
+    """float32, of length 1."""
     dimensions: int
+    """How many components the vector has."""
 
 
 class QuantizedEmbedding(msgspec.Struct, frozen=True):
     embedding: list[float]
-    hex_embedding: Annotated[
-        str, Meta(description="A bit for each component, set when it is positive, the first one in the highest bit.")
-    ]
+    """The vector: float32, of length 1."""
+    hex_embedding: str
+    """A bit for each component, set when it is positive, the first one in the highest bit."""
     dimensions: int
+    """How many components the vector has."""
     compression_ratio: int
+    """How many times smaller the bits are than the vector."""
 
 
 class NewEmbeddings(msgspec.Struct, forbid_unknown_fields=True):
-    input: Annotated[
-        Text | Annotated[list[Text], Meta(min_length=1, max_length=limits.EMBED_INPUTS)],
-        Meta(description="One text, or several. Token arrays are not read: send text."),
-    ]
-    model: Annotated[Name | None, Meta(description="Read and ignored: the installed model answers.")] = None
+    input: Text | Annotated[list[Text], Meta(min_length=1, max_length=limits.EMBED_INPUTS)]
+    """One text, or several. Token arrays are not read: send text."""
+    model: Name | None = None
+    """Read and ignored: the installed model answers."""
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[
-        Annotated[int, Meta(ge=1, le=65536)] | None, Meta(description="Only the model's own number is possible.")
-    ] = None
-    user: Annotated[Name | None, Meta(description="Read and ignored.")] = None
+    """Numbers, or the bytes of float32 (little-endian) in base64."""
+    dimensions: Annotated[int, Meta(ge=1, le=65536)] | None = None
+    """Only the model's own number is possible."""
+    user: Name | None = None
+    """Read and ignored."""
 
     @staticmethod
     def refusal(reason: str, place: str) -> str | None:
@@ -68,19 +73,26 @@ class NewEmbeddings(msgspec.Struct, forbid_unknown_fields=True):
 class EmbeddingItem(msgspec.Struct, frozen=True, kw_only=True):
     object: Literal["embedding"] = "embedding"
     index: int
+    """Which of the texts, from 0."""
     embedding: list[float] | str
+    """The vector, as numbers or in base64."""
 
 
 class Usage(msgspec.Struct, frozen=True):
-    prompt_tokens: Annotated[int, Meta(description="An estimate; nothing is charged for tokens.")]
+    prompt_tokens: int
+    """An estimate; nothing is charged for tokens."""
     total_tokens: int
+    """The same."""
 
 
 class EmbeddingList(msgspec.Struct, frozen=True, kw_only=True):
     object: Literal["list"] = "list"
     data: list[EmbeddingItem]
+    """A vector for each text."""
     model: str
+    """The model that answered."""
     usage: Usage
+    """How much text there was."""
 
 
 @post("/embed", opt=door("embeddings:create"), summary="The vector of a text", tags=["embeddings"], status_code=200)

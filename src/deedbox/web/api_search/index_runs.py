@@ -21,57 +21,109 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import Phase
 from deedbox.search.ingest import Failure
 from deedbox.web.frame import context
+from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
-from deedbox.web.frame.openapi import ALSO
+from deedbox.web.frame.openapi import ALSO, ANSWERS, MAKES
+from deedbox.web.frame.query import QUERY
 from deedbox.wiring import Deedbox
 
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
-State: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
+RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class IndexOrder(msgspec.Struct, forbid_unknown_fields=True):
-    doc_ids: Annotated[
-        Annotated[list[DocId], Meta(min_length=1, max_length=limits.INDEX_DOC_IDS)] | UnsetType,
-        Meta(description="Only these documents; without it, all that were uploaded."),
-    ] = UNSET
+    doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.INDEX_DOC_IDS)] | UnsetType = UNSET
+    """Only these documents; without it, all that were uploaded."""
 
 
 class Indexed(msgspec.Struct, frozen=True, omit_defaults=True):
     status: Literal["success", "partial"]
-    documents_processed: Annotated[int, Meta(description="Documents in scope that are indexed now.")]
-    documents_skipped: Annotated[int, Meta(description="Those of them that were indexed already, and are unchanged.")]
+    """`partial` if some documents could not be indexed."""
+    documents_processed: int
+    """Documents in scope that are indexed now."""
+    documents_skipped: int
+    """Those of them that were indexed already, and are unchanged."""
     total_chunks: int
-    index_size: Annotated[int, Meta(description="Vectors in the whole index.")]
+    """Chunks of the documents in scope."""
+    index_size: int
+    """Vectors in the whole index."""
     elapsed_seconds: float
+    """How long it took."""
     message: str
+    """The outcome, in a sentence."""
     failed: list[Failure] | UnsetType = UNSET
+    """The documents that could not be indexed, and why; left out if there are none."""
 
 
 class RunProgress(msgspec.Struct, frozen=True):
-    document: Annotated[str | None, Meta(description="The document that is being worked on.")]
-    phase: Annotated[Phase, Meta(description="What is being done with it.")]
-    done: Annotated[int, Meta(description="Documents that are through.")]
-    total: Annotated[int, Meta(description="Documents in scope.")]
+    document: str | None
+    """The document that is being worked on."""
+    phase: Phase
+    """What is being done with it."""
+    done: int
+    """Documents that are through."""
+    total: int
+    """Documents in scope."""
 
 
 class RunResult(msgspec.Struct, frozen=True):
     documents_processed: int
+    """Documents in scope that are indexed now."""
     documents_skipped: int
+    """Those of them that were indexed already, and are unchanged."""
     total_chunks: int
+    """Chunks of the documents in scope."""
     failed: list[Failure]
+    """The documents that could not be indexed, and why."""
 
 
 class Run(msgspec.Struct, frozen=True):
     id: str
-    state: State
+    """The job's id."""
+    status: RunStatus
+    """How far it is."""
     progress: RunProgress
-    result: Annotated[RunResult | None, Meta(description="What has become of the documents; null until it is done.")]
+    """What is being done."""
+    result: RunResult | None
+    """What has become of the documents; null until it is done."""
     error: str | None
+    """Why it failed or was ended; null unless that happened."""
     created_at: str
+    """When it was asked for."""
     finished_at: str | None
+    """When it ended; null until then."""
+
+
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"enum": ["progress", "end"], "description": "Whether the run goes on."},
+        "data": {"type": "string", "description": "The run, in JSON, as `GET /jobs/{job_id}` shows it."},
+    },
+    "required": ["event", "data"],
+}
+_EVENTS = {
+    "200": {
+        "description": "An event `progress` whenever the run has got further, and `end` at last; the data is the run",
+        "content": {"text/event-stream": {"schema": _EVENT, "example": {"event": "progress", "data": "{…}"}}},
+    }
+}
+
+
+class RunQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.of("job")] | UnsetType = UNSET
+
+
+class RunPage(msgspec.Struct, frozen=True):
+    jobs: list[Run]
+    """The index runs of this page, newest first."""
+    count: int
+    has_more: bool
+    next_cursor: str | None
 
 
 class _Planned(msgspec.Struct, frozen=True):
@@ -80,13 +132,14 @@ class _Planned(msgspec.Struct, frozen=True):
 
 @post(
     "/documents/index",
-    opt={**door("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,)},
+    opt={**door("search:write"), OPTIONAL_BODY: IndexOrder, ALSO: (404,), MAKES: {"job_id": "/id"}},
     summary="Build the search index",
     tags=["search"],
     status_code=200,
     responses={202: ResponseSpec(Run, description="Begun; Location names the job", generate_examples=False)},
 )
 async def build_index(request: AnyRequest) -> Response[Indexed]:
+    """With the header `Prefer: respond-async` it answers at once, with the job."""
     here = context.of(request)
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.INDEX_SECONDS + limits.REQUEST_SECONDS)
@@ -107,6 +160,19 @@ async def build_index(request: AnyRequest) -> Response[Indexed]:
     return Response(_answer(job_at_end, size, stopwatch() - begun), headers=headers)
 
 
+@get(
+    "/jobs",
+    opt={**door("search:read"), QUERY: RunQuery},
+    summary="List index runs, newest first",
+    tags=["search"],
+)
+async def list_runs(request: AnyRequest) -> RunPage:
+    here = context.of(request)
+    workspace, asked = here.caller.workspace_id, here.query
+    found = await here.deedbox.db.read(lambda tx: ingest.page(tx, workspace, asked.start, asked.limit + 1))
+    return RunPage(*cursors.page([run(job) for job in found], asked.limit, lambda job: job.id))
+
+
 @get("/jobs/{job_id:str}", opt=door("search:read"), summary="How far an index run is", tags=["search"])
 async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
     here = context.of(request)
@@ -115,7 +181,7 @@ async def show_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
 
 @get(
     "/jobs/{job_id:str}/events",
-    opt=door("search:read"),
+    opt={**door("search:read"), ANSWERS: _EVENTS},
     summary="An index run as it goes, as server-sent events",
     tags=["search"],
 )
@@ -192,7 +258,7 @@ def run(job: Job) -> Run:
     outcome = step.outcome
     return Run(
         id=job.id,
-        state=_state(job),
+        status=_status(job),
         progress=RunProgress(
             step.document,
             step.phase,
@@ -208,10 +274,10 @@ def run(job: Job) -> Run:
     )
 
 
-def _state(job: Job) -> State:
+def _status(job: Job) -> RunStatus:
     if job.state == "done":
         return "done" if job.error is None else "cancelled"
     return {"ready": "waiting", "running": "running", "parked": "failed"}[job.state]  # type: ignore[return-value]
 
 
-ROUTES = [build_index, show_run, follow_run, cancel_run]
+ROUTES = [build_index, list_runs, show_run, follow_run, cancel_run]

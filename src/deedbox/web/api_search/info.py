@@ -1,10 +1,9 @@
 """The service's name and model, and how much a workspace holds."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 from litestar import get
-from msgspec import Meta
 
 from deedbox import VERSION
 from deedbox.search import library
@@ -20,19 +19,30 @@ NO_MODEL = "none"
 class Info(msgspec.Struct, frozen=True):
     name: Literal["deedbox"]
     version: str
-    embedding_model: Annotated[str, Meta(description="`none` until a model is installed.")]
+    """The version of the server."""
+    embedding_model: str
+    """`none` until a model is installed."""
     embedding_dimensions: int
-    model: Annotated[str, Meta(description="The engine that ranks.")]
-    chunk_size: Annotated[int, Meta(description="In tokens of the embedding model.")]
-    chunk_overlap: Annotated[int, Meta(description="In tokens of the embedding model.")]
+    """Components of a vector; 0 until a model is installed."""
+    model: str
+    """The engine that ranks."""
+    chunk_size: int
+    """In tokens of the embedding model."""
+    chunk_overlap: int
+    """In tokens of the embedding model."""
 
 
 class StatsRecord(msgspec.Struct, frozen=True):
     documents: int
+    """Documents of the workspace."""
     chunks: int
+    """Chunks of those that are indexed."""
     queries: int
-    storage_bytes: Annotated[int, Meta(description="Bytes of the files and of the index.")]
-    index_size: Annotated[int, Meta(description="Vectors that answer queries.")]
+    """Queries that were answered so far."""
+    storage_bytes: int
+    """Bytes of the files and of the index."""
+    index_size: int
+    """Vectors that answer queries."""
 
 
 @get("/info", opt=door("search:read"), summary="What the service is", tags=["search"])

@@ -20,6 +20,7 @@ from deedbox.web.frame import context, moments
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
+from deedbox.web.frame.openapi import ALSO
 
 _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
@@ -28,62 +29,82 @@ Moment = Annotated[datetime, Meta(tz=True)]
 
 
 class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
-    filename: Annotated[Text | None, Meta(description="Only documents of exactly this name.")] = None
-    media_type: Annotated[Text | None, Meta(description="Only documents of this media type.")] = None
-    created_after: Annotated[Moment | None, Meta(description="Only documents uploaded then or later.")] = None
-    created_before: Annotated[Moment | None, Meta(description="Only documents uploaded earlier.")] = None
-    signed: Annotated[bool | None, Meta(description="Only documents that were signed here, or only the others.")] = None
+    filename: Text | None = None
+    """Only documents of exactly this name."""
+    media_type: Text | None = None
+    """Only documents of this media type."""
+    created_after: Moment | None = None
+    """Only documents uploaded then or later."""
+    created_before: Moment | None = None
+    """Only documents uploaded earlier."""
+    signed: bool | None = None
+    """Only documents that were signed here, or only the others."""
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
     query: Annotated[
-        str,
-        Meta(
-            description=f"The question, in 1 to {limits.QUERY_CHARS} characters.",
-            extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK},
-        ),
+        str, Meta(extra_json_schema={"minLength": 1, "maxLength": limits.QUERY_CHARS, "pattern": _NOT_BLANK})
     ]
-    top_k: Annotated[
-        Annotated[int, Meta(ge=1, le=limits.TOP_K_MAX)] | None,
-        Meta(description=f"How many passages; {limits.TOP_K_DEFAULT} by default."),
-    ] = None
-    mode: Annotated[Mode, Meta(description="What decides: meaning and words, or one of them.")] = "hybrid"
-    doc_ids: Annotated[
-        Annotated[list[DocId], Meta(min_length=1, max_length=limits.QUERY_DOC_IDS)] | None,
-        Meta(description="Only these documents."),
-    ] = None
-    filter: Annotated[QueryFilter | None, Meta(description="Only documents that are so.")] = None
+    """The question, in 1 to {QUERY_CHARS} characters."""
+    top_k: Annotated[int, Meta(ge=1, le=limits.TOP_K_MAX)] | None = None
+    """How many passages; {TOP_K_DEFAULT} by default."""
+    mode: Mode = "hybrid"
+    """What decides: meaning and words, or one of them."""
+    doc_ids: Annotated[list[DocId], Meta(min_length=1, max_length=limits.QUERY_DOC_IDS)] | None = None
+    """Only these documents, each of which must exist."""
+    filter: QueryFilter | None = None
+    """Only documents that are so."""
 
 
 class ChunkPlace(msgspec.Struct, frozen=True):
     doc_id: str
+    """The document's id."""
     filename: str
+    """The document's name."""
     chunk_index: int
-    page: Annotated[int | None, Meta(description="The page on which the chunk begins, where there are pages.")]
-    char_start: Annotated[int, Meta(description="Where the chunk begins in the document's text.")]
+    """The chunk's number in the document, from 0."""
+    page: int | None
+    """The page on which the chunk begins, where there are pages."""
+    char_start: int
+    """Where the chunk begins in the document's text."""
     char_end: int
-    sha256: Annotated[str, Meta(description="The hash of the document's bytes.")]
+    """Where the chunk ends in the document's text."""
+    sha256: str
+    """The hash of the document's bytes."""
     heading: str | None
-    highlights: Annotated[
-        list[tuple[int, int]], Meta(description="Where words of the query stand in the chunk's text: start and end.")
-    ]
+    """The heading under which it stands; null if none."""
+    highlights: list[tuple[int, int]]
+    """Where words of the query stand in the chunk's text: start and end."""
 
 
 class ResultChunk(msgspec.Struct, frozen=True):
     chunk_id: str
+    """The chunk's id: the document's and its number."""
     text: str
-    score: Annotated[float, Meta(description="Higher is better; comparable within one answer only.")]
+    """The chunk's text."""
+    score: float
+    """Higher is better; comparable within one answer only."""
     metadata: ChunkPlace
+    """Where the chunk stands."""
 
 
 class QueryAnswer(msgspec.Struct, frozen=True):
     query: str
+    """The question, without spaces around it."""
     count: int
     elapsed_ms: float
+    """How long it took, in milliseconds."""
     results: list[ResultChunk]
+    """The passages, best first."""
 
 
-@post("/query", opt=door("search:query"), summary="Ask the indexed documents", tags=["search"], status_code=200)
+@post(
+    "/query",
+    opt={**door("search:query"), ALSO: (404,)},
+    summary="Ask the indexed documents",
+    tags=["search"],
+    status_code=200,
+)
 async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAnswer]:
     here = context.of(request)
     begun = stopwatch()

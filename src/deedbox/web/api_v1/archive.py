@@ -1,13 +1,12 @@
 """Where a document stands in the long-term archive, what proves that it is there, and what lies there."""
 
 import base64
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar import Response, get
 from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
-from msgspec import Meta
 
 from deedbox.archive import package, proofs, store
 from deedbox.archive.receipt import ArchiveRow, Receipt
@@ -26,26 +25,41 @@ from deedbox.web.frame.doors import door
 class Inclusion(msgspec.Struct, frozen=True):
     """That the package is a leaf of a Merkle tree (hashed as in RFC 6962) whose root is time-stamped."""
 
-    tree: Annotated[int, Meta(description="The number of the tree; each root names the one before.")]
+    tree: int
+    """The number of the tree; each root names the one before."""
     day: str
+    """The day whose packages the tree holds."""
     index: int
+    """The package's place among the leaves, from 0."""
     tree_size: int
-    path: Annotated[list[str], Meta(description="The hashes from the leaf to the root, in hexadecimal.")]
+    """How many leaves the tree has."""
+    path: list[str]
+    """The hashes from the leaf to the root, in hexadecimal."""
     root: str
-    statement: Annotated[str, Meta(description="The canonical JSON whose SHA-256 is time-stamped.")]
-    timestamp: Annotated[str | None, Meta(description="An RFC 3161 token in base64; null until there is one.")]
+    """The hash at the root, in hexadecimal."""
+    statement: str
+    """The canonical JSON whose SHA-256 is time-stamped."""
+    timestamp: str | None
+    """An RFC 3161 token in base64; null until there is one."""
 
 
 class DocumentArchive(msgspec.Struct, frozen=True):
     """The `archive` of the document, with its proof of inclusion once the day is over."""
 
     document_id: str
-    status: Annotated[str, Meta(description="`disabled`, `pending`, `archived` or `failed`.")]
+    """The document."""
+    status: str
+    """`disabled`, `pending`, `archived` or `failed`."""
     attempts: int
+    """How often it was tried."""
     archived_at: str | None
+    """When the archive took it; null until then."""
     receipt: ArchiveReceipt | None
+    """Where it lies in the archive; null until it does."""
     error: str | None
+    """Why the last attempt was in vain."""
     proof: Inclusion | None
+    """That the package is in the archive's tree; null until the day is over."""
 
 
 @get(

@@ -1,57 +1,65 @@
 """Deliveries of events to webhooks: what was sent, what came back, and once more."""
 
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, get, post
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context
+from deedbox.web.frame import context, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import once
+from deedbox.web.frame.query import QUERY
 from deedbox.webhooks import deliveries
-from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryStatus
+from deedbox.webhooks.hook import Delivery, DeliveryDetail, DeliveryPart, DeliveryStatus
 
 
 class DeliveryPage(msgspec.Struct, frozen=True):
     deliveries: list[Delivery]
+    """The deliveries of this page."""
     count: int
     has_more: bool
     next_cursor: str | None
 
 
-_STATUSES = list(get_args(DeliveryStatus))
-# Text with a pattern, because the framework would take `null` for no value at all.
-OneStatus = Annotated[
-    str | None, QueryParameter(pattern=f"^({'|'.join(_STATUSES)})$", schema_extra={"enum": _STATUSES})
-]
+class DeliveryQuery(PageQuery, frozen=True, kw_only=True):
+    status: Annotated[tuple[DeliveryStatus, ...], Meta(max_length=limits.FILTER_VALUES)] = ()
+    """Deliveries of this status; of several, if repeated."""
+    cursor: Annotated[str, cursors.of("dlv")] | UnsetType = UNSET
+
+
+@get(
+    "/api/v1/deliveries",
+    opt={**door("hooks:read"), QUERY: DeliveryQuery},
+    summary="The deliveries to all webhooks, newest first",
+    tags=["hooks"],
+)
+async def list_all_deliveries(request: AnyRequest) -> DeliveryPage:
+    return await _page(request, None)
 
 
 @get(
     "/api/v1/hooks/{hook_id:str}/deliveries",
-    opt=door("hooks:read"),
+    opt={**door("hooks:read"), QUERY: DeliveryQuery},
     summary="A webhook's deliveries, newest first",
     tags=["hooks"],
 )
-async def list_deliveries(
-    request: AnyRequest,
-    hook_id: FromPath[str],
-    status: OneStatus = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, cursors.parameter("dlv")] = None,
-) -> DeliveryPage:
+async def list_deliveries(request: AnyRequest, hook_id: FromPath[str]) -> DeliveryPage:
+    return await _page(request, hook_id)
+
+
+async def _page(request: AnyRequest, hook_id: str | None) -> DeliveryPage:
     here = context.of(request)
-    cursors.check(cursor, "dlv")
-    workspace, wanted = here.caller.workspace_id, cast(DeliveryStatus | None, status)
-    found = await here.deedbox.db.read(
-        lambda tx: deliveries.page(tx, workspace, hook_id, limit=limit + 1, cursor=cursor, status=wanted)
-    )
-    shown, more = found[:limit], len(found) > limit
-    return DeliveryPage(shown, len(shown), more, shown[-1].id if more else None)
+    asked: DeliveryQuery = here.query
+    part = DeliveryPart(asked.limit + 1, asked.start, hook_id, asked.status)
+    found = await here.deedbox.db.read(lambda tx: deliveries.page(tx, here.caller.workspace_id, part))
+    return DeliveryPage(*cursors.page(found, asked.limit, lambda delivery: delivery.id))
 
 
 @get(
@@ -67,7 +75,7 @@ async def get_delivery(request: AnyRequest, delivery_id: FromPath[str]) -> Deliv
 
 @post(
     "/api/v1/deliveries/{delivery_id:str}/redeliver",
-    opt=door("hooks:write"),
+    opt={**door("hooks:write"), openapi.MAKES: {"delivery_id": "/id"}},
     summary="Send the same event and bytes once more",
     tags=["hooks"],
     status_code=202,
@@ -83,4 +91,4 @@ async def redeliver(request: AnyRequest, delivery_id: FromPath[str]) -> Response
     return answer
 
 
-ROUTES = [list_deliveries, get_delivery, redeliver]
+ROUTES = [list_all_deliveries, list_deliveries, get_delivery, redeliver]

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, get
-from litestar.params import FromPath, QueryParameter
-from msgspec import Meta
+from litestar.params import FromPath
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
@@ -20,12 +20,16 @@ from deedbox.signing.model import Document
 from deedbox.signing.store import audit, sealed
 from deedbox.signing.store.sealed import SealedFile
 from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import file_response, page_number
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
+from deedbox.web.frame.query import QUERY
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _PDF = {"application/pdf": _BINARY}
+_EVIDENCE = {"application/json": {"schema": {"type": "object"}, "example": {"format": "deedbox-evidence/1"}}}
 
 
 def _file_opt(content: dict[str, Any], *errors: int) -> dict[str, Any]:
@@ -39,30 +43,45 @@ def _file_opt(content: dict[str, Any], *errors: int) -> dict[str, Any]:
 
 class AuditEntry(msgspec.Struct, frozen=True):
     number: int
+    """The row's number in the trail, from 1."""
     at: str
+    """When it happened."""
     act: str
-    actor: Annotated[str, Meta(description="A key, a signer, or `server`.")]
+    """What happened."""
+    actor: str
+    """A key, a signer, or `server`."""
     detail: dict[str, Any]
-    hash: Annotated[str, Meta(description="SHA-256 over the hash before it and this row.")]
+    """What is known of it, such as an address or a device."""
+    hash: str
+    """SHA-256 over the hash before it and this row."""
+
+
+class FileQuery(msgspec.Struct, frozen=True):
+    position: Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES - 1)] = 0
+    """Which of the files, from 0."""
+
+
+class AuditQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.number()] | UnsetType = UNSET
 
 
 class AuditTrail(msgspec.Struct, frozen=True):
     audit: list[AuditEntry]
+    """The rows, oldest first."""
     count: int
+    has_more: bool
+    next_cursor: str | None
 
 
 @get(
     "/api/v1/documents/{document_id:str}/file",
-    opt=_file_opt({"application/octet-stream": _BINARY, **_PDF}),
+    opt={**_file_opt({"application/octet-stream": _BINARY, **_PDF}), QUERY: FileQuery},
     summary="The original bytes",
     tags=["documents"],
 )
-async def original_file(
-    request: AnyRequest,
-    document_id: FromPath[str],
-    position: Annotated[int, QueryParameter(ge=0, le=limits.DOCUMENT_FILES - 1)] = 0,
-) -> Response[Any]:
+async def original_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
+    position = here.query.position
 
     def look(tx: Tx) -> tuple[str, Blob]:
         _, document = document_of(tx, here.caller.workspace_id, document_id)
@@ -98,7 +117,7 @@ async def completion_certificate(request: AnyRequest, document_id: FromPath[str]
 
 @get(
     "/api/v1/documents/{document_id:str}/evidence",
-    opt=_file_opt({"application/json": _BINARY}, 409),
+    opt=_file_opt(_EVIDENCE, 409),
     summary="The evidence file",
     tags=["documents"],
 )
@@ -108,40 +127,37 @@ async def evidence_file(request: AnyRequest, document_id: FromPath[str]) -> Resp
 
 @get(
     "/api/v1/documents/{document_id:str}/audit",
-    opt=door("documents:read"),
-    summary="The audit trail",
+    opt={**door("documents:read"), QUERY: AuditQuery},
+    summary="The audit trail, oldest row first",
     tags=["documents"],
 )
 async def audit_trail(request: AnyRequest, document_id: FromPath[str]) -> AuditTrail:
     here = context.of(request)
+    asked: AuditQuery = here.query
 
     def look(tx: Tx) -> list[AuditEntry]:
         document_of(tx, here.caller.workspace_id, document_id)
         return [
             AuditEntry(one.number, one.at, one.act, one.actor, dict(one.detail), one.hash)
-            for one in audit.trail(tx, document_id)
+            for one in audit.page(tx, document_id, int(asked.start or 0), asked.limit + 1)
         ]
 
     entries = await here.deedbox.db.read(look)
-    return AuditTrail(entries, len(entries))
+    return AuditTrail(*cursors.page(entries, asked.limit, lambda entry: str(entry.number)))
 
 
 @get(
     "/api/v1/documents/{document_id:str}/pages/{page:str}",
     opt={
         **door("documents:read"),
+        QUERY: PictureQuery,
         openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": _BINARY}}},
         openapi.ALSO: (409,),
     },
     summary="A page as a picture",
     tags=["documents"],
 )
-async def document_page_image(
-    request: AnyRequest,
-    document_id: FromPath[str],
-    page: FromPath[str],
-    width: Annotated[int, QueryParameter(ge=100, le=limits.PAGE_WIDTH_MAX)] = limits.PAGE_IMAGE_WIDTH,
-) -> Response[bytes]:
+async def document_page_image(request: AnyRequest, document_id: FromPath[str], page: FromPath[str]) -> Response[bytes]:
     """Of the sealed file once there is one, of what will be signed before that."""
     here = context.of(request)
     number = page_number(page)
@@ -158,7 +174,7 @@ async def document_page_image(
 
     blob = await here.deedbox.db.read(look)
     async with streamed(here.deedbox.blobs, blob) as data:
-        picture = await here.deedbox.workshop.render(data, number, width)
+        picture = await here.deedbox.workshop.render(data, number, here.query.width)
     headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(picture, media_type="image/webp", headers=headers)
 

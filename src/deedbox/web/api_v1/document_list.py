@@ -12,14 +12,17 @@ from deedbox.kernel.clock import instant
 from deedbox.signing.model import Filter, Page, Status
 from deedbox.signing.store import documents
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.frame import context, moments, query
+from deedbox.web.frame import context, moments
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
+from deedbox.web.frame.query import QUERY
 
 
 class DocumentPage(msgspec.Struct, frozen=True):
     documents: list[DocumentRecord]
+    """The documents of this page."""
     count: int
     has_more: bool
     next_cursor: str | None
@@ -30,23 +33,32 @@ Text = Annotated[str, Meta(min_length=1, max_length=limits.FILTER_CHARS, extra_j
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
-class DocumentQuery(msgspec.Struct, frozen=True):
-    status: Status | UnsetType = UNSET
+class DocumentQuery(PageQuery, frozen=True, kw_only=True):
+    status: Annotated[tuple[Status, ...], Meta(max_length=limits.FILTER_VALUES)] = ()
+    """Documents of this status; of several, if repeated."""
     q: Text | UnsetType = UNSET
+    """Only documents whose title contains this."""
     packet_id: Text | UnsetType = UNSET
+    """Only documents of this packet."""
     bulk_send_id: Text | UnsetType = UNSET
+    """Only documents of this bulk send."""
     template_id: Text | UnsetType = UNSET
+    """Only documents made from this template."""
     external_id: Text | UnsetType = UNSET
+    """Only documents with this id of yours."""
     signer_email: Text | UnsetType = UNSET
+    """Only documents with a signer of this address."""
     created_after: Moment | UnsetType = UNSET
+    """Only documents made then or later."""
     created_before: Moment | UnsetType = UNSET
-    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT
-    cursor: Annotated[str, cursors.meta("doc")] | UnsetType = UNSET
+    """Only documents made earlier."""
+    cursor: Annotated[str, cursors.of("doc")] | UnsetType = UNSET
     order: Literal["asc", "desc"] = "desc"
+    """The newest first, or the oldest."""
 
     def filter(self) -> Filter:
         return Filter(
-            status=self.status or None,
+            statuses=self.status,
             q=self.q or None,
             packet_id=self.packet_id or None,
             bulk_send_id=self.bulk_send_id or None,
@@ -60,23 +72,20 @@ class DocumentQuery(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/documents",
-    opt={**door("documents:read"), query.QUERY: DocumentQuery},
+    opt={**door("documents:read"), QUERY: DocumentQuery},
     summary="List documents by age",
     tags=["documents"],
 )
 async def list_documents(request: AnyRequest) -> DocumentPage:
     here = context.of(request)
-    asked: DocumentQuery = query.read(request)
-    limit, newest_first = asked.limit, asked.order == "desc"
-    cursor = None if asked.cursor is UNSET else asked.cursor
-    cursors.check(cursor, "doc")
-    workspace, wanted, part = here.caller.workspace_id, asked.filter(), Page(limit + 1, cursor, newest_first)
+    asked: DocumentQuery = here.query
+    workspace, wanted = here.caller.workspace_id, asked.filter()
+    part = Page(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
     found = await here.deedbox.db.read(lambda tx: documents.page(tx, workspace, wanted, part))
-    shown = [record(packet, document) for packet, document in found[:limit]]
-    following = shown[-1].id if len(found) > limit else None
+    shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one[1].id)
     if following:
         here.headers.append((b"link", _next_link(request, following).encode()))
-    return DocumentPage(shown, len(shown), following is not None, following)
+    return DocumentPage([record(*one) for one in shown], count, has_more, following)
 
 
 def _instant(name: str, text: str | UnsetType) -> str | None:
@@ -84,9 +93,9 @@ def _instant(name: str, text: str | UnsetType) -> str | None:
     return instant(moment) if moment else None
 
 
-def _next_link(request: AnyRequest, cursor: str) -> str:
+def _next_link(request: AnyRequest, following: str) -> str:
     query = [(name, value) for name, value in parse_qsl(request.scope["query_string"].decode()) if name != "cursor"]
-    return f'<{request.scope["path"]}?{urlencode([*query, ("cursor", cursor)])}>; rel="next"'
+    return f'<{request.scope["path"]}?{urlencode([*query, ("cursor", following)])}>; rel="next"'
 
 
 ROUTES = [list_documents]

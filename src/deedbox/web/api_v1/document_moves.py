@@ -26,11 +26,14 @@ from deedbox.web.frame.doors import door
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=limits.REASON_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
+    """Why, as the signers are told."""
 
 
 class SigningLink(msgspec.Struct, frozen=True):
-    url: Annotated[str, Meta(description="Opens the document for this signer, once.")]
+    url: str
+    """Opens the document for this signer, once."""
     expires_at: str
+    """When the link stops working."""
 
 
 @post(

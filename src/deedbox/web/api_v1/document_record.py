@@ -30,11 +30,17 @@ from deedbox.signing.model import (
 
 class FileRecord(msgspec.Struct, frozen=True):
     id: str
+    """The file's id."""
     name: str
+    """The name that it came with."""
     sha256: str
+    """The SHA-256 of the bytes that came."""
     size_bytes: int
+    """How many bytes came."""
     pages: int
+    """Its pages as they are signed; 0 until it is converted."""
     position: int
+    """Its place among the files of the document, from 0."""
     removed: list[str]
     """What was taken out of it because it could have changed the face of the sealed file."""
     signatures: list[EarlierSignature]
@@ -43,73 +49,129 @@ class FileRecord(msgspec.Struct, frozen=True):
 
 class SignerRecord(msgspec.Struct, frozen=True):
     id: str
+    """The signer's id."""
     party_id: str
+    """The party to which the signer belongs."""
     name: str
+    """The signer's name."""
     email: str
+    """Where the invitation goes, in lower case."""
     language: str
+    """The language of the mails and pages for this person."""
     time_zone: str | None
+    """The IANA name of the zone in which times are told to this person; null: UTC."""
     auth: Auth
+    """What the person has to give beside the link."""
     status: SignerStatus
+    """How far this person is."""
     identity: Identity | None
     """How it was checked who acted; null until then."""
     notified_at: str | None
+    """When the invitation was sent; null until then."""
     viewed_at: str | None
+    """When the person first saw the document; null until then."""
     signed_at: str | None
+    """When the person signed; null until then."""
     declined_at: str | None
+    """When the person declined; null unless that happened."""
     decline_reason: str | None
+    """Why, in the person's own words."""
 
 
 class PartyRecord(msgspec.Struct, frozen=True):
     id: str
+    """The party's id."""
     name: str
+    """What the party is called."""
     order: int
+    """When it is this party's turn: lower ones first, equal ones side by side."""
     rule: Rule
+    """Who of its signers has to sign."""
     quorum: int | None
+    """How many have to sign, with the rule `quorum`; else null."""
     on_decline: OnDecline
+    """What one signer's decline does."""
     status: PartyStatus
+    """How far the party is."""
     signers: list[SignerRecord]
+    """The people who sign for it."""
     completed_at: str | None
+    """When its rule was met; null until then."""
 
 
 class Progress(msgspec.Struct, frozen=True):
     signers_total: int
+    """How many signers there are."""
     signers_signed: int
+    """How many of them have signed."""
     parties_total: int
+    """How many parties there are."""
     parties_completed: int
+    """How many of them are complete."""
 
 
 class DocumentRecord(msgspec.Struct, frozen=True):
     id: str
+    """The document's id."""
     object: Literal["document"]
     title: str
+    """What it is called, in mails and on the certificate."""
     status: Status
+    """Where it stands in its life."""
     source: Source
+    """How it was made."""
     external_id: str | None
+    """The sender's own id for it."""
     metadata: dict[str, str]
+    """The sender's own names and values."""
     template_id: str | None
+    """The template it was made from; null if none."""
     packet_id: str | None
+    """The packet it is sent in; null if it is sent by itself."""
     bulk_send_id: str | None
+    """The bulk send that made it; null if none."""
     message: Message | None
+    """What the invitation says; null: the usual words."""
     language: str
+    """The language of the certificate, and of whoever has none of their own."""
     files: list[FileRecord]
+    """Its files, in their order."""
     parties: list[PartyRecord]
+    """Who signs, and in which order."""
     fields: list[Field]
+    """What is filled in, and where."""
     progress: Progress
+    """How many have signed so far."""
     seal: Seal | None
+    """How it was sealed; null until it is completed."""
     reminders: Reminders | None
+    """When people are reminded; null: never."""
     expires_at: str | None
+    """When it can no longer be signed; null: never."""
     created_at: str
+    """When it was made."""
     updated_at: str
+    """When it last changed."""
     sent_at: str | None
+    """When it was sent; null until then."""
     completed_at: str | None
+    """When it was sealed, after the last signature; null until then."""
     declined_at: str | None
+    """When a decline ended it; null unless that happened."""
     voided_at: str | None
+    """When the sender ended it; null unless that happened."""
     expired_at: str | None
+    """When its time was over; null unless that happened."""
     decline: Decline | None
+    """Who declined and why, if that ended it."""
     void: Void | None
+    """Why the sender ended it, if that happened."""
     archive: Archive
+    """Where it stands in the long-term archive."""
     verification_code: str | None
+    """Leads whoever holds the paper to what is known of it; printed on the certificate."""
     signed_input: SignedInput
+    """What is done with a file that was signed before it came."""
     error: str | None
     """Why the document could not be converted, or why sealing it has failed so far."""
 

@@ -21,7 +21,7 @@ from deedbox.signing.desk import document_in
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange, FilePassword, NewDocument, NewFile
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.frame import context, form, once, upload
+from deedbox.web.frame import context, form, once, openapi, upload
 from deedbox.web.frame.body import READS, decoded
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
@@ -33,10 +33,11 @@ FileName: TypeAlias = Annotated[
 
 class NewFileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: FileName
-    content_base64: Annotated[
-        str, Meta(min_length=4, max_length=limits.DOCUMENT_JSON_BYTES, description="The bytes of the file, in base64.")
-    ]
+    """The file's name; its extension says what it is."""
+    content_base64: Annotated[str, Meta(min_length=4, max_length=limits.DOCUMENT_JSON_BYTES)]
+    """The bytes of the file, in base64."""
     password: FilePassword | None = None
+    """Opens a PDF that is locked. It is used once and kept nowhere."""
 
     def content(self) -> bytes:
         try:
@@ -49,7 +50,9 @@ class NewDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_o
     """A new document in JSON; its files come with it, or as parts of a form."""
 
     file: NewFileBody | None = None
+    """The one file of the document."""
     files: Annotated[Sequence[NewFileBody], Meta(max_length=limits.DOCUMENT_FILES)] = []
+    """The files of the document, if it has several; they are signed as one."""
 
     def sources(self) -> Sequence[NewFileBody]:
         """The files that the body itself carries."""
@@ -62,13 +65,16 @@ class NamedPassword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The password of the part with this file name."""
 
     name: FileName
+    """The name of the part's file."""
     password: FilePassword
+    """Opens a PDF that is locked. It is used once and kept nowhere."""
 
 
 class FormDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A new document in a form, whose files are parts of their own; `files` names those that are locked."""
 
     files: Annotated[Sequence[NamedPassword], Meta(max_length=limits.DOCUMENT_FILES)] = []
+    """The parts that are locked, each with its password."""
 
     def received(self, parts: Sequence[upload.Part]) -> list[NewFile]:
         """The parts as files, each with its password."""
@@ -82,6 +88,15 @@ class FormDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_
         return [NewFile(part.filename, part.received, passwords.get(part.filename)) for part in parts]
 
 
+_MAKES = {
+    "document_id": "/id",
+    "signer_id": "/parties/0/signers/0/id",
+    "file_id": "/files/0/id",
+    "code": "/verification_code",
+}
+"""The ids that the answer gives, by the names that paths have for them."""
+
+
 class Asked(NamedTuple):
     """A request for a document, its files stored."""
 
@@ -93,7 +108,12 @@ class Asked(NamedTuple):
 
 @post(
     "/api/v1/documents",
-    opt={**door("documents:write"), READS: NewDocumentBody, form.FORM: upload.DOCUMENT_WITH_FILES},
+    opt={
+        **door("documents:write"),
+        READS: NewDocumentBody,
+        form.FORM: upload.DOCUMENT_WITH_FILES,
+        openapi.MAKES: _MAKES,
+    },
     summary="Create a document, and send it if asked to",
     tags=["documents"],
     status_code=201,

@@ -1,18 +1,19 @@
 """Events: the kinds there are, and those that happened, as a feed to pull."""
 
+import re
 from typing import Annotated, Any
 
 import msgspec
 from litestar import get
-from litestar.params import QueryParameter
-from msgspec import Meta
+from msgspec import UNSET, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
+from deedbox.web.frame.query import QUERY
 from deedbox.webhooks import catalogue, feed
 from deedbox.webhooks.body import API_VERSION, EventBody
 
@@ -21,32 +22,61 @@ _SAMPLE_TIME = "2026-03-01T12:00:00Z"
 
 
 class EventKind(msgspec.Struct, frozen=True):
-    event: str
+    type: str
+    """The kind of event."""
     meaning: str
-    sample: Annotated[dict[str, Any], Meta(description="The body of a delivery.")]
-    schema: Annotated[dict[str, Any], Meta(description="The JSON Schema of the body.")]
+    """When it is sent."""
+    sample: dict[str, Any]
+    """The body of a delivery."""
+    schema: dict[str, Any]
+    """The JSON Schema of the body."""
+
+
+class CatalogueQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: (
+        Annotated[str, cursors.one_of("|".join(map(re.escape, catalogue.KINDS)), max(map(len, catalogue.KINDS)))]
+        | UnsetType
+    ) = UNSET
+
+
+class EventQuery(PageQuery, frozen=True, kw_only=True):
+    after: Annotated[str, cursors.of("evt")] | UnsetType = UNSET
+    """The id of the last event that you know: those after it are shown, now or when they happen."""
+    cursor: Annotated[str, cursors.of("evt")] | UnsetType = UNSET
 
 
 class Catalogue(msgspec.Struct, frozen=True):
     events: list[EventKind]
+    """Every kind of event there is."""
     count: int
-    has_more: bool = False
-    next_cursor: str | None = None
+    has_more: bool
+    next_cursor: str | None
 
 
 class EventPage(msgspec.Struct, frozen=True):
     events: list[EventBody]
+    """The events of this page, as they are delivered."""
     count: int
     has_more: bool
-    next_cursor: Annotated[
-        str | None, Meta(description="Give it as `after` to go on, also when there is no more at this moment.")
-    ]
+    next_cursor: str | None
 
 
-@get("/api/v1/hooks/events", opt=door("hooks:read"), summary="Every kind of event, with a sample", tags=["hooks"])
-async def event_catalogue() -> Catalogue:
-    kinds = [EventKind(kind.name, kind.meaning, _body(kind), kind.schema) for kind in catalogue.KINDS.values()]
-    return Catalogue(kinds, len(kinds))
+@get(
+    "/api/v1/hooks/events",
+    opt={**door("hooks:read"), QUERY: CatalogueQuery},
+    summary="Every kind of event, with a sample",
+    tags=["hooks"],
+)
+async def event_catalogue(request: AnyRequest) -> Catalogue:
+    asked: CatalogueQuery = context.of(request).query
+    names = list(catalogue.KINDS)
+    rest = names[names.index(asked.start) + 1 :] if asked.start else names
+    kinds = [_kind(catalogue.KINDS[name]) for name in rest[: asked.limit + 1]]
+    return Catalogue(*cursors.page(kinds, asked.limit, lambda kind: kind.type))
+
+
+def _kind(kind: catalogue.Kind) -> EventKind:
+    return EventKind(kind.name, kind.meaning, _body(kind), kind.schema)
 
 
 def _body(kind: catalogue.Kind) -> dict[str, Any]:
@@ -56,21 +86,20 @@ def _body(kind: catalogue.Kind) -> dict[str, Any]:
     return body
 
 
-@get("/api/v1/events", opt=door("hooks:read"), summary="The events that happened, oldest first", tags=["hooks"])
-async def list_events(
-    request: AnyRequest,
-    after: Annotated[str | None, cursors.parameter("evt")] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, cursors.parameter("evt")] = None,
-) -> EventPage:
+@get(
+    "/api/v1/events",
+    opt={**door("hooks:read"), QUERY: EventQuery},
+    summary="The events that happened, oldest first",
+    tags=["hooks"],
+)
+async def list_events(request: AnyRequest) -> EventPage:
     here = context.of(request)
-    if after is not None and cursor is not None:
+    asked: EventQuery = here.query
+    if asked.after and asked.cursor:
         raise BadRequest("Give either after or cursor; they mean the same")
-    start = cursor if after is None else after
-    cursors.check(start, "evt")
-    found = await feed.page(here.deedbox.db, here.caller.workspace_id, after=start, limit=limit + 1)
-    shown = found[:limit]
-    return EventPage(shown, len(shown), len(found) > limit, shown[-1].id if shown else start)
+    start = asked.after or asked.start
+    found = await feed.page(here.deedbox.db, here.caller.workspace_id, after=start, limit=asked.limit + 1)
+    return EventPage(*cursors.page(found, asked.limit, lambda event: event.id))
 
 
 ROUTES = [event_catalogue, list_events]

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, delete, get, patch, post
-from litestar.params import FromPath, JSONBody, QueryParameter
-from msgspec import UNSET, Meta
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
@@ -17,40 +16,46 @@ from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import claimed, kept, once
+from deedbox.web.frame.query import QUERY
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import Delivery, EventName, Hook, HookChange, NewHook, Recovery
 
 
 class HookTest(msgspec.Struct, forbid_unknown_fields=True):
-    event: Annotated[EventName | None, Meta(description="Whose sample to send. Default: the hook's first.")] = None
+    type: EventName | None = None
+    """Whose sample to send. Default: the hook's first."""
 
 
 class HookRotation(msgspec.Struct, forbid_unknown_fields=True):
-    at_once: Annotated[
-        bool,
-        Meta(description=f"The new secret signs from now on, not in {limits.WEBHOOK_ROTATION_HOURS} hours only."),
-    ] = False
+    at_once: bool = False
+    """The new secret signs from now on, not in {WEBHOOK_ROTATION_HOURS} hours only."""
 
 
 class HookRecovery(msgspec.Struct, forbid_unknown_fields=True):
-    since: Annotated[
-        datetime,
-        Meta(tz=True, description=f"Events from then on; within the last {limits.WEBHOOK_KEEP_DAYS} days."),
-    ]
+    since: Annotated[datetime, Meta(tz=True)]
+    """Events from then on; within the last {WEBHOOK_KEEP_DAYS} days."""
 
 
 class MadeHook(Hook, frozen=True, kw_only=True):
-    secret: Annotated[str, Meta(description="Signs deliveries. It is shown only here and cannot be read again.")]
+    secret: str | None
+    """Signs deliveries. Shown only here; null in the answer to a repeated Idempotency-Key."""
 
 
 class RotatedHook(MadeHook, frozen=True, kw_only=True):
-    effective_at: Annotated[str, Meta(description="When the new secret takes over.")]
+    effective_at: str
+    """When the new secret takes over."""
+
+
+class HookQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.of("hook")] | UnsetType = UNSET
 
 
 class HookPage(msgspec.Struct, frozen=True):
     hooks: list[Hook]
+    """The webhooks of this page."""
     count: int
     has_more: bool
     next_cursor: str | None
@@ -69,6 +74,7 @@ async def _refusal(here: Context, url: str) -> BadRequest | None:
     "/api/v1/hooks",
     opt={
         **door("hooks:write"),
+        openapi.MAKES: {"hook_id": "/id"},
         openapi.ANSWERS: {
             "200": {
                 "description": "There was one with this target and these events; its secret is not shown again",
@@ -94,7 +100,8 @@ async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[
 
     with claimed(request):
         refusal = await _refusal(here, data.target_url)
-        answer: Response[Any] = await kept(request, make, status=_made_status, content=await request.body())
+        content = await request.body()
+        answer: Response[Any] = await kept(request, make, status=_made_status, content=content, shown_once="secret")
     return answer
 
 
@@ -102,18 +109,17 @@ def _made_status(made: msgspec.Struct) -> int:
     return 201 if isinstance(made, MadeHook) else 200
 
 
-@get("/api/v1/hooks", opt=door("hooks:read"), summary="List webhooks, newest first", tags=["hooks"])
-async def list_hooks(
-    request: AnyRequest,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, cursors.parameter("hook")] = None,
-) -> HookPage:
+@get(
+    "/api/v1/hooks",
+    opt={**door("hooks:read"), QUERY: HookQuery},
+    summary="List webhooks, newest first",
+    tags=["hooks"],
+)
+async def list_hooks(request: AnyRequest) -> HookPage:
     here = context.of(request)
-    cursors.check(cursor, "hook")
-    workspace = here.caller.workspace_id
-    found = await here.deedbox.db.read(lambda tx: hooks.page(tx, workspace, limit=limit + 1, cursor=cursor))
-    shown, more = found[:limit], len(found) > limit
-    return HookPage(shown, len(shown), more, shown[-1].id if more else None)
+    workspace, asked = here.caller.workspace_id, here.query
+    found = await here.deedbox.db.read(lambda tx: hooks.page(tx, workspace, limit=asked.limit + 1, cursor=asked.start))
+    return HookPage(*cursors.page(found, asked.limit, lambda hook: hook.id))
 
 
 @get("/api/v1/hooks/{hook_id:str}", opt=door("hooks:read"), summary="One webhook", tags=["hooks"])
@@ -145,7 +151,7 @@ async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> None:
 
 @post(
     "/api/v1/hooks/{hook_id:str}/test",
-    opt={**door("hooks:write"), OPTIONAL_BODY: HookTest},
+    opt={**door("hooks:write"), OPTIONAL_BODY: HookTest, openapi.MAKES: {"delivery_id": "/id"}},
     summary="Send a webhook the sample of an event",
     tags=["hooks"],
     status_code=202,
@@ -154,7 +160,7 @@ async def test_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Del
     given: HookTest = context.of(request).body
 
     def send(here: Context, tx: Tx, now: datetime) -> Delivery:
-        return hooks.test(tx, here.caller.workspace_id, hook_id, given.event, now=now)
+        return hooks.test(tx, here.caller.workspace_id, hook_id, given.type, now=now)
 
     return await _done(request, send, status=202)
 
@@ -226,7 +232,7 @@ async def _done(
 ) -> Response[Any]:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    return await once(request, lambda tx: act(here, tx, now), status=status)
+    return await once(request, lambda tx: act(here, tx, now), status=status, shown_once="secret")
 
 
 ROUTES = [

@@ -3,28 +3,35 @@
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Response, delete, get, post
-from litestar.params import FromPath, JSONBody, QueryParameter
-from msgspec import Meta
+from litestar import Response, delete, get, patch, post
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, UnsetType
 
 from deedbox.accounts import keys, workspaces
-from deedbox.accounts.keys import KeyRecord, NewKey
+from deedbox.accounts.keys import KeyChange, KeyRecord, NewKey
 from deedbox.accounts.workspaces import Workspace
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, moments
+from deedbox.web.frame import context, moments, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import door
+from deedbox.web.frame.cursor import PageQuery
+from deedbox.web.frame.doors import ANY_KEY, door
 from deedbox.web.frame.once import once
+from deedbox.web.frame.query import QUERY
 
 
 class MadeKey(KeyRecord, frozen=True, kw_only=True):
-    key: Annotated[str, Meta(description="The key itself. It is shown only here and cannot be read again.")]
+    key: str | None
+    """The key itself. It is shown only here; null in the answer to a repeated Idempotency-Key."""
+
+
+class KeyQuery(PageQuery, frozen=True, kw_only=True):
+    cursor: Annotated[str, cursors.of("key")] | UnsetType = UNSET
 
 
 class KeyPage(msgspec.Struct, frozen=True):
     keys: list[KeyRecord]
+    """The keys of this page."""
     count: int
     has_more: bool
     next_cursor: str | None
@@ -32,10 +39,12 @@ class KeyPage(msgspec.Struct, frozen=True):
 
 class Me(msgspec.Struct, frozen=True):
     key: KeyRecord
+    """The key in use."""
     workspace: Workspace
+    """The workspace that it belongs to."""
 
 
-@get("/api/v1/me", opt=door("keys:read"), summary="The key in use and its workspace", tags=["keys"])
+@get("/api/v1/me", opt=door(ANY_KEY), summary="The key in use and its workspace", tags=["keys"])
 async def me(request: AnyRequest) -> Me:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -46,22 +55,28 @@ async def me(request: AnyRequest) -> Me:
     return await here.deedbox.db.read(look)
 
 
-@get("/api/v1/keys", opt=door("keys:read"), summary="List API keys, newest first", tags=["keys"])
-async def list_keys(
-    request: AnyRequest,
-    limit: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MAX)] = limits.PAGE_DEFAULT,
-    cursor: Annotated[str | None, cursors.parameter("key")] = None,
-) -> KeyPage:
+@get(
+    "/api/v1/keys",
+    opt={**door("keys:read"), QUERY: KeyQuery},
+    summary="List API keys, newest first",
+    tags=["keys"],
+)
+async def list_keys(request: AnyRequest) -> KeyPage:
     here = context.of(request)
-    cursors.check(cursor, "key")
-    now = here.deedbox.clock.now()
-    found = await here.deedbox.db.read(lambda tx: keys.page(tx, here.caller, limit=limit + 1, after=cursor, now=now))
-    shown = found[:limit]
-    more = len(found) > limit
-    return KeyPage(shown, len(shown), more, shown[-1].id if more else None)
+    asked, now = here.query, here.deedbox.clock.now()
+    found = await here.deedbox.db.read(
+        lambda tx: keys.page(tx, here.caller, limit=asked.limit + 1, after=asked.start, now=now)
+    )
+    return KeyPage(*cursors.page(found, asked.limit, lambda key: key.id))
 
 
-@post("/api/v1/keys", opt=door("keys:write"), summary="Create an API key", tags=["keys"], status_code=201)
+@post(
+    "/api/v1/keys",
+    opt={**door("keys:write"), openapi.MAKES: {"key_id": "/id"}},
+    summary="Create an API key",
+    tags=["keys"],
+    status_code=201,
+)
 async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[MadeKey]:
     here = context.of(request)
     now = here.deedbox.clock.now()
@@ -71,15 +86,41 @@ async def create_key(request: AnyRequest, data: JSONBody[NewKey]) -> Response[Ma
         made = keys.create(tx, here.caller, new, now=now)
         return MadeKey(**msgspec.structs.asdict(made.record), key=made.plain.reveal())
 
-    answer: Response[Any] = await once(request, make, status=201)
+    answer: Response[Any] = await once(request, make, status=201, shown_once="key")
     return answer
 
 
-@delete("/api/v1/keys/{key_id:str}", opt=door("keys:write"), summary="Revoke an API key", tags=["keys"])
+@get("/api/v1/keys/{key_id:str}", opt=door("keys:read"), summary="One API key", tags=["keys"])
+async def get_key(request: AnyRequest, key_id: FromPath[str]) -> KeyRecord:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    return await here.deedbox.db.read(lambda tx: keys.get(tx, here.caller, key_id, now=now))
+
+
+@patch(
+    "/api/v1/keys/{key_id:str}",
+    opt=door("keys:write"),
+    summary="Change an API key's name, rate or end, only downwards",
+    tags=["keys"],
+)
+async def change_key(request: AnyRequest, key_id: FromPath[str], data: JSONBody[KeyChange]) -> KeyRecord:
+    here = context.of(request)
+    now = here.deedbox.clock.now()
+    ends = data.expires_at if data.expires_at is UNSET else moments.in_utc("expires_at", data.expires_at)
+    wanted = msgspec.structs.replace(data, expires_at=ends)
+    return await here.deedbox.db.write(lambda tx: keys.change(tx, here.caller, key_id, wanted, now=now))
+
+
+@delete(
+    "/api/v1/keys/{key_id:str}",
+    opt=door("keys:write"),
+    summary="Revoke an API key and the keys that it made",
+    tags=["keys"],
+)
 async def revoke_key(request: AnyRequest, key_id: FromPath[str]) -> None:
     here = context.of(request)
     now = here.deedbox.clock.now()
     await here.deedbox.db.write(lambda tx: keys.revoke(tx, here.caller, key_id, now=now))
 
 
-ROUTES = [me, list_keys, create_key, revoke_key]
+ROUTES = [me, list_keys, create_key, get_key, change_key, revoke_key]

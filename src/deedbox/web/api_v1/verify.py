@@ -1,11 +1,10 @@
 """Whether a file is what was sealed here."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar import Response, get, post
 from litestar.params import FromPath
-from msgspec import Meta
 
 from deedbox.kernel.db import Tx
 from deedbox.pdf.report import Checks, Report, Signature, Verdict
@@ -18,16 +17,21 @@ from deedbox.web.frame.doors import PUBLIC, door
 
 class Verification(msgspec.Struct, frozen=True):
     verdict: Verdict
+    """What the file is, judged by the checks."""
     document_id: str | None
-    part: Annotated[
-        Literal["document", "certificate"] | None,
-        Meta(description="Whether the file is the sealed document itself or its certificate of completion."),
-    ]
+    """The document that was sealed; null if none of this workspace was."""
+    part: Literal["document", "certificate"] | None
+    """Whether the file is the sealed document itself or its certificate of completion."""
     sha256: str
+    """The SHA-256 of the file that was sent."""
     checks: Checks
+    """Each check that was made."""
     signatures: list[Signature]
-    reasons: Annotated[list[str], Meta(description="Why the verdict is not `authentic` or `extended`.")]
-    added: Annotated[list[str], Meta(description="What came after the seal of an `extended` file.")]
+    """The signatures in the file."""
+    reasons: list[str]
+    """Why the verdict is not `authentic` or `extended`."""
+    added: list[str]
+    """What came after the seal of an `extended` file."""
 
 
 @post(

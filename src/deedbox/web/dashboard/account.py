@@ -1,6 +1,5 @@
 """Signing in, and a person's own account. The first sign-in is by the one-time link that the server prints."""
 
-import asyncio
 from importlib import resources
 from typing import Any
 
@@ -9,10 +8,12 @@ from litestar.datastructures import Cookie
 from litestar.params import FromPath
 
 from deedbox.accounts import people, store
+from deedbox.accounts.people import AccountChange
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret, sha256
-from deedbox.kernel.errors import DeedboxError, TooManyRequests, Unauthorized
+from deedbox.kernel.errors import DeedboxError, Forbidden, TooManyRequests, Unauthorized
 from deedbox.kernel.ratelimit import Allowance
+from deedbox.kernel.slow_hash import matches, slow_hash
 from deedbox.web.frame import context, cookies
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, STATIC, door
@@ -76,15 +77,15 @@ async def save_account(request: AnyRequest) -> Response[Any]:
     form = await form_of(request)
     password = text(form, "password")
     try:
-        people.check_password_rules(password)
-        password_hash = await asyncio.to_thread(people.hash_password, password)
-        await here.deedbox.db.write(
-            lambda tx: people.settle(
-                tx, person.person_id, text(form, "name"), text(form, "email"), password_hash, keep=token
-            )
-        )
+        if password or person.password_hash is None:
+            people.check_password_rules(password)
+        await _need_current_password(request, text(form, "current_password")[: limits.PASSWORD_CHARS_MAX])
+        chosen = await slow_hash(password) if password else None
+        wanted = AccountChange(text(form, "name"), text(form, "email"), chosen, person.password_hash)
+        await here.deedbox.db.write(lambda tx: people.settle(tx, person.person_id, wanted, keep=token))
     except DeedboxError as error:
-        return page("account.html", status=error.status, person=person, error=error.message, saved=False)
+        again = {"person": person, "error": error.message, "saved": False}
+        return page("account.html", status=error.status, headers=error.headers, **again)
     return go("/account?saved")
 
 
@@ -92,6 +93,20 @@ async def save_account(request: AnyRequest) -> Response[Any]:
 async def stylesheet() -> Response[bytes]:
     css = (resources.files("deedbox.web") / "static" / "deedbox.css").read_bytes()
     return Response(css, media_type="text/css", headers={"X-Content-Type-Options": "nosniff"})
+
+
+async def _need_current_password(request: AnyRequest, password: str) -> None:
+    """Forbidden unless it is the person's own: whoever finds a session open cannot take the account over."""
+    here = context.of(request)
+    person = here.person
+    if person.password_hash is None:
+        return
+    standing = await here.deedbox.limiter.hit(f"password:{person.person_id}", _TRIES, here.deedbox.clock.now())
+    if not standing.allowed:
+        wait = standing.retry_after
+        raise TooManyRequests(f"Too many attempts. Try again in {wait} s.", headers={"Retry-After": str(wait)})
+    if not await matches(person.password_hash.reveal(), password):
+        raise Forbidden("The current password is wrong. It is needed to change anything here.")
 
 
 async def _session_for(request: AnyRequest, email: str, password: str) -> Secret:
@@ -105,7 +120,7 @@ async def _session_for(request: AnyRequest, email: str, password: str) -> Secret
         )
     found = await deedbox.db.read(lambda tx: store.credentials(tx, email))
     person_id, stored = found if found else (None, None)
-    if not await asyncio.to_thread(people.password_matches, stored, password) or person_id is None:
+    if not await matches(stored, password) or person_id is None:
         raise Unauthorized("E-mail address or password is wrong.")
     return await deedbox.db.write(lambda tx: people.open_session(tx, person_id, now=now))
 

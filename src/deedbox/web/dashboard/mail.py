@@ -2,8 +2,10 @@
 
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Response, get
 from litestar.params import FromPath
+from msgspec import UNSET, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import NotFound
@@ -12,14 +14,19 @@ from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import PERSON, door
 from deedbox.web.frame.pages import page
+from deedbox.web.frame.query import QUERY
 
 
-@get("/account/mail", opt=door(PERSON), include_in_schema=False)
-async def mails(request: AnyRequest, cursor: Annotated[str | None, cursors.parameter("mail")] = None) -> Response[Any]:
+class MailQuery(msgspec.Struct, frozen=True):
+    cursor: Annotated[str, cursors.of("mail")] | UnsetType = UNSET
+
+
+@get("/account/mail", opt={**door(PERSON), QUERY: MailQuery}, include_in_schema=False)
+async def mails(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
-    cursors.check(cursor, "mail")
+    workspace, before = here.person.workspace_id, here.query.cursor or None
     found = await here.deedbox.db.read(
-        lambda tx: here.deedbox.inbox.page(tx, here.person.workspace_id, limit=limits.PAGE_DEFAULT + 1, before=cursor)
+        lambda tx: here.deedbox.inbox.page(tx, workspace, limit=limits.PAGE_DEFAULT + 1, before=before)
     )
     shown = found[: limits.PAGE_DEFAULT]
     older = shown[-1].id if len(found) > len(shown) else None

@@ -3,11 +3,13 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
+import msgspec
 from litestar import Response
 from litestar.response import Stream as StreamedResponse
+from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
@@ -17,6 +19,13 @@ from deedbox.web.frame.context import AnyRequest, Context
 _PAGE = re.compile(rf"([1-9][0-9]{{0,{limits.PAGE_NUMBER_DIGITS - 1}}})\.webp")
 GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
 """A browser may keep what it got, must ask whether it still holds, and takes it for nothing else."""
+
+
+class PictureQuery(msgspec.Struct, frozen=True):
+    """What the picture of a page is asked for with."""
+
+    width: Annotated[int, Meta(ge=limits.PAGE_WIDTH_MIN, le=limits.PAGE_WIDTH_MAX)] = limits.PAGE_IMAGE_WIDTH
+    """Of the picture, in pixels."""
 
 
 async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_type: str, filename: str) -> Response[Any]:

@@ -40,6 +40,7 @@ class Context:
         "headers",
         "held",
         "named",
+        "query",
         "request_id",
         "room",
         "subject",
@@ -57,6 +58,8 @@ class Context:
         """Bytes of the room that this request's body takes up until the end."""
         self.body: Any = None
         """What the body says, decoded as the route's kind of body."""
+        self.query: Any = None
+        """What the address asks for, as the route's struct of query parameters."""
         self.deadline: asyncio.Timeout | None = None
         self.subject = ""
         self.headers: list[tuple[bytes, bytes]] = [(b"x-request-id", request_id.encode())]

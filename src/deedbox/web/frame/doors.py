@@ -51,7 +51,8 @@ _NAMED: dict[Opener, str] = {"signer": "{signer_id}", "link": "{token}"}
 """What the path of a route behind such a door must name."""
 
 ANY_KEY = Door("key")
-"""What lies at no route's door: whoever has no key does not even learn that nothing is there."""
+"""Opens to any key that works. Behind it also lies what is at no route's door: whoever has no key does not even learn
+that nothing is there."""
 
 
 def door(wanted: Door | str) -> dict[str, Any]:

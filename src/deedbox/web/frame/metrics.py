@@ -35,5 +35,5 @@ class Metrics:
         lines += ["# HELP deedbox_requests_in_flight Requests under way.", "# TYPE deedbox_requests_in_flight gauge"]
         lines.append(f"deedbox_requests_in_flight {self.in_flight}")
         lines += ["# HELP deedbox_jobs Background jobs by state.", "# TYPE deedbox_jobs gauge"]
-        lines += [f'deedbox_jobs{{state="{state}"}} {jobs.get(state, 0)}' for state in ("ready", "running", "parked")]
+        lines += [f'deedbox_jobs{{status="{state}"}} {jobs.get(state, 0)}' for state in ("ready", "running", "parked")]
         return "\n".join(lines) + "\n"

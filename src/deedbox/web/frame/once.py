@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 from litestar import Response
+from msgspec.structs import replace
 
 from deedbox.kernel import idempotency, limits
 from deedbox.kernel.db import Tx
@@ -20,13 +21,20 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def once(
-    request: AnyRequest, act: Callable[[Tx], msgspec.Struct], *, status: Status, repeatable: bool = False
+    request: AnyRequest,
+    act: Callable[[Tx], msgspec.Struct],
+    *,
+    status: Status,
+    repeatable: bool = False,
+    shown_once: str = "",
 ) -> Response[bytes]:
     """The response to what `act` returns, or, for a repeated Idempotency-Key, the response given before.
 
-    An act that changes nothing is repeatable: its answer may be larger than what is kept."""
+    An act that changes nothing is repeatable: its answer may be larger than what is kept. The field that is shown once
+    is not kept: it is null in every response but the first."""
     with claimed(request):
-        return await kept(request, act, status=status, content=await request.body(), repeatable=repeatable)
+        content = await request.body()
+        return await kept(request, act, status=status, content=content, repeatable=repeatable, shown_once=shown_once)
 
 
 @contextmanager
@@ -59,6 +67,7 @@ async def kept(
     status: Status,
     content: bytes,
     repeatable: bool = False,
+    shown_once: str = "",
 ) -> Response[bytes]:
     """As `once`, for a request that has been claimed; the content tells it from another request with its key."""
     here = context.of(request)
@@ -67,7 +76,8 @@ async def kept(
 
     def answer(tx: Tx) -> Answer:
         done = act(tx)
-        return Answer(status if isinstance(status, int) else status(done), _encode(done))
+        repeated = _encode(replace(done, **{shown_once: None})) if hasattr(done, shown_once) else None
+        return Answer(status if isinstance(status, int) else status(done), _encode(done), repeated=repeated)
 
     if key is None:
         return _response(await deedbox.db.write(answer))

@@ -12,7 +12,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 
 from deedbox import VERSION
 from deedbox.kernel import limits
-from deedbox.web.frame import doors, form, options, query
+from deedbox.web.frame import described, doors, examples, form, links, options, query
 from deedbox.web.frame.body import OPTIONAL_BODY, READS
 from deedbox.web.frame.doors import Door, declared
 from deedbox.web.frame.envelope import is_signing
@@ -21,6 +21,8 @@ ALSO = "also"
 """The `opt` that names the errors of a route that others of its kind do not have."""
 ANSWERS = "answers"
 """The `opt` that describes the answers of a route that gives no JSON: OpenAPI's response objects, by status."""
+MAKES = "makes"
+"""The `opt` that says which ids an answer gives: JSON pointers into it, by the name that paths have for the id."""
 _ERRORS = {
     400: "Missing or invalid parameters",
     401: "Invalid, revoked or expired API key",
@@ -41,6 +43,29 @@ _HEADERS = {
     "X-RateLimit-Remaining": ("Requests left in the window", {"type": "integer", "minimum": 0}),
     "X-RateLimit-Reset": ("Unix seconds at which the oldest counted request leaves", {"type": "integer"}),
 }
+_SECURITY = {
+    "key": {"type": "http", "scheme": "bearer", "description": "An API key"},
+    "signer": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "__Host-deedbox_signer_{signer_id}",
+        "description": "The session of the signer whom the address names; opening the signing link gives it."
+        " Without TLS, on loopback, its name has no `__Host-`.",
+    },
+}
+"""The ways to open a door, by its opener."""
+_TAGS = {
+    "documents": "Documents sent to be signed: made, sent, followed, and fetched when they are sealed",
+    "signer": "What the signing page asks and tells, for one signer",
+    "verification": "Whether a file is what was sealed here",
+    "hooks": "Webhooks, their deliveries, and the events that they tell of",
+    "keys": "API keys, and who the caller is",
+    "workspace": "What the workspace tells of itself to those who get its documents",
+    "search": "Documents to be searched: uploaded, indexed and queried",
+    "embeddings": "Vectors of texts",
+    "authority": "Time-stamps, certificates and revocation lists",
+    "operations": "For those who run the server",
+}
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -55,43 +80,64 @@ _IDEMPOTENCY_KEY = {
 }
 
 
-def encoded(routes: Sequence[HTTPRouteHandler]) -> bytes:
-    return msgspec.json.encode(document(routes))
+def encoded(routes: Sequence[HTTPRouteHandler], server: str = "/") -> bytes:
+    return msgspec.json.encode(document(routes, server))
 
 
-def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
-    """The description of every public route."""
+def document(routes: Sequence[HTTPRouteHandler], server: str = "/") -> dict[str, Any]:
+    """The description of every public route; `/` as the server means the one that gives the description."""
     config = OpenAPIConfig(title="Deedbox", version=VERSION, render_plugins=[JsonRenderPlugin()])
     # Without logging_config=None it would set up the whole process's log anew, in its own format and unredacted.
     app = Litestar(route_handlers=list(routes), openapi_config=config, logging_config=None)
     schema: dict[str, Any] = app.openapi_schema.to_schema()
-    schema.pop("servers", None)
     handlers = {
         (path, method.lower()): handler
         for path, handler in declared(_routed(routes))
         for method in handler.http_methods
     }
-    schema["components"]["schemas"].update(_exact(list(handlers.values())))
+    schemas = described.schemas(kind for handler in handlers.values() for kind in bodies(handler))
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
-            _add_optional_body(operation, handlers[path, method])
-            _add_form(operation, handlers[path, method])
-            _add_query(operation, handlers[path, method])
-            operation["responses"].update(copy.deepcopy(handlers[path, method].opt.get(ANSWERS, {})))
-            _complete(operation, path, method, doors.of(handlers[path, method]))
-            for status in handlers[path, method].opt.get(ALSO, ()):
-                operation["responses"][str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
-    schema["components"].update(
-        {
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "An API key"}},
-            "headers": {
-                name: {"description": text, "required": True, "schema": kind} for name, (text, kind) in _HEADERS.items()
-            },
-            "responses": _error_responses(),
-        }
+            _describe(operation, path, method, handlers[path, method])
+    samples = _show(schema["paths"], schemas)
+    links.connect(
+        schema["paths"], {handler.fn.__name__: handler.opt.get(MAKES, {}) for handler in handlers.values()}, samples
     )
-    schema["components"]["schemas"].update(_envelopes())
+    schema["servers"] = [{"url": server, "description": "This server"}]
+    schema["tags"] = [{"name": name, "description": text} for name, text in _TAGS.items()]
+    schema["components"] = {
+        "schemas": {**schemas, **_envelopes()},
+        "examples": {name: {"value": value} for name, value in samples.items()},
+        "securitySchemes": _SECURITY,
+        "headers": {
+            name: {"description": text, "required": True, "schema": kind} for name, (text, kind) in _HEADERS.items()
+        },
+        "responses": _error_responses(),
+    }
     return schema
+
+
+def _describe(operation: dict[str, Any], path: str, method: str, handler: HTTPRouteHandler) -> None:
+    """Adds what the framework does not know of a route."""
+    operation["operationId"] = handler.fn.__name__
+    operation["description"] = " ".join(filter(None, [_prose(handler.fn.__doc__), _need(doors.of(handler))]))
+    _add_optional_body(operation, handler)
+    _add_form(operation, handler)
+    _add_query(operation, handler)
+    operation["responses"].update(copy.deepcopy(handler.opt.get(ANSWERS, {})))
+    _complete(operation, path, method, doors.of(handler))
+    for status in handler.opt.get(ALSO, ()):
+        operation["responses"][str(status)] = {"$ref": f"#/components/responses/{_name(path)}{status}"}
+
+
+def _prose(docstring: str | None) -> str:
+    return " ".join((docstring or "").split())
+
+
+def _need(door: Door) -> str:
+    if door.opener == "key":
+        return f"Needs the scope `{door.scope}`." if door.scope else "Needs a key, with any scope."
+    return "Needs the signer's cookie, which opening the signing link gives." if door.opener == "signer" else ""
 
 
 def _routed(routes: Sequence[HTTPRouteHandler]) -> Litestar:
@@ -101,11 +147,11 @@ def _routed(routes: Sequence[HTTPRouteHandler]) -> Litestar:
 
 def _complete(operation: dict[str, Any], path: str, method: str, door: Door) -> None:
     keyed = door.opener == "key"
-    operation["security"] = [{"key": []}] if keyed else []
-    if keyed:
-        operation["description"] = f"Needs the scope `{door.scope}`."
+    operation["security"] = [{door.opener: []}] if door.opener in _SECURITY else []
     for parameter in operation.get("parameters", []):
         parameter["schema"] = _without_null(parameter["schema"])
+        if parameter["in"] == "path":
+            parameter["description"], parameter["example"] = examples.PATHS[parameter["name"]]
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
     responses = operation["responses"]
     responses.pop("400", None)  # the framework's own shape
@@ -137,13 +183,8 @@ def _add_query(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
         operation.setdefault("parameters", []).extend(query.described(kind))
 
 
-def _exact(handlers: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
-    """The schemas of all bodies as msgspec, which checks them, sees them: the framework drops inner bounds."""
-    kinds = [kind for handler in handlers for kind in _bodies(handler)]
-    return msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")[1]
-
-
-def _bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
+def bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
+    """The structs that a route takes and gives."""
     signature = handler.parsed_fn_signature
     fields = [signature.return_type]
     if "data" in signature.parameters:
@@ -151,6 +192,28 @@ def _bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
     kinds = [inner.annotation for field in fields for inner in (field, *field.inner_types)]
     kinds += [handler.opt.get(OPTIONAL_BODY), handler.opt.get(READS)]
     return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+
+
+def _show(paths: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    """Gives every body its example; returns those of the answers, by the names under which they are shown."""
+    made: dict[str, Any] = {}
+    for operation in (operation for operations in paths.values() for operation in operations.values()):
+        for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+            content["example"] = examples.request(operation["operationId"], kind, content["schema"])
+        for response in operation["responses"].values():
+            for kind, content in response.get("content", {}).items():
+                _show_answer(kind, content, schemas, made)
+    return made
+
+
+def _show_answer(kind: str, content: dict[str, Any], schemas: dict[str, Any], made: dict[str, Any]) -> None:
+    reference = content["schema"].get("$ref")
+    if reference is None:
+        content.setdefault("example", examples.CONTENTS.get(kind, examples.BYTES))
+        return
+    name = reference.rpartition("/")[2]
+    made.setdefault(name, examples.answer(content["schema"], schemas))
+    content["examples"] = {"usual": {"$ref": f"#/components/examples/{name}"}}
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -190,7 +253,12 @@ def _error_responses() -> dict[str, Any]:
         f"{api}{status}": {
             "description": text,
             "headers": headers,
-            "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{api}Error"}}},
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": f"#/components/schemas/{api}Error"},
+                    "example": {"error": text, "status": status} if api == "Signing" else {"error": text},
+                }
+            },
         }
         for api in ("Signing", "Search")
         for status, text in _ERRORS.items()

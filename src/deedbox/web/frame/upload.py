@@ -48,6 +48,7 @@ DOCUMENT_WITH_FILES: dict[str, Any] = {
                 "minItems": 1,
                 "maxItems": limits.DOCUMENT_FILES,
                 "items": {"type": "string", "format": "binary"},
+                "description": "The files, each with its name.",
             },
         },
         "required": [DOCUMENT, FILE],

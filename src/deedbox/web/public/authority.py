@@ -51,10 +51,10 @@ def _time_stamp(opener: Door) -> HTTPRouteHandler:
         tags=["authority"],
         operation_class=_TakesQuery,
         request_max_body_size=limits.TSA_QUERY_BYTES,
-    )(_stamped)
+    )(stamp_time)
 
 
-async def _stamped(request: AnyRequest) -> Response[bytes]:
+async def stamp_time(request: AnyRequest) -> Response[bytes]:
     if request.headers.get("content-type", "").split(";")[0].strip().lower() != QUERY_TYPE:
         raise UnsupportedMediaType(f"Send a TimeStampReq of RFC 3161 with Content-Type: {QUERY_TYPE}")
     query = await request.body()

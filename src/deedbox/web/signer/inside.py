@@ -95,7 +95,9 @@ async def give_code(request: AnyRequest, code: str) -> None:
     now, seen = here.deedbox.clock.now(), circumstances(request, who)
     # Counted in a transaction of its own: an attempt counts also when it fails.
     await here.deedbox.db.write(lambda tx: sessions.count_try(tx, who.signer.id, now=now))
-    if not await done(request, who, lambda desk, packet: try_code(desk, packet, who.session, here.token, code, seen)):
+    expected = await here.deedbox.db.read(lambda tx: sessions.code_hash(tx, who.signer, now=now))
+    tried = await sessions.tried(expected, code)
+    if not await done(request, who, lambda desk, packet: try_code(desk, packet, who.session, here.token, tried, seen)):
         raise Forbidden("The code is wrong or too old")
 
 

@@ -9,7 +9,7 @@ from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.signing.actions import expire
-from deedbox.signing.actions.enter import Entrance, Visit, enter, entrance
+from deedbox.signing.actions.enter import Entrance, Visit, code_for, enter, entrance
 from deedbox.web.frame import context, cookies
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LINK, door
@@ -40,7 +40,8 @@ async def _opened(request: AnyRequest, token: str) -> Response[Any]:
     now, visit = deedbox.clock.now(), Visit(*origin(request))
     found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
     await expire.current(deedbox.office, found.packet)
-    session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, visit, now))
+    code = await code_for(found)
+    session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, visit, now, code))
     signer_id = found.signer.id
     cookie = cookies.made(request, cookies.of_signer(signer_id), session, limits.SIGNER_SESSION_SECONDS)
     return go(f"/sign/{signer_id}", cookie)

@@ -16,79 +16,107 @@ Values = Annotated[dict[FieldId, Value], Meta(max_length=limits.DOCUMENT_FIELDS)
 
 class SessionDocument(msgspec.Struct, frozen=True):
     id: str
+    """The document's id."""
     title: str
+    """What it is called."""
     status: Status
+    """Where it stands in its life."""
     message: Message | None
+    """What the sender says; null: nothing."""
 
 
 class SessionSigner(msgspec.Struct, frozen=True):
     id: str
+    """The signer's id."""
     name: str
+    """The signer's name."""
     status: str
+    """How far this person is."""
 
 
 class SessionParty(msgspec.Struct, frozen=True):
     name: str
+    """What the party is called."""
     order: int
+    """When it is this party's turn."""
 
 
 class SessionFile(msgspec.Struct, frozen=True):
     id: str
+    """The file's id."""
     name: str
+    """The file's name."""
     pages: int
-    sizes: Annotated[
-        list[tuple[float, float]], Meta(description="Width and height of each page as it is displayed, in points.")
-    ]
+    """How many pages it has."""
+    sizes: list[tuple[float, float]]
+    """Width and height of each page as it is displayed, in points."""
 
 
 class SessionRecord(msgspec.Struct, frozen=True):
     document: SessionDocument
+    """What is to be signed."""
     signer: SessionSigner
+    """Who signs."""
     party: SessionParty
-    needs: Annotated[Literal["code"] | None, Meta(description="What has to be given before anything is shown.")]
+    """For which party."""
+    needs: Literal["code"] | None
+    """What has to be given before anything is shown."""
     files: list[SessionFile]
+    """The files to read; none until the code is given."""
     fields: list[Field]
-    consent_text: Annotated[str, Meta(description="In the signer's language.")]
-    outcome: Annotated[str | None, Meta(description="What became of it, once the signer has no more to do.")]
+    """What this signer fills in."""
+    consent_text: str
+    """In the signer's language."""
+    outcome: str | None
+    """What became of it, once the signer has no more to do."""
 
 
 class CodeBody(msgspec.Struct, forbid_unknown_fields=True):
     code: Annotated[str, Meta(min_length=1, max_length=limits.ACCESS_CODE_CHARS)]
+    """The code that was mailed, or the one that the sender told."""
 
 
 class ValuesBody(msgspec.Struct, forbid_unknown_fields=True):
     values: Values
+    """What is filled in so far, by the field's id."""
 
 
 class Typed(msgspec.Struct, forbid_unknown_fields=True, tag="typed", tag_field="kind"):
     text: Annotated[str, Meta(min_length=1, max_length=limits.SIGNER_NAME_CHARS, extra_json_schema=_TEXT)]
+    """The name, to be written in a script."""
 
 
 class Drawn(msgspec.Struct, forbid_unknown_fields=True, tag="drawn", tag_field="kind"):
-    image: Annotated[str, Meta(max_length=2 * limits.SIGNATURE_IMAGE_BYTES, description="A data URL, PNG or JPEG.")]
+    image: Annotated[str, Meta(max_length=2 * limits.SIGNATURE_IMAGE_BYTES)]
+    """A data URL, PNG or JPEG."""
 
 
-class Uploaded(msgspec.Struct, forbid_unknown_fields=True, tag="uploaded", tag_field="kind"):
-    image: Annotated[str, Meta(max_length=2 * limits.SIGNATURE_IMAGE_BYTES, description="A data URL, PNG or JPEG.")]
+class UploadedMark(msgspec.Struct, forbid_unknown_fields=True, tag="uploaded", tag_field="kind"):
+    image: Annotated[str, Meta(max_length=2 * limits.SIGNATURE_IMAGE_BYTES)]
+    """A data URL, PNG or JPEG."""
 
 
 class CompleteBody(msgspec.Struct, forbid_unknown_fields=True):
-    consent: Annotated[bool, Meta(description="Must be true: the signer agrees to the consent text.")]
-    signature: Typed | Drawn | Uploaded
-    initials: Annotated[
-        Typed | Drawn | Uploaded | None,
-        Meta(description="For fields of initials; without them, the first letters of the signer's name stand there."),
-    ] = None
+    consent: bool
+    """Must be true: the signer agrees to the consent text."""
+    signature: Typed | Drawn | UploadedMark
+    """How the signer signs."""
+    initials: Typed | Drawn | UploadedMark | None = None
+    """For fields of initials; without them, the first letters of the signer's name stand there."""
     values: Values = {}
+    """What is filled in, by the field's id, beside what was kept before."""
 
 
 class DeclineBody(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=limits.REASON_CHARS, extra_json_schema=_TEXT)] | None = None
+    """Why, as the sender is told."""
 
 
 class Acted(msgspec.Struct, frozen=True):
     status: Literal["signed", "declined"]
+    """What the signer has done."""
     document_status: Status
+    """Where the document stands now."""
 
 
 class Done(msgspec.Struct, frozen=True):

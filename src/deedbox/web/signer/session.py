@@ -4,11 +4,11 @@ import base64
 import binascii
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar import Response, get, post, put
-from litestar.params import FromPath, JSONBody, QueryParameter
+from litestar.params import FromPath, JSONBody
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
@@ -26,9 +26,10 @@ from deedbox.signing.desk import Office
 from deedbox.signing.model import Field, Signature, consent, first_page
 from deedbox.signing.store import links, people
 from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import file_response, page_number
+from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
+from deedbox.web.frame.query import QUERY
 from deedbox.web.signer.inside import (
     Inside,
     at_desk,
@@ -53,7 +54,7 @@ from deedbox.web.signer.records import (
     SessionRecord,
     SessionSigner,
     Typed,
-    Uploaded,
+    UploadedMark,
     ValuesBody,
 )
 
@@ -79,6 +80,7 @@ async def code(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[Cod
     "/sign/{signer_id:str}/files/{file_id:str}/pages/{page:str}",
     opt={
         **_SIGNER,
+        QUERY: PictureQuery,
         openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": {"schema": {
             "type": "string", "format": "binary"}}}}},
     },
@@ -86,11 +88,7 @@ async def code(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[Cod
     tags=["signer"],
 )  # fmt: skip
 async def signer_page(
-    request: AnyRequest,
-    signer_id: FromPath[str],
-    file_id: FromPath[str],
-    page: FromPath[str],
-    width: Annotated[int, QueryParameter(ge=100, le=limits.PAGE_WIDTH_MAX)] = limits.PAGE_IMAGE_WIDTH,
+    request: AnyRequest, signer_id: FromPath[str], file_id: FromPath[str], page: FromPath[str]
 ) -> Response[bytes]:
     deedbox, token = context.of(request).deedbox, context.of(request).token
     number, who = page_number(page), await inside(request)
@@ -104,8 +102,9 @@ async def signer_page(
     blob, known = await deedbox.db.read(
         lambda tx: (blobs_store.demand(tx, document.paper_sha256 or ""), links.has_viewed_page(tx, hashed, *at))
     )
+    position, width = first_page(document, file_id) + number, context.of(request).query.width
     async with streamed(deedbox.blobs, blob) as data:
-        picture = await deedbox.workshop.render(data, first_page(document, file_id) + number, width)
+        picture = await deedbox.workshop.render(data, position, width)
     if not who.session.viewed:
         await looked(request)
     if not known:
@@ -191,7 +190,7 @@ def _record(who: Inside, filled: Mapping[str, str], outcome: str | None) -> Sess
 
 
 async def _by_hand(
-    office: Office, given: Typed | Drawn | Uploaded, held: AsyncExitStack
+    office: Office, given: Typed | Drawn | UploadedMark, held: AsyncExitStack
 ) -> tuple[Signature, list[Received]]:
     """A signature or initials, with its stored picture if it was not typed."""
     if isinstance(given, Typed):

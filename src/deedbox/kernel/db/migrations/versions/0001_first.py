@@ -61,7 +61,8 @@ create table api_keys (
     last_used_at TEXT,
     revoked_at TEXT
 );
-create index api_keys_of_workspace on api_keys (workspace_id, id)
+create index api_keys_of_workspace on api_keys (workspace_id, id);
+create index api_keys_by_maker on api_keys (created_by)
 """
 
 WORK = """
@@ -85,6 +86,7 @@ create table jobs (
 );
 create index jobs_due on jobs (state, priority, run_at);
 create index jobs_done on jobs (finished_at) where state = 'done';
+create index jobs_that_index on jobs (workspace_id, id) where kind = 'index';
 create table events (
     number COUNTER primary key,
     id TEXT not null unique,
@@ -234,7 +236,7 @@ create table signers (
     language TEXT not null,
     time_zone TEXT,
     auth TEXT not null,
-    access_code_hash BYTES,
+    access_code_hash TEXT,
     status TEXT not null,
     notified_at TEXT,
     reminded_at TEXT,
@@ -311,7 +313,7 @@ create table page_views (
 );
 create table signer_codes (
     signer_id TEXT primary key references signers (id),
-    code_hash BYTES not null,
+    code_hash TEXT not null,
     expires_at TEXT not null,
     tries INT not null,
     first_try_at TEXT
@@ -434,6 +436,7 @@ create table deliveries (
     error TEXT
 );
 create index deliveries_of_hook on deliveries (hook_id, id);
+create index deliveries_of_workspace on deliveries (workspace_id, id);
 create index deliveries_of_event on deliveries (event_id, hook_id);
 create index deliveries_pending on deliveries (hook_id, due_at, id) where status = 'pending';
 create index deliveries_sending on deliveries (hook_id, lease_until) where status = 'sending';

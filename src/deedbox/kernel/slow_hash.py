@@ -1,0 +1,44 @@
+"""Hashes of passwords and codes: Argon2, so slow that whoever reads the database cannot guess what people type.
+
+Each takes some fifty milliseconds of CPU and 64 MB on purpose, so they have a few threads of their own."""
+
+import asyncio
+import functools
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+
+from deedbox.kernel import limits
+
+_threads = ThreadPoolExecutor(limits.SLOW_HASHES, thread_name_prefix="slow-hash")
+
+
+async def slow_hash(text: str) -> str:
+    """What is stored of the text: enough to recognise it."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, _hash, text)
+
+
+async def matches(stored: str | None, text: str) -> bool:
+    """Whether it is the text; it takes as long where there is nothing to compare with, so that time tells nothing."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, _matches, stored, text)
+
+
+def _hash(text: str) -> str:
+    from argon2 import PasswordHasher
+
+    return PasswordHasher().hash(text)
+
+
+def _matches(stored: str | None, text: str) -> bool:
+    from argon2 import PasswordHasher
+    from argon2.exceptions import InvalidHashError, VerifyMismatchError
+
+    try:
+        PasswordHasher().verify(stored or _nobody(), text)
+    except (VerifyMismatchError, InvalidHashError):
+        return False
+    return stored is not None
+
+
+@functools.cache
+def _nobody() -> str:
+    return _hash(secrets.token_urlsafe(16))

@@ -1,0 +1,31 @@
+"""Argon2 hashes of passwords and codes."""
+
+import asyncio
+
+import pytest
+
+from deedbox.kernel.slow_hash import matches, slow_hash
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_text_matches_itself_alone() -> None:
+    stored = await slow_hash("correct horse")
+    assert stored.startswith("$argon2id$")
+    assert await matches(stored, "correct horse")
+    assert not await matches(stored, "correct horsE")
+    assert await slow_hash("correct horse") != stored
+
+
+async def test_nothing_matches_nobody() -> None:
+    assert await matches(None, "correct horse") is False
+    assert await matches("not a hash", "correct horse") is False
+
+
+async def test_others_go_on_while_texts_are_hashed() -> None:
+    hashing = asyncio.gather(*(slow_hash("correct horse") for _ in range(6)))
+    turns = 0
+    while not hashing.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 100, "the loop stood still"

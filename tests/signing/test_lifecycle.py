@@ -100,6 +100,11 @@ async def test_a_quorum_goes_on_after_a_decline_while_it_can_be_reached(desk: De
     document = await desk.sent(board)
     assert (await desk.decline(document, "ann")).status == "sent"
     assert (await desk.decline(document, "bob")).status == "declined"
+    told = [data for kind, data in await desk.told(document) if kind == "document.declined"]
+    assert [(one["signer"]["name"], one["final"], one["status"]) for one in told] == [
+        ("Ann", False, "sent"),
+        ("Bob", True, "declined"),
+    ], "every decline is told, and whether it ended the document"
     other = await desk.sent(board)
     await desk.decline(other, "ann")
     await desk.sign(other, "bob")

@@ -119,7 +119,6 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
         status_before=None,
         error=None,
         revision=1,
-        signed=0,
         created_at=instant(now),
         indexed_at=None,
     )

@@ -25,6 +25,7 @@ _NOT_BLANK = "^[^\\x00]*[^\\s\\x00][^\\x00]*$"
 DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
 Text = Annotated[str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)]
 Moment = Annotated[datetime, Meta(tz=True)]
+_SIGNED = "Only files and certificates that were sealed in this workspace, known by their bytes; or only the others."
 
 
 class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,7 +33,7 @@ class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
     media_type: Annotated[Text | None, Meta(description="Only documents of this media type.")] = None
     created_after: Annotated[Moment | None, Meta(description="Only documents uploaded then or later.")] = None
     created_before: Annotated[Moment | None, Meta(description="Only documents uploaded earlier.")] = None
-    signed: Annotated[bool | None, Meta(description="Only documents that were signed here, or only the others.")] = None
+    signed: Annotated[bool | None, Meta(description=_SIGNED)] = None
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):

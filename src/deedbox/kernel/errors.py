@@ -21,6 +21,7 @@ class Code(StrEnum):
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     RATE_LIMITED = "rate_limited"
     INTERNAL_ERROR = "internal_error"
+    FILE_LOST = "file_lost"
     DRAINING = "draining"
     BUSY = "busy"
     STORAGE_FULL = "storage_full"
@@ -47,6 +48,7 @@ MEANING: dict[Code, str] = {
     Code.RANGE_NOT_SATISFIABLE: "No byte of the file lies in the `Range` asked for; `Content-Range` tells its size.",
     Code.RATE_LIMITED: "Too many requests; wait until `X-RateLimit-Reset` (Unix seconds).",
     Code.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
+    Code.FILE_LOST: "The server's records name the file and its storage has it no more; `deedbox doctor` lists such files.",
     Code.DRAINING: "The server is stopping; try again after `Retry-After` seconds.",
     Code.BUSY: "The server has too much to do at this moment; try again after `Retry-After` seconds.",
     Code.STORAGE_FULL: "The server's disk or object store is full or failing; nothing was changed.",
@@ -127,6 +129,19 @@ class RangeNotSatisfiable(DeedboxError):
 class TooManyRequests(DeedboxError):
     status = 429
     code = Code.RATE_LIMITED
+
+
+class LostFile(DeedboxError):
+    """A file that a row names is not where it says. No 404: what was asked for is there, and the server cannot give it."""
+
+    code = Code.FILE_LOST
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            "The server has lost this file: its records name it, and its storage has it no more."
+            " Ask whoever runs the server to restore it from a backup."
+        )
+        self.add_note(f"lost: {where}")  # for the log: a caller has no use for it
 
 
 class Unavailable(DeedboxError):

@@ -11,7 +11,6 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import states
@@ -20,7 +19,7 @@ from deedbox.signing.model import Document
 from deedbox.signing.store import audit, sealed
 from deedbox.signing.store.sealed import SealedFile
 from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import file_response, page_number
+from deedbox.web.frame.blob_response import file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 
@@ -157,8 +156,7 @@ async def document_page_image(
         return blobs_store.demand(tx, shown)
 
     blob = await here.deedbox.db.read(look)
-    async with streamed(here.deedbox.blobs, blob) as data:
-        picture = await here.deedbox.workshop.render(data, number, width)
+    picture = await page_picture(request, blob, number, width)
     headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(picture, media_type="image/webp", headers=headers)
 

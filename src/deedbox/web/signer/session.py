@@ -13,7 +13,6 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.signing import parties
@@ -26,7 +25,7 @@ from deedbox.signing.desk import Office
 from deedbox.signing.model import Field, Signature, consent, first_page
 from deedbox.signing.store import links, people
 from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import file_response, page_number
+from deedbox.web.frame.blob_response import file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.signer.inside import (
@@ -104,8 +103,7 @@ async def signer_page(
     blob, known = await deedbox.db.read(
         lambda tx: (blobs_store.demand(tx, document.paper_sha256 or ""), links.has_viewed_page(tx, hashed, *at))
     )
-    async with streamed(deedbox.blobs, blob) as data:
-        picture = await deedbox.workshop.render(data, first_page(document, file_id) + number, width)
+    picture = await page_picture(request, blob, first_page(document, file_id) + number, width)
     if not who.session.viewed:
         await looked(request)
     if not known:

@@ -1,5 +1,7 @@
 """A file that an upload names and the storage has lost: an error of the server with its own code, never 404."""
 
+from collections.abc import AsyncIterator
+
 import pytest
 
 from tests.api.lost import LOST, lose_all, told
@@ -25,7 +27,7 @@ async def test_what_was_deleted_meanwhile_is_not_found(search: Search, monkeypat
     doc_id = await search.upload("The tenant pays the rent.")
     deedbox, open_range = search.api.deedbox, search.api.deedbox.blobs.open_range
 
-    async def opened_too_late(location: str, start: int = 0, length: int | None = None):  # type: ignore[no-untyped-def]
+    async def opened_too_late(location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
         assert (await search.api.call("DELETE", f"/documents/{doc_id}")).status_code == 204
         await deedbox.blobs.sweep(deedbox.db, deedbox.clock.now())
         async for piece in open_range(location, start, length):

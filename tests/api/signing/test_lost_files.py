@@ -28,5 +28,3 @@ async def test_every_file_of_a_document_that_is_lost_is_an_error_of_the_server(
     async with office.session(sent, "ann") as browser:
         file_id = (await browser.get("/session")).json()["files"][0]["id"]
         assert told(await browser.get(f"/files/{file_id}/pages/1.webp")) == LOST
-    async with office.session(done, "ann") as browser:
-        assert told(await browser.get("/download")) == LOST

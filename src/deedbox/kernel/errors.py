@@ -48,7 +48,7 @@ MEANING: dict[Code, str] = {
     Code.RANGE_NOT_SATISFIABLE: "No byte of the file lies in the `Range` asked for; `Content-Range` tells its size.",
     Code.RATE_LIMITED: "Too many requests; wait until `X-RateLimit-Reset` (Unix seconds).",
     Code.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
-    Code.FILE_LOST: "The server has the file on record and no longer in its storage; `deedbox doctor` names such files.",
+    Code.FILE_LOST: "The server has the file on record, but not in its storage; `deedbox doctor` names such files.",
     Code.DRAINING: "The server is stopping; try again after `Retry-After` seconds.",
     Code.BUSY: "The server has too much to do at this moment; try again after `Retry-After` seconds.",
     Code.STORAGE_FULL: "The server's disk or object store is full or failing; nothing was changed.",

@@ -1,6 +1,8 @@
 """The one error root. Domain code raises these; the web makes the envelope, the CLI makes the sentence."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Code(StrEnum):
@@ -61,12 +63,25 @@ MEANING: dict[Code, str] = {
 }
 
 
+class Saying(NamedTuple):
+    """A sentence by its name in the tables of words, with what fills its places: for a reader of any language."""
+
+    name: str
+    values: Mapping[str, str]
+    field_id: str = ""
+    """The field that it is about, if it is about one,"""
+    label: str = ""
+    """and what that is called: by the sender, or by the name of a word."""
+
+
 class DeedboxError(Exception):
     """A failure with an HTTP status, a machine-readable code and a sentence for a person."""
 
     status = 500
     code = Code.INTERNAL_ERROR
     retry_after: int | None = None
+    sayings: tuple[Saying, ...] = ()
+    """The message for readers of other languages; none for what only programs get to read."""
 
     def __init__(self, message: str, *, code: Code | None = None, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)

@@ -10,12 +10,13 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.crypto import Secret, same, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Code, Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
+from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
 from deedbox.signing import states
 from deedbox.signing.model import Auth, Identity, Packet, Signer
 from deedbox.signing.parties import find_signer
 from deedbox.signing.store import links, people
 from deedbox.signing.store.links import Link, LinkKind, Voucher
+from deedbox.words.refusals import refused
 
 _TOKEN_BYTES = 24
 _CODE_DIGITS = 6
@@ -112,10 +113,9 @@ def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
     """Counts an attempt at the code, before it is looked at; too many are refused for a while."""
     since = instant(now - timedelta(seconds=limits.SIGNER_CODE_SECONDS))
     if links.count_try(tx, signer_id, instant(now), since) > limits.SIGNER_CODE_TRIES:
-        raise TooManyRequests(
-            "Too many attempts. Wait a quarter of an hour and try again.",
-            headers={"Retry-After": str(limits.SIGNER_CODE_SECONDS)},
-        )
+        error = refused(TooManyRequests, "code_tries")
+        error.headers = {"Retry-After": str(limits.SIGNER_CODE_SECONDS)}
+        raise error
 
 
 def access_code_hash(signer_id: str, code: str) -> bytes:
@@ -136,7 +136,7 @@ def check_code(tx: Tx, token: str, signer: Signer, code: str, *, now: datetime) 
 def need_checked(session: Session, auth: str) -> None:
     """Forbidden until the code was given that the sender wants."""
     if auth != "none" and not session.checked:
-        raise Forbidden("Enter your code first", code=Code.FORBIDDEN)
+        raise refused(Forbidden, "code_needed")
 
 
 def forget(tx: Tx, signer_id: str, *, now: datetime) -> None:

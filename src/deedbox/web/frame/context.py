@@ -39,6 +39,7 @@ class Context:
         "door",
         "headers",
         "held",
+        "language",
         "named",
         "request_id",
         "room",
@@ -58,6 +59,8 @@ class Context:
         self.body: Any = None
         """What the body says, decoded as the route's kind of body."""
         self.deadline: asyncio.Timeout | None = None
+        self.language: str | None = None
+        """That of the signer, once it is known: in it they read what is refused."""
         self.subject = ""
         self.headers: list[tuple[bytes, bytes]] = [(b"x-request-id", request_id.encode())]
         """What the response carries beside the route's own headers."""

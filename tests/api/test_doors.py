@@ -243,4 +243,4 @@ async def test_one_session_takes_only_some_of_the_places(api: Api, cookies: Cook
     assert (await api.get("/health")).status_code == 200
     go_on.set()
     assert {answer.status_code for answer in await asyncio.gather(*under_way)} == {200}
-    assert not api.guard.under_way
+    assert not api.guard.places.of

@@ -54,7 +54,7 @@ class LocalBlobs:
             end = start + length if length is not None else os.fstat(file).st_size
             while start < end:
                 size = min(limits.BLOB_CHUNK_BYTES, end - start)
-                with _disk():
+                with disk():
                     chunk = await asyncio.to_thread(os.pread, file, size, start)
                 if not chunk:
                     break
@@ -111,7 +111,7 @@ class LocalBlobs:
             except BlockingIOError:
                 return False
             for location in filter(LOCATION.fullmatch, locations):
-                with _disk(), contextlib.suppress(FileNotFoundError):
+                with disk(), contextlib.suppress(FileNotFoundError):
                     os.unlink(self.folder / location)
         return True
 
@@ -146,11 +146,11 @@ class _Draft:
         self._lock = threading.Lock()
 
     def append(self, data: bytearray) -> None:
-        with self._lock, _disk():
+        with self._lock, disk():
             self._write(data)
 
     def keep(self, data: bytearray) -> tuple[str, str]:
-        with self._lock, _disk():
+        with self._lock, disk():
             file = self._write(data)
             _flush(file)
             self._close()
@@ -194,7 +194,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _disk() -> Iterator[None]:
+def disk() -> Iterator[None]:
     """A disk that is full or failing raises Unavailable."""
     try:
         yield
@@ -239,14 +239,14 @@ def _flush_folder(folder: Path) -> None:
 
 def _open(path: Path) -> int:
     try:
-        with _disk():
+        with disk():
             return os.open(path, os.O_RDONLY)
     except FileNotFoundError as error:
         raise NotFound("The file is no longer stored.") from error
 
 
 def _read_all(path: Path, max_bytes: int) -> bytes:
-    with _disk(), open(_open(path), "rb", buffering=0) as file:
+    with disk(), open(_open(path), "rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size > max_bytes:
             raise too_large(max_bytes)
         return file.readall()

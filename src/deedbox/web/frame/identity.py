@@ -1,5 +1,6 @@
 """Who makes a request: the API key, the person or the signer that a door asks for, and what they may use."""
 
+import functools
 import ipaddress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -87,14 +88,21 @@ def budget(who: Identity) -> Budget:
     return Budget(f"signer:{hashed}", _SIGNER_BUDGET)
 
 
-def neighbourhood(address: str) -> str:
+def address(scope: Scope) -> str:
+    """Where the request comes from: whom it counts for while nobody better is known."""
+    client = scope["client"]
+    return neighbourhood(client[0][: limits.ADDRESS_CHARS] if client else "unknown")
+
+
+@functools.lru_cache(maxsize=limits.ADDRESSES_KNOWN)
+def neighbourhood(host: str) -> str:
     """Who counts as one caller without a key: an IPv4 address, or an IPv6 network of the size one customer gets."""
-    if ":" not in address:
-        return ADDRESS + address
+    if ":" not in host:
+        return ADDRESS + host
     try:
-        six = ipaddress.IPv6Address(address.split("%", 1)[0])
+        six = ipaddress.IPv6Address(host.split("%", 1)[0])
     except ValueError:  # a proxy may pass on whatever its own caller wrote
-        return ADDRESS + address
+        return ADDRESS + host
     if six.ipv4_mapped is not None:  # how a socket that listens on both names an IPv4 caller
         return ADDRESS + str(six.ipv4_mapped)
     return ADDRESS + str(ipaddress.IPv6Network((six, limits.ANONYMOUS_IPV6_PREFIX), strict=False))

@@ -278,6 +278,10 @@ INDEX_DOC_IDS = 5000
 EMBED_CHARS = 32_768
 EMBED_INPUTS = 256
 EMBED_BATCH = 16
+EMBED_WINDOW_CHARS = 1000
+"""About as many fill what the model reads at once."""
+EMBED_WINDOWS_PER_CORE = 2
+"""Read for one caller before it is another's turn: a sixth of a second."""
 EMBED_BULK_BATCH = 64
 EMBED_BULK_SECONDS = 300
 EMBED_MEMORY_BYTES = 2048 * MB

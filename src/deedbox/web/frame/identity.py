@@ -61,12 +61,14 @@ async def of_key(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Caller:
 async def of_person(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Visitor:
     """Whose login cookie the request carries; Unauthorized unless the session lasts."""
     token = cookies.sent(scope, deedbox.settings, cookies.PERSON)
+    people.need_shape(token)
     return Visitor(await deedbox.db.read(lambda tx: people.session(tx, token, now=now)), Secret(token))
 
 
 async def of_signer(deedbox: "Deedbox", scope: Scope, signer_id: str, now: "datetime") -> Visitor:
     """The signer whom the address names, with their own cookie; Unauthorized unless the session lasts and is theirs."""
     token = cookies.sent(scope, deedbox.settings, cookies.of_signer(signer_id)) if is_id(signer_id, "sgn") else ""
+    sessions.need_shape(token)
     session = await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now))
     if session.signer_id != signer_id:
         raise Unauthorized("Your signing session is for another document. Open the link in your mail again.")
@@ -75,6 +77,7 @@ async def of_signer(deedbox: "Deedbox", scope: Scope, signer_id: str, now: "date
 
 async def of_link(deedbox: "Deedbox", token: str) -> Budget:
     """The budget of the link: readers behind one address do not use up each other's. NotFound if there is no such."""
+    sessions.need_link_shape(token)
     await deedbox.db.read(lambda tx: sessions.link(tx, token))
     return Budget(f"link:{sha256(token).hex()}", _LINK_BUDGET)
 

@@ -1,7 +1,9 @@
 """Bodies: decoded once, and what is wrong with one is said in plain words."""
 
 import asyncio
+import base64
 import time
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -127,39 +129,64 @@ async def test_large_bodies_wait_for_room_and_give_it_back(monkeypatch: pytest.M
     room, order = Room(), []
 
     async def use(name: str, size: int) -> None:
-        await room.take(size)
+        await room.take(size, name)
         order.append(name)
 
     await use("first", 8)
-    waiting = [asyncio.create_task(use("second", 6)), asyncio.create_task(use("third", 1))]
+    waiting = [asyncio.create_task(use("second", 6)), asyncio.create_task(use("third", 3))]
     given_up = asyncio.create_task(use("gone", 3))
     while len(room._waiting) < 3:
         await asyncio.sleep(0)
     given_up.cancel()
     await asyncio.gather(given_up, return_exceptions=True)
     assert order == ["first"]
-    room.give(8)
+    await use("small", 1)  # does not wait behind those for whom there is no room
+    room.give(1, "small")
+    room.give(8, "first")
     await asyncio.gather(*waiting)
-    assert (order, room.left) == (["first", "second", "third"], 3)
+    assert (order, room.left) == (["first", "small", "second", "third"], 1)
     monkeypatch.setattr(limits, "LARGE_BODY_WAIT_SECONDS", 0.01)
     with pytest.raises(Unavailable):
-        await room.take(4)
-    assert room.left == 3
+        await room.take(4, "late")
+    assert room.left == 1
+
+
+async def test_one_caller_takes_a_quarter_of_the_room_or_one_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LARGE_BODIES_BYTES", 40)
+    room = Room()
+    for _ in range(5):
+        await room.take(2, "many")
+    await room.take(20, "one")
+    waiting = [asyncio.create_task(room.take(2, name)) for name in ("many", "one", "many")]
+    while len(room._waiting) < 3:
+        await asyncio.sleep(0)
+    await room.take(9, "other")
+    assert room.left == 1
+    room.give(9, "other")
+    room.give(20, "one")
+    await waiting[1]
+    assert (waiting[0].done(), room.left) == (False, 28)
+    room.give(2, "many")
+    await waiting[0]
+    room.give(2, "many")
+    await waiting[2]
+    assert room.left == 28
 
 
 async def test_those_who_wait_too_long_at_one_moment_leave_the_room_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LARGE_BODY_WAIT_SECONDS", 0.01)
     room = Room()
     whole = room.left
-    await room.take(whole - 1)
-    waiting = [asyncio.create_task(room.take(size)) for size in (whole, 1000, 1000, 1, 1000)]
+    await room.take(whole - 1, "a")
+    waiting = [asyncio.create_task(room.take(size, str(size))) for size in (whole, 1000, 1000, 1, 1000)]
     await asyncio.sleep(0)
     time.sleep(0.05)  # the loop stands still until every one of them is late
     ended = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(one, Unavailable) or one is None for one in ended), ended
-    room.give(
-        whole - 1 + sum(size for one, size in zip(ended, (whole, 1000, 1000, 1, 1000), strict=True) if one is None)
-    )
+    room.give(whole - 1, "a")
+    for one, size in zip(ended, (whole, 1000, 1000, 1, 1000), strict=True):
+        if one is None:
+            room.give(size, str(size))
     assert room.left == whole
 
 
@@ -214,3 +241,71 @@ async def test_no_second_decoding_of_a_body(api: Api, monkeypatch: pytest.Monkey
     monkeypatch.setattr("litestar.connection.request.decode_json", None)
     assert (await api.post("/api/v1/keys", {"name": "a"})).status_code == 201
     assert calls == ["NewKey"]
+
+
+async def test_a_body_that_drips_holds_no_room(api: Api) -> None:
+    go_on, begun = asyncio.Event(), asyncio.Event()
+    room = api.guard.room
+    title = b'{"title": "' + b"x" * (2 * limits.SMALL_BODY_BYTES)
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield title
+        begun.set()
+        await go_on.wait()
+        yield b'"}'
+
+    for announced in ({}, {"Content-Length": str(len(title) + 2)}):
+        begun.clear()
+        go_on.clear()
+        slow = asyncio.create_task(
+            api.call("POST", "/api/v1/documents", content=slowly(), headers={**JSON, **announced})
+        )
+        await begun.wait()
+        assert room.left == limits.LARGE_BODIES_BYTES
+        go_on.set()
+        assert (await slow).json()["error"] == "title: at most 400 characters"
+        assert room.left == limits.LARGE_BODIES_BYTES
+
+
+async def test_a_body_that_comes_in_pieces_takes_room_for_what_it_has(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+    take = Room.take
+
+    async def noted(self: Room, size: int, holder: str) -> None:
+        taken.append(size)
+        assert holder == api.key.id
+        await take(self, size, holder)
+
+    monkeypatch.setattr(Room, "take", noted)
+
+    async def pieces(body: bytes) -> AsyncIterator[bytes]:
+        for at in range(0, len(body), 50_000):
+            yield body[at : at + 50_000]
+
+    for size in (1000, 200_000):
+        body = b'{"name": "a"}' + b" " * (size - 13)
+        for _ in range(2):  # the answer of the first is kept: the body was still there to be compared
+            answer = await api.call(
+                "POST", "/api/v1/keys", content=pieces(body), headers={**JSON, "Idempotency-Key": str(size)}
+            )
+            assert answer.status_code == 201, answer.text
+        assert answer.headers["Idempotency-Replayed"] == "true"
+    assert taken == [200_000, 200_000]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 299, 300, 301, 1000])
+def test_base64_is_decoded_in_pieces_as_in_one(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BASE64_PIECE_CHARS", 100)
+    content = bytes(number % 251 for number in range(size))
+    assert bodies.from_base64(base64.b64encode(content).decode()) == content
+
+
+@pytest.mark.parametrize("text", ["Q" * 101, "QQ==" * 30, "Q" * 99 + "é", "QU JD" * 30, "QUI=" * 25 + "QUJD"])
+def test_what_is_no_base64_is_none_in_pieces_either(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BASE64_PIECE_CHARS", 100)
+    with pytest.raises(ValueError):
+        base64.b64decode(text, validate=True)
+    with pytest.raises(ValueError):
+        bodies.from_base64(text)

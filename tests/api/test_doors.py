@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -243,4 +244,29 @@ async def test_one_session_takes_only_some_of_the_places(api: Api, cookies: Cook
     assert (await api.get("/health")).status_code == 200
     go_on.set()
     assert {answer.status_code for answer in await asyncio.gather(*under_way)} == {200}
-    assert not api.guard.under_way
+    assert not api.guard.places.of
+
+
+async def test_a_stranger_without_a_credential_of_the_right_shape_costs_no_look_into_the_database(
+    api: Api, cookies: Cookies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+    usual = api.deedbox.db.read
+
+    async def counted(fn: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return await usual(fn)
+
+    monkeypatch.setattr(api.deedbox.db, "read", counted)
+    person, signer = (cookie.partition("=")[0] for cookie in cookies)
+    place = f"/sign/{signer.removeprefix('deedbox_signer_')}/session"
+    for value in ("", "x", "deed_session_", "deed_session_" + "x" * 44, "deed_session_" + "x" * 31 + "!", "é" * 45):
+        headers = {"Cookie": f"{person}={value}; {signer}={value}".encode()}
+        assert (await api.get("/account", key=None, headers=headers)).status_code in (302, 303)
+        assert (await api.get(place, key=None, headers=headers)).status_code == 401
+        assert (await api.get("/health", key=value.replace("é", "e") or None)).status_code == 401
+        assert (await api.get(f"/s/{quote(value or 'x')}", key=None)).status_code == 404
+    assert reads == 0
+    assert (await api.get(place, key=None, headers={"Cookie": f"{signer}=deed_session_{'x' * 32}"})).status_code == 401
+    assert reads == 1

@@ -212,3 +212,47 @@ async def test_a_route_may_give_itself_more_time(api: Api, monkeypatch: pytest.M
     api.plant(post("/planted", opt=door("search:read"), status_code=200)(patient))
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 2)
     assert (await api.call("POST", "/planted")).status_code == 200
+
+
+async def test_one_key_takes_a_quarter_of_the_places(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = asyncio.Event()
+
+    async def waiting() -> None:
+        await go_on.wait()
+
+    api.plant(get("/planted", opt=door("search:read"))(waiting))
+    monkeypatch.setattr(limits, "IN_FLIGHT_PER_CALLER", 3)
+    other = await api.make_key()
+    under_way = [asyncio.create_task(api.get("/planted")) for _ in range(3)]
+    while api.guard.metrics.in_flight < 3:
+        await asyncio.sleep(0.001)
+    refused = await api.get("/health")
+    assert faults("/health", refused, 503) == []
+    assert (refused.headers["X-Service-Error-Code"], int(refused.headers["Retry-After"]) >= 1) == ("busy", True)
+    assert (await api.get("/health", key=other)).status_code == 200
+    assert (await api.get("/livez")).status_code == 200
+    go_on.set()
+    assert {answer.status_code for answer in await asyncio.gather(*under_way)} == {200}
+    assert (await api.get("/health")).status_code == 200
+    assert not api.guard.places.of
+
+
+async def test_an_address_has_as_many_requests_under_way_as_connections(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    go_on = asyncio.Event()
+
+    async def waiting() -> None:
+        await go_on.wait()
+
+    async with opened(database_url, tmp_path, clock, connections_per_address=2) as api:
+        await api.settle()
+        api.plant(get("/planted", opt=door("search:read"))(waiting))
+        keys = [await api.make_key() for _ in range(3)]
+        under_way = [asyncio.create_task(api.get("/planted", key=key)) for key in keys[:2]]
+        while api.guard.metrics.in_flight < 2:
+            await asyncio.sleep(0.001)
+        assert (await api.get("/health", key=keys[2])).status_code == 503
+        assert (await api.get("/health", key=keys[2], address="127.0.0.2")).status_code == 200
+        go_on.set()
+        assert {answer.status_code for answer in await asyncio.gather(*under_way)} == {200}

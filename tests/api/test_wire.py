@@ -1,20 +1,26 @@
 """R8 on the wire: what is not even HTTP, what never reaches a route, and how a server stops."""
 
 import asyncio
+import ipaddress
 import re
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from litestar import get
 
 from deedbox.kernel import limits
+from deedbox.kernel.settings import Networks
+from deedbox.web.frame.doors import door
 from deedbox.web.frame.server import Server
 from tests import server
 from tests.api.answers import faults
-from tests.api.conftest import Api
+from tests.api.conftest import Api, opened
+from tests.conftest import HandClock
 
 GARBAGE = [
     b"nonsense\r\n\r\n",
@@ -25,6 +31,8 @@ GARBAGE = [
     b"GET /api/v1/me HTTP/1.1\r\nHost: a\r\nX-Large: " + b"x" * limits.HEAD_BYTES + b"\r\n\r\n",
     b"GET /api/v1/me?" + b"x" * limits.HEAD_BYTES + b" HTTP/1.1\r\nHost: a\r\n\r\n",
 ]
+
+LIVEZ = b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +135,105 @@ async def test_a_connection_is_closed_when_nothing_follows_a_body_refused_unread
         writer.write(rest)
         await reader.read()
         writer.close()
+
+
+async def connected(port: int, sent: bytes, address: str = "127.0.0.1") -> asyncio.StreamReader:
+    """What comes back on a connection from this address."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+    writer.write(sent)
+    reader.connection = writer  # type: ignore[attr-defined]  # as long as what it reads from
+    return reader
+
+
+async def all_of(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.mark.anyio
+async def test_an_address_holds_only_so_many_connections(database_url: str, tmp_path: Path, clock: HandClock) -> None:
+    async with opened(database_url, tmp_path, clock, connections_per_address=3) as api, served(api) as port:
+        held = [await connected(port, b"GET /livez HTTP/1.1\r\n") for _ in range(3)]
+        assert await all_of(await connected(port, LIVEZ)) == b""
+        assert b" 200 " in await all_of(await connected(port, LIVEZ, "127.0.0.2"))
+        assert api.guard.metrics.refused_connections == 1
+        held[0].connection.write(LIVEZ.partition(b"\r\n")[2])  # type: ignore[attr-defined]
+        assert b" 200 " in await all_of(held[0])
+        while b" 200 " not in await all_of(await connected(port, LIVEZ)):
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.anyio
+async def test_behind_a_trusted_proxy_the_forwarded_address_counts(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    proxies = Networks([ipaddress.ip_network("127.0.0.1/32")])
+    settings = {"trusted_proxies": proxies, "connections_per_address": 2}
+    async with opened(database_url, tmp_path, clock, **settings) as api:
+        await api.settle()
+        under_way, go_on = 0, asyncio.Event()
+
+        async def waiting() -> None:
+            nonlocal under_way
+            under_way += 1
+            await go_on.wait()
+
+        api.plant(get("/planted", opt=door("search:read"))(waiting))
+        async with served(api) as port:
+            asked = [await connected(port, await planted(api, "192.0.2.1")) for _ in range(2)]
+            asked += [await connected(port, await planted(api, "192.0.2.2"))]
+            while under_way < 3:
+                await asyncio.sleep(0.001)
+            assert b" 503 " in await all_of(await connected(port, await planted(api, "192.0.2.1")))
+            go_on.set()
+            assert all([b" 200 " in await all_of(one) for one in asked])
+
+
+async def planted(api: Api, forwarded: str) -> bytes:
+    key = await api.make_key()
+    head = f"GET /planted HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key.plain}\r\nX-Forwarded-For: {forwarded}\r\n"
+    return head.encode() + b"Connection: close\r\n\r\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("sent", [b"", b"GET /livez HTTP/1.1\r\nHost: a\r\n"], ids=["silent", "half a head"])
+async def test_a_connection_without_a_whole_head_is_dropped_however_it_drips(
+    api: Api, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.5)
+    async with served(api) as port, asyncio.timeout(60):
+        reader = await connected(port, sent)
+        ended = asyncio.create_task(all_of(reader))
+        while not ended.done():
+            reader.connection.write(b"X" if sent else b"")  # type: ignore[attr-defined]
+            await asyncio.sleep(0.05)
+        assert ended.result() == b""
+
+
+@pytest.mark.anyio
+async def test_only_so_many_requests_wait_on_one_connection(api: Api) -> None:
+    async with served(api) as port:
+        request = b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+        few = await connected(port, request * limits.PIPELINED_REQUESTS + LIVEZ)
+        assert (await all_of(few)).count(b" 200 ") == limits.PIPELINED_REQUESTS + 1
+        many = await connected(port, request * 1000)
+        answers = await all_of(many)
+        assert answers.count(b" 200 ") == limits.PIPELINED_REQUESTS + 1
+        assert b"connection: close" in answers
+
+
+@pytest.mark.anyio
+async def test_the_rest_of_a_refused_body_may_come_but_not_drip(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.5)
+    async with served(api) as port, asyncio.timeout(60):
+        reader = await connected(port, b"POST /api/v1/keys HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
+        assert b" 401 " in await reader.readuntil(b"\r\n\r\n")
+        ended = asyncio.create_task(all_of(reader))
+        while not ended.done():
+            reader.connection.write(b"X")  # type: ignore[attr-defined]
+            await asyncio.sleep(0.05)
 
 
 def test_the_log_holds_no_key_and_no_login_token(running: server.Server) -> None:

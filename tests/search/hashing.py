@@ -40,7 +40,7 @@ class HashingEmbedder:
             Chunk(number, match.group(), match.start(), match.end(), None, None) for number, match in enumerate(found)
         ]
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool) -> "Vectors":  # noqa: ARG002
+    async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":  # noqa: ARG002
         self.calls += 1
         self.texts += len(texts)
         return np.stack([_vector(self.name, text) for text in texts])

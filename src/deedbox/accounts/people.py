@@ -1,5 +1,6 @@
 """People and how they sign in: a one-time link first, then a password of their own. No default password, ever."""
 
+import re
 import secrets
 from datetime import datetime, timedelta
 
@@ -16,6 +17,7 @@ from deedbox.kernel.mailbox import checked_address
 
 LINK_PREFIX = "deed_login_"
 SESSION_PREFIX = "deed_session_"
+_SESSION_SHAPE = re.compile(SESSION_PREFIX + r"[A-Za-z0-9_-]{43}")
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -70,14 +72,24 @@ def open_session(tx: Tx, person_id: str, *, now: datetime) -> Secret:
     return Secret(token)
 
 
+def need_shape(token: str) -> None:
+    """Unauthorized for what cannot be a session's token, without a look into the database."""
+    if not _SESSION_SHAPE.fullmatch(token):
+        raise _no_session()
+
+
 def session(tx: Tx, token: str, *, now: datetime) -> Session:
     """Whose session this is."""
-    found = store.session(tx, sha256(token), instant(now)) if token.startswith(SESSION_PREFIX) else None
+    found = store.session(tx, sha256(token), instant(now))
     if found is None:
-        raise Unauthorized("You are not signed in, or your session has ended. Sign in again.")
+        raise _no_session()
     person_id, workspace_id, workspace_name, name, email, stored = found
     password_hash = Secret(stored) if stored is not None else None
     return Session(person_id, workspace_id, workspace_name, name, email, password_hash)
+
+
+def _no_session() -> Unauthorized:
+    return Unauthorized("You are not signed in, or your session has ended. Sign in again.")
 
 
 def close_session(tx: Tx, token: str) -> None:

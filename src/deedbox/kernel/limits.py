@@ -18,14 +18,20 @@ SIGNING_FORM_BYTES = 256 * KB
 LARGE_BODIES_BYTES = 32 * MB
 """Of all bodies larger than that which are in memory at a time."""
 LARGE_BODY_WAIT_SECONDS = 10
+BASE64_PIECE_CHARS = 256 * KB
+"""Decoded at once: nothing else runs meanwhile. A multiple of four."""
 MISTAKE_CHARS = 200
 """Of a field's name and of what is wrong with it, in an error: callers choose the one, and may write much."""
 REQUEST_SECONDS = 30
 UPLOAD_STALL_SECONDS = 60
+UPLOAD_BYTES_PER_SECOND = 32 * KB
+"""The least, on the mean after the first minute: what drips more slowly holds its place for nothing."""
 DOWNLOAD_STALL_SECONDS = 60
 DOWNLOAD_SECONDS = 3600
 DRAIN_SECONDS = 20
 IN_FLIGHT_REQUESTS = 512
+IN_FLIGHT_PER_CALLER = IN_FLIGHT_REQUESTS // 4
+"""Of one key, one link, or one address without either."""
 IN_FLIGHT_PER_SESSION = 32
 """Of one person's or signer's cookie; a browser opens six connections."""
 REQUEST_ID_CHARS = 64
@@ -182,8 +188,18 @@ PRUNE_ROWS = 500
 LISTEN_BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 30
 CONNECTIONS = 4096
+CONNECTIONS_PER_ADDRESS = 256
+DESCRIPTORS_KEPT = 512
+"""For the database, files and sandboxes: connections never take these."""
+ADDRESS_CHARS = 64
+"""Of a caller's network address: a proxy may pass on whatever its own caller wrote."""
+ADDRESSES_KNOWN = 4096
+"""So many addresses are not parsed anew."""
+PIPELINED_REQUESTS = 16
+"""That may wait on one connection behind the one that is being answered."""
 HEAD_BYTES = 32 * KB
-HEAD_SECONDS = 20
+HEAD_SECONDS = 10
+"""From a connection's beginning, or the first byte of a later request, to the end of the head."""
 
 # doctor
 DISK_FREE_BYTES = 500 * MB
@@ -271,6 +287,10 @@ INDEX_DOC_IDS = 5000
 EMBED_CHARS = 32_768
 EMBED_INPUTS = 256
 EMBED_BATCH = 16
+EMBED_WINDOW_CHARS = 1000
+"""About as many fill what the model reads at once."""
+EMBED_WINDOWS_PER_CORE = 2
+"""Read for one caller before it is another's turn: a sixth of a second."""
 EMBED_BULK_BATCH = 64
 EMBED_BULK_SECONDS = 300
 EMBED_MEMORY_BYTES = 2048 * MB

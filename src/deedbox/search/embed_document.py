@@ -75,7 +75,8 @@ class DocumentRun(ABC):
         for start in range(0, len(chunks), limits.EMBED_BULK_BATCH):
             await self._report(upload.id, "embedding")
             batch = chunks[start : start + limits.EMBED_BULK_BATCH]
-            vectors = await serving.embedder.embed([chunk.text for chunk in batch], urgent=False)
+            texts = [chunk.text for chunk in batch]
+            vectors = await serving.embedder.embed(texts, urgent=False, caller=self._workspace_id)
             embedded += [(chunk, vector.tobytes()) for chunk, vector in zip(batch, vectors.astype("<f4"), strict=True)]
         return embedded
 

@@ -33,6 +33,8 @@ class Question(msgspec.Struct, frozen=True):
     """Only these documents."""
     conditions: Mapping[str, Value] = {}
     """Only documents that meet these conditions; the names are those of `store.matching`."""
+    caller: str = ""
+    """Who asks, and waits for the turn of nobody but others."""
 
 
 class Passage(msgspec.Struct, frozen=True):
@@ -105,7 +107,7 @@ class _Search:
         if self._question.mode == "keyword":
             return None
         if serving.recipe not in self._vectors:
-            vectors = await serving.embedder.embed([self._question.text], urgent=True)
+            vectors = await serving.embedder.embed([self._question.text], urgent=True, caller=self._question.caller)
             self._vectors[serving.recipe] = vectors[0]
         return self._vectors[serving.recipe]
 

@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
+from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests
 from deedbox.kernel.slow_hash import matches, slow_hash
 from deedbox.signing import states
 from deedbox.signing.model import Auth, Identity, Packet, Signer
@@ -25,6 +25,7 @@ from deedbox.words.refusals import refused
 _TOKEN_BYTES = 24
 _CODE_DIGITS = 6
 _LINK_SHAPE = re.compile(r"deed_sign_[A-Za-z0-9_-]{32}")
+_SESSION_SHAPE = re.compile(r"deed_session_[A-Za-z0-9_-]{32}")
 _BY_LINK: dict[LinkKind, Identity] = {"mail": "mailed_link", "embedded": "embedded_link"}
 
 
@@ -83,12 +84,22 @@ def embedded_link(tx: Tx, packet: Packet, signer_id: str, voucher: Voucher, *, n
     return token, instant(now + timedelta(seconds=limits.EMBEDDED_LINK_SECONDS))
 
 
+def need_link_shape(token: str) -> None:
+    """NotFound for what cannot be a link's token, without a look into the database."""
+    if not _LINK_SHAPE.fullmatch(token):
+        raise _no_link()
+
+
 def link(tx: Tx, token: str) -> Link:
-    """The link of this token; NotFound if there is none. What cannot be one is refused without a look."""
-    found = links.link(tx, sha256(token)) if _LINK_SHAPE.fullmatch(token) else None
+    """The link of this token; NotFound if there is none."""
+    found = links.link(tx, sha256(token))
     if found is None:
-        raise NotFound("This signing link is not valid. Check that it was copied whole, or ask the sender for another.")
+        raise _no_link()
     return found
+
+
+def _no_link() -> NotFound:
+    return NotFound("This signing link is not valid. Check that it was copied whole, or ask the sender for another.")
 
 
 def need_unused(link: Link, now: datetime) -> None:
@@ -108,15 +119,25 @@ def open_session(tx: Tx, token: str, link: Link, *, now: datetime) -> Secret:
     return session
 
 
+def need_shape(token: str) -> None:
+    """Unauthorized for what cannot be a session's token, without a look into the database."""
+    if not _SESSION_SHAPE.fullmatch(token):
+        raise _no_session()
+
+
 def current(tx: Tx, token: str, *, now: datetime) -> Session:
     """The session of this token; Unauthorized when it is over."""
-    found = links.session(tx, sha256(token), instant(now)) if token else None
+    found = links.session(tx, sha256(token), instant(now))
     link = found.link if found else None
     place = people.place_of(tx, link.signer_id) if link else None
     if found is None or link is None or place is None:
-        raise Unauthorized("Your signing session is over. Open the link in your mail again, or ask for a new one.")
+        raise _no_session()
     viewed, checked = found.viewed_at is not None, found.checked_at is not None
     return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed)
+
+
+def _no_session() -> Unauthorized:
+    return Unauthorized("Your signing session is over. Open the link in your mail again, or ask for a new one.")
 
 
 async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:

@@ -250,6 +250,22 @@ async def test_a_body_that_stops_coming_is_408_and_leaves_nothing(
     await assert_nothing_is_left(api, tmp_path)
 
 
+async def test_a_body_that_drips_is_408_though_it_never_stops(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "UPLOAD_STALL_SECONDS", 0.5)
+
+    async def dripping() -> AsyncIterator[bytes]:
+        yield part(b"x")[:-2]
+        while True:
+            await asyncio.sleep(0.02)
+            yield b"x"
+
+    answer = await send(api, dripping())
+    assert faults("/documents/upload", answer, 408) == []
+    await assert_nothing_is_left(api, tmp_path)
+
+
 async def test_a_body_that_keeps_coming_may_take_longer_than_a_request(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from deedbox.kernel.errors import DeedboxError
 from deedbox.search.embed import graph, models
 from deedbox.search.embed.graph import Precision
-from deedbox.search.embed.inference import LoadedModel, unit
+from deedbox.search.embed.inference import LoadedModel
+from deedbox.search.embed.vectors import unit
 from deedbox.search.upload import Extraction
 from tests.search.embed import oracle, tiny
 

@@ -59,7 +59,7 @@ class LocalBlobs:
                 size = min(limits.BLOB_CHUNK_BYTES, end - start)
                 chunk = _in_memory(file, size, start)
                 if chunk is None:
-                    with _disk():
+                    with disk():
                         chunk = await asyncio.to_thread(os.pread, file, size, start)
                 if not chunk:
                     break
@@ -123,7 +123,7 @@ class LocalBlobs:
             except BlockingIOError:
                 return False
             for location in filter(LOCATION.fullmatch, locations):
-                with _disk(), contextlib.suppress(FileNotFoundError):
+                with disk(), contextlib.suppress(FileNotFoundError):
                     os.unlink(self.folder / location)
         return True
 
@@ -158,11 +158,11 @@ class _Draft:
         self._lock = threading.Lock()
 
     def append(self, data: bytearray) -> None:
-        with self._lock, _disk():
+        with self._lock, disk():
             self._write(data)
 
     def keep(self, data: bytearray, durable: bool) -> tuple[str, str]:
-        with self._lock, _disk():
+        with self._lock, disk():
             file = self._write(data)
             if durable:
                 _flush(file)
@@ -208,7 +208,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _disk() -> Iterator[None]:
+def disk() -> Iterator[None]:
     """A disk that is full or failing raises Unavailable."""
     try:
         yield
@@ -253,7 +253,7 @@ def _flush_folder(folder: Path) -> None:
 
 def _open(path: Path) -> int:
     try:
-        with _disk():
+        with disk():
             return os.open(path, os.O_RDONLY)
     except FileNotFoundError as error:
         raise LostFile(f"{path.parent.name}/{path.name}") from error
@@ -272,7 +272,7 @@ def _in_memory(file: int, size: int, start: int) -> bytes | None:
 
 
 def _read_all(path: Path, max_bytes: int) -> bytes:
-    with _disk(), open(_open(path), "rb", buffering=0) as file:
+    with disk(), open(_open(path), "rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size > max_bytes:
             raise too_large(max_bytes)
         return file.readall()

@@ -127,6 +127,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             description="Requests a minute per address without a valid key.",
         ),
     ] = limits.ANONYMOUS_PER_MINUTE
+    connections_per_address: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=limits.CONNECTIONS,
+            description="Connections that one address (IPv6: one /64) may hold at a time. Behind one of the"
+            " `trusted_proxies` the forwarded address counts, with its requests under way.",
+        ),
+    ] = limits.CONNECTIONS_PER_ADDRESS
     sandbox_processes: Annotated[
         int, Meta(ge=1, le=64, description="Child processes that read untrusted files at the same time.")
     ] = 2

@@ -45,8 +45,8 @@ class Embedder(Protocol):
     async def split(self, extraction: Extraction) -> list[Chunk]:
         """The text as chunks within the model's window: nothing lost, offsets exact."""
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool) -> "Vectors":
+    async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":
         """One L2-normalised float32 row for each text, always the same for the same text; urgent ones do not wait
-        behind a document that is being indexed."""
+        behind a document that is being indexed, nor a caller's behind all those of another."""
 
     async def close(self) -> None: ...

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from deedbox.kernel.errors import DeedboxError
 from deedbox.search.chunk import Span, token_spans
 from deedbox.search.embed.models import GRAPH, TOKENIZER, fingerprint
+from deedbox.search.embed.turns import Part, Read
+from deedbox.search.embed.vectors import Vector, of_windows, unit
 from deedbox.search.upload import Extraction
-
-Vector = NDArray[np.float32]
 
 
 class LoadedModel:
@@ -39,37 +37,36 @@ class LoadedModel:
         self._threads = ThreadPoolExecutor(threads)
 
     def vectors(self, texts: Sequence[str]) -> list[Vector]:
-        """A unit vector for each text; one for texts without any token too, of the special tokens alone."""
-        # The longest first: no thread is left alone with it at the end.
-        order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-        made = dict(zip(order, self._threads.map(self._vector, [texts[number] for number in order]), strict=True))
-        return [made[number] for number in range(len(texts))]
+        """A unit vector for each text, whole."""
+        whole = self.read([Part(text, 0, len(text) + 1) for text in texts])
+        return [of_windows([np.frombuffer(row, "<f4") for row in rows]) for _, rows in whole]
+
+    def read(self, parts: Sequence[Part]) -> list[Read]:
+        """The windows that are asked for, a unit vector for each; texts without any token have one too, of the
+        special tokens alone."""
+        windows = list(self._threads.map(self._windows, [text for text, _, _ in parts]))
+        asked = [every[first : first + most] for every, (_, first, most) in zip(windows, parts, strict=True)]
+        made = self._threads.map(self._run, [window for some in asked for window in some])
+        return [
+            (len(every), [next(made).astype("<f4").tobytes() for _ in some])
+            for every, some in zip(windows, asked, strict=True)
+        ]
 
     def spans(self, extraction: Extraction, size: int, overlap: int) -> list[Span]:
         """Where the chunks of a text begin and end; none has more tokens than the model reads at once."""
         return token_spans(extraction, self._tokenizer, min(size, self.room), overlap)
 
-    def _vector(self, text: str) -> Vector:
+    def _windows(self, text: str) -> list[list[int]]:
+        """The tokens of the text, in as many windows as it needs, of the same length."""
         ids = self._tokenizer.encode(text, add_special_tokens=False).ids
-        windows = max(1, -(-len(ids) // self.room))
-        edges = [len(ids) * number // windows for number in range(windows + 1)]
-        found = [self._run(ids[begin:end]) for begin, end in pairwise(edges)]
-        # Opposite windows could cancel out to nothing; then the first one speaks.
-        mean = np.mean(found, axis=0)
-        return unit(mean if np.linalg.norm(mean) > 1e-6 else found[0])
+        count = max(1, -(-len(ids) // self.room))
+        edges = [len(ids) * number // count for number in range(count + 1)]
+        return [ids[begin:end] for begin, end in pairwise(edges)]
 
     def _run(self, ids: list[int]) -> Vector:
         tokens = np.array([[*self._before, *ids, *self._after]], np.int64)
         found: Vector = self._session.run(None, {self._input: tokens})[0][0]
         return unit(found)
-
-
-def unit(vector: Vector) -> Vector:
-    """The vector at length 1; an error if it has none, so that no NaN goes on."""
-    length = float(np.linalg.norm(vector))
-    if not np.isfinite(length) or length == 0:
-        raise DeedboxError("The embedding model gave no vector for this text; install the model again or use another")
-    return (vector / length).astype(np.float32)
 
 
 def _session(graph: bytes) -> onnxruntime.InferenceSession:
@@ -90,13 +87,13 @@ def load(folder: str, expected: str, window: int, threads: int, nice: int) -> No
         raise ValueError(f"the model in {folder} was changed; restart the server")
     _loaded[:] = [LoadedModel(graph, tokenizer, window, threads)]
     # What libraries load at their first use must be loaded before the sandbox closes.
-    embed(["The first run.", "It wakes every thread."] * threads)
+    embed([Part("The first run. It wakes every thread.", 0, 1)] * 2 * threads)
     split("The first run.", [], 16, 4)
 
 
-def embed(texts: list[str]) -> bytes:
-    """A row of float32, little-endian, for each text, one after the other."""
-    return np.array(_loaded[0].vectors(texts), "<f4").tobytes()
+def embed(parts: list[Part]) -> list[Read]:
+    """The windows that are asked for of each text."""
+    return _loaded[0].read(parts)
 
 
 def split(text: str, headings: list[int], size: int, overlap: int) -> list[Span]:

@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.embed import recipe_name
 from deedbox.search.embed.models import GRAPH, Model
+from deedbox.search.embed.turns import Part, Read, Share, Turns
 from deedbox.search.upload import Chunk, Extraction
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class LocalEmbedder:
         self._bulk = Sandbox(
             _kind("embed-bulk", folder, model, nice=limits.EMBED_NICE, seconds=limits.EMBED_BULK_SECONDS)
         )
-
-        self._batches = _Batches(self._bulk)
+        self._urgent_turns = Turns(partial(_called, self._urgent), _urgent_share)
+        self._bulk_turns = Turns(partial(_called, self._bulk), _bulk_share)
 
     @property
     def name(self) -> str:
@@ -60,85 +61,37 @@ class LocalEmbedder:
         found = await self._bulk.call(f"{_INFERENCE}:split", extraction.text, headings, self._size, self._overlap)
         return await asyncio.to_thread(cut, extraction, found)
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool) -> "Vectors":
-        """A unit vector for each text: those of a long one are the mean of its windows."""
+    async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":
+        """A unit vector for each text: that of a long one is the mean of its windows."""
         import numpy as np
 
-        if urgent:
-            # A call after the other, so that others get their turn between them.
-            batches = [texts[first : first + limits.EMBED_BATCH] for first in range(0, len(texts), limits.EMBED_BATCH)]
-            rows = b"".join([await _called(self._urgent, batch) for batch in batches])
-        else:
-            rows = await self._batches.rows(texts)
-        return np.frombuffer(rows, "<f4").reshape(len(texts), self.dimensions)
+        turns = self._urgent_turns if urgent else self._bulk_turns
+        rows = await turns.vectors(texts, caller)
+        return np.stack(rows) if rows else np.zeros((0, self.dimensions), np.float32)
 
     async def close(self) -> None:
         await asyncio.gather(self._urgent.close(), self._bulk.close())
 
 
-class _Batches:
-    """Embeds the texts of several small documents in one call, so that it keeps every core busy."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._waiting: deque[tuple[Sequence[str], asyncio.Future[bytes]]] = deque()
-        self._working: asyncio.Task[None] | None = None
-
-    async def rows(self, texts: Sequence[str]) -> bytes:
-        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._waiting.append((texts, answer))
-        if self._working is None or self._working.done():
-            self._working = asyncio.create_task(self._work())
-        return await answer
-
-    async def _work(self) -> None:
-        while batch := self._next():
-            texts = [text for some, _ in batch for text in some]
-            try:
-                rows = await self._in_calls(texts)
-            except Exception as error:  # whatever it is, those who wait must hear of it
-                for _, answer in batch:
-                    if not answer.done():
-                        answer.set_exception(error)
-                continue
-            _hand_out(rows, len(rows) // max(1, len(texts)), batch)
-
-    def _next(self) -> list[tuple[Sequence[str], asyncio.Future[bytes]]]:
-        """The texts of those who still wait: as many as one call takes, or those of one who has more."""
-        batch: list[tuple[Sequence[str], asyncio.Future[bytes]]] = []
-        taken = 0
-        while self._waiting and (not batch or taken + len(self._waiting[0][0]) <= limits.EMBED_BULK_BATCH):
-            texts, answer = self._waiting.popleft()
-            if not answer.done():
-                batch.append((texts, answer))
-                taken += len(texts)
-        return batch
-
-    async def _in_calls(self, texts: Sequence[str]) -> bytes:
-        step = limits.EMBED_BULK_BATCH
-        batches = [texts[first : first + step] for first in range(0, len(texts), step)]
-        return b"".join([await _called(self._sandbox, batch) for batch in batches])
-
-
-def _hand_out(rows: bytes, width: int, batch: Sequence[tuple[Sequence[str], "asyncio.Future[bytes]"]]) -> None:
-    begin = 0
-    for texts, answer in batch:
-        end = begin + len(texts) * width
-        if not answer.done():
-            answer.set_result(rows[begin:end])
-        begin = end
-
-
-async def _called(sandbox: Sandbox, texts: Sequence[str]) -> bytes:
+async def _called(sandbox: Sandbox, parts: Sequence[Part]) -> list[Read]:
     # Half of a surrogate pair, as JSON can carry it, is no text that a tokenizer takes.
-    clean = [text.encode("utf-8", "replace").decode() for text in texts]
+    clean = [part._replace(text=part.text.encode("utf-8", "replace").decode()) for part in parts]
     try:
-        rows: bytes = await sandbox.call(f"{_INFERENCE}:embed", clean)
+        read: list[Read] = await sandbox.call(f"{_INFERENCE}:embed", clean)
     except SandboxFailed as failed:
         if failed.reason == "deadline":
             raise TimedOut("Request took too long") from failed
         raise Unavailable("The embedding model failed and was started again; try once more") from failed
-    return rows
+    return read
+
+
+def _urgent_share() -> Share:
+    # Little at a time, so that the next caller's turn comes soon, but enough for every core.
+    return Share(limits.EMBED_BATCH, limits.EMBED_WINDOWS_PER_CORE * cores())
+
+
+def _bulk_share() -> Share:
+    return Share(limits.EMBED_BULK_BATCH, limits.EMBED_BULK_BATCH)
 
 
 def cores() -> int:

@@ -88,8 +88,8 @@ class RemoteEmbedder:
         found = await self._sandbox.call(f"{_ESTIMATE}:split", extraction.text, headings, self._size, self._overlap)
         return await asyncio.to_thread(cut, extraction, found)
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool) -> "Vectors":  # noqa: ARG002
-        """A unit vector for each text."""
+    async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":  # noqa: ARG002
+        """A unit vector for each text; who else waits is the endpoint's matter."""
         import numpy as np
 
         rows = [

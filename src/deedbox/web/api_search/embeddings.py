@@ -141,7 +141,7 @@ async def _vectors(request: AnyRequest, texts: list[str]) -> "Vectors":
     here = context.of(request)
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
-    return await here.deedbox.search.embedders.need().embed(texts, urgent=True)
+    return await here.deedbox.search.embedders.need().embed(texts, urgent=True, caller=here.holder)
 
 
 def _encoded(vector: Any, encoding: str) -> list[float] | str:

@@ -110,7 +110,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     begun = stopwatch()
     if here.deadline is not None:
         here.deadline.reschedule(asyncio.get_running_loop().time() + limits.QUERY_SECONDS)
-    question = _question(data)
+    question = _question(data, here.holder)
     workspace = here.caller.workspace_id
     keyed = "idempotency-key" in request.headers
     found = await queries.answer(here.deedbox.search, workspace, question, counted=not keyed)
@@ -127,7 +127,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     return answer
 
 
-def _question(data: NewQuery) -> Question:
+def _question(data: NewQuery, caller: str) -> Question:
     text = data.query.strip()
     if not 1 <= len(text) <= limits.QUERY_CHARS:
         raise BadRequest(f"query: it must have 1 to {limits.QUERY_CHARS} characters")
@@ -137,6 +137,7 @@ def _question(data: NewQuery) -> Question:
         mode=data.mode,
         doc_ids=None if data.doc_ids is None else frozenset(data.doc_ids),
         conditions=_conditions(data.filter or QueryFilter()),
+        caller=caller,
     )
 
 

@@ -1,7 +1,6 @@
 """Documents sent to be signed: made, shown, changed, and deleted while they are drafts."""
 
-import base64
-import binascii
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, NamedTuple, TypeAlias
@@ -21,7 +20,7 @@ from deedbox.signing.desk import document_in
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange, FilePassword, NewDocument, NewFile
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.frame import context, form, once, openapi, upload
+from deedbox.web.frame import body, context, form, once, openapi, upload
 from deedbox.web.frame.body import READS, decoded
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
@@ -39,10 +38,10 @@ class NewFileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password: FilePassword | None = None
     """Opens a PDF that is locked. It is used once and kept nowhere."""
 
-    def content(self) -> bytes:
+    async def content(self) -> bytes:
         try:
-            return base64.b64decode(self.content_base64, validate=True)
-        except (binascii.Error, ValueError) as error:
+            return await asyncio.to_thread(body.from_base64, self.content_base64)
+        except ValueError as error:
             raise BadRequest(f"{self.name}: content_base64 is not base64") from error
 
 
@@ -189,13 +188,13 @@ async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
             yield Asked(new, files, content)
             return
         content = await upload.document_json(request)
-        body = await decoded(request, NewDocumentBody, content)
+        told = await decoded(request, NewDocumentBody, content)
         files = []
-        for source in body.sources():
-            kept = upload.stored(deedbox.blobs, source.content(), limits.DOCUMENT_FILE_BYTES)
+        for source in told.sources():
+            kept = upload.stored(deedbox.blobs, await source.content(), limits.DOCUMENT_FILE_BYTES)
             password = Secret(source.password) if source.password else None
             files.append(NewFile(form.clean(source.name), await held.enter_async_context(kept), password))
-        yield Asked(body, files, content)
+        yield Asked(told, files, content)
 
 
 ROUTES = [create_document, show_signing_document, change_document, delete_draft]

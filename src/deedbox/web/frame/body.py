@@ -1,18 +1,21 @@
 """A JSON body: read within its bounds, and decoded once, into the struct that its route names."""
 
 import asyncio
+import base64
 import functools
 import re
+import tempfile
 from typing import Any, TypeVar, cast
 
 import msgspec
 from litestar import Request
 from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.handlers import BaseRouteHandler
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import BadRequest, UnsupportedMediaType
-from deedbox.web.frame import context, mistakes
+from deedbox.kernel.blobs.local import disk
+from deedbox.kernel.errors import BadRequest, TooLarge, UnsupportedMediaType
+from deedbox.web.frame import context, form, mistakes
 from deedbox.web.frame.context import AnyRequest
 
 T = TypeVar("T")
@@ -30,10 +33,14 @@ _TOKEN = re.compile(
 
 
 class JsonRequest(Request[Any, Any, Any]):
-    """The framework's request, whose JSON was decoded before it asks."""
+    """The framework's request, whose body was read, and its JSON decoded, before it asks."""
 
     async def json(self) -> Any:
         return context.of(self).body
+
+    async def body(self) -> bytes:
+        content = context.of(self).content
+        return await super().body() if content is None else content
 
 
 async def decode(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -45,8 +52,7 @@ async def decode(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRo
     request, here = cast(AnyRequest, connection), context.of(connection)
     if taken is not None:
         need_json(request)
-    await hold(request, cast(HTTPRouteHandler, handler).resolve_request_max_body_size() or limits.JSON_BODY_BYTES)
-    content = await request.body()
+    content = await read(request)
     if taken is not None:
         here.body = await decoded(request, taken.annotation, content)
     elif content:
@@ -61,17 +67,29 @@ def need_json(request: AnyRequest) -> None:
         raise UnsupportedMediaType("Send the body as JSON with Content-Type: application/json")
 
 
-async def hold(request: AnyRequest, most: int) -> None:
-    """Waits for room in memory, which the request has until its end, if its body may be a large one."""
-    announced = request.content_length
+async def read(request: AnyRequest, most: int = limits.DOCUMENT_JSON_BYTES) -> bytes:
+    """The body. A large one comes into a file first, and into memory when all of it is there and has room."""
+    here, announced = context.of(request), request.content_length
     if announced is None and "transfer-encoding" in request.headers:
-        announced = most
-    # One that is too large is refused before it is read.
-    if announced is None or not limits.SMALL_BODY_BYTES < announced <= most:
-        return
-    here = context.of(request)
-    await here.room.take(announced)
-    here.held += announced
+        announced = limits.SMALL_BODY_BYTES + 1  # nobody knows
+    if (announced or 0) <= limits.SMALL_BODY_BYTES:
+        content = here.content = b"".join([chunk async for chunk in request.stream()])
+        return content
+    if (announced or 0) > most:
+        raise TooLarge("The request body is too large")
+    with tempfile.SpooledTemporaryFile(limits.SMALL_BODY_BYTES, dir=str(here.deedbox.settings.data_dir)) as spool:
+        with disk():
+            async for chunk in form.patiently(request, limits.REQUEST_SECONDS):
+                if spool.tell() + len(chunk) > most:
+                    raise TooLarge("The request body is too large")
+                await asyncio.to_thread(spool.write, chunk)
+        size = spool.tell()
+        if size > limits.SMALL_BODY_BYTES:
+            await here.room.take(size, here.holder)
+            here.held += size
+        spool.seek(0)
+        content = here.content = await asyncio.to_thread(spool.read)
+    return content
 
 
 async def decoded(request: AnyRequest, kind: type[T], content: bytes) -> T:
@@ -127,3 +145,13 @@ def _refusal(kind: Any, error: msgspec.ValidationError) -> str:
 @functools.lru_cache(maxsize=512)
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
+
+
+def from_base64(text: str) -> bytes:
+    """The bytes that the text stands for; ValueError if it is none. Others get their turn between two pieces."""
+    step = limits.BASE64_PIECE_CHARS
+    pieces = [base64.b64decode(text[at : at + step], validate=True) for at in range(0, len(text), step)]
+    # Only the last piece may be padded: what follows an end is no base64.
+    if any(len(piece) != step // 4 * 3 for piece in pieces[:-1]):
+        raise ValueError("padding within base64")
+    return b"".join(pieces)

@@ -34,11 +34,13 @@ class Context:
         "_signer",
         "_token",
         "body",
+        "content",
         "deadline",
         "deedbox",
         "door",
         "headers",
         "held",
+        "holder",
         "language",
         "named",
         "query",
@@ -57,6 +59,10 @@ class Context:
         self.room = room
         self.held = 0
         """Bytes of the room that this request's body takes up until the end."""
+        self.holder = ""
+        """Whose request this is where what there is must be shared: places, room in memory, the embedding model."""
+        self.content: bytes | None = None
+        """The body as it came, once it was read."""
         self.body: Any = None
         """What the body says, decoded as the route's kind of body."""
         self.query: Any = None

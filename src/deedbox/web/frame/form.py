@@ -66,14 +66,16 @@ def _parser(request: AnyRequest) -> PushMultipartParser:
         raise BadRequest("The boundary of the form is not valid") from error
 
 
-async def patiently(request: AnyRequest) -> AsyncIterator[bytes]:
-    """The body as it comes: each piece gives the request more time, and the last one the usual time for the rest."""
+async def patiently(request: AnyRequest, seconds: float = limits.UPLOAD_STALL_SECONDS) -> AsyncIterator[bytes]:
+    """The body as it comes: beside these seconds it has time by its size, as it comes, and then that for the rest."""
     deadline, loop = context.of(request).deadline, asyncio.get_running_loop()
     if deadline is None:
         raise RuntimeError("the guard sets a deadline for every request")
-    deadline.reschedule(loop.time() + limits.UPLOAD_STALL_SECONDS)
+    end = loop.time() + seconds
+    deadline.reschedule(end)
     async for chunk in request.stream():
-        deadline.reschedule(loop.time() + limits.UPLOAD_STALL_SECONDS)
+        end += len(chunk) / limits.UPLOAD_BYTES_PER_SECOND
+        deadline.reschedule(min(end, loop.time() + limits.UPLOAD_STALL_SECONDS))
         if chunk:
             yield chunk
     deadline.reschedule(loop.time() + limits.REQUEST_SECONDS)

@@ -2,9 +2,7 @@
 
 import asyncio
 import re
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -34,6 +32,7 @@ from deedbox.web.frame.head import App, Message, Receive, Scope, Send
 from deedbox.web.frame.identity import Budget
 from deedbox.web.frame.metrics import Metrics
 from deedbox.web.frame.pages import refusal, to_login
+from deedbox.web.frame.places import Places
 from deedbox.web.frame.room import Room
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ class Guard:
         self.doors = known_doors
         self.metrics = metrics
         self.room = Room()
-        self.under_way: Counter[str] = Counter()
-        """Requests of each session that are not answered yet."""
+        self.places = Places()
         self.anonymous = Allowance(per_minute=deedbox.settings.anonymous_per_minute, per_day=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,6 +73,7 @@ class Guard:
         except (Unauthorized, NotFound) as error:
             raise _Refused(error, await self._count(self._stranger(scope), now)) from error
         standing = await self._count(budget, now)
+        context.holder = context.subject or budget.subject
         if door.opener == "key":
             self.deedbox.used_keys[budget.subject] = instant(now)
         return standing
@@ -101,8 +100,7 @@ class Guard:
         return identity.budget(context.caller)
 
     def _stranger(self, scope: Scope) -> Budget:
-        client = scope["client"]
-        return Budget(identity.neighbourhood(client[0] if client else "unknown"), self.anonymous)
+        return Budget(identity.address(scope), self.anonymous)
 
     async def _count(self, budget: Budget, now: "datetime") -> Standing:
         standing = await self.deedbox.limiter.hit(budget.subject, budget.allowance, now)
@@ -165,7 +163,7 @@ class _Exchange:
         found = guard.doors.at(scope["method"], scope["path"])
         scope["path_template"] = found.template
         context = Context(guard.deedbox, _request_id(scope, guard), found.door, guard.room)
-        context.named = found.named
+        context.named, context.holder = found.named, identity.address(scope)
         scope[KEY] = context
         token = log.request_id.set(context.request_id)
         self._headers = context.headers
@@ -173,7 +171,7 @@ class _Exchange:
             await self._answer(context, path)
         finally:
             if context.held:
-                guard.room.give(context.held)
+                guard.room.give(context.held, context.holder)
             seconds = stopwatch() - begun
             guard.metrics.count(scope["method"], scope["path_template"], self._status, seconds)
             if guard.deedbox.settings.access_log:
@@ -206,7 +204,7 @@ class _Exchange:
             async with asyncio.timeout(limits.REQUEST_SECONDS) as context.deadline:
                 self._describe(await self._guard.admit(self._scope, context))
                 self._open(context)
-                with self._one_of_few(context):
+                with self._place(context):
                     await self._pass_on()
         except TimeoutError as error:
             if context.deadline and context.deadline.expired():
@@ -223,22 +221,16 @@ class _Exchange:
         if door.scope:
             context.caller.need(door.scope)
 
-    @contextmanager
-    def _one_of_few(self, context: Context) -> Iterator[None]:
-        """Unavailable when a cookie's session has too many requests under way: its budget would fill every place."""
-        under_way, whose = self._guard.under_way, context.subject
-        if context.door.opener not in ("person", "signer"):
-            yield
-            return
-        if under_way[whose] >= limits.IN_FLIGHT_PER_SESSION:
-            raise Unavailable("You have too many requests under way. Try again in a moment.")
-        under_way[whose] += 1
-        try:
-            yield
-        finally:
-            under_way[whose] -= 1
-            if not under_way[whose]:
-                del under_way[whose]
+    def _place(self, context: Context) -> AbstractContextManager[None]:
+        """A part of the places is the most that a caller, and an address, may hold: else one would fill them all."""
+        if context.door.always_open:
+            return nullcontext()
+        session = context.door.opener in ("person", "signer")
+        most = limits.IN_FLIGHT_PER_SESSION if session else limits.IN_FLIGHT_PER_CALLER
+        address = identity.address(self._scope)
+        # One connection has one request under way, so that this counts those that a proxy holds for an address.
+        per_address = self._guard.deedbox.settings.connections_per_address
+        return self._guard.places.held({address: per_address, context.holder: most})
 
     def _refuse_when_busy(self) -> None:
         if self._guard.draining:

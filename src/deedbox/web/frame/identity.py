@@ -1,5 +1,6 @@
 """Who makes a request: the API key, the person or the signer that a door asks for, and what they may use."""
 
+import functools
 import ipaddress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -60,12 +61,14 @@ async def of_key(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Caller:
 async def of_person(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Visitor:
     """Whose login cookie the request carries; Unauthorized unless the session lasts."""
     token = cookies.sent(scope, deedbox.settings, cookies.PERSON)
+    people.need_shape(token)
     return Visitor(await deedbox.db.read(lambda tx: people.session(tx, token, now=now)), Secret(token))
 
 
 async def of_signer(deedbox: "Deedbox", scope: Scope, signer_id: str, now: "datetime") -> Visitor:
     """The signer whom the address names, with their own cookie; Unauthorized unless the session lasts and is theirs."""
     token = cookies.sent(scope, deedbox.settings, cookies.of_signer(signer_id)) if is_id(signer_id, "sgn") else ""
+    sessions.need_shape(token)
     session = await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now))
     if session.signer_id != signer_id:
         raise Unauthorized("Your signing session is for another document. Open the link in your mail again.")
@@ -74,6 +77,7 @@ async def of_signer(deedbox: "Deedbox", scope: Scope, signer_id: str, now: "date
 
 async def of_link(deedbox: "Deedbox", token: str) -> Budget:
     """The budget of the link: readers behind one address do not use up each other's. NotFound if there is no such."""
+    sessions.need_link_shape(token)
     await deedbox.db.read(lambda tx: sessions.link(tx, token))
     return Budget(f"link:{sha256(token).hex()}", _LINK_BUDGET)
 
@@ -87,14 +91,21 @@ def budget(who: Identity) -> Budget:
     return Budget(f"signer:{hashed}", _SIGNER_BUDGET)
 
 
-def neighbourhood(address: str) -> str:
+def address(scope: Scope) -> str:
+    """Where the request comes from: whom it counts for while nobody better is known."""
+    client = scope["client"]
+    return neighbourhood(client[0][: limits.ADDRESS_CHARS] if client else "unknown")
+
+
+@functools.lru_cache(maxsize=limits.ADDRESSES_KNOWN)
+def neighbourhood(host: str) -> str:
     """Who counts as one caller without a key: an IPv4 address, or an IPv6 network of the size one customer gets."""
-    if ":" not in address:
-        return ADDRESS + address
+    if ":" not in host:
+        return ADDRESS + host
     try:
-        six = ipaddress.IPv6Address(address.split("%", 1)[0])
+        six = ipaddress.IPv6Address(host.split("%", 1)[0])
     except ValueError:  # a proxy may pass on whatever its own caller wrote
-        return ADDRESS + address
+        return ADDRESS + host
     if six.ipv4_mapped is not None:  # how a socket that listens on both names an IPv4 caller
         return ADDRESS + str(six.ipv4_mapped)
     return ADDRESS + str(ipaddress.IPv6Network((six, limits.ANONYMOUS_IPV6_PREFIX), strict=False))

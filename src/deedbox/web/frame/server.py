@@ -8,6 +8,7 @@ import uvicorn
 
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Settings
+from deedbox.web.frame.connections import Connections
 from deedbox.web.frame.guard import Guard
 from deedbox.web.frame.http import BoundedHttp
 
@@ -18,7 +19,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 guard,
-                http=type("Http", (BoundedHttp,), {"guard": guard}),
+                http=type("Http", (BoundedHttp,), {"guard": guard, "kept": Connections(settings)}),
                 lifespan="off",
                 ws="none",
                 access_log=False,

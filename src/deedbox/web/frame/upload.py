@@ -134,15 +134,10 @@ async def document_form(request: AnyRequest, blobs: Blobs) -> AsyncIterator[Docu
 
 async def document_json(request: AnyRequest) -> bytes:
     """The body of a request that carries its files in JSON, bounded while it is read."""
-    await body.hold(request, limits.DOCUMENT_JSON_BYTES)
-    if (request.content_length or 0) > limits.DOCUMENT_JSON_BYTES:
-        raise TooLarge(_TOO_MUCH_JSON)
-    content = bytearray()
-    async for chunk in form.patiently(request):
-        content += chunk
-        if len(content) > limits.DOCUMENT_JSON_BYTES:
-            raise TooLarge(_TOO_MUCH_JSON)
-    return bytes(content)
+    try:
+        return await body.read(request)
+    except TooLarge as error:
+        raise TooLarge(_TOO_MUCH_JSON) from error
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """The signer's session for programs and scripts: one person and what they sign, a cookie and no key."""
 
-import base64
-import binascii
+import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Literal
@@ -25,6 +24,7 @@ from deedbox.signing.model import Signature, consent, first_page
 from deedbox.signing.store import links, people
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
+from deedbox.web.frame.body import from_base64
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.query import QUERY
@@ -197,7 +197,8 @@ async def _by_hand(
     if isinstance(given, Typed):
         return Signature("typed", text=given.text), []
     kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
-    made, image = await held.enter_async_context(sign.image(office, kind, _picture(given.image)))
+    picture = await asyncio.to_thread(_picture, given.image)
+    made, image = await held.enter_async_context(sign.image(office, kind, picture))
     return made, [image]
 
 
@@ -207,8 +208,8 @@ def _picture(url: str) -> bytes:
     if head is None:
         raise BadRequest("The signature's image must be a data URL of a PNG or JPEG image")
     try:
-        return base64.b64decode(url[len(head) :], validate=True)
-    except (binascii.Error, ValueError) as error:
+        return from_base64(url[len(head) :])
+    except ValueError as error:
         raise BadRequest("The signature's image is not base64") from error
 
 

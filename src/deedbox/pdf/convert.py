@@ -1,10 +1,14 @@
 """The kinds of files that can become a PDF. The work itself is in `picture`, `webpage` and `office`."""
 
 import importlib.util
+import mimetypes
+import sysconfig
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import office
+from deedbox.kernel.sandbox import Fence, fence
+from deedbox.pdf import fonts, office
 
 Source: TypeAlias = Literal["pdf", "image", "html", "docx"]
 
@@ -23,12 +27,28 @@ NO_WEASYPRINT = (
 )
 
 
-def check_installed(source: Source) -> None:
-    """Raises BadRequest, which says what to install, if nothing here can turn such a file into a PDF."""
+def check_converter(source: Source, *, unconfined: bool) -> None:
+    """Raises BadRequest, which says what to do, if nothing here can or may turn such a file into a PDF."""
     if source == "docx" and office.program() is None:
         raise BadRequest(office.MISSING)
     if source == "html" and importlib.util.find_spec("weasyprint") is None:
         raise BadRequest(NO_WEASYPRINT)
+    if source in ("docx", "html") and not unconfined and fence.means() is None:
+        raise BadRequest(office.UNFENCED.format(files="HTML pages" if source == "html" else "Word documents"))
+
+
+def webpage_fence() -> Fence:
+    """What weasyprint reads: Python and its packages, libraries, and the system's fonts."""
+    python = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    here = str(Path(__file__).parents[1])
+    return Fence(
+        reads=(
+            *dict.fromkeys((here, *python)),
+            *office.LIBRARIES,
+            *map(str, mimetypes.knownfiles),
+            *fonts.OF_THE_SYSTEM,
+        )
+    )
 
 
 def source(name: str, head: bytes) -> Source:

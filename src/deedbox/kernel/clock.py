@@ -33,5 +33,5 @@ def stopwatch() -> float:
 
 
 def computing_seconds(pid: int) -> float:
-    """How long a process has computed, on Linux: the kernel has a clock for each, numbered by the process."""
-    return time.clock_gettime(~pid << 3 | 2)
+    """How long a process has computed, on Linux: by the kernel's clock for each, with which its limit is measured."""
+    return time.clock_gettime(~pid << 3)

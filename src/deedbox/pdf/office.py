@@ -19,10 +19,8 @@ from deedbox.kernel.sandbox import Fence, SandboxFailed, Stream, child_environme
 from deedbox.pdf import fonts, office_child
 from deedbox.pdf.office_child import Order
 
-MISSING = (
-    "Word documents cannot be turned into PDF here: LibreOffice is not installed "
-    "(Debian: apt-get install libreoffice-writer; macOS: brew install --cask libreoffice)"
-)
+INSTALL = "Debian: apt-get install libreoffice-writer-nogui; macOS: brew install --cask libreoffice"
+MISSING = f"Word documents cannot be turned into PDF here: LibreOffice is not installed ({INSTALL})"
 UNFENCED = (
     "{files} are not turned into PDF here: this system cannot confine the program that does it (it takes Linux with "
     "Landlock or user namespaces). Upload a PDF. Who runs the server may set DEEDBOX_CONVERTERS=unconfined."
@@ -33,7 +31,7 @@ _MADE_ITS_PROFILE = 81
 LIBRARIES = (
     *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share", "/etc/ld.so.cache", "/etc/libreoffice"),
     *("/var/lib/libreoffice", "/var/spool/libreoffice"),
-    *("/etc/localtime", "/dev/urandom", "/proc/cpuinfo"),
+    *("/etc/localtime", "/dev/urandom", "/proc/cpuinfo", "/proc/self"),
 )
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 _PLACES = ("/Applications/LibreOffice.app/Contents/MacOS/soffice", "/usr/lib/libreoffice/program/soffice")
@@ -101,7 +99,7 @@ def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
         *("--convert-to", "pdf:writer_pdf_Export", "--outdir", str(folder), str(folder / "document.docx")),
     )
     environment = {
-        **{"HOME": str(folder), "TMPDIR": str(folder), "OSL_SOCKET_PATH": str(folder)},
+        **{"HOME": str(folder), "TMPDIR": str(folder), "OSL_SOCKET_PATH": "."},
         **{"PATH": os.defpath, "LANG": "C.UTF-8", "MAX_CONCURRENCY": "1"},
     }
     installation = soffice.parent.parent

@@ -128,9 +128,10 @@ def _enter_namespace(fence: Fence) -> None:
 def _unshare() -> None:
     uid, gid = os.geteuid(), os.getegid()
     _check("unshare", _libc().unshare(_NEW_USER | _NEW_MOUNTS))
-    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", encoding="ascii")
-    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="ascii")
+    # As bytes: who has become another user may be unable to load an encoding.
+    Path("/proc/self/setgroups").write_bytes(b"deny")
+    Path("/proc/self/uid_map").write_bytes(b"%d %d 1" % (uid, uid))
+    Path("/proc/self/gid_map").write_bytes(b"%d %d 1" % (gid, gid))
 
 
 def _bind(real: str, place: str, flags: int) -> None:

@@ -215,7 +215,8 @@ class Child:
         await self._gone()
         if self._process.poll() == -signal.SIGXCPU:
             return "cpu"
-        # Only the kernel kills a child that was not given up here: when the machine's memory runs out.
+        # Only the kernel kills a child that was not given up here: when the machine's memory runs out, or when hostile
+        # code has hidden from SIGXCPU.
         return "memory" if self._process.poll() == -signal.SIGKILL else "crashed"
 
     def signal(self) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -75,15 +76,21 @@ class Surroundings(msgspec.Struct):
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Iterator[Surroundings]:
+def around() -> Iterator[Surroundings]:
     """A data folder as the server has it, with a socket in it, and a port that takes connections."""
-    (tmp_path / "master.key").write_text("secret")
-    (tmp_path / "deedbox.db").write_text("rows")
+    with tempfile.TemporaryDirectory() as folder:  # by a short name, as sockets need it
+        yield from _data_folder(Path(folder))
+
+
+def _data_folder(data: Path) -> Iterator[Surroundings]:
+    (data / "master.key").write_text("secret")
+    (data / "deedbox.db").write_text("rows")
+    (data / "program").write_bytes(b"\x00")
+    (data / "program").chmod(0o755)
     with socket.create_server(("127.0.0.1", 0)) as port, socket.socket(socket.AF_UNIX) as local:
-        short = Path("/proc/self/cwd") if len(str(tmp_path)) > 90 else tmp_path
-        local.bind(str(short / "socket"))
+        local.bind(str(data / "socket"))
         local.listen()
-        yield Surroundings(tmp_path, port.getsockname()[1])
+        yield Surroundings(data, port.getsockname()[1])
 
 
 def open_ways(found: dict[str, str]) -> dict[str, str]:
@@ -190,8 +197,8 @@ async def test_a_probe_in_the_place_of_libreoffice_gets_at_nothing(
 ) -> None:
     found = await Converter(around).answers(monkeypatch, str(limits.CONVERT_THREADS + 200))
     started, user = int(found.pop("threads")), int(found.pop("user"))
-    assert open_ways(found) == {"another program": "done"} or open_ways(found) == {}
-    assert found["another program"] in ("done", "EACCES")
+    assert len(found) == 14
+    assert open_ways(found) == {}
     assert user == 0 or 0 < started <= limits.CONVERT_THREADS
 
 

@@ -90,7 +90,7 @@ class Deedbox:
         """Under which people reach this server."""
         self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs)
         self.inbox = Inbox(self.box)
-        self.workshop = Workshop(settings.sandbox_processes)
+        self.workshop = Workshop(settings.sandbox_processes, unconfined_converters=settings.converters == "unconfined")
         self._token = pkcs11.chosen(settings)
         timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)

@@ -42,10 +42,6 @@ def pid() -> int:
     return os.getpid()
 
 
-def session() -> list[int]:
-    return [os.getpid(), os.getpgid(0), os.getsid(0)]
-
-
 def surroundings() -> dict[str, Any]:
     return {"environment": dict(os.environ), "folder": os.getcwd(), "arguments": sys.argv[1:]}
 

@@ -16,14 +16,17 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, Code, Conflict, DeedboxError, Unavailable
-from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind
+from deedbox.kernel.sandbox import Call, Fence, SandboxFailed, SandboxKind
 from deedbox.kernel.sandbox.pool import Sandbox
+from deedbox.pdf import convert
 from tests.kernel.sandboxed import Encrypted
 
 pytestmark = pytest.mark.anyio
 
 MODULE = "tests.kernel.sandboxed"
 PACKAGES = ("tests.kernel.",)
+PYTHON = (*convert.webpage_fence().reads, str(Path(__file__).parents[1]))
+"""What a child reads to load the modules of a test."""
 WITHOUT_FILTER = (Call("tests.kernel.attacks:switch_off_the_filter"),)
 LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="the kernel has no such limit")
 
@@ -125,7 +128,7 @@ async def test_the_cpu_limit_counts_for_each_call_anew() -> None:
 
 @pytest.mark.parametrize("function", ["fall_silent", "stop_itself"])
 async def test_a_stalled_call_is_ended_by_the_deadline(function: str) -> None:
-    async with sandbox(seconds=0.5) as pool:
+    async with sandbox(seconds=0.5, setup=WITHOUT_FILTER) as pool:
         assert await failure(pool, function) == "deadline"
 
 
@@ -156,7 +159,7 @@ async def test_a_file_that_may_be_opened_can_be_read_but_not_written(
 ) -> None:
     out = tmp_path / "out"
     out.write_text("before")
-    async with sandbox(open_files=1) as pool:
+    async with sandbox(open_files=1, fence=Fence(reads=(*PYTHON, "/etc/passwd"))) as pool:
         assert "root" in await call(pool, "read_file")
         assert await failure(pool, "write_file", str(out)) == "crashed"
     if sys.platform == "linux":
@@ -169,7 +172,8 @@ async def test_a_file_that_may_be_opened_can_be_read_but_not_written(
 async def test_without_a_filter_a_file_can_still_not_be_written(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with sandbox(open_files=1, setup=WITHOUT_FILTER) as pool:
+    inside = Fence(reads=PYTHON, writes=(str(tmp_path),))
+    async with sandbox(open_files=1, fence=inside, setup=WITHOUT_FILTER) as pool:
         assert await failure(pool, "write_file", str(tmp_path / "out")) == "crashed"
     assert "File too large" in caplog.text
     assert not (tmp_path / "out").read_bytes()
@@ -201,7 +205,7 @@ async def test_a_forged_reply_is_a_crash(body: bytes) -> None:
 
 
 async def test_a_child_that_writes_unasked_is_replaced() -> None:
-    async with sandbox() as pool:
+    async with sandbox(setup=WITHOUT_FILTER) as pool:
         first = await call(pool, "pid")
         assert await call(pool, "chatter_after_the_answer") == "answered"
         for _ in range(500):
@@ -264,8 +268,8 @@ async def test_the_child_sees_nothing_of_the_servers_environment(monkeypatch: py
 
 async def test_the_child_has_a_session_of_its_own() -> None:
     async with sandbox() as pool:
-        pid, group, session = await call(pool, "session")
-    assert pid == group == session != os.getsid(0)
+        pid = await call(pool, "pid")
+        assert pid == os.getpgid(pid) == os.getsid(pid) != os.getsid(0)
 
 
 async def test_a_call_over_the_queue_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,12 @@ from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import health
 from deedbox.kernel.errors import DeedboxError, SetupError
+from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.settings import Settings
 
 Check: TypeAlias = Callable[[Settings], Iterator["Finding"]]
 Verdict = Literal["good", "note", "bad"]
+KIND = SandboxKind(name="doctor", preload=())
 _SIGNS = {"good": "✓", "note": "–", "bad": "✗"}
 _COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 
@@ -64,7 +66,7 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         # Before the first start all is well; a folder that someone names is expected to hold one.
         yield Finding("data", "bad" if data_dir else "note", error.reason, error.next_step)
         checks = ()  # looking into it would make it
-    for check in (_python, _tools, _clock, *checks):
+    for check in (_python, _tools, _converters, _clock, *checks):
         yield from _guarded(check, loaded)
 
 
@@ -135,18 +137,54 @@ def _master_key(loaded: Settings) -> Iterator[Finding]:
 def _tools(_: Settings) -> Iterator[Finding]:
     import asyncio
 
-    from deedbox.kernel.sandbox import SandboxKind
+    from deedbox.kernel.sandbox import seccomp
     from deedbox.kernel.sandbox.pool import Sandbox
 
     async def try_sandbox() -> None:
-        sandbox = Sandbox(SandboxKind(name="doctor", preload=()))
+        sandbox = Sandbox(KIND)
         try:
             await sandbox.warm()
         finally:
             await sandbox.close()
 
     asyncio.run(try_sandbox())
-    yield Finding("tools", "good", "a sandbox for untrusted files starts; no other program is needed")
+    if reason := seccomp.missing():
+        step = "SECURITY.md says what then still holds. Linux on x86_64 and aarch64 filters them."
+        yield Finding("tools", "note", f"a sandbox starts, and its system calls are not filtered: {reason}", step)
+    else:
+        yield Finding("tools", "good", "a sandbox for untrusted files starts; PDFs and images need no other program")
+
+
+def _converters(loaded: Settings) -> Iterator[Finding]:
+    """Word documents need LibreOffice, HTML pages WeasyPrint, and both a system that can confine them."""
+    from deedbox.kernel.sandbox import fence
+    from deedbox.pdf import convert
+
+    means = fence.means()
+    known: tuple[tuple[convert.Source, str, str], ...] = (
+        ("docx", "Word", "LibreOffice"),
+        ("html", "HTML", "WeasyPrint"),
+    )
+    for source, files, program in known:
+        try:
+            convert.check_installed(source)
+        except DeedboxError:
+            step = convert.INSTALL[source]
+            yield Finding(files, "note", f"{files} files are refused: {program} is not installed", step)
+            continue
+        yield _confined(files, program, means, loaded)
+
+
+def _confined(files: str, program: str, means: str | None, loaded: Settings) -> Finding:
+    if means is not None:
+        by = {"landlock": "Landlock", "namespace": "a user namespace"}[means]
+        return Finding(files, "good", f"{program} is installed, and confined by {by}")
+    none = "this system has neither Landlock nor user namespaces to confine it"
+    if loaded.converters == "unconfined":
+        step = "Unset DEEDBOX_CONVERTERS: a file that takes it over reads the whole data folder."
+        return Finding(files, "bad", f"{program} runs unconfined: {none}", step)
+    step = "Use Linux 5.13 or newer, or accept the risk: DEEDBOX_CONVERTERS=unconfined"
+    return Finding(files, "note", f"{files} files are refused although {program} is installed: {none}", step)
 
 
 def _clock(loaded: Settings) -> Iterator[Finding]:

@@ -162,13 +162,17 @@ async def _verified(data: bytes, anchors: Anchors) -> Report:
     return msgspec.convert(await _in_sandbox(MODULE, "verify", data, roots, crls, None, timestamp_roots), Report)
 
 
+def kind(module: str) -> SandboxKind:
+    """The sandbox in which a module reads the file."""
+    return SandboxKind(
+        name="verify", preload=(module,), cpu_seconds=limits.VERIFY_CPU_SECONDS, seconds=limits.VERIFY_SECONDS
+    )
+
+
 async def _in_sandbox(module: str, function: str, *args: Any) -> Any:
     from deedbox.kernel.sandbox.pool import Sandbox
 
-    kind = SandboxKind(
-        name="verify", preload=(module,), cpu_seconds=limits.VERIFY_CPU_SECONDS, seconds=limits.VERIFY_SECONDS
-    )
-    sandbox = Sandbox(kind)
+    sandbox = Sandbox(kind(module))
     try:
         return await sandbox.call(f"{module}:{function}", *args)
     finally:

@@ -1,10 +1,14 @@
 """The kinds of files that can become a PDF. The work itself is in `picture`, `webpage` and `office`."""
 
 import importlib.util
+import mimetypes
+import sysconfig
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import office
+from deedbox.kernel.sandbox import Fence, fence
+from deedbox.pdf import fonts, office
 
 Source: TypeAlias = Literal["pdf", "image", "html", "docx"]
 
@@ -17,9 +21,14 @@ UNKNOWN = (
     "a PDF, a Word document, an HTML page or an image (PNG, JPEG, WebP, TIFF)"
 )
 
+_INSTALL_WEASYPRINT = (
+    "pip install weasyprint, and the Pango library that it uses (Debian: apt-get install libpango-1.0-0 "
+    "libpangoft2-1.0-0 libharfbuzz-subset0; macOS: brew install pango)"
+)
+INSTALL: dict[Source, str] = {"docx": office.INSTALL, "html": _INSTALL_WEASYPRINT}
+"""The commands that get what turns such a file into a PDF."""
 NO_WEASYPRINT = (
-    "HTML cannot be turned into a PDF here: weasyprint is not installed (pip install weasyprint), "
-    "or the Pango library that it uses is missing (Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0)"
+    f"HTML cannot be turned into a PDF here: WeasyPrint or its library is not installed: {_INSTALL_WEASYPRINT}"
 )
 
 
@@ -29,6 +38,27 @@ def check_installed(source: Source) -> None:
         raise BadRequest(office.MISSING)
     if source == "html" and importlib.util.find_spec("weasyprint") is None:
         raise BadRequest(NO_WEASYPRINT)
+
+
+def check_converter(source: Source, *, unconfined: bool) -> None:
+    """Raises BadRequest, which says what to do, if nothing here can or may turn such a file into a PDF."""
+    check_installed(source)
+    if source in ("docx", "html") and not unconfined and fence.means() is None:
+        raise BadRequest(office.UNFENCED.format(files="HTML pages" if source == "html" else "Word documents"))
+
+
+def webpage_fence() -> Fence:
+    """What weasyprint reads: Python and its packages, libraries, and the system's fonts."""
+    python = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    here = str(Path(__file__).parents[1])
+    return Fence(
+        reads=(
+            *dict.fromkeys((here, *python)),
+            *office.LIBRARIES,
+            *map(str, mimetypes.knownfiles),
+            *fonts.OF_THE_SYSTEM,
+        )
+    )
 
 
 def source(name: str, head: bytes) -> Source:

@@ -20,6 +20,10 @@ PLAIN = (
 BY_HAND = ("fontpkg_dancing_script", "fontpkg_caveat", "fontpkg_kalam", "fontpkg_amiri")
 """For typed signatures: Latin and Vietnamese, Cyrillic, Devanagari, Arabic. Other scripts are set in the plain ones."""
 PACKAGES = (*PLAIN, *BY_HAND)
+OF_THE_SYSTEM = (
+    *("/usr/share/fonts", "/usr/local/share/fonts", "/usr/share/fontconfig", "/etc/fonts", "/var/cache/fontconfig"),
+)
+"""Where the fonts lie that converters use."""
 
 
 def folders() -> Iterator[Path]:

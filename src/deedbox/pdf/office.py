@@ -5,21 +5,35 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
+
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.sandbox import SandboxFailed, Stream
-from deedbox.pdf import office_child
+from deedbox.kernel.sandbox import Fence, SandboxFailed, Stream, child_environment
+from deedbox.pdf import fonts, office_child
+from deedbox.pdf.office_child import Order
 
-MISSING = (
-    "Word documents cannot be turned into PDF here: LibreOffice is not installed "
-    "(Debian: apt-get install libreoffice-writer; macOS: brew install --cask libreoffice)"
+INSTALL = "Debian: apt-get install libreoffice-writer-nogui; macOS: brew install --cask libreoffice"
+MISSING = f"Word documents cannot be turned into PDF here: LibreOffice is not installed ({INSTALL})"
+UNFENCED = (
+    "{files} are not turned into PDF here: this system cannot confine the program that does it (it takes Linux with "
+    "Landlock or user namespaces). Upload a PDF. Who runs the server may set DEEDBOX_CONVERTERS=unconfined."
 )
 UNREADABLE = "This Word document cannot be read. Save it as a PDF and upload that."
+_MADE_ITS_PROFILE = 81
+"""What the program ends with when it has furnished its folder, and wants to be started again."""
+LIBRARIES = (
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share", "/etc/ld.so.cache", "/etc/libreoffice"),
+    *("/var/lib/libreoffice", "/var/spool/libreoffice"),
+    *("/etc/localtime", "/dev/urandom", "/proc/cpuinfo", "/proc/self"),
+)
+_LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 _PLACES = ("/Applications/LibreOffice.app/Contents/MacOS/soffice", "/usr/lib/libreoffice/program/soffice")
 
 # No macros, no links to elsewhere, and a proxy that nobody answers at for whatever would still go out.
@@ -39,20 +53,25 @@ _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 """  # noqa: E501
 
 
-def program() -> str | None:
-    """Where LibreOffice is, if it is installed."""
-    return shutil.which("soffice") or next((place for place in _PLACES if os.access(place, os.X_OK)), None)
+def program() -> Path | None:
+    """LibreOffice itself, if it is installed: not the script before it, which starts several programs more."""
+    found = shutil.which("soffice") or next((place for place in _PLACES if os.access(place, os.X_OK)), None)
+    if found is None:
+        return None
+    script = Path(found).resolve()
+    return script.with_name("soffice.bin") if script.with_name("soffice.bin").exists() else script
 
 
-async def as_pdf(data: bytes | Stream, write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Writes the PDF in pieces; BadRequest if LibreOffice is missing or cannot read the file."""
+async def as_pdf(data: bytes | Stream, write: Callable[[bytes], Awaitable[None]], *, unconfined: bool = False) -> None:
+    """Writes the PDF in pieces; BadRequest if LibreOffice is missing, cannot be confined or cannot read the file."""
     soffice = program()
     if soffice is None:
         raise BadRequest(MISSING)
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="deedbox-office-"))
     try:
         await _receive(data, folder / "document.docx")
-        await _convert(soffice, folder)
+        _make_profile(folder)
+        await _convert(_order(soffice, folder, unconfined=unconfined))
         await _give(folder / "document.pdf", write)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -67,40 +86,80 @@ async def _receive(data: bytes | Stream, path: Path) -> None:
             await asyncio.to_thread(file.write, data)
 
 
-async def _convert(soffice: str, folder: Path) -> None:
+def _make_profile(folder: Path) -> None:
     profile = folder / "profile" / "user"
     profile.mkdir(parents=True)
     (profile / "registrymodifications.xcu").write_text(_PROFILE, encoding="utf-8")
+
+
+def _order(soffice: Path, folder: Path, *, unconfined: bool) -> Order:
+    arguments = (
+        f"-env:UserInstallation={(folder / 'profile').as_uri()}",
+        *("--headless", "--norestore", "--nolockcheck", "--nodefault", "--nologo"),
+        *("--convert-to", "pdf:writer_pdf_Export", "--outdir", str(folder), str(folder / "document.docx")),
+    )
+    environment = {
+        **{"HOME": str(folder), "TMPDIR": str(folder), "OSL_SOCKET_PATH": "."},
+        **{"PATH": os.defpath, "LANG": "C.UTF-8", "MAX_CONCURRENCY": "1"},
+    }
+    installation = soffice.parent.parent
+    return Order(
+        program=(str(soffice), *arguments),
+        environment=environment,
+        folder=str(folder),
+        fence=Fence(
+            reads=(*LIBRARIES, *fonts.OF_THE_SYSTEM),
+            writes=(str(folder), os.devnull),
+            runs=(str(installation), *_LOADERS),
+        ),
+        fence_demanded=not unconfined,
+        seconds=limits.CONVERT_SECONDS,
+    )
+
+
+async def _convert(order: Order) -> None:
+    """Returns when the program has ended, whether it made a PDF or not."""
+    try:
+        async with asyncio.timeout(limits.CONVERT_SECONDS):
+            ended = await _run(order)
+            if ended == _MADE_ITS_PROFILE:
+                ended = await _run(order)
+    except TimeoutError as error:
+        raise SandboxFailed("deadline") from error
+    if ended == office_child.UNFENCED:
+        raise BadRequest(UNFENCED.format(files="Word documents"))
+
+
+async def _run(order: Order) -> int:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", office_child.__file__,
-        str(limits.CONVERT_SECONDS), str(limits.CONVERT_MEMORY_BYTES), str(limits.PREPARED_FILE_BYTES),
-        soffice, f"-env:UserInstallation={(folder / 'profile').as_uri()}",
-        "--headless", "--norestore", "--nolockcheck", "--nodefault", "--nologo",
-        "--convert-to", "pdf:writer_pdf_Export", "--outdir", str(folder), str(folder / "document.docx"),
-        cwd=folder,
-        env={"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.defpath, "LANG": "C.UTF-8"},
+        sys.executable, "-P", "-m", office_child.__name__, msgspec.json.encode(order).decode(),
+        cwd=order.folder,
+        env=child_environment(),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
     try:
-        async with asyncio.timeout(limits.CONVERT_SECONDS):
-            await process.wait()
-    except TimeoutError as error:
-        raise SandboxFailed("deadline") from error
+        return await process.wait()
     finally:
-        # The program starts another one: the whole group goes, whether it has ended well or not.
+        # An unconfined program can start another one: the whole group goes, whether it has ended well or not.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
 
 
 async def _give(path: Path, write: Callable[[bytes], Awaitable[None]]) -> None:
-    if not path.is_file():
-        raise BadRequest(UNREADABLE)
-    if path.stat().st_size > limits.DOCUMENT_FILE_BYTES:
-        raise SandboxFailed("too large")
-    with path.open("rb") as file:
+    """Hands on what lies there, if it is a file: a link would make the server read for the program what it may not."""
+    try:
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    except OSError as error:
+        raise BadRequest(UNREADABLE) from error
+    with file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            raise BadRequest(UNREADABLE)
+        if found.st_size > limits.DOCUMENT_FILE_BYTES:
+            raise SandboxFailed("too large")
         while piece := await asyncio.to_thread(file.read, limits.BLOB_CHUNK_BYTES):
             await write(piece)

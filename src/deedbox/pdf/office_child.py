@@ -1,33 +1,47 @@
-"""The program between the server and LibreOffice: takes on limits, leaves the network if it may, becomes LibreOffice.
+"""The program between the server and LibreOffice: takes on limits, fence and filter, and becomes LibreOffice.
 
-It is run by its path and knows nothing of the rest. Limits that a server sets between fork and exec can hang it.
+What a server sets between fork and exec can hang it; so this process is started first.
 """
 
-import contextlib
-import ctypes
 import os
 import resource
-import signal
 import sys
 
-_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.sandbox import Fence, confine, seccomp
+from deedbox.kernel.sandbox.fence import NoFence
+
+UNFENCED = 78
+"""What the process ends with where it cannot be confined."""
 
 
-def main(seconds: int, memory_bytes: int, file_bytes: int, program: list[str]) -> None:
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        # Not every container allows it; the profile that LibreOffice gets is the second wall.
-        with contextlib.suppress(AttributeError):
-            libc.unshare(_NEW_USER | _NEW_NETWORK)
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.execv(program[0], program)  # noqa: S606 - becoming the program is the point
+class Order(msgspec.Struct, frozen=True):
+    """What to become, in which folder, and within which fence, if the system can put one up or one is demanded."""
+
+    program: tuple[str, ...]
+    environment: dict[str, str]
+    folder: str
+    fence: Fence
+    fence_demanded: bool
+    seconds: int = limits.CONVERT_SECONDS
+
+
+def main(order: Order) -> None:
+    try:
+        confine.begin(order.fence, threads=limits.CONVERT_THREADS, demanded=order.fence_demanded)
+    except NoFence:
+        sys.exit(UNFENCED)
+    if confine.LINUX:
+        confine.lower(resource.RLIMIT_AS, limits.CONVERT_MEMORY_BYTES)
+    confine.lower(resource.RLIMIT_CPU, order.seconds)
+    confine.lower(resource.RLIMIT_FSIZE, limits.PREPARED_FILE_BYTES)
+    confine.lower(resource.RLIMIT_CORE, 0)
+    if seccomp.install("convert") and order.fence_demanded:
+        sys.exit(UNFENCED)
+    os.execve(order.program[0], order.program, order.environment)  # noqa: S606 - becoming the program is the point
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+    main(msgspec.json.decode(sys.argv[1], type=Order))

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Generator
+from functools import cache
 from typing import Any
 
 from deedbox.kernel.errors import BadRequest
@@ -15,24 +16,38 @@ _SPECIMEN = """<!DOCTYPE html><h1>Aa <b>Bb</b> <i>Cc</i> <code>Dd</code> <u>ฤแบ
 
 try:
     _weasyprint: Any = importlib.import_module("weasyprint")
+    _fonts: Any = importlib.import_module("weasyprint.text.fonts")
 except (ImportError, OSError):  # OSError: the library is there, and Pango is not
-    _weasyprint = None
+    _weasyprint = _fonts = None
 
 
 def prepare() -> None:
     """Loads fonts and what else a first page needs, while a sandbox still may."""
     if _weasyprint is not None:
-        _weasyprint.HTML(string=_SPECIMEN, url_fetcher=_fetcher()).write_pdf()
+        _pdf(_SPECIMEN)
 
 
 def as_pdf(data: bytes) -> Generator[bytes, None, int]:
     """Yields the PDF in pieces; what comes back is its size. What the page wants to load from elsewhere is missing."""
     if _weasyprint is None:
         raise BadRequest(NO_WEASYPRINT)
-    page = _weasyprint.HTML(string=_text(data), url_fetcher=_fetcher(), media_type="print")
-    made: bytes = page.write_pdf()
+    made = _pdf(_text(data))
     yield from pieces(made)
     return len(made)
+
+
+def _pdf(text: str) -> bytes:
+    page = _weasyprint.HTML(string=text, url_fetcher=_fetcher(), media_type="print")
+    made: bytes = page.write_pdf(font_config=_system_fonts())
+    return made
+
+
+@cache
+def _system_fonts() -> Any:
+    """The fonts of the system. Those that a page brings along are left out: they would have to be written to a disk."""
+    fonts = _fonts.FontConfiguration()
+    fonts.add_font_face = lambda *_, **__: None
+    return fonts
 
 
 def _text(data: bytes) -> str:

@@ -1,5 +1,6 @@
 """The sandboxes in which the server has PDF files worked on, one pool for each kind of work."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -9,7 +10,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
-from deedbox.pdf import office, seal
+from deedbox.pdf import convert, office, seal
 from deedbox.pdf.completion import Completion
 from deedbox.pdf.convert import Source
 from deedbox.pdf.marks import Block, Marks, Place, Prepared
@@ -22,7 +23,7 @@ Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 _PACKAGE = "deedbox.pdf"
 
 
-def _kinds(processes: int) -> tuple[SandboxKind, ...]:
+def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...]:
     """Reading what strangers sent, printing on it, drawing or sealing it, and proving it never share a process.
 
     A sandbox that was taken over can spoil what it prepares for a seal; proving, which comes after it, tells."""
@@ -68,11 +69,15 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
         ),
         SandboxKind(
             name="webpage",
-            preload=(f"{_PACKAGE}.webpage",),
+            preload=(f"{_PACKAGE}.webpage", "encodings.cp1252", "encodings.utf_16_be"),
             setup=(Call(f"{_PACKAGE}.webpage:prepare"),),
             cpu_seconds=limits.CONVERT_SECONDS,
             seconds=limits.CONVERT_SECONDS,
+            calls=1,
             open_files=limits.CONVERT_OPEN_FILES,
+            threads=limits.CONVERT_THREADS,
+            fence=convert.webpage_fence(),
+            fence_demanded=not unconfined,
         ),
     )
 
@@ -80,8 +85,9 @@ def _kinds(processes: int) -> tuple[SandboxKind, ...]:
 class Workshop:
     """No process runs before its first work. Every method fails with BadRequest or SandboxFailed, both a 400."""
 
-    def __init__(self, processes: int) -> None:
-        self._sandboxes = [Sandbox(kind) for kind in _kinds(processes)]
+    def __init__(self, processes: int, *, unconfined_converters: bool = False) -> None:
+        self._unconfined = unconfined_converters
+        self._sandboxes = [Sandbox(kind) for kind in kinds(processes, unconfined=unconfined_converters)]
 
     async def run(self, function: str, *args: Any, into: Sink | None = None, seconds: float | None = None) -> Any:
         """What a function of this package, as `deedbox.pdf.module:function`, returns in its sandbox."""
@@ -132,11 +138,16 @@ class Workshop:
     async def convert(self, data: Data, source: Source, write: Write) -> None:
         """Writes a PDF made from an image, an HTML page or a Word document; it is yet to be taken in."""
         if source == "docx":
-            await office.as_pdf(data, write)
+            await office.as_pdf(data, write, unconfined=self._unconfined)
         elif source == "pdf":
             raise BadRequest("This file is a PDF already")
         else:
             await self._made(int, "picture:as_pdf" if source == "image" else "webpage:as_pdf", data, write=write)
+
+    async def check_converter(self, source: Source) -> None:
+        """Raises BadRequest, which says what to do, if nothing here can or may turn such a file into a PDF."""
+        if source in ("docx", "html"):
+            await asyncio.to_thread(convert.check_converter, source, unconfined=self._unconfined)
 
     async def close(self) -> None:
         for sandbox in self._sandboxes:

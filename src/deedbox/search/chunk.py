@@ -28,6 +28,8 @@ _LINE = re.compile(r"\n\s*")
 _SPACE = re.compile(r"\s+")
 # Where every tokenizer parts words, so that a cut beside them changes no token.
 _PARTING = frozenset(" \n\t\r\u00a0\u3000")
+_ahead = ThreadPoolExecutor(1)
+"""Its thread starts with the first text, and stays: a sandbox starts none once it is closed."""
 
 
 def chunks(extraction: Extraction, tokenizer: "Tokenizer", size: int, overlap: int) -> list[Chunk]:
@@ -126,11 +128,10 @@ def _encoded(tokenizer: "Tokenizer", texts: Sequence[str]) -> Iterator["Encoding
     def read(first: int) -> list["Encoding"]:
         return tokenizer.encode_batch(texts[first : first + CHUNK_TOKENIZE_BATCH], add_special_tokens=False)
 
-    with ThreadPoolExecutor(1) as ahead:
-        following = ahead.submit(read, 0)
-        for first in range(CHUNK_TOKENIZE_BATCH, len(texts) + CHUNK_TOKENIZE_BATCH, CHUNK_TOKENIZE_BATCH):
-            batch, following = following.result(), ahead.submit(read, first)
-            yield from batch
+    following = _ahead.submit(read, 0)
+    for first in range(CHUNK_TOKENIZE_BATCH, len(texts) + CHUNK_TOKENIZE_BATCH, CHUNK_TOKENIZE_BATCH):
+        batch, following = following.result(), _ahead.submit(read, first)
+        yield from batch
 
 
 def _within(

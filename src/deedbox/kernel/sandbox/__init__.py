@@ -1,5 +1,7 @@
 """Warm, limited child processes that run pure CPU functions on untrusted bytes; `pool.Sandbox` is the way in."""
 
+import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Literal, TypeAlias
 
@@ -48,6 +50,14 @@ class Sink:
         self.write = write
 
 
+class Fence(Struct, frozen=True):
+    """Files and folders with all that is in them: what a child may read, write, and run programs from."""
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+
+
 class SandboxKind(Struct, frozen=True):
     """What a sandbox can do and what it may use. Modules and setup are loaded before the limits close on it."""
 
@@ -63,7 +73,13 @@ class SandboxKind(Struct, frozen=True):
     idle_seconds: float | None = SANDBOX_IDLE_SECONDS
     """A child without a call for so long is ended; with None it waits for ever."""
     open_files: int = 0
-    """How many files a function may have open, for reading; with 0 it can open none."""
+    """How many files a function may have open, for reading, inside its fence; with 0 it can open none."""
+    threads: int = 0
+    """How many threads a function may start that opens files. A thread can hide from SIGXCPU: such a child has one
+    call, whose limit of computing is hard."""
+    fence: Fence = Fence()
+    fence_demanded: bool = True
+    """Whether a child refuses to work where the system can put up no fence."""
 
 
 class SandboxFailed(DeedboxError):
@@ -75,3 +91,11 @@ class SandboxFailed(DeedboxError):
     def __init__(self, reason: Reason) -> None:
         super().__init__(SENTENCES[reason])
         self.reason = reason
+
+
+def child_environment() -> dict[str, str]:
+    """Only what Python needs to find the same modules: the server's environment may hold secrets."""
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") if name in os.environ}
+    path = os.pathsep.join(entry for entry in sys.path if os.path.isabs(entry))
+    # One thread each: the cores are shared out by the number of processes.
+    return {**kept, "PYTHONPATH": path, "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

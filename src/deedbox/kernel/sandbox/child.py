@@ -31,7 +31,8 @@ def main() -> None:
     _send(replies, _reply(lambda: _load(opening)))
     while True:
         body = _receive(requests)
-        confine.allow_cpu(opening.cpu_seconds)
+        if not confine.LINUX:
+            confine.allow_cpu(os.getpid(), opening.cpu_seconds)
         _send(replies, _reply(partial(_run, body, opening.packages, partial(_give, requests, replies))))
 
 
@@ -47,7 +48,8 @@ def _take_pipes() -> tuple[int, int]:
 
 def _load(opening: Opening) -> str:
     """Why the child is less confined than it should be; empty if it is not."""
-    confine.begin()
+    fence = opening.fence if opening.open_files else None
+    confine.begin(fence, threads=opening.threads, demanded=opening.fence_demanded)
     for module in opening.preload:
         importlib.import_module(module)
     for call in opening.setup:

@@ -1,42 +1,96 @@
-"""Resource limits of a sandbox's child. They are hard: nothing that runs in the child later can raise them."""
+"""Limits, fence and filter of a sandbox's child: nothing that runs in the child later can lift them."""
 
 import ctypes
 import math
 import os
 import resource
 import signal
+import stat
 import sys
+from pathlib import Path
 
-from deedbox.kernel.sandbox import seccomp
+from deedbox.kernel.clock import computing_seconds
+from deedbox.kernel.sandbox import Fence, seccomp
+from deedbox.kernel.sandbox import fence as fences
 
 LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
+_NOBODY = 65534
 
 
-def begin() -> None:
-    """Before anything is loaded: on Linux the child dies with its parent and has no privilege, now or later."""
+def begin(fence: Fence | None = None, *, threads: int = 0, demanded: bool = True) -> None:
+    """Before anything is loaded: on Linux the child dies with its parent and has no privilege, now or later.
+
+    From here on a child with a fence opens nothing outside it and starts so many threads at most. NoFence if it is
+    demanded and the system has none.
+    """
     if LINUX:
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        # Capabilities belong to a thread: they go before a module can start one.
-        _drop_capabilities()
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if fence is not None:
+        _enclose(fence, threads, demanded=demanded)
+    if LINUX:
+        # Capabilities belong to a thread: they go before a module can start one.
+        drop_capabilities()
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # after a change of user, which makes the kernel forget it
 
 
 def close_off(memory_bytes: int, open_files: int) -> str:
-    """From here on: so much memory, so many more files open for reading, no other system call that reaches outside.
+    """From here on: so much memory, so many more files open for reading, and only the system calls that this takes.
 
     What comes back is empty, or says why Linux could not filter the calls; OSError if it refused.
     """
     if LINUX:  # macOS takes the limit and does not hold it
-        _lower(resource.RLIMIT_AS, memory_bytes)
-    _lower(resource.RLIMIT_FSIZE, 0)
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_NOFILE, _descriptor_limit(open_files))
+        lower(resource.RLIMIT_AS, memory_bytes)
+    lower(resource.RLIMIT_FSIZE, 0)
+    lower(resource.RLIMIT_CORE, 0)
+    lower(resource.RLIMIT_NOFILE, _descriptor_limit(open_files))
     hide_memory()
-    return seccomp.install(reading=open_files > 0) if LINUX else ""
+    return seccomp.install("read" if open_files else "compute") if LINUX else ""
+
+
+def _enclose(fence: Fence, threads: int, *, demanded: bool) -> None:
+    if LINUX:
+        if os.geteuid() == 0:
+            _become_nobody(fence)
+        # The kernel counts threads by user, not by process, and does not count those of a root that stays root.
+        lower(resource.RLIMIT_NPROC, _threads_of(os.getuid()) + threads)
+    try:
+        fences.close(fence)
+    except fences.NoFence:
+        if demanded:
+            raise
+
+
+def _become_nobody(fence: Fence) -> None:
+    """Root becomes a user without rights, if that one can get at every place of the fence."""
+    places = [Path(place) for place in (*fence.reads, *fence.runs, *fence.writes) if os.path.exists(place)]
+    if not all(one.stat().st_mode & stat.S_IXOTH for place in places for one in place.resolve().parents):
+        return
+    try:
+        for folder in (place for place in map(Path, fence.writes) if place.is_dir()):
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, _NOBODY, _NOBODY)
+    except OSError:  # root of a container that has no such user
+        return
+    os.setgroups([])
+    os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+    os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    _prctl(_PR_SET_DUMPABLE, 1)  # another user's process could not look at itself, which a fence may take
+
+
+def _threads_of(user: int) -> int:
+    found = 0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        except OSError:  # it has just ended
+            continue
+        if int(lines["Uid"].split()[0]) == user:
+            found += int(lines["Threads"])
+    return found
 
 
 def hide_memory() -> None:
@@ -45,18 +99,30 @@ def hide_memory() -> None:
         _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def allow_cpu(seconds: int) -> None:
-    """The kernel ends the process with SIGXCPU after so many more seconds of computing."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    soft = math.ceil(used.ru_utime + used.ru_stime + seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+def allow_cpu(pid: int, seconds: int, *, for_good: bool = False) -> None:
+    """The kernel ends this child with SIGXCPU after so many more seconds of computing; for good: else with SIGKILL.
+
+    On Linux the server sets it, for the child is not allowed to set limits. Elsewhere the child does it for itself.
+    """
+    if LINUX:
+        hard = resource.prlimit(pid, resource.RLIMIT_CPU)[1]
+        soft = _within(math.ceil(computing_seconds(pid) + seconds), hard)
+        resource.prlimit(pid, resource.RLIMIT_CPU, (soft, _within(soft + 1, hard) if for_good else hard))
+    elif pid == os.getpid():
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        soft = math.ceil(used.ru_utime + used.ru_stime + seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (_within(soft, hard), hard))
 
 
-def _lower(limit: int, value: int) -> None:
-    hard = resource.getrlimit(limit)[1]
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+def lower(limit: int, value: int) -> None:
+    """The limit is at most this from here on, and cannot be raised."""
+    value = _within(value, resource.getrlimit(limit)[1])
     resource.setrlimit(limit, (value, value))
+
+
+def _within(value: int, hard: int) -> int:
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
 
 
 def _descriptor_limit(extra: int) -> int:
@@ -81,7 +147,7 @@ def _prctl(option: int, value: int) -> None:
     _check("prctl", ctypes.CDLL(None, use_errno=True).prctl(option, *words))
 
 
-def _drop_capabilities() -> None:
+def drop_capabilities() -> None:
     """Root in a container could raise its limits again; without capabilities it cannot."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _check("capset", ctypes.CDLL(None, use_errno=True).capset(header, (ctypes.c_uint32 * 6)()))

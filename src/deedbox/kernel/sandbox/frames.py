@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from deedbox.kernel.limits import SANDBOX_MESSAGE_BYTES
-from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, Stream
+from deedbox.kernel.sandbox import Call, Fence, Reason, SandboxFailed, Stream
 
 HEAD_BYTES = 4
 GO_ON = bytes(HEAD_BYTES)
@@ -26,6 +26,9 @@ class Opening(Struct, frozen=True):
     memory_bytes: int
     cpu_seconds: int
     open_files: int
+    threads: int
+    fence: Fence
+    fence_demanded: bool
 
 
 class Piece(Struct, frozen=True, tag="piece"):

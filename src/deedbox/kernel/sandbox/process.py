@@ -20,7 +20,7 @@ from deedbox.kernel.limits import (
     SANDBOX_PIPE_BYTES,
     SANDBOX_START_SECONDS,
 )
-from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, SandboxKind, Sink, Stream
+from deedbox.kernel.sandbox import Call, Reason, SandboxFailed, SandboxKind, Sink, Stream, child_environment, confine
 from deedbox.kernel.sandbox.frames import (
     GO_ON,
     HEAD_BYTES,
@@ -164,6 +164,7 @@ class Child:
         """The child's reply within so many seconds, or those of its kind; SandboxFailed tells which limit ended it."""
         self.calls += 1
         try:
+            confine.allow_cpu(self.pid, self._kind.cpu_seconds, for_good=self._kind.calls == 1)
             async with asyncio.timeout(seconds or self._kind.seconds):
                 return await self._exchange(message, into)
         except TimeoutError as error:
@@ -214,7 +215,8 @@ class Child:
         await self._gone()
         if self._process.poll() == -signal.SIGXCPU:
             return "cpu"
-        # Only the kernel kills a child that was not given up here: when the machine's memory runs out.
+        # Only the kernel kills a child that was not given up here: when the machine's memory runs out, or when hostile
+        # code has hidden from SIGXCPU.
         return "memory" if self._process.poll() == -signal.SIGKILL else "crashed"
 
     def signal(self) -> None:
@@ -250,6 +252,9 @@ def _opening(kind: SandboxKind, packages: tuple[str, ...]) -> Opening:
         memory_bytes=kind.memory_bytes,
         cpu_seconds=kind.cpu_seconds,
         open_files=kind.open_files,
+        threads=kind.threads,
+        fence=kind.fence,
+        fence_demanded=kind.fence_demanded,
     )
 
 
@@ -261,14 +266,6 @@ def _spawn() -> "subprocess.Popen[bytes]":
         stderr=subprocess.DEVNULL,
         bufsize=0,
         cwd="/",
-        env=_environment(),
+        env=child_environment(),
         start_new_session=True,
     )
-
-
-def _environment() -> dict[str, str]:
-    """Only what Python needs to find the same modules: the server's environment may hold secrets."""
-    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") if name in os.environ}
-    path = os.pathsep.join(entry for entry in sys.path if os.path.isabs(entry))
-    # One thread each: the cores are shared out by the number of processes.
-    return {**kept, "PYTHONPATH": path, "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

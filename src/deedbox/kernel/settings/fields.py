@@ -139,6 +139,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sandbox_processes: Annotated[
         int, Meta(ge=1, le=64, description="Child processes that read untrusted files at the same time.")
     ] = 2
+    converters: Annotated[
+        Literal["confined", "unconfined"],
+        Meta(
+            description="`unconfined` lets LibreOffice and WeasyPrint run also where the system can confine no program:"
+            " a Word document or an HTML page that takes one over can then read all that the server can."
+        ),
+    ] = "confined"
     job_concurrency: Annotated[
         int,
         Meta(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import onnxruntime
@@ -35,6 +36,9 @@ class LoadedModel:
         self._session = _session(graph)
         self._input = self._session.get_inputs()[0].name
         self._threads = ThreadPoolExecutor(threads)
+        # All of them start now, for a sandbox starts none once it is closed: each waits until the last is there.
+        together = Barrier(threads)
+        list(self._threads.map(lambda _: together.wait(), range(threads)))
 
     def vectors(self, texts: Sequence[str]) -> list[Vector]:
         """A unit vector for each text, whole."""

@@ -33,10 +33,10 @@ class Intake:
         self._clock = clock
 
     async def takes_long(self, originals: Sequence[Original]) -> bool:
-        """Whether a file must be converted by a program that takes its time; BadRequest if that is not installed."""
+        """Whether a file must be converted by a program that takes its time; BadRequest if that cannot be run."""
         sources = [await self._source(original) for original in originals]
         for source in sources:
-            convert.check_installed(source)
+            await self._workshop.check_converter(source)
         takes_long = not {"docx", "html"}.isdisjoint(sources)
         for original, source in zip(originals, sources, strict=True):
             if original.password is not None and (takes_long or source != "pdf"):

@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests
+from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
 from deedbox.kernel.slow_hash import matches, slow_hash
 from deedbox.signing import states
 from deedbox.signing.model import Auth, Identity, Packet, Signer

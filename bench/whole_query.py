@@ -58,7 +58,7 @@ def _index(
     now = deedbox.clock.now()
     sha256 = hashlib.sha256(str(number).encode()).hexdigest()
     upload = Upload(
-        new_id("upl", now), workspace, f"{number}.txt", "text/plain", 1, sha256, 1, 1, "indexed", None, None, 1, 0,
+        new_id("upl", now), workspace, f"{number}.txt", "text/plain", 1, sha256, 1, 1, "indexed", None, None, 1,
         instant(now), instant(now),
     )  # fmt: skip
     store.add_upload(tx, upload)

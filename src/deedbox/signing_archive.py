@@ -20,7 +20,7 @@ from deedbox.kernel import outbox
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import LostFile
 from deedbox.kernel.jobs import Handler
 from deedbox.signing import model
 from deedbox.signing.desk import document_in
@@ -132,7 +132,7 @@ def _kept(tx: Tx, sha256: str, document_id: str) -> int:
     """The size of a file that stays stored for the archive."""
     try:
         return blobs_store.refer(tx, sha256, _owner(document_id)).size_bytes
-    except NotFound:
+    except LostFile:
         return 0  # a file that is lost must not keep the document from being completed: the push will say so
 
 

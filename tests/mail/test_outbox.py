@@ -17,7 +17,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.crypto import Box, Secret, make_ring
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.kernel.errors import BadRequest, LostFile, NotFound
 from deedbox.kernel.jobs import Runner
 from deedbox.kernel.jobs.job import Slots
 from deedbox.kernel.jobs.store import JOBS_DUE
@@ -380,7 +380,7 @@ async def test_a_file_too_large_for_this_server_is_left_out(
 
 
 async def test_an_attachment_that_is_not_stored_is_refused_when_the_mail_is_queued(line: Line) -> None:
-    with pytest.raises(NotFound, match="no longer stored"):
+    with pytest.raises(LostFile):
         await line.post.queue(invitation(attachments=[Attachment("0" * 64, "lease.pdf")]))
 
 

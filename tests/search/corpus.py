@@ -123,7 +123,6 @@ def new_upload(workspace: str, text: str, now: datetime) -> Upload:
         status_before=None,
         error=None,
         revision=1,
-        signed=0,
         created_at=instant(now),
         indexed_at=None,
     )

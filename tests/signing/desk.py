@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from deedbox.accounts import store as accounts
 from deedbox.evidence import chain
 from deedbox.kernel.blobs import Blob, Received
@@ -172,6 +174,12 @@ class Desk:
             lambda tx: tx.all("select kind from events where subject_id = :id order by sequence", id=document.id)
         )
         return [row[0] for row in rows]
+
+    async def told(self, document: DocumentRecord) -> list[tuple[str, Any]]:
+        """The kind and the data of every event."""
+        sql = "select kind, data from events where subject_id = :id order by sequence"
+        rows = await self.db.read(lambda tx: tx.all(sql, id=document.id))
+        return [(kind, msgspec.json.decode(data)) for kind, data in rows]
 
     async def acts(self, document: DocumentRecord) -> list[str]:
         """What the audit trail tells; the chain must hold."""

@@ -100,6 +100,11 @@ async def test_a_quorum_goes_on_after_a_decline_while_it_can_be_reached(desk: De
     document = await desk.sent(board)
     assert (await desk.decline(document, "ann")).status == "sent"
     assert (await desk.decline(document, "bob")).status == "declined"
+    told = [data for kind, data in await desk.told(document) if kind == "document.declined"]
+    assert [(one["signer"]["name"], one["final"], one["status"]) for one in told] == [
+        ("Ann", False, "sent"),
+        ("Bob", True, "declined"),
+    ], "every decline is told, and whether it ended the document"
     other = await desk.sent(board)
     await desk.decline(other, "ann")
     await desk.sign(other, "bob")
@@ -169,9 +174,9 @@ async def test_required_fields_must_be_filled_and_values_must_fit(desk: Desk) ->
     document = await desk.sent(party("Both", "ann", "bob"), fields=fields)
     ids = {field.label: field.id for field in document.fields if field.label}
     other = next(field.id for field in document.fields if field.type == "text" and field.label is None)
-    with pytest.raises(BadRequest, match="Place on page 1 must be filled in"):
+    with pytest.raises(BadRequest, match="Place: This must be filled in; Colour: This must be filled in"):
         await desk.sign(document, "ann")
-    with pytest.raises(BadRequest, match="choose one of red, blue"):
+    with pytest.raises(BadRequest, match="Colour: Choose one of red, blue"):
         await desk.sign(document, "ann", **{ids["Place"]: "Bonn", ids["Colour"]: "green"})
     with pytest.raises(BadRequest, match="not one of your fields"):
         await desk.sign(document, "ann", **{other: "mine"})

@@ -155,7 +155,13 @@ class Lifecycle(RuleBasedStateMachine):
             assert not [one for one in signers if one.status in ("waiting", "notified", "viewed")]
         events = self.run(self.desk.events(found))
         assert events.count("document.signed") == len(signed)
-        endings = [kind for kind in events if kind in ("document.declined", "document.voided", "document.expired")]
+        told = self.run(self.desk.told(found))
+        assert events.count("document.declined") == sum(one.status == "declined" for one in signers)
+        endings = [
+            kind
+            for kind, data in told
+            if kind in ("document.declined", "document.voided", "document.expired") and data.get("final", True)
+        ]
         assert endings == ([f"document.{found.status}"] if endings else [])
         self.run(self.desk.acts(found))
 

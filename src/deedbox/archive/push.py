@@ -20,7 +20,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound
+from deedbox.kernel.errors import BadRequest, DeedboxError, LostFile
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.outbox import Event
 from deedbox.pdf.report import Parts
@@ -133,7 +133,7 @@ class Push:
         sealed = next(piece for piece in bag.pieces if piece.path == package.SEALED_PDF)
         blob = await self._blob(sealed.sha256)
         if blob is None:
-            raise NotFound("The sealed file is no longer stored")
+            raise LostFile(sealed.sha256)
         async with streamed(self._archive.blobs, blob) as data:
             found = await self._archive.workshop.run("deedbox.pdf.parts:parts", data)
         return msgspec.convert(found, Parts).timestamp

@@ -202,15 +202,19 @@ def _database(loaded: Settings) -> Iterator[Finding]:
 
     from deedbox import wiring
 
-    async def look() -> tuple[list[str], dict[str, int]]:
+    async def look() -> tuple[list[str], dict[str, int], list[str]]:
         async with wiring.opened(loaded) as deedbox:
-            return await deedbox.db.read(health.problems), await deedbox.db.read(jobs.counts)
+            problems, counts = await deedbox.db.read(health.problems), await deedbox.db.read(jobs.counts)
+            return problems, counts, await deedbox.blobs.lost(deedbox.db)
 
-    problems, counts = asyncio.run(look())
+    problems, counts, lost = asyncio.run(look())
     if problems:
         yield Finding("database", "bad", "; ".join(problems), "Stop the server and restore a backup.")
     else:
         yield Finding("database", "good", "schema and content are sound")
+    if lost:
+        named = ", ".join(lost[: limits.LOST_FILES_NAMED])
+        yield Finding("files", "bad", f"{len(lost)} are lost, such as {named}", "Restore them from a backup.")
     if parked := counts.get("parked", 0):
         yield Finding("jobs", "bad", f"{parked} background jobs were given up", "deedbox jobs list shows why.")
     else:

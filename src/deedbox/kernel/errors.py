@@ -1,6 +1,8 @@
 """The one error root. Domain code raises these; the web makes the envelope, the CLI makes the sentence."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Code(StrEnum):
@@ -21,6 +23,7 @@ class Code(StrEnum):
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     RATE_LIMITED = "rate_limited"
     INTERNAL_ERROR = "internal_error"
+    FILE_LOST = "file_lost"
     DRAINING = "draining"
     BUSY = "busy"
     STORAGE_FULL = "storage_full"
@@ -47,6 +50,7 @@ MEANING: dict[Code, str] = {
     Code.RANGE_NOT_SATISFIABLE: "No byte of the file lies in the `Range` asked for; `Content-Range` tells its size.",
     Code.RATE_LIMITED: "Too many requests; wait until `X-RateLimit-Reset` (Unix seconds).",
     Code.INTERNAL_ERROR: "The server failed; `X-Request-Id` finds the cause in its log.",
+    Code.FILE_LOST: "The server has the file on record, but not in its storage; `deedbox doctor` names such files.",
     Code.DRAINING: "The server is stopping; try again after `Retry-After` seconds.",
     Code.BUSY: "The server has too much to do at this moment; try again after `Retry-After` seconds.",
     Code.STORAGE_FULL: "The server's disk or object store is full or failing; nothing was changed.",
@@ -59,12 +63,25 @@ MEANING: dict[Code, str] = {
 }
 
 
+class Saying(NamedTuple):
+    """A sentence by its name in the tables of words, with what fills its places: for a reader of any language."""
+
+    name: str
+    values: Mapping[str, str]
+    field_id: str = ""
+    """The field that it is about, if it is about one,"""
+    label: str = ""
+    """and what that is called: by the sender, or by the name of a word."""
+
+
 class DeedboxError(Exception):
     """A failure with an HTTP status, a machine-readable code and a sentence for a person."""
 
     status = 500
     code = Code.INTERNAL_ERROR
     retry_after: int | None = None
+    sayings: tuple[Saying, ...] = ()
+    """The message for readers of other languages; none for what only programs get to read."""
 
     def __init__(self, message: str, *, code: Code | None = None, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
@@ -127,6 +144,19 @@ class RangeNotSatisfiable(DeedboxError):
 class TooManyRequests(DeedboxError):
     status = 429
     code = Code.RATE_LIMITED
+
+
+class LostFile(DeedboxError):
+    """A file that a row names is not in the storage. No 404: what was asked for exists, and cannot be given."""
+
+    code = Code.FILE_LOST
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            "The server has lost this file: its records name it, and its storage has it no more."
+            " Ask whoever runs the server to restore it from a backup."
+        )
+        self.add_note(f"lost: {where}")  # for the log: a caller has no use for it
 
 
 class Unavailable(DeedboxError):

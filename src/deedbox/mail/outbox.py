@@ -10,7 +10,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock, instant, moment
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import DeedboxError, NotFound
+from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.kernel.mailbox import Mailbox, mailbox
@@ -136,9 +136,7 @@ class Mailer:
         return [(names.get(sha256, ""), await self._content(sha256)) for sha256 in entry.attachments]
 
     async def _content(self, sha256: str) -> bytes:
-        blob = await self._db.read(lambda tx: blobs_store.find(tx, sha256))
-        if blob is None:
-            raise NotFound("The attachment is no longer stored")
+        blob = await self._db.read(lambda tx: blobs_store.demand(tx, sha256))
         return await self._blobs.read(blob.location, limits.MAIL_ATTACHMENT_BYTES)
 
 

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import metrics
 
 USUAL = 11.0
@@ -66,18 +65,12 @@ class Room(NamedTuple):
         return max(int(self.width / max(each, 0.01)), 0) * max(rows, 1)
 
 
-def need_room(what: str, text: str, room: Room) -> None:
-    """Raises BadRequest, which says how much would fit, if the text would have to be set too small to be read."""
-    if text and room.fitting(text) < SMALLEST:
-        raise BadRequest(_too_long(what, room.letters(text)))
+def letters_that_fit(text: str, room: Room) -> int | None:
+    """About how many letters would fit, if the text would have to be set too small to be read; None if it fits."""
+    return room.letters(text) if text and room.fitting(text) < SMALLEST else None
 
 
-def need_room_by_hand(what: str, text: str, room: Room) -> None:
+def letters_by_hand(text: str, room: Room) -> int | None:
     """The same for a typed signature or initials."""
     width, there_is = metrics.width_by_hand(text), room.w * BY_HAND
-    if there_is / max(width, 0.01) < SMALLEST:
-        raise BadRequest(_too_long(what, int(there_is / SMALLEST / width * len(text))))
-
-
-def _too_long(what: str, letters: int) -> str:
-    return f"{what} is too long to be printed in its field: about {letters} characters fit"
+    return int(there_is / SMALLEST / width * len(text)) if there_is / max(width, 0.01) < SMALLEST else None

@@ -14,7 +14,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import NotFound, Unavailable
+from deedbox.kernel.errors import LostFile, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
@@ -74,7 +74,7 @@ class TextCache:
             yield File(filename, kind.media_type, received, parsed)
 
     async def text(self, upload: Upload) -> Extraction:
-        """The document's text; NotFound when neither it nor its file is there any more."""
+        """The document's text; LostFile when neither it nor its file is there, NotFound if the document was deleted."""
         body = await self._opened(upload, lambda blob: self._blobs.read(blob.location, limits.PACKED_TEXT_BYTES))
         return await asyncio.to_thread(unpacked, body)
 
@@ -85,15 +85,13 @@ class TextCache:
     async def _opened(self, upload: Upload, opened: Callable[[Blob], Awaitable[T]]) -> T:
         kept = await self._db.read(lambda tx: _kept_text(tx, upload))
         if kept is not None:
-            with suppress(NotFound):  # the row is there and its file is not
+            with suppress(LostFile):  # the row is there and its file is not
                 return await opened(kept)
         return await opened(await self._read_again(upload, kept))
 
     async def _read_again(self, upload: Upload, lost: Blob | None) -> Blob:
-        file = await self._db.read(lambda tx: blobs_store.find(tx, upload.sha256))
-        kind = next((kind for kind in KINDS.values() if kind.media_type == upload.media_type), None)
-        if file is None or kind is None:
-            raise NotFound("The file of this document is no longer stored")
+        file = await self._db.read(lambda tx: _file_of(tx, upload))
+        kind = next(kind for kind in KINDS.values() if kind.media_type == upload.media_type)
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
             await self._pack(file, kind, incoming)
             text, now = await incoming.finish(), self._clock.now()
@@ -119,7 +117,6 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
         status_before=None,
         error=None,
         revision=1,
-        signed=0,
         created_at=instant(now),
         indexed_at=None,
     )
@@ -183,10 +180,7 @@ def need_all(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> None:
 def content(tx: Tx, workspace_id: str, upload_id: str) -> tuple[Upload, Blob]:
     """The document, and where its bytes are."""
     upload = _upload(tx, workspace_id, upload_id)
-    blob = blobs_store.find(tx, upload.sha256)
-    if blob is None:
-        raise NotFound("The file of this document is no longer stored")
-    return upload, blob
+    return upload, blobs_store.demand(tx, upload.sha256)
 
 
 def chunks(tx: Tx, workspace_id: str, upload_id: str, after: int | None, most: int) -> list[Chunk]:
@@ -211,6 +205,14 @@ def _upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload:
     if upload is None:
         raise _unknown()
     return upload
+
+
+def _file_of(tx: Tx, upload: Upload) -> Blob:
+    """Where the document's bytes are; NotFound if it was deleted or replaced since it was read."""
+    now = _upload(tx, upload.workspace_id, upload.id)
+    if now.sha256 != upload.sha256:
+        raise _unknown()
+    return blobs_store.demand(tx, upload.sha256)
 
 
 def _unknown() -> NotFound:

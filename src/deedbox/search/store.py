@@ -9,7 +9,13 @@ from deedbox.search.upload import Status, Upload
 
 UPLOAD_COLUMNS = (
     "id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status, status_before, error,"
-    " revision, signed, created_at, indexed_at"
+    " revision, created_at, indexed_at"
+)
+
+# Seen when it is asked: a file may be uploaded before or after the server learns that it was sealed here.
+_IS_SEALED = (
+    "exists (select 1 from sealed_hashes"
+    " where sealed_hashes.workspace_id = uploads.workspace_id and sealed_hashes.sha256 = uploads.sha256)"
 )
 
 
@@ -105,8 +111,12 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
 
 
 def matching(tx: Tx, workspace_id: str, conditions: Mapping[str, Value]) -> list[str]:
-    """The uploads that meet the conditions; `created_after` and `created_before` are moments, others must be equal."""
-    compared = {"created_after": "created_at >= :created_after", "created_before": "created_at < :created_before"}
+    """The uploads that meet the conditions: moments bound the time of upload, `signed` is 1 or 0, others are equal."""
+    compared = {
+        "created_after": "created_at >= :created_after",
+        "created_before": "created_at < :created_before",
+        "signed": f"{_IS_SEALED} = (:signed = 1)",
+    }
     also = "".join(f" and {compared.get(name, f'{name} = :{name}')}" for name in conditions)
     rows = tx.all(
         f"select id from uploads where workspace_id = :workspace_id{also} order by id",

@@ -24,7 +24,6 @@ class Upload(msgspec.Struct, frozen=True):
     error: str | None
     revision: int
     """Grows when the content is replaced, so that an index run over the old content loses."""
-    signed: int
     created_at: str
     indexed_at: str | None
 

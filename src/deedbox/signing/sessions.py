@@ -12,7 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Code, Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
+from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
 from deedbox.kernel.slow_hash import matches, slow_hash
 from deedbox.signing import states
 from deedbox.signing.model import Auth, Identity, Packet, Signer
@@ -20,6 +20,7 @@ from deedbox.signing.new_document import NewParty
 from deedbox.signing.parties import find_signer
 from deedbox.signing.store import links, people
 from deedbox.signing.store.links import Link, LinkKind, Voucher
+from deedbox.words.refusals import refused
 
 _TOKEN_BYTES = 24
 _CODE_DIGITS = 6
@@ -144,10 +145,9 @@ def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
     """Counts an attempt at the code, before it is looked at; too many are refused for a while."""
     since = instant(now - timedelta(seconds=limits.SIGNER_CODE_SECONDS))
     if links.count_try(tx, signer_id, instant(now), since) > limits.SIGNER_CODE_TRIES:
-        raise TooManyRequests(
-            "Too many attempts. Wait a quarter of an hour and try again.",
-            headers={"Retry-After": str(limits.SIGNER_CODE_SECONDS)},
-        )
+        error = refused(TooManyRequests, "code_tries")
+        error.headers = {"Retry-After": str(limits.SIGNER_CODE_SECONDS)}
+        raise error
 
 
 def code_hash(tx: Tx, signer: Signer, *, now: datetime) -> str | None:
@@ -172,7 +172,7 @@ def check_code(tx: Tx, token: str, signer: Signer, code: TriedCode, *, now: date
 def need_checked(session: Session, auth: str) -> None:
     """Forbidden until the code was given that the sender wants."""
     if auth != "none" and not session.checked:
-        raise Forbidden("Enter your code first", code=Code.FORBIDDEN)
+        raise refused(Forbidden, "code_needed")
 
 
 def forget(tx: Tx, signer_id: str, *, now: datetime) -> None:

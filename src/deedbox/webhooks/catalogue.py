@@ -1,8 +1,9 @@
 """The kinds of events: what each means, what its data holds, and a sample."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from deedbox.webhooks.body import API_VERSION
 
@@ -49,6 +50,7 @@ class Completed(DocumentTold, frozen=True, kw_only=True):
 
 class Declined(Signed, frozen=True, kw_only=True):
     reason: str | None
+    final: Annotated[bool, Meta(description="Whether it ended the document: others of a party may go on without one.")]
 
 
 class Voided(DocumentTold, frozen=True, kw_only=True):
@@ -157,7 +159,7 @@ KINDS: dict[str, Kind] = {
         Kind(
             "document.declined",
             "A signer declined",
-            Declined(**_ABOUT, status="declined", signer=_SIGNER, reason="The amount is wrong"),
+            Declined(**_ABOUT, status="declined", signer=_SIGNER, reason="The amount is wrong", final=True),
         ),
         Kind(
             "document.voided",

@@ -5,7 +5,6 @@ A name begins with its use: `mail.`, `certificate.`. Dates and numbers are writt
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from datetime import date as Date
-from decimal import Decimal
 from functools import cache
 from types import ModuleType
 from typing import Literal, TypeAlias
@@ -80,13 +79,6 @@ def date(language: str, day: Date) -> str:
     from babel.dates import format_date
 
     return str(format_date(day, "long", locale=_locale(language)))
-
-
-def number(language: str, value: int | float | Decimal) -> str:
-    """A number with the language's own signs: 1,234.5."""
-    from babel.numbers import format_decimal
-
-    return str(format_decimal(value, locale=_locale(language)))
 
 
 def _clock(language: str, at: datetime, width: Width) -> str:

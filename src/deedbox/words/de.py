@@ -194,6 +194,8 @@ WORDS = {
     " Rechner, mit unserem Wurzelzertifikat",
     "page.refused": "Diese Seite kann nicht gezeigt werden",
     "page.request": "Wenn Sie um Hilfe bitten, nennen Sie diese Anfrage",
+    "page.refused_400": "Das Formular war nicht lesbar. Öffnen Sie den Link in Ihrer E-Mail noch einmal und füllen"
+    " Sie es erneut aus.",
     "page.refused_401": "Ihre Sitzung ist zu Ende. Öffnen Sie den Link in Ihrer E-Mail noch einmal, oder bitten Sie"
     " den Absender um einen neuen.",
     "page.refused_403": "Das kam nicht von einer Seite dieses Servers. Öffnen Sie den Link in Ihrer E-Mail noch"
@@ -228,6 +230,7 @@ WORDS = {
     "page.field_number": "Zahl",
     "page.field_checkbox": "Ich stimme zu",
     "page.field_select": "Auswahl",
+    "page.wrong_fields": "Einige Felder stimmen noch nicht: Was falsch ist, steht neben jedem von ihnen.",
     "page.type_signature": "Geben Sie Ihren Namen als Unterschrift ein",
     "page.sign": "Unterschreiben",
     "page.decline": "Ich möchte nicht unterschreiben",
@@ -249,4 +252,47 @@ WORDS = {
     " brauchen nichts zu tun.",
     "page.outcome_expired": "Die Frist endete am {moment}. Wenn Sie noch unterschreiben möchten, bitten Sie {sender},"
     " das Dokument noch einmal zu senden.",
+    "refusal.date": "Schreiben Sie das Datum als 2026-05-03: Jahr, Monat und Tag",
+    "refusal.email": "Das ist keine E-Mail-Adresse; schreiben Sie sie wie name@example.com",
+    "refusal.number": "Das ist keine Zahl; schreiben Sie sie wie {example}",
+    "refusal.number_two_ways": "{text} kann als zwei verschiedene Zahlen gelesen werden; schreiben Sie {first} oder"
+    " {second}",
+    "refusal.select": "Wählen Sie eines davon: {options}",
+    "refusal.checkbox": "Ein Häkchen ist true oder false",
+    "refusal.required": "Das muss ausgefüllt werden",
+    "refusal.required_tick": "Das muss angekreuzt werden",
+    "refusal.too_long": "Höchstens {most} Zeichen",
+    "refusal.no_room": "Das ist zu lang, um in sein Feld gedruckt zu werden: Etwa {most} Zeichen passen hinein",
+    "refusal.unprintable": "Das kann nicht gedruckt werden: Hier gibt es keine Schrift für {letters}",
+    "refusal.read_only": "Das hat der Absender ausgefüllt, und es lässt sich nicht ändern",
+    "refusal.pattern": "Das ist nicht so geschrieben, wie der Absender es verlangt",
+    "refusal.signature_unprintable": "Ihre Unterschrift kann nicht gedruckt werden: Hier gibt es keine Schrift für"
+    " {letters}",
+    "refusal.initials_unprintable": "Ihr Kürzel kann nicht gedruckt werden: Hier gibt es keine Schrift für {letters}",
+    "refusal.signature_no_room": "Ihre Unterschrift auf Seite {page} ist zu lang für ihr Feld: Etwa {most} Zeichen"
+    " passen hinein",
+    "refusal.initials_no_room": "Ihr Kürzel auf Seite {page} ist zu lang für sein Feld: Etwa {most} Zeichen passen"
+    " hinein",
+    "refusal.consent": "Sie können nur unterschreiben, wenn Sie der elektronischen Unterschrift zustimmen",
+    "refusal.no_signature": "Geben Sie Ihren Namen als Unterschrift ein",
+    "refusal.no_act": "Das Formular sagt weder, dass Sie unterschreiben, noch, dass Sie ablehnen",
+    "refusal.already_signed": "Sie haben dieses Dokument schon unterschrieben",
+    "refusal.already_declined": "Sie haben die Unterschrift unter diesem Dokument abgelehnt",
+    "refusal.not_needed": "Ihre Unterschrift wird nicht mehr gebraucht: Andere Ihrer Partei haben unterschrieben",
+    "refusal.not_your_turn": "Sie sind noch nicht an der Reihe: Andere unterschreiben vor Ihnen",
+    "refusal.not_shown": "Das Dokument wurde in dieser Sitzung nicht gezeigt. Sehen Sie es zuerst an, dann"
+    " unterschreiben Sie.",
+    "refusal.finalizing": "Das Dokument wird gerade versiegelt, daher geht das nicht",
+    "refusal.completed": "Das Dokument ist abgeschlossen, daher geht das nicht",
+    "refusal.declined": "Die Unterschrift unter dem Dokument wurde abgelehnt, daher geht das nicht",
+    "refusal.voided": "Das Dokument wurde zurückgezogen, daher geht das nicht",
+    "refusal.expired": "Die Frist des Dokuments ist abgelaufen, daher geht das nicht",
+    "refusal.code_wrong": "Der Code ist falsch oder zu alt",
+    "refusal.code_needed": "Geben Sie zuerst Ihren Code ein",
+    "refusal.code_not_asked": "Dieses Dokument verlangt keinen Code",
+    "refusal.code_tries": "Zu viele Versuche. Warten Sie eine Viertelstunde und versuchen Sie es noch einmal.",
+    "refusal.pages_over": "Die Seiten werden nicht mehr gezeigt: Dieses Dokument ist für Sie erledigt",
+    "refusal.not_completed": "Das Dokument ist noch nicht abgeschlossen",
+    "refusal.not_for_you": "Die versiegelte Datei ist für die, die unterschrieben haben. Bitten Sie den Absender"
+    " darum.",
 }

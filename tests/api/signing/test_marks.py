@@ -40,7 +40,7 @@ async def test_what_would_be_printed_too_small_is_refused_where_it_is_entered(of
     [city] = [field["id"] for field in document["fields"] if field["type"] == "text"]
     refused = await office.sign(document, "ann", values={city: "Llanfairpwllgwyngyllgogerychwyrndrobwll"})
     assert (refused.status_code, refused.json()["error"]) == (
-        400, "City is too long to be printed in its field: about 18 characters fit",
+        400, "City: This is too long to be printed in its field: about 18 characters fit",
     )  # fmt: skip
     async with office.session(document, "ann") as browser:
         kept = await browser.put("/fields", json={"values": {city: "Llanfairpwllgwyngyllgogerychwyrndrobwll"}})
@@ -116,7 +116,7 @@ async def test_captions_and_dates_are_in_the_document_s_language(
     document = await office.create(language=language, fields=[field], send=True)
     [when] = [field["id"] for field in document["fields"] if field["type"] == "date"]
     refused = await office.sign(document, "ann", values={when: "next week"})
-    assert (refused.status_code, refused.json()["error"][:29]) == (400, "next week is not a date: writ")
+    assert (refused.status_code, "2026-05-03" in refused.json()["error"]) == (400, True)
     assert (await office.sign(document, "ann", values={when: "2026-11-15"})).status_code == 200
     made = await sealed(office, document)
     text = text_of(made, 1) + text_of(made, 2)

@@ -14,7 +14,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Received, store
 from deedbox.kernel.db import Database, Dialect, Isolation, Tx
-from deedbox.kernel.errors import NotFound, TooLarge, Unavailable
+from deedbox.kernel.errors import LostFile, TooLarge, Unavailable
 from tests.conftest import HandClock
 from tests.kernel.blobs.shelves import NOW, Shelf, put, receive, release, rows
 
@@ -196,21 +196,31 @@ async def test_the_last_release_deletes_the_file(shelf: Shelf, db: Database) -> 
     assert (shelf.files(), await rows(db)) == (set(), (0, 0, 0))
 
 
-async def test_a_file_that_is_gone_is_not_found(shelf: Shelf, db: Database) -> None:
+async def test_what_rows_name_and_the_store_has_not_is_lost(shelf: Shelf, db: Database) -> None:
+    kept, gone = await put(shelf.blobs, db, b"kept", "upl_1"), await put(shelf.blobs, db, b"gone", "upl_2")
+    assert await shelf.blobs.lost(db) == []
+    shelf.lose(gone.location)
+    assert await shelf.blobs.lost(db) == [gone.location]
+    assert await shelf.blobs.read(kept.location, 100) == b"kept"
+    with pytest.raises(LostFile):
+        await shelf.blobs.read(gone.location, 100)
+
+
+async def test_a_file_that_is_gone_is_lost(shelf: Shelf, db: Database) -> None:
     blob = await put(shelf.blobs, db, b"gone", "upl_1")
     await release(db, blob, "upl_1")
     await shelf.blobs.sweep(db, NOW)
-    with pytest.raises(NotFound):
+    with pytest.raises(LostFile):
         await shelf.blobs.read(blob.location, 100)
-    with pytest.raises(NotFound):
+    with pytest.raises(LostFile):
         await anext(aiter(shelf.blobs.open_range(blob.location)))
-    with pytest.raises(NotFound):
+    with pytest.raises(LostFile):
         await db.write(lambda tx: store.refer(tx, blob.sha256, "doc_1"))
 
 
 @pytest.mark.parametrize("location", ["../deedbox.sqlite", "/etc/passwd", "ab/../../x", ".hold", ""])
 async def test_no_location_leads_out_of_it(shelf: Shelf, location: str) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(LostFile):
         await shelf.blobs.read(location, 100)
 
 

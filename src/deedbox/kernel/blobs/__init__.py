@@ -75,16 +75,19 @@ class Blobs(Protocol):
         """A new upload of at most max_bytes."""
 
     def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
-        """The bytes from start on, in chunks; NotFound if they were deleted before the first."""
+        """The bytes from start on, in chunks; LostFile if they are not there."""
 
     async def read(self, location: str, max_bytes: int) -> bytes:
-        """All the bytes; TooLarge if there are more than max_bytes."""
+        """All the bytes; TooLarge if there are more than max_bytes, LostFile if they are not there."""
 
     async def sweep(self, db: Database, now: datetime) -> int:
         """Removes what the trash names; the number of files removed. Does nothing while a backup runs."""
 
     async def reclaim(self, db: Database, now: datetime) -> int:
         """Finds what a crash left behind, for the next sweep; the number of files found. To be run at start."""
+
+    async def lost(self, db: Database) -> list[str]:
+        """The locations that rows name and at which nothing lies."""
 
     async def size(self) -> int:
         """The bytes in use, trash included."""

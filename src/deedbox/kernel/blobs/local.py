@@ -14,11 +14,12 @@ from pathlib import Path
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store
+from deedbox.kernel.blobs.missing import missing
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, SHELF, location_of, too_large
 from deedbox.kernel.blobs.trash import empty_trash
 from deedbox.kernel.blobs.upload import Upload
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import Code, NotFound, SetupError, Unavailable
+from deedbox.kernel.errors import Code, LostFile, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
 
 HOLD = ".hold"
@@ -83,6 +84,13 @@ class LocalBlobs:
                     found += await db.write(functools.partial(store.condemn, locations=orphans, now=now))
         return found
 
+    async def lost(self, db: Database) -> list[str]:
+        async def listed(shelf: str) -> set[str]:
+            there = await asyncio.to_thread((self.folder / shelf).is_dir)
+            return await asyncio.to_thread(self._listed, shelf) if there else set()
+
+        return await missing(db, listed)
+
     async def size(self) -> int:
         return await asyncio.to_thread(self._size)
 
@@ -93,7 +101,7 @@ class LocalBlobs:
 
     def _path(self, location: str) -> Path:
         if not LOCATION.fullmatch(location):
-            raise NotFound("The file is not stored here.")
+            raise LostFile(location)
         return self.folder / location
 
     def _shelve(self, shelf: str) -> None:
@@ -242,7 +250,7 @@ def _open(path: Path) -> int:
         with _disk():
             return os.open(path, os.O_RDONLY)
     except FileNotFoundError as error:
-        raise NotFound("The file is no longer stored.") from error
+        raise LostFile(f"{path.parent.name}/{path.name}") from error
 
 
 def _read_all(path: Path, max_bytes: int) -> bytes:

@@ -17,11 +17,12 @@ from typing import TypeVar
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import store
+from deedbox.kernel.blobs.missing import missing
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, location_of, too_large
 from deedbox.kernel.blobs.trash import empty_trash
 from deedbox.kernel.blobs.upload import Upload
 from deedbox.kernel.db import Database
-from deedbox.kernel.errors import Code, DeedboxError, NotFound, Unavailable
+from deedbox.kernel.errors import Code, DeedboxError, LostFile, NotFound, Unavailable
 from deedbox.kernel.ids import Entropy
 from deedbox.kernel.s3.bucket import Bucket, Stored
 from deedbox.kernel.s3.multipart import Multipart
@@ -56,7 +57,8 @@ class S3Blobs:
 
     async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
         _check(location)
-        reading = await self._in_thread(self.bucket.open, location, start, length)
+        with _named(location):
+            reading = await self._in_thread(self.bucket.open, location, start, length)
         try:
             while chunk := await self._in_thread(reading.read, limits.BLOB_CHUNK_BYTES):
                 yield chunk
@@ -67,7 +69,8 @@ class S3Blobs:
 
     async def read(self, location: str, max_bytes: int) -> bytes:
         _check(location)
-        return await self._in_thread(self._read_all, location, max_bytes)
+        with _named(location):
+            return await self._in_thread(self._read_all, location, max_bytes)
 
     async def sweep(self, db: Database, now: datetime) -> int:
         async def remove(locations: list[str]) -> bool:
@@ -82,6 +85,12 @@ class S3Blobs:
         while (page := await self._in_thread(next, pages, None)) is not None:
             found += await self._condemn(db, [one.name for one in page if _is_old(one, before)], now)
         return found
+
+    async def lost(self, db: Database) -> list[str]:
+        def listed(shelf: str) -> set[str]:
+            return {one.name for page in self.bucket.pages(f"{shelf}/") for one in page}
+
+        return await missing(db, lambda shelf: self._in_thread(listed, shelf))
 
     async def size(self) -> int:
         return await self._in_thread(self._size)
@@ -233,9 +242,18 @@ def held(bucket: Bucket, entropy: Entropy = os.urandom) -> Iterator[None]:
             bucket.delete(name)
 
 
+@contextlib.contextmanager
+def _named(location: str) -> Iterator[None]:
+    """A row names it: an object that is not there is lost."""
+    try:
+        yield
+    except NotFound as error:
+        raise LostFile(location) from error
+
+
 def _check(location: str) -> None:
     if not LOCATION.fullmatch(location):
-        raise NotFound("The file is not stored here.")
+        raise LostFile(location)
 
 
 def _is_old(one: Stored, before: datetime) -> bool:

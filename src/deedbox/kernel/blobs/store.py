@@ -6,7 +6,7 @@ from datetime import datetime
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx, Value
-from deedbox.kernel.errors import NotFound, Unavailable
+from deedbox.kernel.errors import LostFile, Unavailable
 
 # The trash is looked at only for rows that are new: who adopts known bytes puts a file there, and of those who read
 # and write it at once all but one would fail.
@@ -97,10 +97,10 @@ def _add_references(tx: Tx, hashes: Sequence[str], owner: str) -> None:
 
 
 def refer(tx: Tx, sha256: str, owner: str) -> Blob:
-    """The stored blob, now needed by owner too."""
+    """The stored blob, now needed by owner too; LostFile if there is none."""
     row = tx.one(_LOCK, sha256=sha256)
     if row is None:
-        raise NotFound("The file is no longer stored.")
+        raise LostFile(sha256)
     _add_references(tx, [sha256], owner)
     return Blob(*row)
 
@@ -122,10 +122,10 @@ def find(tx: Tx, sha256: str) -> Blob | None:
 
 
 def demand(tx: Tx, sha256: str) -> Blob:
-    """The stored blob; NotFound if it is gone."""
+    """The stored blob; LostFile if there is none. To be asked in the transaction that has read who needs it."""
     blob = find(tx, sha256)
     if blob is None:
-        raise NotFound("The file is no longer stored")
+        raise LostFile(sha256)
     return blob
 
 
@@ -142,6 +142,12 @@ def trashed(tx: Tx, limit: int) -> list[str]:
 def empty_trash(tx: Tx, locations: Collection[str]) -> None:
     """Forgets trash whose files are gone."""
     tx.many("delete from blob_trash where location = :location", [{"location": name} for name in locations])
+
+
+def named(tx: Tx, folder: str) -> set[str]:
+    """Every location in the folder that a row names."""
+    sql = "select location from blobs where location >= :first and location < :last"
+    return {location for (location,) in tx.all(sql, first=f"{folder}/", last=f"{folder}0")}
 
 
 def known(tx: Tx, folder: str) -> set[str]:

@@ -15,12 +15,13 @@ from deedbox.signing.actions import convert, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in
+from deedbox.signing.field_value import fault
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, NewField, end_of
 from deedbox.signing.paper import Original, Paper
-from deedbox.signing.printed_value import check_fits
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
+from deedbox.words.refusals import wrong_values
 
 _DRAFTS_ONLY = ("message", "title")
 
@@ -119,8 +120,8 @@ def correct(desk: Desk, packet: Packet, signer_id: str, email: str) -> Packet:
     address = checked_address(email).lower()
     for document in packet.documents:
         for field in parties.own_fields(document, party, signer):
-            if field.type == "email":
-                check_fits(document, field, address, packet.language)
+            if field.type == "email" and (wrong := fault(document, field, address, packet.language)):
+                raise wrong_values([wrong])
     after = parties.with_signer(packet, signer_id, email=address)
     desk.save(packet, after)
     desk.notifier.recall(desk.tx, packet, signer)

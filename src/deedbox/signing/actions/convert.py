@@ -9,7 +9,7 @@ import msgspec
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.signing import states
@@ -54,10 +54,10 @@ class Unmade(NamedTuple):
 
 def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
     """What the document's paper is made of."""
-    found = [(file.name, blobs.find(tx, file.sha256)) for file in document.files]
-    if any(blob is None for _, blob in found):
-        raise NotFound("A file of this document is no longer stored")
-    originals = [Original(name, blob, signed_input=document.signed_input) for name, blob in found if blob is not None]
+    originals = [
+        Original(file.name, blobs.demand(tx, file.sha256), signed_input=document.signed_input)
+        for file in document.files
+    ]
     return Unmade(packet, document, originals, asked_fields(tx, document))
 
 

@@ -8,6 +8,8 @@ from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Decline, Packet
 
+_EVENT = "document.declined"
+
 
 def decline(desk: Desk, packet: Packet, signer_id: str, reason: str | None, seen: Circumstances) -> Packet:
     _, signer = at_turn(packet, signer_id, desk.now)
@@ -22,12 +24,15 @@ def decline(desk: Desk, packet: Packet, signer_id: str, reason: str | None, seen
     for document in packet.documents:
         desk.record(document, "signer.declined", {"reason": reason, **seen.told()}, actor=signer_id)
     party, _ = parties.find_signer(declined, signer_id)
+    told = {"signer": signer_told(signer), "reason": reason}
     if not parties.ends_the_document(party):
         desk.save(packet, declined)
+        for document in declined.documents:
+            desk.emit(_EVENT, declined, document, **told, final=False)
         desk.notifier.declined(desk.tx, declined, signer, now=desk.now)
         return declined
     over = [
         states.moved(document, "decline", desk.at, decline=Decline(signer_id, reason)) for document in packet.documents
     ]
     ended = parties.with_party(msgspec.structs.replace(declined, documents=over), party.id, status="declined")
-    return end(desk, packet, ended, "document.declined", signer=signer_told(signer), reason=reason)
+    return end(desk, packet, ended, _EVENT, **told, final=True)

@@ -1,6 +1,6 @@
 """Sign: one act for all documents of the packet, and what follows from it."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,19 +9,19 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
-from deedbox.kernel.errors import BadRequest, Conflict
-from deedbox.pdf.glyphs import need_printable
+from deedbox.kernel.errors import Conflict, Saying
 from deedbox.signing import parties, states
 from deedbox.signing.actions import send
 from deedbox.signing.actions.end import dismiss
-from deedbox.signing.actions.fill import check_values
+from deedbox.signing.actions.fill import checked
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.completion import finalize
 from deedbox.signing.desk import SERVER, Desk, Office
+from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Document, Field, Packet, Party, Signature, SignatureKind, Signer, consent
-from deedbox.signing.printed_value import check_by_hand, check_fits
 from deedbox.signing.store import people
+from deedbox.words.refusals import refused, wrong_values
 
 
 class SigningAct(msgspec.Struct, frozen=True):
@@ -50,12 +50,14 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     """The packet with the signature in it; the party's rule and the next party's turn follow from it."""
     party, signer = at_turn(packet, signer_id, desk.now)
     if not how.seen.viewed:
-        raise Conflict("The document was not shown in this session. Look at it first, then sign.")
-    _check_hand(packet, party, signer, how)
-    check_values(packet, party, signer, how.values)
-    filled = {**people.values_of(desk.tx, signer_id), **how.values}
+        raise refused(Conflict, "not_shown")
+    given, faults = checked(packet, party, signer, how.values)
+    filled = {**people.values_of(desk.tx, signer_id), **given}
     documents = [_filled(desk, document, party, signer, filled) for document in packet.documents]
-    _check_room(packet, party, signer, documents)
+    faults += _lacking(packet, party, signer, documents, {one.field_id for one in faults})
+    if faults:
+        raise wrong_values(faults)
+    _check_hand(packet, party, signer, how)
     signed = parties.with_signer(
         msgspec.structs.replace(packet, documents=documents),
         signer_id,
@@ -79,8 +81,6 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
 
 def _check_hand(packet: Packet, party: Party, signer: Signer, how: SigningAct) -> None:
     """BadRequest for a typed signature or initials that cannot be printed where they have to stand."""
-    need_printable("Your signature", how.signature.text or "")
-    need_printable("Your initials", how.initials.text or "" if how.initials else "")
     signing = msgspec.structs.replace(signer, signature=how.signature, initials=how.initials)
     for document in packet.documents:
         for field in parties.own_fields(document, party, signer):
@@ -88,27 +88,32 @@ def _check_hand(packet: Packet, party: Party, signer: Signer, how: SigningAct) -
                 check_by_hand(document, field, made)
 
 
-def _check_room(packet: Packet, party: Party, signer: Signer, documents: Sequence[Document]) -> None:
-    """BadRequest for what nobody entered, as the date of today, and its field has no room for."""
+def _lacking(
+    packet: Packet, party: Party, signer: Signer, documents: Sequence[Document], known: Collection[str]
+) -> Iterator[Saying]:
+    """What else is wrong with the signer's fields: a required one is empty, or what nobody entered does not fit."""
     for document in documents:
         for field in parties.own_fields(document, party, signer):
-            if field.type in ("date", "name", "email") and field.value:
-                check_fits(document, field, field.value, packet.language)
+            if field.id in known:
+                continue
+            if field.required and (not field.value or (field.type == "checkbox" and field.value != "true")):
+                yield fault_of(field, "required_tick" if field.type == "checkbox" else "required")
+            elif field.type not in BY_HAND and (wrong := fault(document, field, field.value or "", packet.language)):
+                yield wrong
 
 
 def _filled(desk: Desk, document: Document, party: Party, signer: Signer, filled: Mapping[str, str]) -> Document:
-    """The document with the signer's values in it; BadRequest for a required field that is empty."""
+    """The document with the signer's values in it. A default holds for a field that the signer has left as it was."""
     own = {"date": desk.at[:10], "name": signer.name, "email": signer.email}
     mine = {field.id for field in parties.own_fields(document, party, signer)}
 
     def settled(field: Field) -> Field:
-        if field.type in ("signature", "initials"):
+        if field.type in BY_HAND:
             value: str | None = signer.id
         else:
-            value = filled.get(field.id) or field.default or own.get(field.type)
-        if field.required and (value is None or (field.type == "checkbox" and value != "true")):
-            raise BadRequest(f"{field.label or field.type} on page {field.page} must be filled in")
-        return field if value is None else msgspec.structs.replace(field, value=value)
+            # What another of the party has filled in is not undone by a default.
+            value = filled.get(field.id, None if field.value else field.default) or own.get(field.type)
+        return msgspec.structs.replace(field, value=value) if value else field
 
     fields = [settled(field) if field.id in mine else field for field in document.fields]
     return states.moved(document, "sign", desk.at, fields=fields)

@@ -9,6 +9,10 @@ from deedbox.signing import parties, states
 from deedbox.signing.actions.expire import is_due
 from deedbox.signing.model import Identity, Packet, Party, Signer
 from deedbox.signing.store.links import LinkKind, Voucher
+from deedbox.words.refusals import refused
+
+_OVER = ("finalizing", "completed", "declined", "voided", "expired")
+"""States in which a signer has nothing more to do; each has its sentence."""
 
 
 class Circumstances(msgspec.Struct, frozen=True):
@@ -38,16 +42,17 @@ def at_turn(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signe
     """The signer whose turn it is; Conflict, with its own sentence, if it is not."""
     party, signer = parties.find_signer(packet, signer_id)
     if signer.status == "signed":
-        raise Conflict("You have already signed this document")
+        raise refused(Conflict, "already_signed")
     if signer.status == "declined":
-        raise Conflict("You have declined to sign this document")
-    if is_due(packet, now):
-        raise states.refusal("expired")
-    states.after(packet.first.status, "sign")
+        raise refused(Conflict, "already_declined")
+    status = "expired" if is_due(packet, now) else packet.first.status
+    if status in _OVER:
+        raise refused(Conflict, status)
+    states.after(status, "sign")
     if signer.status == "canceled":
-        raise Conflict("Your signature is no longer needed: others of your party have signed")
+        raise refused(Conflict, "not_needed")
     if party.status != "active":
-        raise Conflict("It is not your turn yet: others sign before you")
+        raise refused(Conflict, "not_your_turn")
     return party, signer
 
 

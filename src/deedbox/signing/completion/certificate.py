@@ -11,9 +11,9 @@ from deedbox.kernel.clock import moment
 from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
 from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.signing.completion.facts import Facts, act_of, consent_of, pages_seen, voucher_of
+from deedbox.signing.field_value import printed
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
-from deedbox.signing.printed_value import printed
 
 _COMINGS = ("signer.link_made", "signer.link_opened", "signer.code_wrong", "signer.code_right", "signer.viewed")
 

@@ -7,10 +7,10 @@ from deedbox import words
 from deedbox.kernel.clock import moment
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.signing.completion.facts import Facts
+from deedbox.signing.field_value import printed
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Field, Signer, first_page
 from deedbox.signing.parties import find_signer
-from deedbox.signing.printed_value import printed
 
 _SHORT_ID = 8
 

@@ -8,12 +8,12 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
-from deedbox.pdf.glyphs import need_printable
 from deedbox.pdf.marks import Place
+from deedbox.signing.field_value import BY_HAND, fault, kept
 from deedbox.signing.model import Document, Field, File, Packet, Party
 from deedbox.signing.new_document import NewField
 from deedbox.signing.paper import Paper
-from deedbox.signing.printed_value import check_fits
+from deedbox.words.refusals import sentence
 
 
 def laid_out(packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField], now: datetime) -> Document:
@@ -26,7 +26,8 @@ def laid_out(packet: Packet, document: Document, paper: Paper, asked: Sequence[N
     laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
     for field in placed:
         for text in _known_texts(field, packet.parties):
-            check_fits(laid, field, text, packet.language)
+            if wrong := fault(laid, field, text, packet.language):
+                raise BadRequest(f"{field.label or f'The {field.type} on page {field.page}'}: {sentence(wrong)}")
     return laid
 
 
@@ -72,13 +73,14 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
         raise BadRequest(f"A field on page {field.page} of {file.name} reaches beyond the page")
     if field.type == "select" and not field.options:
         raise BadRequest("A select field needs options")
-    for text in (field.default or "", *field.options):
-        need_printable(f"What a field on page {field.page} of {file.name} offers", text)
+    if field.type in BY_HAND and field.default:
+        raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
     signer_id, party_id = _who(field, parties)
-    return Field(
+    placed = Field(
         new_id("fld", now), file.id, signer_id, party_id, field.type, field.page, field.x, field.y, field.w, field.h,
         field.required, field.label, field.default, list(field.options), None, field.font_size,
     )  # fmt: skip
+    return msgspec.structs.replace(placed, default=kept(placed, field.default or "") or None)
 
 
 def _who(field: NewField, parties: Sequence[Party]) -> tuple[str | None, str | None]:

@@ -22,6 +22,7 @@ class SealedFile(NamedTuple):
 
 def keep(tx: Tx, document_id: str, made: SealedFile) -> None:
     insert(tx, "sealed_files", {"document_id": document_id, **made._asdict()})
+    _recognise(tx, document_id, made.sha256, made.certificate_sha256)
 
 
 def find(tx: Tx, document_id: str) -> SealedFile | None:
@@ -49,4 +50,16 @@ def replace(tx: Tx, document_id: str, was: str, new: Restamped) -> bool:
         "update sealed_files set sha256 = :sha256, certificate_sha256 = :certificate_sha256,"
         " evidence_sha256 = :evidence_sha256 where document_id = :id and sha256 = :was"
     )
-    return tx.run(sql, id=document_id, was=was, **new._asdict()) > 0
+    replaced = tx.run(sql, id=document_id, was=was, **new._asdict()) > 0
+    if replaced:
+        _recognise(tx, document_id, new.sha256, new.certificate_sha256)
+    return replaced
+
+
+def _recognise(tx: Tx, document_id: str, *hashes: str) -> None:
+    """Notes the hashes of what was sealed for the document's workspace; those that it had before stay authentic."""
+    sql = (
+        "insert into sealed_hashes (workspace_id, sha256)"
+        " select workspace_id, :sha256 from documents where id = :id on conflict do nothing"
+    )
+    tx.many(sql, [{"id": document_id, "sha256": sha256} for sha256 in hashes])

@@ -8,14 +8,13 @@ from litestar.params import FromPath
 from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, UnsetType
 
-from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.upload import Chunk
 from deedbox.web.frame import context, openapi, ranges
 from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import GUARDED, file_response, not_modified, page_number
+from deedbox.web.frame.blob_response import GUARDED, file_response, not_modified, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
@@ -131,8 +130,7 @@ async def page_image(request: AnyRequest, doc_id: FromPath[str], page: FromPath[
     etag = f'"{upload.sha256}-{number}"'
     if ranges.is_current(request.headers.get("if-none-match"), etag):
         return not_modified(etag)
-    async with streamed(deedbox.blobs, blob) as data:
-        image = await deedbox.workshop.render(data, number)
+    image = await page_picture(request, blob, number)
     return Response(image, headers={"ETag": etag, **GUARDED}, media_type="image/webp")
 
 

@@ -38,7 +38,7 @@ class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
     created_before: Moment | None = None
     """Only documents uploaded earlier."""
     signed: bool | None = None
-    """Only documents that were signed here, or only the others."""
+    """Only files and certificates that were sealed in this workspace, known by their bytes; or only the others."""
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):

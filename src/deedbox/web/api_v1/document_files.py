@@ -11,7 +11,6 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import states
@@ -21,7 +20,7 @@ from deedbox.signing.store import audit, sealed
 from deedbox.signing.store.sealed import SealedFile
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number
+from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
@@ -173,8 +172,7 @@ async def document_page_image(request: AnyRequest, document_id: FromPath[str], p
         return blobs_store.demand(tx, shown)
 
     blob = await here.deedbox.db.read(look)
-    async with streamed(here.deedbox.blobs, blob) as data:
-        picture = await here.deedbox.workshop.render(data, number, here.query.width)
+    picture = await page_picture(request, blob, number, here.query.width)
     headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
     return Response(picture, media_type="image/webp", headers=headers)
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -12,7 +13,9 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob, Blobs
+from deedbox.kernel.blobs import Blob, Blobs, store
+from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.errors import LostFile, NotFound
 from deedbox.web.frame import context, ranges
 from deedbox.web.frame.context import AnyRequest, Context
 
@@ -44,8 +47,9 @@ async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_typ
     if part:
         headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{blob.size_bytes}"
     pieces = blobs.open_range(blob.location, start, length)
-    # Asked for here, so that a file deleted at this moment is a 404 and not half an answer.
-    first = await anext(pieces, b"")
+    # Asked for here, so that a file that is not there is an error and not half an answer.
+    async with _kept(request, blob):
+        first = await anext(pieces, b"")
     here, each, in_all = context.of(request), limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
     return StreamedResponse(
         patiently(here, joined(first, pieces), each=each, in_all=in_all),
@@ -57,6 +61,24 @@ async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_typ
 
 def not_modified(etag: str) -> Response[Any]:
     return Response(None, status_code=304, headers={"ETag": etag, **GUARDED}, media_type="text/plain")
+
+
+async def page_picture(request: AnyRequest, blob: Blob, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
+    """The page of a stored PDF as a WebP image."""
+    deedbox = context.of(request).deedbox
+    async with _kept(request, blob), streamed(deedbox.blobs, blob) as data:
+        return await deedbox.workshop.render(data, number, width)
+
+
+@asynccontextmanager
+async def _kept(request: AnyRequest, blob: Blob) -> AsyncIterator[None]:
+    """A file that is not there is lost, unless it was deleted since its row was read: then it is not found."""
+    try:
+        yield
+    except LostFile:
+        if await context.of(request).deedbox.db.read(lambda tx: store.find(tx, blob.sha256)) != blob:
+            raise NotFound("The file was deleted at this very moment") from None
+        raise
 
 
 def page_number(name: str) -> int | None:

@@ -39,6 +39,7 @@ class Context:
         "door",
         "headers",
         "held",
+        "language",
         "named",
         "query",
         "request_id",
@@ -61,6 +62,8 @@ class Context:
         self.query: Any = None
         """What the address asks for, as the route's struct of query parameters."""
         self.deadline: asyncio.Timeout | None = None
+        self.language: str | None = None
+        """That of the signer, once it is known: in it they read what is refused."""
         self.subject = ""
         self.headers: list[tuple[bytes, bytes]] = [(b"x-request-id", request_id.encode())]
         """What the response carries beside the route's own headers."""

@@ -1,16 +1,26 @@
 """Forms that people fill in on pages."""
 
-from litestar.datastructures import FormMultiDict
+from urllib.parse import parse_qsl
 
+from litestar.datastructures import FormMultiDict
+from litestar.enums import RequestEncodingType
+
+from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.frame.context import AnyRequest
 
 
 async def form_of(request: AnyRequest) -> FormMultiDict:
+    """What was filled in; BadRequest where it is not UTF-8: the framework would put other letters in its place."""
     try:
-        return await request.form()
+        if request.content_type[0] != RequestEncodingType.URL_ENCODED:
+            return await request.form()
+        said, most = (await request.body()).decode(), limits.PAGE_FORM_FIELDS
+        return FormMultiDict(parse_qsl(said, keep_blank_values=True, errors="strict", max_num_fields=most))
     except UnicodeDecodeError as error:
-        raise BadRequest("The form is not text in UTF-8") from error
+        raise BadRequest("The form is not text in UTF-8. Send it in that encoding.") from error
+    except ValueError as error:
+        raise BadRequest(f"The form has more than {limits.PAGE_FORM_FIELDS} fields") from error
 
 
 def text(form: FormMultiDict, name: str) -> str:

@@ -14,6 +14,7 @@ from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import DeedboxError
 from deedbox.web.frame.envelope import ErrorBody, envelope
 from deedbox.web.frame.head import Scope
+from deedbox.words import refusals
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
@@ -49,11 +50,16 @@ def to_login() -> ErrorBody:
 
 
 def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
-    """The error as a page where a signer's browser asked for one, else in the envelope of the API."""
+    """The error as a page where a signer's browser asked for one, else in the envelope of the API.
+
+    In the signer's language, once it is known who signs."""
+    language = scope["deedbox"].language
+    if language is not None:
+        error.message = refusals.said(error, language)
     answer = envelope(path, error)
     if not path.startswith(("/s/", "/sign/")) or not names_html(scope):
         return answer
-    language = _preferred_language(scope)
+    language = language or _preferred_language(scope)
     said = error.message
     # Within a session each conflict has its own sentence.
     if answer.status != HTTPStatus.CONFLICT or path.startswith("/s/"):

@@ -17,11 +17,12 @@ from deedbox.signing.actions.enter import ended_at, packet_for, shown_until, try
 from deedbox.signing.actions.turn import Circumstances, is_shown
 from deedbox.signing.actions.view import view
 from deedbox.signing.desk import Desk
-from deedbox.signing.model import Document, Packet, Party, Signer
+from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
 from deedbox.signing.store import sealed
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
+from deedbox.words.refusals import refused
 
 T = TypeVar("T")
 
@@ -43,6 +44,11 @@ class Inside(NamedTuple):
         return "code" if self.signer.auth != "none" and not self.session.checked else None
 
     @property
+    def fields(self) -> list[Field]:
+        """The fields that this person fills, in all documents."""
+        return [field for one in self.packet.documents for field in parties.own_fields(one, self.party, self.signer)]
+
+    @property
     def is_shown(self) -> bool:
         """Whether the documents are shown: not before the code, and not after the end."""
         return not self.needs and is_shown(self.packet, self.signer)
@@ -53,6 +59,7 @@ async def inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
     office, session = context.of(request).deedbox.office, context.of(request).signer
     packet = await expire.current(office, await office.db.read(lambda tx: packet_for(tx, session)))
     found = Inside(session, packet, *parties.find_signer(packet, session.signer_id))
+    context.of(request).language = found.signer.language
     if demand_code:
         sessions.need_checked(session, found.signer.auth)
     return found
@@ -91,14 +98,14 @@ async def give_code(request: AnyRequest, code: str) -> None:
     """The session is as good as the signer from now on; Forbidden if it is not their code."""
     who, here = await inside(request, demand_code=False), context.of(request)
     if who.signer.auth == "none":
-        raise Conflict("This document asks for no code")
+        raise refused(Conflict, "code_not_asked")
     now, seen = here.deedbox.clock.now(), circumstances(request, who)
     # Counted in a transaction of its own: an attempt counts also when it fails.
     await here.deedbox.db.write(lambda tx: sessions.count_try(tx, who.signer.id, now=now))
     expected = await here.deedbox.db.read(lambda tx: sessions.code_hash(tx, who.signer, now=now))
     tried = await sessions.tried(expected, code)
     if not await done(request, who, lambda desk, packet: try_code(desk, packet, who.session, here.token, tried, seen)):
-        raise Forbidden("The code is wrong or too old")
+        raise refused(Forbidden, "code_wrong")
 
 
 def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
@@ -146,9 +153,9 @@ def sealed_blob(tx: Tx, document: Document, signer: Signer) -> Blob:
     """The sealed file, for those who signed it; Conflict if there is none yet."""
     made = sealed.find(tx, document.id)
     if made is None:
-        raise Conflict(f"The document is not completed: it is {document.status}")
+        raise refused(Conflict, "not_completed")
     if signer.status != "signed":
-        raise Conflict("The sealed file is for those who signed it. Ask the sender for it.")
+        raise refused(Conflict, "not_for_you")
     return blobs_store.demand(tx, made.sha256)
 
 

@@ -1,7 +1,7 @@
 """The signing page: what there is to sign, and a plain form that signs or declines without script."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
@@ -9,10 +9,10 @@ from litestar.params import FromPath
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
-from deedbox.signing import parties
 from deedbox.signing.actions import sign
 from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.sign import SigningAct
+from deedbox.signing.field_value import BY_HAND, printed
 from deedbox.signing.model import Field, Signature, consent
 from deedbox.signing.store import people
 from deedbox.web.frame import context
@@ -20,12 +20,21 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
+from deedbox.web.signer import values
 from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, outcome
+from deedbox.words import refusals
+from deedbox.words.refusals import refused
 
-_BY_THEMSELVES = ("signature", "initials")
-"""Fields that the signature fills."""
 _OWN = ("date", "name", "email")
 """Fields that are filled for the signer if they leave them empty."""
+
+
+class FieldShown(NamedTuple):
+    """A field of the form, what stands in its box, and of a day how the language says it."""
+
+    field: Field
+    value: str
+    said: str
 
 
 @get("/sign/{signer_id:str}", opt=door(SIGNER), include_in_schema=False)
@@ -63,14 +72,14 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         await done(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
     elif act == "sign":
         if not text(form, "consent"):
-            raise BadRequest("You can sign only if you agree to sign electronically")
+            raise refused(BadRequest, "consent")
         signature = Signature("typed", text=_bounded(form, "signature", limits.SIGNER_NAME_CHARS))
         if not signature.text:
-            raise BadRequest("Type your name as your signature")
+            raise refused(BadRequest, "no_signature")
         how = SigningAct(signature, _values(who, form), seen)
         await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
     else:
-        raise BadRequest("The form says neither to sign nor to decline")
+        raise refused(BadRequest, "no_act")
 
 
 def _values(who: Inside, form: FormMultiDict) -> dict[str, str]:
@@ -79,21 +88,31 @@ def _values(who: Inside, form: FormMultiDict) -> dict[str, str]:
     for field in _fields(who):
         if field.type == "checkbox":
             given[field.id] = "true" if text(form, field.id) else "false"
-        elif value := _bounded(form, field.id, limits.FIELD_VALUE_CHARS):
-            given[field.id] = value
-    return given
+        elif field.id in form:
+            given[field.id] = text(form, field.id).strip()
+    return values.typed(_fields(who), given, who.signer.language)
 
 
 def _fields(who: Inside) -> list[Field]:
-    own = [field for document in who.packet.documents for field in parties.own_fields(document, who.party, who.signer)]
-    return [field for field in own if field.type not in _BY_THEMSELVES]
+    return [field for field in who.fields if field.type not in BY_HAND]
 
 
 def _bounded(form: FormMultiDict, name: str, most: int) -> str:
     given = text(form, name).strip()
     if len(given) > most:
-        raise TooLarge(f"At most {most} characters fit here: {given[:20]}…")
+        raise refused(TooLarge, "too_long", most=str(most))
     return given
+
+
+def _shown(field: Field, kept: Mapping[str, str], typed: Mapping[str, Any] | None, language: str) -> FieldShown:
+    """What stands in the field's box: what was typed, else what is kept or offered, numbers as the language writes."""
+    value = kept.get(field.id, field.value or field.default or "")
+    if typed is not None:
+        value = str(typed.get(field.id, ""))
+    elif field.type == "number":
+        value = printed(field.type, value, language)
+    said = printed(field.type, value, language)
+    return FieldShown(field, value, said if field.type == "date" and said != value else "")
 
 
 async def _page(
@@ -115,12 +134,12 @@ async def _page(
         shown=who.is_shown,
         can_sign=who.is_shown and said is None,
         can_download=packet.first.status == "completed" and signer.status == "signed" and not who.needs,
-        fields=_fields(who) if who.is_shown else [],
+        fields=[_shown(field, kept, typed, signer.language) for field in _fields(who)] if who.is_shown else [],
         own=_OWN,
-        kept=kept,
         typed=typed or {},
         consent=consent(signer.language),
-        error=error.message if error else "",
+        error=refusals.said(error, signer.language) if error else "",
+        wrong=refusals.beside(error, signer.language) if error else {},
     )
 
 

@@ -9,7 +9,15 @@ from deedbox.kernel import limits
 from deedbox.signing.model import Field, Message, Status
 
 _TEXT = limits.NO_NUL
-Value = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
+Value = Annotated[
+    str,
+    Meta(
+        max_length=limits.FIELD_VALUE_CHARS,
+        description="Empty for none. A date as 2026-05-03; a number as 1234.5 or as the signer's language writes it,"
+        " unless that is another number; `true` or `false` for a checkbox.",
+        extra_json_schema=_TEXT,
+    ),
+]
 FieldId = Annotated[str, Meta(max_length=limits.CURSOR_CHARS, pattern="^fld_[0-9A-Z]{26}$")]
 Values = Annotated[dict[FieldId, Value], Meta(max_length=limits.DOCUMENT_FIELDS)]
 

@@ -13,23 +13,22 @@ from litestar.params import FromPath, JSONBody
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
-from deedbox.signing import parties
 from deedbox.signing.actions import sign
 from deedbox.signing.actions.decline import decline as decline_packet
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.actions.view import view_page
 from deedbox.signing.desk import Office
-from deedbox.signing.model import Field, Signature, consent, first_page
+from deedbox.signing.model import Signature, consent, first_page
 from deedbox.signing.store import links, people
 from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number
+from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.query import QUERY
+from deedbox.web.signer import values
 from deedbox.web.signer.inside import (
     Inside,
     at_desk,
@@ -57,6 +56,7 @@ from deedbox.web.signer.records import (
     UploadedMark,
     ValuesBody,
 )
+from deedbox.words.refusals import refused
 
 _SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
 _IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
@@ -93,7 +93,7 @@ async def signer_page(
     deedbox, token = context.of(request).deedbox, context.of(request).token
     number, who = page_number(page), await inside(request)
     if not who.is_shown:
-        raise Conflict("The pages are no longer shown: this document has come to its end for you")
+        raise refused(Conflict, "pages_over")
     shown = [(document, file) for document in who.packet.documents for file in document.files if file.id == file_id]
     if number is None or not shown or number > shown[0][1].pages:
         raise NotFound("There is no such page")
@@ -103,8 +103,7 @@ async def signer_page(
         lambda tx: (blobs_store.demand(tx, document.paper_sha256 or ""), links.has_viewed_page(tx, hashed, *at))
     )
     position, width = first_page(document, file_id) + number, context.of(request).query.width
-    async with streamed(deedbox.blobs, blob) as data:
-        picture = await deedbox.workshop.render(data, position, width)
+    picture = await page_picture(request, blob, position, width)
     if not who.session.viewed:
         await looked(request)
     if not known:
@@ -117,7 +116,8 @@ async def signer_page(
 @put("/sign/{signer_id:str}/fields", opt=_SIGNER, summary="Keep what is filled in so far", tags=["signer"])
 async def keep_fields(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[ValuesBody]) -> Done:
     who = await inside(request)
-    await done(request, who, lambda desk, packet: fill(desk, packet, signer_id, data.values))
+    given = values.sent(who.fields, data.values, who.signer.language)
+    await done(request, who, lambda desk, packet: fill(desk, packet, signer_id, given))
     return Done()
 
 
@@ -132,11 +132,12 @@ async def keep_fields(request: AnyRequest, signer_id: FromPath[str], data: JSONB
 async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[CompleteBody]) -> Acted:
     who, office = await inside(request), context.of(request).deedbox.office
     if not data.consent:
-        raise BadRequest("You can sign only if you agree to sign electronically")
+        raise refused(BadRequest, "consent")
+    given = values.sent(who.fields, data.values, who.signer.language)
     async with AsyncExitStack() as held:
         signature, images = await _by_hand(office, data.signature, held)
         initials, more = await _by_hand(office, data.initials, held) if data.initials else (None, [])
-        act = SigningAct(signature, data.values, circumstances(request, who), initials, [*images, *more])
+        act = SigningAct(signature, given, circumstances(request, who), initials, [*images, *more])
         signed = await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, act))
     return Acted("signed", signed.first.status)
 
@@ -176,7 +177,7 @@ async def signer_download(request: AnyRequest, signer_id: FromPath[str]) -> Resp
 def _record(who: Inside, filled: Mapping[str, str], outcome: str | None) -> SessionRecord:
     packet, party, signer = who.packet, who.party, who.signer
     document, shown = packet.first, packet.documents if who.is_shown else []
-    fields: list[Field] = [field for one in shown for field in parties.own_fields(one, party, signer)]
+    fields = who.fields if who.is_shown else []
     return SessionRecord(
         document=SessionDocument(document.id, document.title, document.status, packet.message if shown else None),
         signer=SessionSigner(signer.id, signer.name, signer.status),

@@ -337,7 +337,12 @@ create table sealed_files (
     head TEXT not null,
     sealed_at TEXT not null
 );
-create index sealed_files_by_hash on sealed_files (sha256)
+create index sealed_files_by_hash on sealed_files (sha256);
+create table sealed_hashes (
+    workspace_id TEXT not null references workspaces (id),
+    sha256 TEXT not null,
+    primary key (workspace_id, sha256)
+)
 """
 """Titles are searched in an index that holds nothing else, a fraction of what the table is."""
 
@@ -508,7 +513,6 @@ create table uploads (
     status_before TEXT,
     error TEXT,
     revision INT not null,
-    signed INT not null,
     created_at TEXT not null,
     indexed_at TEXT
 );

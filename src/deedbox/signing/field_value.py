@@ -1,0 +1,111 @@
+"""What a field may hold: what is wrong with a value, and the one form in which it is kept.
+
+A day is kept as 2026-05-03 and a number as 1234.50, whatever the languages of those who write and read them."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+from deedbox import words
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest, Saying
+from deedbox.kernel.mailbox import checked_address
+from deedbox.pdf.glyphs import described, unprintable
+from deedbox.pdf.room import Room, letters_by_hand, letters_that_fit
+from deedbox.signing.model import Document, Field, FieldType, Signature
+from deedbox.words import numbers
+from deedbox.words.refusals import refused
+
+BY_HAND: tuple[FieldType, ...] = ("signature", "initials")
+"""Fields that the signature fills."""
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TRIMMED: tuple[FieldType, ...] = ("date", "email", "number", "checkbox")
+
+
+def kept(field: Field, value: str) -> str:
+    """The value as it is kept; empty if there is nothing in it."""
+    if not value.strip():
+        return ""
+    trimmed = value.strip() if field.type in _TRIMMED else value
+    return (numbers.plain(trimmed) or trimmed) if field.type == "number" else trimmed
+
+
+def printed(kind: FieldType, value: str, language: str) -> str:
+    """A value that is kept, as a page shows it to readers of the language."""
+    if kind == "date" and (day := _day(value)):
+        return words.date(language, day)
+    if kind == "number" and numbers.plain(value):
+        return numbers.written(language, value)
+    return value
+
+
+def fault(document: Document, field: Field, value: str, language: str) -> Saying | None:
+    """What is wrong with a value in the form in which it is kept; an empty one is never wrong here.
+
+    The language is the document's, in which the value is printed."""
+    if not value:
+        return None
+    return next(_faults(document, field, value, language), None)
+
+
+def fault_of(field: Field, name: str, **values: str) -> Saying:
+    """What is said of a field, by the name of the sentence."""
+    return Saying(name, values, field.id, field.label or f"page.field_{field.type}")
+
+
+def check_by_hand(document: Document, field: Field, made: Signature) -> None:
+    """BadRequest for a typed signature or initials that no font can print, or that the field is too small for."""
+    if not made.text:
+        return
+    if missing := unprintable(made.text):
+        raise refused(BadRequest, f"{field.type}_unprintable", letters=described(missing))
+    letters = letters_by_hand(made.text, room_of(document, field))
+    if letters is not None:
+        raise refused(BadRequest, f"{field.type}_no_room", page=str(field.page), most=str(letters))
+
+
+def room_of(document: Document, field: Field) -> Room:
+    """The room that a field has on its page."""
+    file = next(file for file in document.files if file.id == field.file_id)
+    width, height = file.sizes[field.page - 1]
+    return Room(field.w * width, field.h * height, field.font_size)
+
+
+def _faults(document: Document, field: Field, value: str, language: str) -> Iterator[Saying]:
+    if len(value) > limits.FIELD_VALUE_CHARS:
+        yield fault_of(field, "too_long", most=str(limits.FIELD_VALUE_CHARS))
+    if field.type == "select" and value not in field.options:
+        yield fault_of(field, "select", options=", ".join(field.options))
+    if not _is_of_type(field.type, value):
+        yield fault_of(field, field.type)
+    if missing := unprintable(value):
+        yield fault_of(field, "unprintable", letters=described(missing))
+    if field.type not in (*BY_HAND, "checkbox"):
+        letters = letters_that_fit(printed(field.type, value, language), room_of(document, field))
+        if letters is not None:
+            yield fault_of(field, "no_room", most=str(letters))
+
+
+def _is_of_type(kind: FieldType, value: str) -> bool:
+    if kind == "date":
+        return _day(value) is not None
+    if kind == "number":
+        return numbers.plain(value) == value
+    if kind == "email":
+        return _is_address(value)
+    return kind != "checkbox" or value in ("true", "false")
+
+
+def _day(value: str) -> date | None:
+    try:
+        return date.fromisoformat(value) if _DAY.fullmatch(value) else None
+    except ValueError:
+        return None
+
+
+def _is_address(value: str) -> bool:
+    try:
+        checked_address(value)
+    except BadRequest:
+        return False
+    return True

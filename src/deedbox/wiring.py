@@ -65,8 +65,8 @@ ENCRYPTED_COLUMNS = [
     EncryptedColumn(
         table="idempotency",
         key_columns=("caller", "idempotency_key"),
-        column="response",
-        place="idempotency.response:{caller}/{idempotency_key}",
+        column="exchange",
+        place="idempotency.exchange:{caller}/{idempotency_key}",
     ),
     ENCRYPTED_KEYS,
     mail.ENCRYPTED_MAIL,

@@ -208,10 +208,16 @@ async def test_the_answer_survives_a_restart(database_url: str, tmp_path: Path, 
 
 async def test_what_is_kept_is_encrypted_and_holds_no_key_even_for_who_opens_it(api: Api, tmp_path: Path) -> None:
     plain = (await create(api)).json()["key"]
-    [(caller, name, kept)] = await api.rows("select caller, idempotency_key, response from idempotency")
+    [(caller, name, kept)] = await api.rows("select caller, idempotency_key, exchange from idempotency")
     assert b"deed_live_" not in bytes(kept)
-    opened_up = api.deedbox.box.decrypt(bytes(kept), f"idempotency.response:{caller}/{name}")
-    assert (json.loads(opened_up)["key"], plain.encode() in opened_up) == (None, False)
+    opened_up = api.deedbox.box.decrypt(bytes(kept), f"idempotency.exchange:{caller}/{name}")
+    told = msgspec.msgpack.decode(opened_up, type=idempotency.Exchange)
+    assert (json.loads(told.body)["key"], plain.encode() in opened_up) == (None, False)
+    # From a hash of the request in clear, whoever knows the rest of it could guess a code in it.
+    assert len(told.fingerprint) == 32
+    cells = [cell for row in await api.rows("select * from idempotency") for cell in row]
+    assert [cell for cell in cells if isinstance(cell, bytes) and told.fingerprint in cell] == []
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file() and told.fingerprint in path.read_bytes()] == []
     found = [path.name for path in tmp_path.rglob("*") if path.is_file() and plain.encode() in path.read_bytes()]
     assert found == []
 
@@ -262,8 +268,8 @@ async def saved_after_commit(request: AnyRequest) -> Response[bytes]:
 
     kept = await deedbox.db.read(lambda tx: idempotency.store.find(tx, here.caller.id, key))
     if kept is not None:
-        place = f"idempotency.response:{here.caller.id}/{key}"
-        return Response(deedbox.box.decrypt(kept.response, place), status_code=kept.status)
+        place = f"idempotency.exchange:{here.caller.id}/{key}"
+        return Response(deedbox.box.decrypt(kept.exchange, place), status_code=kept.status)
     answer = await deedbox.db.write(act)
     await deedbox.db.write(
         lambda tx: idempotency.once(

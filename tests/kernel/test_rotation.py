@@ -16,8 +16,8 @@ pytestmark = pytest.mark.anyio
 RESPONSES = EncryptedColumn(
     table="idempotency",
     key_columns=("caller", "idempotency_key"),
-    column="response",
-    place="idempotency.response:{caller}/{idempotency_key}",
+    column="exchange",
+    place="idempotency.exchange:{caller}/{idempotency_key}",
 )
 
 
@@ -38,18 +38,17 @@ def quiet(done: int, total: int) -> None:
 
 
 def place(number: int) -> str:
-    return f"idempotency.response:key_{number % 7}/{{n}}{number}"
+    return f"idempotency.exchange:key_{number % 7}/{{n}}{number}"
 
 
 def keep(tx: Tx, box: Box, number: int, plain: bytes) -> None:
     tx.run(
-        "insert into idempotency (caller, idempotency_key, request_hash, status, response, created_at)"
-        " values (:caller, :key, :hash, 200, :response, '2026-03-01T12:00:00Z')"
-        " on conflict (caller, idempotency_key) do update set response = excluded.response",
+        "insert into idempotency (caller, idempotency_key, status, exchange, created_at)"
+        " values (:caller, :key, 200, :exchange, '2026-03-01T12:00:00Z')"
+        " on conflict (caller, idempotency_key) do update set exchange = excluded.exchange",
         caller=f"key_{number % 7}",
         key=f"{{n}}{number}",
-        hash=b"",
-        response=box.encrypt(plain, place(number)),
+        exchange=box.encrypt(plain, place(number)),
     )
 
 
@@ -64,7 +63,7 @@ async def fill(db: Database, ring: Path, count: int) -> None:
 
 
 async def values(db: Database) -> dict[int, bytes]:
-    rows = await db.read(lambda tx: tx.all("select idempotency_key, response from idempotency"))
+    rows = await db.read(lambda tx: tx.all("select idempotency_key, exchange from idempotency"))
     return {int(key.removeprefix("{n}")): bytes(encrypted) for key, encrypted in rows}
 
 
@@ -174,7 +173,7 @@ async def test_a_value_changed_between_reading_and_writing_stays_as_changed(db: 
 
 async def test_a_value_that_no_key_opens_is_counted_and_stops_nothing(db: Database, ring: Path) -> None:
     await fill(db, ring, 60)
-    await db.write(lambda tx: tx.run("update idempotency set response = :x where caller = 'key_3'", x=b"\x01junkjunk"))
+    await db.write(lambda tx: tx.run("update idempotency set exchange = :x where caller = 'key_3'", x=b"\x01junkjunk"))
     result = await rotate(db, ring, [RESPONSES], quiet)
     damaged = len([number for number in range(60) if number % 7 == 3])
     assert (result.reencrypted, result.unreadable) == (60 - damaged, damaged)

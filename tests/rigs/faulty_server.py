@@ -63,16 +63,15 @@ def key_saved_after_commit() -> None:
         key = request.headers.get("idempotency-key")
         if key is None:
             return await kept_well(request, act, status=status, content=content, shown_once=shown_once)
-        this = idempotency.fingerprint(request.method, request.scope["path"], content)
         hashed = sha256(key).hex()
-        place = f"idempotency.response:{caller}/{hashed}"
+        place = f"idempotency.exchange:{caller}/{hashed}"
         found = await deedbox.db.read(lambda tx: idempotency.store.find(tx, caller, hashed))
         if found is not None:
-            return once._response(Answer(found.status, deedbox.box.decrypt(found.response, place), replayed=True))
+            return once._response(Answer(found.status, deedbox.box.decrypt(found.exchange, place), replayed=True))
         done = await deedbox.db.write(act)
         answer = Answer(status if isinstance(status, int) else status(done), msgspec.json.encode(done))
         await asyncio.sleep(LONG_GAP_SECONDS)
-        row = idempotency.store.Kept(this, answer.status, deedbox.box.encrypt(answer.body, place), instant(now))
+        row = idempotency.store.Kept(answer.status, deedbox.box.encrypt(answer.body, place), instant(now))
         await deedbox.db.write(lambda tx: idempotency.store.keep(tx, row, caller, hashed))
         return once._response(answer)
 

@@ -242,8 +242,8 @@ async def test_secrets_are_nowhere_in_clear(api: Api, tmp_path: Path) -> None:
     secrets = [answer.json()["secret"] for answer in (first, second)]
     stored = repr(await api.rows("select * from hooks")) + repr(await api.rows("select * from idempotency"))
     files = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
-    for caller, name, kept in await api.rows("select caller, idempotency_key, response from idempotency"):
-        stored += repr(api.deedbox.box.decrypt(bytes(kept), f"idempotency.response:{caller}/{name}"))
+    for caller, name, kept in await api.rows("select caller, idempotency_key, exchange from idempotency"):
+        stored += repr(api.deedbox.box.decrypt(bytes(kept), f"idempotency.exchange:{caller}/{name}"))
     for secret in secrets:
         assert secret not in stored
         assert secret.encode() not in files

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import msgspec
+
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Box, same, sha256
@@ -36,25 +38,37 @@ class KeyedRequest(NamedTuple):
     """It changes nothing: an answer too large to be kept is made again."""
 
 
+class Exchange(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of a request and its answer. It is encrypted: an answer may hold a signing link, and from the hash
+    of a request whoever knows the rest of it could guess the code or the password in it."""
+
+    fingerprint: bytes
+    body: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Exchange).decode
+
+
 def once(tx: Tx, box: Box, request: KeyedRequest, act: Callable[[Tx], Answer], *, now: datetime) -> Answer:
     """The answer of `act`, kept in the transaction of its effect, or the one that it gave before."""
     caller = request.caller
     key = sha256(request.key).hex()  # a caller may put anything there, a secret too
-    place = f"idempotency.response:{caller}/{key}"
+    place = f"idempotency.exchange:{caller}/{key}"
     oldest = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
     kept = store.find(tx, caller, key)
     if kept is not None and kept.created_at > oldest:
-        if not same(kept.request_hash, request.fingerprint):
+        before = _decode(box.decrypt(kept.exchange, place))
+        if not same(before.fingerprint, request.fingerprint):
             raise Conflict(
                 "This Idempotency-Key was used before with another request. Use a new key for a new request.",
                 code=Code.IDEMPOTENCY_CONFLICT,
             )
-        body = box.decrypt(kept.response, place)
-        return Answer(kept.status, body, replayed=True) if body else act(tx)
+        return Answer(kept.status, before.body, replayed=True) if before.body else act(tx)
     answer = act(tx)
-    # Encrypted all the same: an answer may hold a signing link.
-    body = box.encrypt(_keepable(answer.repeated or answer.body, request.repeatable), place)
-    store.keep(tx, store.Kept(request.fingerprint, answer.status, body, instant(now)), caller, key)
+    body = _keepable(answer.repeated or answer.body, request.repeatable)
+    encrypted = box.encrypt(_encode(Exchange(request.fingerprint, body)), place)
+    store.keep(tx, store.Kept(answer.status, encrypted, instant(now)), caller, key)
     return answer
 
 

@@ -7,16 +7,14 @@ from deedbox.kernel.db import Tx
 
 
 class Kept(msgspec.Struct, frozen=True):
-    request_hash: bytes
     status: int
-    response: bytes
+    exchange: bytes
     created_at: str
 
 
 def find(tx: Tx, caller: str, key: str) -> Kept | None:
     row = tx.one(
-        "select request_hash, status, response, created_at from idempotency"
-        " where caller = :caller and idempotency_key = :key",
+        "select status, exchange, created_at from idempotency where caller = :caller and idempotency_key = :key",
         caller=caller,
         key=key,
     )
@@ -27,10 +25,10 @@ def keep(tx: Tx, kept: Kept, caller: str, key: str) -> None:
     # The upsert replaces an answer that is past its day. A twin of this very moment fails one of the two
     # transactions (PostgreSQL: serialisation failure, tried again) and then finds the other's answer.
     tx.run(
-        "insert into idempotency (caller, idempotency_key, request_hash, status, response, created_at)"
-        " values (:caller, :key, :request_hash, :status, :response, :created_at)"
-        " on conflict (caller, idempotency_key) do update set request_hash = excluded.request_hash,"
-        " status = excluded.status, response = excluded.response, created_at = excluded.created_at",
+        "insert into idempotency (caller, idempotency_key, status, exchange, created_at)"
+        " values (:caller, :key, :status, :exchange, :created_at)"
+        " on conflict (caller, idempotency_key) do update set status = excluded.status,"
+        " exchange = excluded.exchange, created_at = excluded.created_at",
         caller=caller,
         key=key,
         **msgspec.structs.asdict(kept),

@@ -143,9 +143,8 @@ create index rate_hits_by_time on rate_hits (subject, at, number);
 create table idempotency (
     caller TEXT not null,
     idempotency_key TEXT not null,
-    request_hash BYTES not null,
     status INT not null,
-    response BYTES not null,
+    exchange BYTES not null,
     created_at TEXT not null,
     primary key (caller, idempotency_key)
 );

@@ -72,7 +72,8 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
     cursors.check(cursor, "doc")
     workspace, wanted, part = here.caller.workspace_id, asked.filter(), Page(limit + 1, cursor, newest_first)
     found = await here.deedbox.db.read(lambda tx: documents.page(tx, workspace, wanted, part))
-    shown = [record(packet, document) for packet, document in found[:limit]]
+    archiving = here.deedbox.archive.is_on
+    shown = [record(packet, document, archiving=archiving) for packet, document in found[:limit]]
     following = shown[-1].id if len(found) > limit else None
     if following:
         here.headers.append((b"link", _next_link(request, following).encode()))

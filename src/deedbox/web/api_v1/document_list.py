@@ -85,7 +85,9 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one[1].id)
     if following:
         here.headers.append((b"link", _next_link(request, following).encode()))
-    return DocumentPage([record(*one) for one in shown], count, has_more, following)
+    archiving = here.deedbox.archive.is_on
+    records = [record(packet, document, archiving=archiving) for packet, document in shown]
+    return DocumentPage(records, count, has_more, following)
 
 
 def _instant(name: str, text: str | UnsetType) -> str | None:

@@ -1,18 +1,19 @@
 """The server with the bug that PLANTED_BUG names, so that the rigs can show that they see it; run as `deedbox` is."""
 
 import asyncio
+import contextlib
 import os
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from litestar import Response
 
 from deedbox.cli import main
-from deedbox.kernel import idempotency
+from deedbox.kernel import idempotency, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.db import Tx, sqlite
@@ -21,6 +22,7 @@ from deedbox.kernel.ratelimit import Standing
 from deedbox.kernel.sandbox import Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search import extract
+from deedbox.search.embed import turns
 from deedbox.web.frame import context, guard, once
 from deedbox.web.frame.head import Scope
 from tests.rigs.signing_faults import (
@@ -110,12 +112,50 @@ def parse_in_the_server_process() -> None:
     Sandbox.call = parse  # type: ignore[method-assign]
 
 
+def one_pool_for_all() -> None:
+    """Who asks plays no part: places, connections and the model belong to whoever comes first."""
+    limits.IN_FLIGHT_PER_CALLER = limits.IN_FLIGHT_REQUESTS
+    os.environ["DEEDBOX_CONNECTIONS_PER_ADDRESS"] = str(limits.CONNECTIONS)
+    vectors = turns.Turns.vectors
+
+    async def all_at_once(self: turns.Turns, texts: Sequence[str], caller: str) -> list[Any]:
+        self._share = lambda: turns.Share(len(texts) * 100, len(texts) * 100)
+        return await vectors(self, texts, "everybody")
+
+    turns.Turns.vectors = all_at_once  # type: ignore[method-assign]
+
+
+def json_decoded_before_the_door() -> None:
+    answer = guard._Exchange._in_time
+
+    async def first_the_body(self: guard._Exchange, here: context.Context) -> None:
+        receive, pieces = self._receive, list[bytes]()
+        more = self._scope["method"] == "POST"
+        while more:
+            message = await receive()
+            pieces.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
+            msgspec.json.decode(b"".join(pieces))
+        whole = [{"type": "http.request", "body": b"".join(pieces), "more_body": False}]
+
+        async def again() -> Any:
+            return whole.pop() if whole else await receive()
+
+        self._receive = again
+        await answer(self, here)
+
+    guard._Exchange._in_time = first_the_body  # type: ignore[method-assign, assignment]
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "answer before commit": answer_before_commit,
     "check outside the transaction": check_outside_the_transaction,
     "event after commit": event_after_commit,
+    "JSON decoded before the door": json_decoded_before_the_door,
     "key saved after commit": key_saved_after_commit,
     "log the header": log_the_header,
+    "one pool for all": one_pool_for_all,
     "parse in the server process": parse_in_the_server_process,
     # Within one transaction a check without a condition would do no harm here: both databases put writers in order.
     "read-check-write without a condition": check_outside_the_transaction,

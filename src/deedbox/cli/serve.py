@@ -12,7 +12,7 @@ from deedbox.accounts import workspaces
 from deedbox.accounts.workspaces import FirstAccess
 from deedbox.cli import local_port
 from deedbox.cli.options import data_option, json_option, load
-from deedbox.kernel import limits, log
+from deedbox.kernel import limits, log, memory
 from deedbox.kernel.settings import Settings
 
 
@@ -42,6 +42,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
     from deedbox.web.frame.server import Server
 
     confine.hide_memory()
+    memory.give_back_large()
     async with wiring.sole_user(settings):
         # Bound before anything is made: a port in use must not burn the first key.
         listener = local_port.bind(settings.host, settings.port)

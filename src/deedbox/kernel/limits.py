@@ -186,6 +186,8 @@ PRUNE_ROWS = 500
 
 # server
 LISTEN_BACKLOG = 2048
+MEMORY_PIECE_BYTES = 1 * MB
+"""From this size on, memory goes back to the system when it is freed."""
 KEEP_ALIVE_SECONDS = 30
 CONNECTIONS = 4096
 CONNECTIONS_PER_ADDRESS = 256
@@ -289,8 +291,8 @@ EMBED_INPUTS = 256
 EMBED_BATCH = 16
 EMBED_WINDOW_CHARS = 1000
 """About as many fill what the model reads at once."""
-EMBED_WINDOWS_PER_CORE = 2
-"""Read for one caller before it is another's turn: a sixth of a second."""
+EMBED_WINDOWS_PER_CORE = 1
+"""Read for one caller before it is another's turn: a tenth of a second."""
 EMBED_BULK_BATCH = 64
 EMBED_BULK_SECONDS = 300
 EMBED_MEMORY_BYTES = 2048 * MB

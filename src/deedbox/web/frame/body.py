@@ -5,6 +5,7 @@ import base64
 import functools
 import re
 import tempfile
+from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -147,11 +148,12 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
 
 
-def from_base64(text: str) -> bytes:
-    """The bytes that the text stands for; ValueError if it is none. Others get their turn between two pieces."""
+def from_base64(text: str) -> Iterator[bytes]:
+    """The bytes that the text stands for, piece by piece, so that others get their turn; ValueError if it is none."""
     step = limits.BASE64_PIECE_CHARS
-    pieces = [base64.b64decode(text[at : at + step], validate=True) for at in range(0, len(text), step)]
-    # Only the last piece may be padded: what follows an end is no base64.
-    if any(len(piece) != step // 4 * 3 for piece in pieces[:-1]):
-        raise ValueError("padding within base64")
-    return b"".join(pieces)
+    for at in range(0, len(text), step):
+        piece = base64.b64decode(text[at : at + step], validate=True)
+        # Only the last piece may be padded: what follows an end is no base64.
+        if len(piece) != step // 4 * 3 and at + step < len(text):
+            raise ValueError("padding within base64")
+        yield piece

@@ -141,10 +141,11 @@ async def document_json(request: AnyRequest) -> bytes:
 
 
 @asynccontextmanager
-async def stored(blobs: Blobs, content: bytes, limit: int) -> AsyncIterator[Received]:
-    """Bytes that came in JSON, as a blob that is not adopted yet."""
+async def stored(blobs: Blobs, content_base64: str, limit: int) -> AsyncIterator[Received]:
+    """A file that came in JSON, as a blob that is not adopted yet; ValueError if it is not base64."""
     async with blobs.receive(limit) as incoming:
-        await incoming.write(content)
+        for piece in body.from_base64(content_base64):
+            await incoming.write(piece)
         yield await incoming.finish()
 
 

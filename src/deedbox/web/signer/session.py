@@ -208,7 +208,7 @@ def _picture(url: str) -> bytes:
     if head is None:
         raise BadRequest("The signature's image must be a data URL of a PNG or JPEG image")
     try:
-        return from_base64(url[len(head) :])
+        return b"".join(from_base64(url[len(head) :]))
     except ValueError as error:
         raise BadRequest("The signature's image is not base64") from error
 

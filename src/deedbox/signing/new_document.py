@@ -14,7 +14,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.signed_input import SignedInput
-from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule
+from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule, Signer
 
 _TEXT = limits.NO_NUL
 Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
@@ -43,6 +43,10 @@ TimeZone: TypeAlias = Annotated[
     ),
 ]
 Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="A fraction of the page as it is displayed.")]
+Id: TypeAlias = Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+Handle: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.HANDLE_CHARS, extra_json_schema=_TEXT)]
+"""What someone is known by: an id, an e-mail address or a name."""
+FileNumber: TypeAlias = Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES)]
 Label: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=_TEXT)]
 FieldValue: TypeAlias = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
 MetadataName: TypeAlias = Annotated[
@@ -96,9 +100,13 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     y: Fraction
     w: Annotated[float, Meta(gt=0, le=1)]
     h: Annotated[float, Meta(gt=0, le=1)]
-    file: Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES, description="Which of the files, from 0.")] = 0
-    signer: Annotated[Email | None, Meta(description="The e-mail address of the signer who fills it.")] = None
-    party: Annotated[Name | None, Meta(description="Or the name of the party, any of whom fills it.")] = None
+    file: Annotated[FileNumber | Id, Meta(description="Which of the files: its number from 0, or its id.")] = 0
+    signer: Annotated[
+        Handle | None, Meta(description="Who fills it: an id, an e-mail address or a name; an id in answers.")
+    ] = None
+    party: Annotated[
+        Handle | None, Meta(description="Or the party, any of whom fills it: an id or a name; an id in answers.")
+    ] = None
     required: bool = True
     label: Label | None = None
     default: FieldValue | None = None
@@ -107,6 +115,32 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None,
         Meta(description="Points at which its text is set if there is room; 11 unless given."),
     ] = None
+
+    @property
+    def file_number(self) -> int:
+        """Which of the files, from 0; BadRequest for an id, which a document has once it is made (see `numbered`)."""
+        if isinstance(self.file, str):
+            raise BadRequest(f"A field names the file {self.file}, which the document does not have")
+        return self.file
+
+
+class KnownSigner(NewSigner, frozen=True, forbid_unknown_fields=True):
+    """A signer of a draft as they are to be, or another one."""
+
+    id: Id | None = None
+
+
+class KnownParty(NewParty, frozen=True, forbid_unknown_fields=True):
+    """A party of a draft as it is to be, or another one."""
+
+    signers: Annotated[Sequence[KnownSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
+    id: Id | None = None
+
+
+class KnownField(NewField, frozen=True, forbid_unknown_fields=True):
+    """A field of a draft as it is to be, or another one."""
+
+    id: Id | None = None
 
 
 class NewFile(msgspec.Struct, frozen=True):
@@ -147,14 +181,14 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+    id: Id
     email: Email
 
 
 class UnlockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of the document that only opens with its password."""
 
-    id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+    id: Id
     password: FilePassword
 
 
@@ -171,11 +205,11 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = []
     message: Message | UnsetType | None = UNSET
     parties: Annotated[
-        Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType,
+        Annotated[Sequence[KnownParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType,
         Meta(description="Take the place of all parties of a draft."),
     ] = UNSET
     fields: Annotated[
-        Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType,
+        Annotated[Sequence[KnownField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType,
         Meta(description="Take the place of the fields that were asked for; text tags in the files stay."),
     ] = UNSET
     signed_input: SignedInput | UnsetType = UNSET
@@ -220,11 +254,20 @@ def end_of(expires_at: datetime | None, now: datetime) -> str | None:
 def without_field(parties: Sequence[NewParty | Party], fields: Sequence[NewField]) -> int:
     """How many signers have no signature field among these."""
     signing = [field for field in fields if field.type == "signature"]
-    emails = {field.signer.lower() for field in signing if field.signer}
-    names = {field.party.casefold() for field in signing if field.party}
     return sum(
-        (signer.address if isinstance(signer, NewSigner) else signer.email) not in emails
-        and party.name.casefold() not in names
+        not any(is_called(signer, field.signer) or is_called(party, field.party) for field in signing)
         for party in parties
         for signer in party.signers
     )
+
+
+def is_called(someone: NewParty | Party | NewSigner | Signer, handle: str | None) -> bool:
+    """Whether this is the id, the name or the e-mail address of the party or the signer."""
+    known = (getattr(someone, name, None) for name in ("id", "name", "email", "address"))
+    return handle is not None and handle.casefold() in {one.casefold() for one in known if one}
+
+
+def numbered(fields: Sequence[KnownField], file_ids: Sequence[str]) -> list[KnownField]:
+    """The fields with the numbers of their files instead of ids."""
+    numbers: dict[str | int, int] = {file_id: number for number, file_id in enumerate(file_ids)}
+    return [msgspec.structs.replace(field, file=numbers.get(field.file, field.file)) for field in fields]

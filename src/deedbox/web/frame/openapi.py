@@ -12,10 +12,11 @@ from litestar.openapi.plugins import JsonRenderPlugin
 
 from deedbox import VERSION
 from deedbox.kernel import limits
-from deedbox.web.frame import doors, form, options, query
+from deedbox.web.frame import doors, form, options, query, write_back
 from deedbox.web.frame.body import OPTIONAL_BODY, READS
 from deedbox.web.frame.doors import Door, declared
 from deedbox.web.frame.envelope import is_signing
+from deedbox.web.frame.write_back import WRITES
 
 ALSO = "also"
 """The `opt` that names the errors of a route that others of its kind do not have."""
@@ -77,6 +78,7 @@ def document(routes: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
             _add_optional_body(operation, handlers[path, method])
             _add_form(operation, handlers[path, method])
             _add_query(operation, handlers[path, method])
+            _add_written(operation, handlers[path, method], schema["components"]["schemas"])
             operation["responses"].update(copy.deepcopy(handlers[path, method].opt.get(ANSWERS, {})))
             _complete(operation, path, method, doors.of(handlers[path, method]))
             for status in handlers[path, method].opt.get(ALSO, ()):
@@ -137,6 +139,13 @@ def _add_query(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
         operation.setdefault("parameters", []).extend(query.described(kind))
 
 
+def _add_written(operation: dict[str, Any], handler: HTTPRouteHandler, schemas: dict[str, Any]) -> None:
+    if kinds := handler.opt.get(WRITES):
+        write_back.describe(schemas, *kinds)
+        schema = {"$ref": f"#/components/schemas/{kinds[0].__name__}"}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
 def _exact(handlers: Sequence[HTTPRouteHandler]) -> dict[str, Any]:
     """The schemas of all bodies as msgspec, which checks them, sees them: the framework drops inner bounds."""
     kinds = [kind for handler in handlers for kind in _bodies(handler)]
@@ -149,7 +158,7 @@ def _bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
     if "data" in signature.parameters:
         fields.append(signature.parameters["data"])
     kinds = [inner.annotation for field in fields for inner in (field, *field.inner_types)]
-    kinds += [handler.opt.get(OPTIONAL_BODY), handler.opt.get(READS)]
+    kinds += [handler.opt.get(OPTIONAL_BODY), handler.opt.get(READS), *handler.opt.get(WRITES, ())]
     return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
 
 

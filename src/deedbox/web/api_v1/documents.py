@@ -22,7 +22,7 @@ from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange, FilePassword, NewDocument, NewFile
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.frame import context, form, once, upload, write_back
-from deedbox.web.frame.body import READS, decoded
+from deedbox.web.frame.body import READS, decoded, need_json
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.write_back import WRITES
@@ -180,6 +180,7 @@ async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
             content = given.document + b"".join(file.original.blob.sha256.encode() for file in files)
             yield Asked(new, files, content)
             return
+        need_json(request)
         content = await upload.document_json(request)
         body = await decoded(request, NewDocumentBody, content)
         files = []

@@ -13,7 +13,7 @@ from deedbox.kernel.mailbox import checked_address
 from deedbox.signing import parties, sessions, states
 from deedbox.signing.actions import convert, draft_people, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.actions.create import check_parties
+from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, KnownField, end_of, numbered
@@ -101,7 +101,8 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
     after, asked = draft, _asked(convert.asked_fields(desk.tx, document), draft, document, change)
     documents.ask_fields(desk.tx, document.id, asked)
     if change.parties is not UNSET:
-        after = msgspec.structs.replace(after, parties=draft_people.changed(draft, change.parties, desk.now))
+        made = made_parties(change.parties, draft.language, desk.now)
+        after = msgspec.structs.replace(after, parties=draft_people.kept(draft, made))
     if change.signed_input is not UNSET:
         document = msgspec.structs.replace(document, signed_input=change.signed_input)
     laid = convert.lay_out(desk, after, document, paper, asked)

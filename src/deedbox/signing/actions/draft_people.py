@@ -1,14 +1,12 @@
 """The people of a document as its sender gives them back: those who are known stay who they are."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing.actions.create import made_parties
 from deedbox.signing.model import Packet, Party, Signer
 from deedbox.signing.new_document import (
     DocumentChange,
@@ -20,8 +18,8 @@ from deedbox.signing.new_document import (
 )
 
 
-def changed(draft: Packet, wanted: Sequence[KnownParty], now: datetime) -> list[Party]:
-    """The parties that the draft is to have; whoever is given with an id keeps it, and the access code."""
+def kept(draft: Packet, made: Sequence[Party]) -> list[Party]:
+    """The parties that the draft is to have; who was in it before, and is given no other access code, keeps theirs."""
     before = {party.id: party for party in draft.parties}
     people = {signer.id: signer for _, signer in draft.signers()}
     return [
@@ -30,19 +28,19 @@ def changed(draft: Packet, wanted: Sequence[KnownParty], now: datetime) -> list[
             declared=before[party.id].declared if party.id in before else True,
             signers=[_with_code(one, people.get(one.id)) for one in party.signers],
         )
-        for party in made_parties(wanted, draft.language, now)
+        for party in made
     ]
 
 
 def followed(asked: Sequence[KnownField], before: Sequence[Party], after: Sequence[KnownParty]) -> list[KnownField]:
     """The fields, each for the same person or party as before, however those are called from now on."""
-    kept = {party.id for party in after} | {one.id for party in after for one in party.signers}
+    known = {party.id for party in after} | {one.id for party in after for one in party.signers}
     found = []
     for field in asked:
         signers = [one.id for party in before for one in party.signers if is_called(one, field.signer)]
         parties = [party.id for party in before if is_called(party, field.party)]
-        signer = signers[0] if len(signers) == 1 and signers[0] in kept else field.signer
-        party_id = parties[0] if len(parties) == 1 and parties[0] in kept else field.party
+        signer = signers[0] if len(signers) == 1 and signers[0] in known else field.signer
+        party_id = parties[0] if len(parties) == 1 and parties[0] in known else field.party
         found.append(replace(field, signer=signer, party=party_id))
     return found
 

@@ -107,6 +107,11 @@ class DocumentArchive:
         return {PUSH_JOB: self.push.run, ROOTS_JOB: self.daily_roots.run}
 
     @property
+    def is_on(self) -> bool:
+        """Whether there is a key: every completed document is pushed then."""
+        return self.push.key is not None
+
+    @property
     def target(self) -> Target:
         """Where packages are pushed to; SetupError without the key."""
         return self._archive.target
@@ -121,7 +126,7 @@ class DocumentArchive:
 
     async def start(self) -> None:
         """Begins the daily rounds of a server, if there is a key."""
-        if self.push.key is not None:
+        if self.is_on:
             await self._archive.db.write(self.daily_roots.plan_first)
 
     async def close(self) -> None:

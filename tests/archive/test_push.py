@@ -198,12 +198,11 @@ async def test_a_lost_original_keeps_no_document_from_being_planned_and_is_named
 ) -> None:
     async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
         await office.sealed()
-    async with archiving(database_url, tmp_path, clock) as office:
         sha256 = hashlib.sha256(LEASE).hexdigest()
         deedbox = office.api.deedbox
         for table in ("blob_refs", "blobs"):
             await deedbox.db.write(lambda tx, table=table: tx.run(f"delete from {table} where sha256 = '{sha256}'"))  # type: ignore[misc]
-        assert await office.archive.backfill.plan() == 1
+    async with archiving(database_url, tmp_path, clock) as office:
         async with asyncio.timeout(60):
             while not (found := await office.api.rows("select error from archives where status = 'failed'")):
                 await asyncio.sleep(0.05)
@@ -215,12 +214,12 @@ async def test_a_lost_original_that_is_back_is_in_a_whole_package(
 ) -> None:
     async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
         document = await office.sealed()
-    async with archiving(database_url, tmp_path, clock) as office:
         db, lost = office.api.deedbox.db, f"from blobs where sha256 = '{hashlib.sha256(LEASE).hexdigest()}'"
         [blob] = await office.api.rows(f"select sha256, size_bytes, location, created_at {lost}")
         for table in ("blob_refs", "blobs"):
             await db.write(lambda tx, table=table: tx.run(f"delete {lost.replace('blobs', table)}"))  # type: ignore[misc]
-        await office.archive.backfill.plan()
+    async with archiving(database_url, tmp_path, clock) as office:
+        db = office.api.deedbox.db
         await standing(office, document, "failed")
         names = ("sha256", "size", "location", "at")
         await db.write(
@@ -280,27 +279,41 @@ async def test_a_process_without_the_key_puts_a_push_off_for_one_that_has_it(
         assert office.packages() == [f"{document['id']}.zip"]
 
 
-async def test_what_was_completed_while_the_key_was_away_is_archived_by_the_next_round(
+async def test_what_was_completed_while_there_was_no_key_is_archived_by_the_next_round(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:
     async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
         before = await office.sealed()
+        assert before["archive"]["status"] == "disabled"
     clock.forward(DAY)
     async with archiving(database_url, tmp_path, clock) as office:
         await office.archived()
+        await standing(office, before, "archived")
     clock.forward(DAY)
     async with archiving(database_url, tmp_path, clock, service_ecosystem_key=None) as office:
         missed = await office.sealed()
         assert missed["archive"]["status"] == "disabled"
     async with archiving(database_url, tmp_path, clock) as office:
         await standing(office, missed, "archived")
-        # What there was before the archive waits until a person asks for it.
-        assert await office.api.rows(f"select 1 from archives where document_id = '{before['id']}'") == []
         backfill = office.archive.backfill
-        backfill._db, db = cast(Any, SimpleNamespace(read=backfill._db.read)), backfill._db
-        assert await backfill.catch_up() == 0  # without a look at what it could write
-        backfill._db = db
-        assert await office.archive.backfill.plan() == 1
+        backfill._db = cast(Any, SimpleNamespace(read=backfill._db.read))
+        assert await backfill.plan() == 0  # without a look at what it could write
+
+
+async def test_with_the_key_a_document_waits_for_the_archive_from_the_beginning(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with archiving(database_url, tmp_path, clock) as office:
+        draft, sent = await office.create(), await office.create(send=True)
+        listed = (await office.api.get("/api/v1/documents")).json()["documents"]
+        assert {one["id"]: one["archive"]["status"] for one in listed} == dict.fromkeys(
+            (draft["id"], sent["id"]), "pending"
+        )
+        assert [one["archive"]["status"] for one in (draft, sent)] == ["pending", "pending"]
+        changed = await office.api.call("PATCH", f"/api/v1/documents/{draft['id']}", json={"title": "Another"})
+        assert changed.json()["archive"]["status"] == "pending"
+        voided = await office.api.post(f"/api/v1/documents/{sent['id']}/void", {})
+        assert voided.json()["archive"]["status"] == "disabled", "what was never completed is never archived"
 
 
 def test_the_waits_are_those_of_webhooks_and_then_a_day_for_ever() -> None:

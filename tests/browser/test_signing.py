@@ -43,18 +43,19 @@ def sender(tmp_path: Path) -> Any:
 
 def link(client: httpx.Client, title: str) -> str:
     """A new document with a field to fill in, and the link of its signer."""
+    people = [{"name": "Ann", "email": "ann@example.com"}]
+    fields = [{"type": "text", "label": "City", **FIELD}, {"type": "checkbox", "label": "Rules", **FIELD}]
+    return sent(client, title=title, signers=people, fields=fields)[0]
+
+
+def sent(client: httpx.Client, **body: Any) -> tuple[str, str]:
+    """The link of the first signer of a new document, and the document's id."""
     file = {"name": "lease.pdf", "content_base64": base64.b64encode(pdf("The rent.", size=(595, 842))).decode()}
-    body = {
-        "title": title,
-        "file": file,
-        "signers": [{"name": "Ann", "email": "ann@example.com"}],
-        "fields": [{"type": "text", "label": "City", **FIELD}, {"type": "checkbox", "label": "Rules", **FIELD}],
-        "send": True,
-    }
-    made = client.post("/api/v1/documents", json=body)
+    made = client.post("/api/v1/documents", json={"file": file, "send": True, **body})
     assert made.status_code == 201, made.text
     signer = made.json()["parties"][0]["signers"][0]["id"]
-    return str(client.post(f"/api/v1/documents/{made.json()['id']}/signers/{signer}/link").json()["url"])
+    answer = client.post(f"/api/v1/documents/{made.json()['id']}/signers/{signer}/link")
+    return str(answer.json()["url"]), str(made.json()["id"])
 
 
 async def opened(page: Page, address: str) -> None:
@@ -115,3 +116,36 @@ async def _overflow(page: Page) -> int:
 def _documents(client: httpx.Client) -> list[Any]:
     found: list[Any] = client.get("/api/v1/documents").json()["documents"]
     return found
+
+
+async def test_a_wrong_value_is_told_beside_its_field_in_the_signers_language_and_can_be_mended(
+    browser: Browser, sender: tuple[server.Server, httpx.Client], tmp_path: Path
+) -> None:
+    _, client = sender
+    rows = [("number", "Miete"), ("date", "Einzug"), ("email", "Kontakt")]
+    fields = [{"type": kind, "label": label, **FIELD, "y": 0.3 + 0.05 * at} for at, (kind, label) in enumerate(rows)]
+    person = {"name": "Ann", "email": "ann@example.com", "language": "de"}
+    address, document_id = sent(client, title="Mietvertrag", signers=[person], fields=fields)
+    context = await browser.new_context(viewport=PHONE, java_script_enabled=False)  # type: ignore[arg-type]
+    page = await context.new_page()
+    await page.goto(address)
+    await page.get_by_role("button", name="Dokument öffnen").click()
+    await page.get_by_label("Miete").fill("zwölf")
+    await page.get_by_label("Einzug").fill("2026-05-03")
+    await page.get_by_role("checkbox").check()
+    await page.get_by_role("button", name="Unterschreiben", exact=True).click()
+    told = page.get_by_text("Das ist keine Zahl; schreiben Sie sie wie 1.234,5")
+    await told.wait_for()
+    rent, above = await page.get_by_label("Miete").bounding_box(), await told.bounding_box()
+    assert rent is not None
+    assert above is not None
+    assert 0 <= above["y"] - rent["y"] - rent["height"] < 30, "it stands below its field"
+    assert await page.get_by_label("Miete").input_value() == "zwölf"
+    assert await page.get_by_label("Einzug").input_value() == "2026-05-03"
+    assert await page.get_by_text("3. Mai 2026").count() == 1
+    await page.screenshot(path=tmp_path / "wrong.png", full_page=True)
+    await page.get_by_label("Miete").fill("1.234,50")
+    await page.get_by_role("button", name="Unterschreiben", exact=True).click()
+    await page.get_by_role("status").wait_for()
+    values = {one["label"]: one["value"] for one in client.get(f"/api/v1/documents/{document_id}").json()["fields"]}
+    assert (values["Miete"], values["Einzug"], values["Kontakt"]) == ("1234.50", "2026-05-03", "ann@example.com")

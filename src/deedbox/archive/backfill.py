@@ -15,19 +15,14 @@ class Backfill:
     def __init__(self, archive: Archive, push: Push) -> None:
         self._db, self._clock, self._records, self._push = archive.db, archive.clock, archive.records, push
 
-    async def plan(self, since: str = "") -> int:
-        """How many documents, completed since then without a key, are to be archived from now on."""
-        after, planned = (since, ""), 0
+    async def plan(self) -> int:
+        """How many documents, completed without a key, are to be archived from now on."""
+        after, planned = ("", ""), 0
         while found := await self._missed(after):
             planned += await self._plan_some(found)
             _, document_id, completed_at = found[-1]
             after = (completed_at, document_id)
         return planned
-
-    async def catch_up(self) -> int:
-        """Plans what was completed since the archive began; older documents wait until a person asks for them."""
-        since = await self._db.read(store.began)
-        return 0 if since is None else await self.plan(since)
 
     async def retry(self, document_id: str | None) -> int:
         """How many documents are pushed at once instead of in their time; NotFound if the one is not waiting."""

@@ -48,7 +48,7 @@ class DailyRoots:
         following = midnight + timedelta(days=1, seconds=limits.ARCHIVE_ROUND_SECONDS)
         await self._db.write(lambda tx: self.plan(tx, following))
         await self._resume(now)
-        await self._backfill.catch_up()
+        await self._backfill.plan()
         if await self.close_before(midnight):
             later = self._clock.now() + timedelta(seconds=limits.ARCHIVE_ROOT_RETRY_SECONDS)
             await work.finish(lambda tx: self.plan(tx, later))

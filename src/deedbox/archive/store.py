@@ -30,12 +30,6 @@ def find(tx: Tx, document_id: str) -> ArchiveRow | None:
     return _row(row) if row else None
 
 
-def began(tx: Tx) -> str | None:
-    """When the first document was planned; None if none was yet."""
-    row = tx.one("select min(created_at) from archives")
-    return row[0] if row else None
-
-
 def begin(tx: Tx, document_id: str, now: str) -> ArchiveRow | None:
     """The row, with one more attempt; None if it is archived already."""
     row = tx.one(

@@ -231,8 +231,6 @@ WORDS = {
     "refusal.too_long": "{most} حرفًا على الأكثر",
     "refusal.no_room": "هذا أطول من أن يُطبع في حقله: يتسع لنحو {most} حرفًا",
     "refusal.unprintable": "لا يمكن طباعة هذا: لا يوجد هنا خط لـ {letters}",
-    "refusal.read_only": "ملأ المرسل هذا الحقل ولا يمكن تغييره",
-    "refusal.pattern": "هذا ليس مكتوبًا كما يطلب المرسل",
     "refusal.signature_unprintable": "لا يمكن طباعة توقيعك: لا يوجد هنا خط لـ {letters}",
     "refusal.initials_unprintable": "لا يمكن طباعة الأحرف الأولى من اسمك: لا يوجد هنا خط لـ {letters}",
     "refusal.signature_no_room": "توقيعك في الصفحة {page} أطول من حقله: يتسع لنحو {most} حرفًا",

@@ -264,8 +264,6 @@ WORDS = {
     "refusal.too_long": "Höchstens {most} Zeichen",
     "refusal.no_room": "Das ist zu lang, um in sein Feld gedruckt zu werden: Etwa {most} Zeichen passen hinein",
     "refusal.unprintable": "Das kann nicht gedruckt werden: Hier gibt es keine Schrift für {letters}",
-    "refusal.read_only": "Das hat der Absender ausgefüllt, und es lässt sich nicht ändern",
-    "refusal.pattern": "Das ist nicht so geschrieben, wie der Absender es verlangt",
     "refusal.signature_unprintable": "Ihre Unterschrift kann nicht gedruckt werden: Hier gibt es keine Schrift für"
     " {letters}",
     "refusal.initials_unprintable": "Ihr Kürzel kann nicht gedruckt werden: Hier gibt es keine Schrift für {letters}",

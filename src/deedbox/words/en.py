@@ -248,8 +248,6 @@ WORDS = {
     "refusal.too_long": "At most {most} characters",
     "refusal.no_room": "This is too long to be printed in its field: about {most} characters fit",
     "refusal.unprintable": "This cannot be printed: there is no font here for {letters}",
-    "refusal.read_only": "The sender has filled this in, and it cannot be changed",
-    "refusal.pattern": "This is not written as the sender asks for it",
     "refusal.signature_unprintable": "Your signature cannot be printed: there is no font here for {letters}",
     "refusal.initials_unprintable": "Your initials cannot be printed: there is no font here for {letters}",
     "refusal.signature_no_room": "Your signature on page {page} is too long to be printed in its field: about {most}"

@@ -248,8 +248,6 @@ WORDS = {
     "refusal.too_long": "Como máximo {most} caracteres",
     "refusal.no_room": "Es demasiado largo para imprimirse en su campo: caben unos {most} caracteres",
     "refusal.unprintable": "Esto no se puede imprimir: aquí no hay ningún tipo de letra para {letters}",
-    "refusal.read_only": "El remitente rellenó este campo y no se puede cambiar",
-    "refusal.pattern": "Esto no está escrito como lo pide el remitente",
     "refusal.signature_unprintable": "Su firma no se puede imprimir: aquí no hay ningún tipo de letra para {letters}",
     "refusal.initials_unprintable": "Sus iniciales no se pueden imprimir: aquí no hay ningún tipo de letra para"
     " {letters}",

@@ -255,8 +255,6 @@ WORDS = {
     "refusal.too_long": "{most} caractères au plus",
     "refusal.no_room": "C’est trop long pour être imprimé dans son champ : environ {most} caractères y tiennent",
     "refusal.unprintable": "Cela ne peut pas être imprimé : il n’y a pas de police ici pour {letters}",
-    "refusal.read_only": "L’expéditeur a rempli ce champ, il ne peut pas être modifié",
-    "refusal.pattern": "Ce n’est pas écrit comme l’expéditeur le demande",
     "refusal.signature_unprintable": "Votre signature ne peut pas être imprimée : il n’y a pas de police ici pour"
     " {letters}",
     "refusal.initials_unprintable": "Vos initiales ne peuvent pas être imprimées : il n’y a pas de police ici pour"

@@ -249,8 +249,6 @@ WORDS = {
     "refusal.too_long": "{most} 文字以内で入力してください",
     "refusal.no_room": "長すぎて欄に印刷できません。およそ {most} 文字が入ります",
     "refusal.unprintable": "印刷できません。{letters} のフォントがありません",
-    "refusal.read_only": "この項目は送信者が記入したもので、変更できません",
-    "refusal.pattern": "送信者が求める書式ではありません",
     "refusal.signature_unprintable": "署名を印刷できません。{letters} のフォントがありません",
     "refusal.initials_unprintable": "イニシャルを印刷できません。{letters} のフォントがありません",
     "refusal.signature_no_room": "{page} ページの署名は欄に対して長すぎます。およそ {most} 文字が入ります",

@@ -250,8 +250,6 @@ WORDS = {
     "refusal.too_long": "No máximo {most} caracteres",
     "refusal.no_room": "É longo demais para ser impresso no campo: cabem cerca de {most} caracteres",
     "refusal.unprintable": "Isto não pode ser impresso: não há aqui nenhuma fonte para {letters}",
-    "refusal.read_only": "O remetente preencheu este campo e ele não pode ser alterado",
-    "refusal.pattern": "Isto não está escrito como o remetente pede",
     "refusal.signature_unprintable": "A sua assinatura não pode ser impressa: não há aqui nenhuma fonte para {letters}",
     "refusal.initials_unprintable": "As suas iniciais não podem ser impressas: não há aqui nenhuma fonte para"
     " {letters}",

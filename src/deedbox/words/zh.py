@@ -229,8 +229,6 @@ WORDS = {
     "refusal.too_long": "最多 {most} 个字符",
     "refusal.no_room": "内容太长，无法印在栏位中：大约可容纳 {most} 个字符",
     "refusal.unprintable": "无法打印：这里没有用于 {letters} 的字体",
-    "refusal.read_only": "此项由发件人填写，不能更改",
-    "refusal.pattern": "填写的格式不符合发件人的要求",
     "refusal.signature_unprintable": "您的签名无法打印：这里没有用于 {letters} 的字体",
     "refusal.initials_unprintable": "您的姓名缩写无法打印：这里没有用于 {letters} 的字体",
     "refusal.signature_no_room": "您在第 {page} 页的签名对其栏位来说太长：大约可容纳 {most} 个字符",

@@ -51,13 +51,13 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     party, signer = at_turn(packet, signer_id, desk.now)
     if not how.seen.viewed:
         raise refused(Conflict, "not_shown")
+    _check_hand(packet, party, signer, how)
     given, faults = checked(packet, party, signer, how.values)
     filled = {**people.values_of(desk.tx, signer_id), **given}
     documents = [_filled(desk, document, party, signer, filled) for document in packet.documents]
     faults += _lacking(packet, party, signer, documents, {one.field_id for one in faults})
     if faults:
         raise wrong_values(faults)
-    _check_hand(packet, party, signer, how)
     signed = parties.with_signer(
         msgspec.structs.replace(packet, documents=documents),
         signer_id,

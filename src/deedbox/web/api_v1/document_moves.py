@@ -103,7 +103,7 @@ async def _moved(
     def act(tx: Tx) -> DocumentRecord:
         with here.desk(tx) as desk:
             packet = move(desk, desk.lone_packet_of(document_id))
-        return record(packet, document_in(packet, document_id))
+        return record(packet, document_in(packet, document_id), archiving=here.deedbox.archive.is_on)
 
     answer: Response[Any] = await once.once(request, act, status=200)
     return answer

@@ -177,9 +177,12 @@ class DocumentRecord(msgspec.Struct, frozen=True):
 
 
 _NOBODY = Progress(0, 0, 0, 0)
+_PENDING = Archive("pending")
+_NEVER_ARCHIVED = ("declined", "voided", "expired", "failed")
 
 
-def record(packet: Packet, document: Document) -> DocumentRecord:
+def record(packet: Packet, document: Document, *, archiving: bool = False) -> DocumentRecord:
+    """The record; `archiving` tells whether there is an archive, for which the document then waits."""
     # By position: by name it would take twice as long, and lists are made of these.
     return DocumentRecord(
         document.id,
@@ -210,11 +213,17 @@ def record(packet: Packet, document: Document) -> DocumentRecord:
         document.expired_at,
         document.decline,
         document.void,
-        document.archive,
+        _archive(document) if archiving else document.archive,
         document.verification_code,
         document.signed_input,
         document.error,
     )
+
+
+def _archive(document: Document) -> Archive:
+    """Where archiving stands with the key set: what is or can be completed will be pushed, and waits for it."""
+    waits = document.archive.status == "disabled" and document.status not in _NEVER_ARCHIVED
+    return _PENDING if waits else document.archive
 
 
 def _files(document: Document) -> list[FileRecord]:

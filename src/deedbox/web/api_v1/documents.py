@@ -132,7 +132,7 @@ async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
                 def act(tx: Tx) -> DocumentRecord:
                     with here.desk(tx) as desk:
                         packet = make(desk)
-                    return record(packet, packet.first)
+                    return record(packet, packet.first, archiving=here.deedbox.archive.is_on)
 
                 answer: Response[Any] = await once.kept(request, act, status=201, content=asked.content)
                 return answer
@@ -140,8 +140,9 @@ async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
 
 @get("/api/v1/documents/{document_id:str}", opt=door("documents:read"), summary="One document", tags=["documents"])
 async def show_signing_document(request: AnyRequest, document_id: FromPath[str]) -> DocumentRecord:
-    packet = await context.of(request).packet_of(document_id)
-    return record(packet, document_in(packet, document_id))
+    here = context.of(request)
+    packet = await here.packet_of(document_id)
+    return record(packet, document_in(packet, document_id), archiving=here.deedbox.archive.is_on)
 
 
 @patch(
@@ -161,7 +162,7 @@ async def change_document(
     except NotFound:
         change.refuse_at_once(here.deedbox.office, write_back.as_new(data, DocumentChange, DocumentRecord))
         raise
-    shown = record(before, document_in(before, document_id))
+    shown = record(before, document_in(before, document_id), archiving=here.deedbox.archive.is_on)
     wanted = write_back.changes(data, shown, DocumentChange)
     if wanted is None:
         return shown
@@ -173,7 +174,7 @@ async def change_document(
                 return make(desk)
 
         after = await office.db.write(act)
-    return record(after, document_in(after, document_id))
+    return record(after, document_in(after, document_id), archiving=here.deedbox.archive.is_on)
 
 
 @delete(

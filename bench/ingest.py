@@ -166,7 +166,7 @@ def indexing(text: str, rounds: int) -> None:
         for number in range(rounds + 1):
             ids = [_uploaded(client, f"Copy {number}.\n\n{part}") for part in _parts(text)]
             taken = seconds(lambda ids=ids: client.post("/documents/index", json={"doc_ids": ids}).raise_for_status())  # type: ignore[misc]
-            texts = [chunk["text"] for one in ids for chunk in client.get(f"/documents/{one}/chunks").json()["chunks"]]
+            texts = [text for one in ids for text in _texts(client, one)]
             if number:  # the first round loads the model
                 whole.append(taken)
                 bare.append(seconds(lambda texts=texts: engine.vectors(texts)))  # type: ignore[misc]
@@ -179,6 +179,17 @@ def indexing(text: str, rounds: int) -> None:
 
 def _parts(text: str) -> list[str]:
     return [text[start : start + DOCUMENT_CHARS] for start in range(0, len(text), DOCUMENT_CHARS)]
+
+
+def _texts(client: httpx.Client, doc_id: str) -> list[str]:
+    """The texts of all chunks of a document."""
+    found: list[str] = []
+    page: dict[str, Any] = {"next_cursor": None, "has_more": True}
+    while page["has_more"]:
+        after = {} if page["next_cursor"] is None else {"cursor": page["next_cursor"]}
+        page = client.get(f"/documents/{doc_id}/chunks", params={"limit": 100, **after}).json()
+        found += [chunk["text"] for chunk in page["chunks"]]
+    return found
 
 
 def _uploaded(client: httpx.Client, text: str) -> str:

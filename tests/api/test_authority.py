@@ -45,13 +45,10 @@ async def test_a_query_that_makes_no_sense_is_rejected_in_the_language_of_the_pr
 
 
 async def test_a_query_of_another_kind_an_empty_and_a_large_one_are_refused(api: Api) -> None:
-    for answer in (
-        await ask(api, b"x", "application/json"),
-        await ask(api, b"x", ""),
-        await ask(api, b""),
-        await ask(api, bytes(limits.TSA_QUERY_BYTES + 1)),
-    ):
-        assert faults("/tsa", answer, 400) == []
+    for kind in ("application/json", ""):
+        assert faults("/tsa", await ask(api, b"x", kind), 415) == []
+    for query in (b"", bytes(limits.TSA_QUERY_BYTES + 1)):
+        assert faults("/tsa", await ask(api, query), 400) == []
     assert (await ask(api, bytes(limits.TSA_QUERY_BYTES), f"{timestamp.QUERY_TYPE}; charset=x")).status_code == 200
 
 

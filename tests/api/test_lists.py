@@ -15,7 +15,7 @@ from deedbox.kernel.settings import Networks
 from deedbox.search.embedders import Embedders
 from deedbox.web.app import ROUTES
 from deedbox.web.frame import openapi
-from tests.api.answers import faults
+from tests.api.answers import faults, routes
 from tests.api.conftest import Api, opened
 from tests.api.search.files import pdf
 from tests.api.test_envelopes import place_of, signers_cookie
@@ -158,6 +158,13 @@ async def test_a_query_parameter_that_a_route_does_not_know_is_400_and_named(api
         answer = await api.call(method.upper(), there, params={name: "1"}, headers={"Cookie": cookie})
         assert faults(there, answer, 400) == [], (method, path, name)
         assert answer.json()["error"].startswith(f"{name}: this route has no such query parameter"), (method, path)
+
+
+def test_no_route_reads_query_parameters_in_another_way(api: Api) -> None:
+    """What is a parameter of the function and not in the path would be one of the query, to the framework."""
+    for route in routes(api.guard):
+        named = set(route.handler.parsed_fn_signature.parameters) - {"request", "data"}
+        assert all(f"{{{name}:" in path for path in route.handler.paths for name in named), route.path
 
 
 async def test_the_refusal_names_what_the_route_takes_and_shortens_what_it_was_given(api: Api) -> None:

@@ -42,7 +42,7 @@ async def test_what_is_read_can_be_written_back(api: Api) -> None:
     shown = (await api.get(PATH)).json()
     assert await changed(api, **shown) == shown
     other = await api.call("PATCH", PATH, json={**shown, "id": api.other_workspace})
-    assert (other.status_code, other.json()["error"]) == (400, "id of a workspace cannot be changed")
+    assert (other.status_code, other.json()["error"]) == (400, "id: cannot be changed")
 
 
 async def test_another_workspace_is_neither_seen_nor_changed(api: Api) -> None:

@@ -229,7 +229,7 @@ class Rig:
 
     async def _examine(self, http: httpx.AsyncClient, doc_id: str) -> None:
         paper = self._papers[doc_id]
-        chunks = self._checked(await http.get(f"/documents/{doc_id}/chunks"))["chunks"]
+        chunks = self._checked(await http.get(f"/documents/{doc_id}/chunks?limit=100"))["chunks"]
         expected = self._text(paper).decode().split("\n\n")
         self.report.misnumbered += [each["chunk_index"] for each in chunks] != list(range(paper.parts)) or [
             each["text"] for each in chunks

@@ -90,7 +90,7 @@ class Rig:
         """Everything that is claimed of the signers, with whether the rows bear it out."""
         path = f"/api/v1/documents/{document['id']}"
         record = (await self.office.api.get(path)).json()
-        trail = (await self.office.api.get(f"{path}/audit")).json()["audit"]
+        trail = (await self.office.api.get(f"{path}/audit?limit=100")).json()["audit"]
         evidence = (await self.office.api.get(f"{path}/evidence")).json()
         certificate = _text((await self.office.api.get(f"{path}/certificate")).content)
         found: list[tuple[str, bool]] = []

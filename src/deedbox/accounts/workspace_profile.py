@@ -12,8 +12,6 @@ from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.mailbox import Mailbox, checked_address, one_line
 from deedbox.pdf.glyphs import need_printable
 
-_FIXED = ("id", "object")
-
 
 class WorkspaceProfile(msgspec.Struct, frozen=True, kw_only=True):
     id: str
@@ -30,11 +28,8 @@ class WorkspaceProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is given is changed; the rest stays. What cannot change may be given as it is."""
+    """What is given is changed; the rest stays."""
 
-    id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType = UNSET
-    """The workspace's id, as it is."""
-    object: Literal["workspace"] | UnsetType = UNSET
     name: (
         Annotated[str, Meta(min_length=1, max_length=limits.WORKSPACE_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
         | UnsetType
@@ -63,13 +58,9 @@ def profile(tx: Tx, workspace_id: str) -> WorkspaceProfile:
 def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfile:
     """The workspace as it is from now on; documents that were sent keep the names they were sent under."""
     row = _row(tx, workspace_id)
-    shown = _shown(row)
     if wanted == WorkspaceChange():
         raise BadRequest("Nothing is to be changed")
     given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
-    for name in _FIXED:
-        if given.pop(name, getattr(shown, name)) != getattr(shown, name):
-            raise BadRequest(f"{name} of a workspace cannot be changed")
     for name, what in (("name", "The name of the workspace"), ("sender_name", "The sender's name")):
         if given.get(name) is not None:
             given[name] = _readable(what, given[name])

@@ -14,7 +14,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.signed_input import SignedInput
-from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule
+from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule, Signer
 
 _TEXT = limits.NO_NUL
 Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
@@ -43,6 +43,10 @@ TimeZone: TypeAlias = Annotated[
     ),
 ]
 Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="A fraction of the page as it is displayed.")]
+Id: TypeAlias = Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+Handle: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.HANDLE_CHARS, extra_json_schema=_TEXT)]
+"""What someone is known by: an id, an e-mail address or a name."""
+FileNumber: TypeAlias = Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES)]
 Label: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=_TEXT)]
 FieldValue: TypeAlias = Annotated[str, Meta(max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=_TEXT)]
 MetadataName: TypeAlias = Annotated[
@@ -123,12 +127,12 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The width, as a fraction of the page's."""
     h: Annotated[float, Meta(gt=0, le=1)]
     """The height, as a fraction of the page's."""
-    file: Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES)] = 0
-    """Which of the files, from 0."""
-    signer: Email | None = None
-    """The e-mail address of the signer who fills it."""
-    party: Name | None = None
-    """Or the name of the party, any of whom fills it."""
+    file: FileNumber | Id = 0
+    """Which of the files: its number from 0, or its id."""
+    signer: Handle | None = None
+    """Who fills it: an id, an e-mail address or a name; an id in answers."""
+    party: Handle | None = None
+    """Or the party, any of whom fills it: an id or a name; an id in answers."""
     required: bool = True
     """Whether the signer can sign only once it is filled."""
     label: Label | None = None
@@ -139,6 +143,36 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The choices of a `select`."""
     font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
     """Points at which its text is set if there is room; 11 unless given."""
+
+    @property
+    def file_number(self) -> int:
+        """Which of the files, from 0; BadRequest for an id, which a document has once it is made (see `numbered`)."""
+        if isinstance(self.file, str):
+            raise BadRequest(f"A field names the file {self.file}, which the document does not have")
+        return self.file
+
+
+class KnownSigner(NewSigner, frozen=True, forbid_unknown_fields=True):
+    """A signer of a draft as they are to be, or another one."""
+
+    id: Id | None = None
+    """The signer whom it changes; without it, a new one."""
+
+
+class KnownParty(NewParty, frozen=True, forbid_unknown_fields=True):
+    """A party of a draft as it is to be, or another one."""
+
+    signers: Annotated[Sequence[KnownSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]
+    """The people who sign for it."""
+    id: Id | None = None
+    """The party that it changes; without it, a new one."""
+
+
+class KnownField(NewField, frozen=True, forbid_unknown_fields=True):
+    """A field of a draft as it is to be, or another one."""
+
+    id: Id | None = None
+    """The field that it changes; without it, a new one."""
 
 
 class NewFile(msgspec.Struct, frozen=True):
@@ -182,7 +216,7 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+    id: Id
     """The signer's id."""
     email: Email
     """The corrected address; links that went to the old one die."""
@@ -191,7 +225,7 @@ class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class UnlockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of the document that only opens with its password."""
 
-    id: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=_TEXT)]
+    id: Id
     """The file's id."""
     password: FilePassword
     """Opens the PDF. It is used once and kept nowhere."""
@@ -212,9 +246,9 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Corrected e-mail addresses of signers who are known."""
     message: Message | UnsetType | None = UNSET
     """What the invitation says; null: the usual words."""
-    parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
+    parties: Annotated[Sequence[KnownParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
     """Take the place of all parties of a draft."""
-    fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType = UNSET
+    fields: Annotated[Sequence[KnownField], Meta(max_length=limits.DOCUMENT_FIELDS)] | UnsetType = UNSET
     """Take the place of the fields that were asked for; text tags in the files stay."""
     signed_input: SignedInput | UnsetType = UNSET
     """What to do with a PDF that is already signed."""
@@ -254,11 +288,20 @@ def end_of(expires_at: datetime | None, now: datetime) -> str | None:
 def without_field(parties: Sequence[NewParty | Party], fields: Sequence[NewField]) -> int:
     """How many signers have no signature field among these."""
     signing = [field for field in fields if field.type == "signature"]
-    emails = {field.signer.lower() for field in signing if field.signer}
-    names = {field.party.casefold() for field in signing if field.party}
     return sum(
-        (signer.address if isinstance(signer, NewSigner) else signer.email) not in emails
-        and party.name.casefold() not in names
+        not any(is_called(signer, field.signer) or is_called(party, field.party) for field in signing)
         for party in parties
         for signer in party.signers
     )
+
+
+def is_called(someone: NewParty | Party | NewSigner | Signer, handle: str | None) -> bool:
+    """Whether this is the id, the name or the e-mail address of the party or the signer."""
+    known = (getattr(someone, name, None) for name in ("id", "name", "email", "address"))
+    return handle is not None and handle.casefold() in {one.casefold() for one in known if one}
+
+
+def numbered(fields: Sequence[KnownField], file_ids: Sequence[str]) -> list[KnownField]:
+    """The fields with the numbers of their files instead of ids."""
+    numbers: dict[str | int, int] = {file_id: number for number, file_id in enumerate(file_ids)}
+    return [msgspec.structs.replace(field, file=numbers.get(field.file, field.file)) for field in fields]

@@ -67,6 +67,12 @@ def page(tx: Tx, workspace_id: str, *, limit: int, cursor: str | None) -> list[H
     return [shown_hook(row) for row in store.hooks(tx, workspace_id, limit, cursor)]
 
 
+def check(wanted: HookChange) -> None:
+    """Raises BadRequest for a change that could be made of no subscription."""
+    if wanted.events is not msgspec.UNSET:
+        _known(wanted.events)
+
+
 def change(tx: Tx, workspace_id: str, hook_id: str, wanted: HookChange) -> Hook:
     """The subscription with another target, other events or another description. A new URL was judged before.
 

@@ -33,7 +33,7 @@ async def mailed(office: Office, kind: str = "invitation", **about: str) -> list
 
 
 async def trail(office: Office, document: Any, *acts: str) -> list[Any]:
-    found = (await office.api.get(f"/api/v1/documents/{document['id']}/audit")).json()["audit"]
+    found = (await office.api.get(f"/api/v1/documents/{document['id']}/audit?limit=100")).json()["audit"]
     return [row for row in found if row["act"] in acts]
 
 

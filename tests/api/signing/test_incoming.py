@@ -96,7 +96,10 @@ async def test_a_draft_of_a_locked_file_is_changed_with_its_password(office: Off
     changed = await office.api.call("PATCH", path, json={"fields": fields, "files": [unlocked]})
     assert (changed.status_code, changed.json()["fields"][0]["x"]) == (200, 0.1)
     stranger = await office.api.call("PATCH", path, json={"fields": fields, "files": [{**unlocked, "id": "fil_x"}]})
-    assert (stranger.status_code, stranger.json()["error"]) == (400, "The document has no file fil_x")
+    assert (stranger.status_code, stranger.json()["error"]) == (
+        400,
+        "files[0].id: there is none with this id, or it is given twice",
+    )
     nothing = await office.api.call("PATCH", path, json={"files": [unlocked]})
     assert nothing.status_code == 400
     assert (await office.api.call("PATCH", path, json={"title": "Other"})).status_code == 200

@@ -11,13 +11,13 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.mailbox import checked_address
 from deedbox.signing import parties, sessions, states
-from deedbox.signing.actions import convert, expire, remind, send
+from deedbox.signing.actions import convert, draft_people, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.field_value import fault
 from deedbox.signing.model import Document, Packet, Party
-from deedbox.signing.new_document import DocumentChange, NewField, end_of
+from deedbox.signing.new_document import DocumentChange, KnownField, end_of, numbered
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
@@ -40,11 +40,9 @@ async def prepared(
     office: Office, mill: PaperMill, workspace_id: str, document_id: str, change: DocumentChange
 ) -> AsyncIterator[Callable[[Desk], Packet]]:
     """What makes the change at a desk: other parties or fields of a draft need another paper first."""
-    change.check(office.clock.now())
-    if change.parties is not UNSET:
-        check_parties(change.parties)
-        send.need_mail_for_codes(change.parties, office.notifier)
+    refuse_at_once(office, change)
     packet = await expire.current(office, await office.packet_of(workspace_id, document_id))
+    change = draft_people.with_corrections(change, packet)
     if not change.needs_paper:
         yield lambda desk: _changed(desk, document_id, change, lambda amended: amended)
         return
@@ -53,12 +51,20 @@ async def prepared(
     if not packet.lone and change.parties is not UNSET:
         raise Conflict("The parties of a packet belong to all its documents: change the packet")
     found = await office.db.read(lambda tx: convert.unmade(tx, packet, document))
-    asked = found.asked if change.fields is UNSET else change.fields
+    asked = _asked(found.asked, packet, document, change)
     wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties
     codes = await sessions.hashed_codes([] if change.parties is UNSET else change.parties)
     seen = Seen(packet.parties, document, codes)
     async with mill.paper(_originals(found, change), wanted, asked) as paper:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, paper))
+
+
+def refuse_at_once(office: Office, change: DocumentChange) -> None:
+    """Raises BadRequest for a change that could be made of no document."""
+    change.check(office.clock.now())
+    if change.parties is not UNSET:
+        check_parties(change.parties)
+        send.need_mail_for_codes(change.parties, office.notifier)
 
 
 def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) -> Packet:
@@ -97,10 +103,11 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
     states.after(document.status, "edit")
     if (draft.parties, document.fields) != (seen.parties, seen.document.fields):
         raise Conflict("The draft was changed at this very moment. Look at it and try again.")
-    after, asked = draft, _asked(desk, document, change)
+    after, asked = draft, _asked(convert.asked_fields(desk.tx, document), draft, document, change)
+    documents.ask_fields(desk.tx, document.id, asked)
     if change.parties is not UNSET:
         made = made_parties(change.parties, draft.language, desk.now, seen.codes)
-        after = msgspec.structs.replace(after, parties=made)
+        after = msgspec.structs.replace(after, parties=draft_people.kept(draft, made))
     if change.signed_input is not UNSET:
         document = msgspec.structs.replace(document, signed_input=change.signed_input)
     laid = convert.lay_out(desk, after, document, paper, asked)
@@ -156,8 +163,10 @@ def _originals(found: convert.Unmade, change: DocumentChange) -> list[Original]:
     ]
 
 
-def _asked(desk: Desk, document: Document, change: DocumentChange) -> Sequence[NewField]:
-    if change.fields is UNSET:
-        return convert.asked_fields(desk.tx, document)
-    documents.ask_fields(desk.tx, document.id, change.fields)
-    return change.fields
+def _asked(
+    before: Sequence[KnownField], packet: Packet, document: Document, change: DocumentChange
+) -> Sequence[KnownField]:
+    """The fields that are asked for now."""
+    if change.fields is not UNSET:
+        return numbered(change.fields, [file.id for file in document.files])
+    return before if change.parties is UNSET else draft_people.followed(before, packet.parties, change.parties)

@@ -17,7 +17,7 @@ from deedbox.signing.actions import send
 from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.desk import SERVER, Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
-from deedbox.signing.new_document import NewField, NewParty
+from deedbox.signing.new_document import KnownField, NewField, NewParty
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.intake import Intake
 from deedbox.signing.paper.placing import laid_out
@@ -49,7 +49,7 @@ class Unmade(NamedTuple):
     packet: Packet
     document: Document
     originals: list[Original]
-    asked: list[NewField]
+    asked: list[KnownField]
 
 
 def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
@@ -61,8 +61,8 @@ def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
     return Unmade(packet, document, originals, asked_fields(tx, document))
 
 
-def asked_fields(tx: Tx, document: Document) -> list[NewField]:
-    return msgspec.json.decode(documents.asked_fields(tx, document.id), type=list[NewField])
+def asked_fields(tx: Tx, document: Document) -> list[KnownField]:
+    return msgspec.json.decode(documents.asked_fields(tx, document.id), type=list[KnownField])
 
 
 def plan(desk: Desk, document: Document, *, send: bool) -> None:

@@ -17,7 +17,7 @@ from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Document, File, Packet, Party, Signer, Source
-from deedbox.signing.new_document import NewDocument, NewFile, NewParty, NewSigner, end_of
+from deedbox.signing.new_document import KnownParty, KnownSigner, NewDocument, NewFile, NewParty, NewSigner, end_of
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
@@ -103,7 +103,8 @@ def check_parties(parties: Sequence[NewParty]) -> None:
             need_printable(f"The name of {signer.email}", signer.name)
             if signer.time_zone is not None:
                 checked_zone(signer.time_zone)
-            if (signer.auth == "access_code") != (signer.access_code is not None):
+            has_code = signer.access_code is not None or (isinstance(signer, KnownSigner) and signer.id is not None)
+            if (signer.auth == "access_code") > has_code or ((signer.auth != "access_code") and signer.access_code):
                 raise BadRequest(f"{signer.email}: access_code belongs to auth access_code, and to no other")
             if signer.access_code is not None and len(signer.access_code.strip()) < limits.ACCESS_CODE_CHARS_MIN:
                 raise BadRequest(
@@ -177,14 +178,14 @@ def _file(file: NewFile, now: datetime) -> File:
 
 
 def _party(party: NewParty, language: str, now: datetime, codes: HashedCodes, *, declared: bool) -> Party:
-    party_id = new_id("pty", now)
+    party_id = (party.id if isinstance(party, KnownParty) else None) or new_id("pty", now)
     signers = [_signer(party_id, one, language, now, codes) for one in party.signers]
     return Party(party_id, party.name, party.order, party.rule, party.quorum, party.on_decline, declared, signers)
 
 
 def _signer(party_id: str, one: NewSigner, language: str, now: datetime, codes: HashedCodes) -> Signer:
     return Signer(
-        id=new_id("sgn", now),
+        id=(one.id if isinstance(one, KnownSigner) else None) or new_id("sgn", now),
         party_id=party_id,
         name=one.name,
         email=one.address,

@@ -93,8 +93,12 @@ def _marks(paper: Paper, fields: Sequence[NewField]) -> Marks:
     before = [sum(len(file.sizes) for file in paper.files[:number]) for number in range(len(paper.files))]
     wanted = [*fields, *paper.tags]
     marks = [
-        Mark(field.type, Place(before[field.file] + field.page, field.x, field.y, field.w, field.h), text="Rehearsal")
+        Mark(
+            field.type,
+            Place(before[field.file_number] + field.page, field.x, field.y, field.w, field.h),
+            text="Rehearsal",
+        )
         for field in wanted
-        if field.file < len(paper.files) and field.page <= len(paper.files[field.file].sizes)
+        if field.file_number < len(paper.files) and field.page <= len(paper.files[field.file_number].sizes)
     ]
     return Marks(tuple(marks[: limits.DOCUMENT_FIELDS]))

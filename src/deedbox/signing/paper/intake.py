@@ -102,7 +102,7 @@ class Intake:
         """The same with places for so many signatures, on pages of their own if there is no room."""
         *others, last = paper.files
         before = sum(len(file.sizes) for file in others)
-        taken = [_place(field, before) for field in wanted if field.file == len(others)]
+        taken = [_place(field, before) for field in wanted if field.file_number == len(others)]
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, paper.pdf.blob) as data:
             block = await self._workshop.block(data, signers, incoming.write, taken)

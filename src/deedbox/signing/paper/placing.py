@@ -11,7 +11,7 @@ from deedbox.kernel.ids import new_id
 from deedbox.pdf.marks import Place
 from deedbox.signing.field_value import BY_HAND, fault, kept
 from deedbox.signing.model import Document, Field, File, Packet, Party
-from deedbox.signing.new_document import NewField
+from deedbox.signing.new_document import KnownField, NewField, is_called
 from deedbox.signing.paper import Paper
 from deedbox.words.refusals import sentence
 
@@ -22,13 +22,31 @@ def laid_out(packet: Packet, document: Document, paper: Paper, asked: Sequence[N
         msgspec.structs.replace(file, sizes=[*made.sizes], removed=[*made.removed], signatures=[*made.signatures])
         for file, made in zip(document.files, paper.files, strict=True)
     ]
-    placed = _fields([*asked, *paper.tags], files, paper.places, packet.parties, now)
+    tags = _not_asked_for(paper.tags, asked, document)
+    placed = _fields([*asked, *tags], files, paper.places, packet.parties, now)
     laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
     for field in placed:
         for text in _known_texts(field, packet.parties):
             if wrong := fault(laid, field, text, packet.language):
                 raise BadRequest(f"{field.label or f'The {field.type} on page {field.page}'}: {sentence(wrong)}")
     return laid
+
+
+def _not_asked_for(tags: Sequence[NewField], asked: Sequence[NewField], document: Document) -> list[NewField]:
+    """The tags for which no field was given back: a field that a tag has placed is known, and stays where it is."""
+    numbers = {file.id: number for number, file in enumerate(document.files)}
+    before = {field.id: _spot(field, numbers[field.file_id]) for field in document.fields}
+    known = [field for field in asked if isinstance(field, KnownField) and field.id]
+    spots = {_spot(field, field.file_number) for field in known}
+    for field in known:
+        moved = before.get(field.id or "") not in (None, _spot(field, field.file_number))
+        if moved and any(_spot(tag, tag.file_number) == before[field.id or ""] for tag in tags):
+            raise BadRequest(f"The field {field.id} stands where a text tag of the file is: it cannot be moved")
+    return [tag for tag in tags if _spot(tag, tag.file_number) not in spots]
+
+
+def _spot(field: NewField | Field, file_number: int) -> tuple[object, ...]:
+    return (file_number, field.type, field.page, field.x, field.y, field.w, field.h)
 
 
 def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
@@ -64,9 +82,9 @@ def _fields(
 
 
 def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], now: datetime) -> Field:
-    if not 0 <= field.file < len(files):
+    if not 0 <= field.file_number < len(files):
         raise BadRequest(f"A field names file {field.file}, but there are {len(files)} files, counted from 0")
-    file = files[field.file]
+    file = files[field.file_number]
     if not 1 <= field.page <= file.pages:
         raise BadRequest(f"A field stands on page {field.page}, but {file.name} has {file.pages} pages")
     if field.x + field.w > 1 or field.y + field.h > 1:
@@ -76,8 +94,9 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
     if field.type in BY_HAND and field.default:
         raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
     signer_id, party_id = _who(field, parties)
+    field_id = (field.id if isinstance(field, KnownField) else None) or new_id("fld", now)
     placed = Field(
-        new_id("fld", now), file.id, signer_id, party_id, field.type, field.page, field.x, field.y, field.w, field.h,
+        field_id, file.id, signer_id, party_id, field.type, field.page, field.x, field.y, field.w, field.h,
         field.required, field.label, field.default, list(field.options), None, field.font_size,
     )  # fmt: skip
     return msgspec.structs.replace(placed, default=kept(placed, field.default or "") or None)
@@ -85,14 +104,17 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
 
 def _who(field: NewField, parties: Sequence[Party]) -> tuple[str | None, str | None]:
     if (field.signer is None) == (field.party is None):
-        raise BadRequest("A field names either its signer, by e-mail address, or its party, by name")
+        raise BadRequest("A field names either its signer, by id, e-mail address or name, or its party, by id or name")
+    called: list[tuple[str | None, str | None]] = []
     for party in parties:
-        if field.party is not None and party.name.casefold() == field.party.casefold():
-            return (party.signers[0].id, None) if len(party.signers) == 1 else (None, party.id)
-        for signer in party.signers:
-            if field.signer is not None and signer.email == field.signer.lower():
-                return signer.id, None
-    raise BadRequest(f"A field names {field.signer or field.party}, who is not among signers and parties")
+        if is_called(party, field.party):
+            called.append((party.signers[0].id, None) if len(party.signers) == 1 else (None, party.id))
+        called += [(signer.id, None) for signer in party.signers if is_called(signer, field.signer)]
+    if not called:
+        raise BadRequest(f"A field names {field.signer or field.party}, who is not among signers and parties")
+    if len(called) > 1:
+        raise BadRequest(f"A field names {field.signer or field.party}, as several are called: give an id or address")
+    return called[0]
 
 
 def _signature(signer_id: str, place: Place, file: File, now: datetime) -> Field:

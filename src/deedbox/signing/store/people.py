@@ -52,7 +52,7 @@ def add_parties(tx: Tx, packet: Packet) -> None:
 
 def change_people(tx: Tx, before: Packet, after: Packet) -> None:
     """Writes what differs; parties of a draft that are others take the place of those before, with all fields."""
-    if [party.id for party in before.parties] != [party.id for party in after.parties]:
+    if _ids(before) != _ids(after):
         drop_fields(tx, before.documents)
         drop_parties(tx, before)
         add_parties(tx, after)
@@ -63,6 +63,10 @@ def change_people(tx: Tx, before: Packet, after: Packet) -> None:
         _change_parties(tx, before, after)
     for old, new in zip(before.documents, after.documents, strict=True):
         _change_fields(tx, old, new)
+
+
+def _ids(packet: Packet) -> list[tuple[str, list[str]]]:
+    return [(party.id, [signer.id for signer in party.signers]) for party in packet.parties]
 
 
 def _change_parties(tx: Tx, before: Packet, after: Packet) -> None:
@@ -118,7 +122,7 @@ def add_fields(tx: Tx, document: Document) -> None:
 
 def _change_fields(tx: Tx, before: Document, after: Document) -> None:
     """Writes the values that differ; fields of a draft that are others take the place of those before."""
-    if [field.id for field in before.fields] != [field.id for field in after.fields]:
+    if len(before.fields) != len(after.fields) or any(map(_is_other, before.fields, after.fields)):
         drop_fields(tx, [before])
         add_fields(tx, after)
         return
@@ -129,6 +133,11 @@ def _change_fields(tx: Tx, before: Document, after: Document) -> None:
     ]
     if filled:
         tx.many("update fields set value = :value where id = :id", filled)
+
+
+def _is_other(before: Field, after: Field) -> bool:
+    """Whether it differs in more than its value."""
+    return before is not after and msgspec.structs.replace(after, value=before.value) != before
 
 
 def drop_fields(tx: Tx, documents: Iterable[Document]) -> None:

@@ -164,6 +164,7 @@ async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Upload
     """The old chunks answer until the new content is indexed."""
     here = context.of(request)
     deedbox, workspace, now = here.deedbox, here.caller.workspace_id, here.deedbox.clock.now()
+    form.need_form(request)
     await deedbox.db.read(lambda tx: library.find(tx, workspace, doc_id))  # an unknown one is refused unread
     async with upload.one_file(request, deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
         return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, workspace, doc_id, file, now=now)))

@@ -83,9 +83,9 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
     part = Page(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
     found = await here.deedbox.db.read(lambda tx: documents.page(tx, workspace, wanted, part))
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one[1].id)
+    archiving = here.deedbox.archive.is_on
     if following:
         here.headers.append((b"link", _next_link(request, following).encode()))
-    archiving = here.deedbox.archive.is_on
     records = [record(packet, document, archiving=archiving) for packet, document in shown]
     return DocumentPage(records, count, has_more, following)
 

@@ -12,17 +12,18 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.signing.actions import change, create
 from deedbox.signing.actions.delete import delete as delete_packet
 from deedbox.signing.desk import document_in
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange, FilePassword, NewDocument, NewFile
 from deedbox.web.api_v1.document_record import DocumentRecord, record
-from deedbox.web.frame import context, form, once, openapi, upload
-from deedbox.web.frame.body import READS, decoded
+from deedbox.web.frame import context, form, once, openapi, upload, write_back
+from deedbox.web.frame.body import READS, decoded, need_json
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
+from deedbox.web.frame.write_back import WRITES
 
 FileName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=limits.FILENAME_CHARS, extra_json_schema=limits.NO_NUL)
@@ -138,16 +139,27 @@ async def show_signing_document(request: AnyRequest, document_id: FromPath[str])
 
 @patch(
     "/api/v1/documents/{document_id:str}",
-    opt=door("documents:write"),
+    opt={**door("documents:write"), WRITES: (DocumentChange, DocumentRecord)},
     summary="Change a document",
     tags=["documents"],
 )
 async def change_document(
-    request: AnyRequest, document_id: FromPath[str], data: JSONBody[DocumentChange]
+    request: AnyRequest, document_id: FromPath[str], data: JSONBody[dict[str, Any]]
 ) -> DocumentRecord:
+    """What is given as it is changes nothing, so that the whole record can be sent back."""
     here = context.of(request)
+    write_back.check(data, DocumentChange, DocumentRecord)
+    try:
+        before = await here.packet_of(document_id)
+    except NotFound:
+        change.refuse_at_once(here.deedbox.office, write_back.as_new(data, DocumentChange, DocumentRecord))
+        raise
+    shown = record(before, document_in(before, document_id), archiving=here.deedbox.archive.is_on)
+    wanted = write_back.changes(data, shown, DocumentChange)
+    if wanted is None:
+        return shown
     office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
-    async with change.prepared(office, mill, workspace_id, document_id, data) as make:
+    async with change.prepared(office, mill, workspace_id, document_id, wanted) as make:
 
         def act(tx: Tx) -> Packet:
             with here.desk(tx) as desk:
@@ -181,6 +193,7 @@ async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
             content = given.document + b"".join(file.original.blob.sha256.encode() for file in files)
             yield Asked(new, files, content)
             return
+        need_json(request)
         content = await upload.document_json(request)
         body = await decoded(request, NewDocumentBody, content)
         files = []

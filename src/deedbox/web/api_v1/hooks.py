@@ -11,8 +11,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest
-from deedbox.web.frame import context, moments, openapi
+from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.web.frame import context, moments, openapi, write_back
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.body import OPTIONAL_BODY
 from deedbox.web.frame.context import AnyRequest, Context
@@ -20,6 +20,7 @@ from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.once import claimed, kept, once
 from deedbox.web.frame.query import QUERY
+from deedbox.web.frame.write_back import WRITES
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import Delivery, EventName, Hook, HookChange, NewHook, Recovery
 
@@ -130,17 +131,24 @@ async def get_hook(request: AnyRequest, hook_id: FromPath[str]) -> Hook:
 
 @patch(
     "/api/v1/hooks/{hook_id:str}",
-    opt=door("hooks:write"),
+    opt={**door("hooks:write"), WRITES: (HookChange, Hook)},
     summary="Change a webhook's target, events or description",
     tags=["hooks"],
 )
-async def change_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBody[HookChange]) -> Hook:
+async def change_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBody[dict[str, Any]]) -> Hook:
     here = context.of(request)
-    if data == HookChange():
-        raise BadRequest("Give what is to change: target_url, events or description")
-    if data.target_url is not UNSET:
-        await here.deedbox.egress.judge(data.target_url)
-    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller.workspace_id, hook_id, data))
+    write_back.check(data, HookChange, Hook)
+    try:
+        shown = await here.deedbox.db.read(lambda tx: hooks.get(tx, here.caller.workspace_id, hook_id))
+    except NotFound:
+        hooks.check(write_back.as_new(data, HookChange, Hook))
+        raise
+    wanted = write_back.changes(data, shown, HookChange)
+    if wanted is None:
+        return shown
+    if wanted.target_url is not UNSET:
+        await here.deedbox.egress.judge(wanted.target_url)
+    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller.workspace_id, hook_id, wanted))
 
 
 @delete("/api/v1/hooks/{hook_id:str}", opt=door("hooks:write"), summary="Unsubscribe a webhook", tags=["hooks"])

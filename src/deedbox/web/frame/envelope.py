@@ -27,6 +27,10 @@ _DISCONNECTED = "client disconnected prematurely"
 """The framework's word for a caller that hangs up: no failure of ours, and nothing for the log."""
 
 
+_NEITHER = ("/tsa", "/login", "/account")
+"""What belongs to neither API, so that a wrong content type has its own status there."""
+
+
 class ErrorBody(NamedTuple):
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -46,8 +50,10 @@ def is_signing(path: str) -> bool:
 def envelope(path: str, error: DeedboxError) -> ErrorBody:
     signing = is_signing(path)
     status = error.status
-    if not signing and isinstance(error, (TooLarge, UnsupportedMediaType)):
+    if not signing and isinstance(error, TooLarge):
         status = 400  # the search API has no 413 and 415: a wrong body is an invalid parameter
+    if isinstance(error, UnsupportedMediaType) and not signing and not path.startswith(_NEITHER):
+        status = 400
     body = _encode({"error": error.message, "status": status} if signing else {"error": error.message})
     headers = [
         (b"content-type", b"application/json"),

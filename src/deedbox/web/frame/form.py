@@ -53,10 +53,16 @@ async def read(request: AnyRequest, opened: Callable[[MultipartSegment], Awaitab
         raise BadRequest("The form is cut short, or its boundary is another than the Content-Type says") from error
 
 
-def _parser(request: AnyRequest) -> PushMultipartParser:
+def need_form(request: AnyRequest) -> dict[str, str]:
+    """What the Content-Type of a form says beside its kind; it is refused if it is of another."""
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != _KIND:
         raise UnsupportedMediaType(f"Send the file as {_KIND}, in one part named {FILE!r}")
+    return dict(options)
+
+
+def _parser(request: AnyRequest) -> PushMultipartParser:
+    options = need_form(request)
     boundary = str(options.get("boundary", ""))
     if not boundary or len(boundary) > limits.UPLOAD_BOUNDARY_CHARS or not boundary.isascii():
         raise BadRequest(f"The Content-Type {_KIND} must name the boundary of its parts")

@@ -6,12 +6,15 @@ from litestar.datastructures import FormMultiDict
 from litestar.enums import RequestEncodingType
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.errors import BadRequest, UnsupportedMediaType
 from deedbox.web.frame.context import AnyRequest
+
+_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 async def form_of(request: AnyRequest) -> FormMultiDict:
     """What was filled in; BadRequest where it is not UTF-8: the framework would put other letters in its place."""
+    await _need_form(request)
     try:
         if request.content_type[0] != RequestEncodingType.URL_ENCODED:
             return await request.form()
@@ -21,6 +24,12 @@ async def form_of(request: AnyRequest) -> FormMultiDict:
         raise BadRequest("The form is not text in UTF-8. Send it in that encoding.") from error
     except ValueError as error:
         raise BadRequest(f"The form has more than {limits.PAGE_FORM_FIELDS} fields") from error
+
+
+async def _need_form(request: AnyRequest) -> None:
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind not in _KINDS and await request.body():
+        raise UnsupportedMediaType(f"Send the form as {' or '.join(_KINDS)}")
 
 
 def text(form: FormMultiDict, name: str) -> str:

@@ -12,10 +12,11 @@ from litestar.openapi.plugins import JsonRenderPlugin
 
 from deedbox import VERSION
 from deedbox.kernel import limits
-from deedbox.web.frame import described, doors, examples, form, links, options, query
+from deedbox.web.frame import described, doors, examples, form, links, options, query, write_back
 from deedbox.web.frame.body import OPTIONAL_BODY, READS
 from deedbox.web.frame.doors import Door, declared
 from deedbox.web.frame.envelope import is_signing
+from deedbox.web.frame.write_back import WRITES
 
 ALSO = "also"
 """The `opt` that names the errors of a route that others of its kind do not have."""
@@ -98,6 +99,7 @@ def document(routes: Sequence[HTTPRouteHandler], server: str = "/") -> dict[str,
     schemas = described.schemas(kind for handler in handlers.values() for kind in bodies(handler))
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
+            _add_written(operation, handlers[path, method], schemas)
             _describe(operation, path, method, handlers[path, method])
     samples = _show(schema["paths"], schemas)
     links.connect(
@@ -183,6 +185,13 @@ def _add_query(operation: dict[str, Any], handler: HTTPRouteHandler) -> None:
         operation.setdefault("parameters", []).extend(query.described(kind))
 
 
+def _add_written(operation: dict[str, Any], handler: HTTPRouteHandler, schemas: dict[str, Any]) -> None:
+    if kinds := handler.opt.get(WRITES):
+        write_back.describe(schemas, *kinds)
+        schema = {"$ref": f"#/components/schemas/{kinds[0].__name__}"}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
 def bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
     """The structs that a route takes and gives."""
     signature = handler.parsed_fn_signature
@@ -190,7 +199,7 @@ def bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
     if "data" in signature.parameters:
         fields.append(signature.parameters["data"])
     kinds = [inner.annotation for field in fields for inner in (field, *field.inner_types)]
-    kinds += [handler.opt.get(OPTIONAL_BODY), handler.opt.get(READS)]
+    kinds += [handler.opt.get(OPTIONAL_BODY), handler.opt.get(READS), *handler.opt.get(WRITES, ())]
     return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
 
 

@@ -45,7 +45,7 @@ def _time_stamp(opener: Door) -> HTTPRouteHandler:
     answer = "A time-stamp, or a rejection with its reason: both are a TimeStampResp of RFC 3161"
     return post(
         "/tsa",
-        opt=_opt(answer, REPLY_TYPE, opener),
+        opt={**_opt(answer, REPLY_TYPE, opener), openapi.ALSO: (415,)},
         status_code=200,
         summary="A time-stamp (RFC 3161) from this server's clock",
         tags=["authority"],

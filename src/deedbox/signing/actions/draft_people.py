@@ -1,0 +1,88 @@
+"""The people of a document as its sender gives them back: those who are known stay who they are."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from deedbox.kernel.errors import BadRequest
+from deedbox.signing.model import Packet, Party, Signer
+from deedbox.signing.new_document import (
+    DocumentChange,
+    KnownField,
+    KnownParty,
+    KnownSigner,
+    SignerChange,
+    is_called,
+)
+
+
+def kept(draft: Packet, made: Sequence[Party]) -> list[Party]:
+    """The parties that the draft is to have; who was in it before, and is given no other access code, keeps theirs."""
+    before = {party.id: party for party in draft.parties}
+    people = {signer.id: signer for _, signer in draft.signers()}
+    return [
+        replace(
+            party,
+            declared=before[party.id].declared if party.id in before else True,
+            signers=[_with_code(one, people.get(one.id)) for one in party.signers],
+        )
+        for party in made
+    ]
+
+
+def followed(asked: Sequence[KnownField], before: Sequence[Party], after: Sequence[KnownParty]) -> list[KnownField]:
+    """The fields, each for the same person or party as before, however those are called from now on."""
+    known = {party.id for party in after} | {one.id for party in after for one in party.signers}
+    found = []
+    for field in asked:
+        signers = [one.id for party in before for one in party.signers if is_called(one, field.signer)]
+        parties = [party.id for party in before if is_called(party, field.party)]
+        signer = signers[0] if len(signers) == 1 and signers[0] in known else field.signer
+        party_id = parties[0] if len(parties) == 1 and parties[0] in known else field.party
+        found.append(replace(field, signer=signer, party=party_id))
+    return found
+
+
+def with_corrections(change: DocumentChange, packet: Packet) -> DocumentChange:
+    """The change; parties of a sent document that differ in e-mail addresses alone are corrections of these."""
+    if packet.first.status != "sent" or change.parties is UNSET:
+        return change
+    addresses = {signer.id: signer.email for _, signer in packet.signers()}
+    as_before = [
+        replace(party, signers=[replace(one, email=addresses.get(one.id or "", one.email)) for one in party.signers])
+        for party in change.parties
+    ]
+    if as_before != [_known(party) for party in packet.parties]:
+        return change
+    given = [one for party in change.parties for one in party.signers]
+    corrected = [SignerChange(one.id, one.email) for one in given if one.id and one.address != addresses[one.id]]
+    return replace(change, parties=UNSET, signers=[*change.signers, *corrected])
+
+
+def _known(party: Party) -> KnownParty:
+    """The party as a sender gives it back."""
+    signers = [
+        KnownSigner(
+            name=one.name, email=one.email, language=one.language, auth=one.auth, time_zone=one.time_zone, id=one.id
+        )
+        for one in party.signers
+    ]
+    return KnownParty(
+        name=party.name,
+        signers=signers,
+        order=party.order,
+        rule=party.rule,
+        quorum=party.quorum,
+        on_decline=party.on_decline,
+        id=party.id,
+    )
+
+
+def _with_code(signer: Signer, before: Signer | None) -> Signer:
+    if signer.auth != "access_code" or signer.access_code_hash is not None:
+        return signer
+    if before is None or before.access_code_hash is None:
+        raise BadRequest(f"{signer.email}: access_code is missing")
+    return msgspec.structs.replace(signer, access_code_hash=before.access_code_hash)

@@ -1,0 +1,207 @@
+"""What is read can be written back: PATCH takes what GET gave; what cannot change must be as it is."""
+
+import base64
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from deedbox.web.app import ROUTES
+from deedbox.web.frame import openapi
+from tests.api.answers import faults
+from tests.api.signing.conftest import Office, signer
+from tests.pdf.papers import lines, paper
+
+pytestmark = pytest.mark.anyio
+
+HOOKS, DOCUMENTS = "/api/v1/hooks", "/api/v1/documents"
+PLACE = {"page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.05}
+PARTIES = [
+    {"name": "Tenant", "signers": [signer("ann", language="de", time_zone="Europe/Berlin"), signer("bob")], "order": 2},
+    {"name": "Landlord", "signers": [signer("cem", auth="access_code", access_code="open sesame")]},
+]
+FIELDS = [
+    {"type": "text", "party": "Tenant", "label": "Rent", "default": "500", **PLACE},
+    {"type": "signature", "signer": "CEM@example.com", **PLACE, "y": 0.3},
+    {"type": "select", "signer": "Bob", "options": ["a", "b"], **PLACE, "y": 0.5, "file": 0},
+]
+WHOLE: dict[str, Any] = {
+    "parties": PARTIES,
+    "signers": [],
+    "fields": FIELDS,
+    "message": {"subject": "Please", "body": "sign"},
+    "metadata": {"a": "1", "b": "2"},
+    "external_id": "e-1",
+    "reminders": {"first_after_hours": 1, "every_hours": 2, "max": 3},
+    "expires_at": "2026-04-01T00:00:00Z",
+}
+TAGGED = paper(lines("Place: {{text:Ann:Place}} and on", x=60, y=600) + lines("{{signature:Ann}}", x=60, y=300))
+DESCRIPTION = openapi.document(ROUTES)
+
+
+async def _workspace(_: Office) -> list[str]:
+    return ["/api/v1/workspace"]
+
+
+async def _hooks(office: Office) -> list[str]:
+    """One that is paused, and one with a description."""
+    made = []
+    for more in ({}, {"description": "One"}):
+        new = {"target_url": f"https://hooks.example.com/{len(more)}", "event": "document.sent", **more}
+        made.append((await office.api.post(HOOKS, new)).json())
+    await office.api.call("POST", f"{HOOKS}/{made[0]['id']}/pause")
+    return [f"{HOOKS}/{one['id']}" for one in made]
+
+
+async def _documents(office: Office) -> list[str]:
+    """One in each status that can be reached at once."""
+    draft, sent, voided = [await office.create(**WHOLE, send=send) for send in (False, True, True)]
+    await office.api.call("POST", f"{DOCUMENTS}/{voided['id']}/void")
+    expired = await office.create(send=True, expires_at="2026-03-01T12:00:01Z")
+    office.api.clock.forward(2)
+    sealed = await office.sealed()
+    return [f"{DOCUMENTS}/{one['id']}" for one in (draft, sent, voided, expired, sealed)]
+
+
+MADE: dict[str, Callable[[Office], Awaitable[list[str]]]] = {
+    "/api/v1/workspace": _workspace,
+    "/api/v1/hooks/{hook_id}": _hooks,
+    "/api/v1/documents/{document_id}": _documents,
+}
+"""What makes records of each kind that can be read and changed."""
+
+
+def test_every_record_that_can_be_read_and_changed_is_tried() -> None:
+    both = {path for path, each in DESCRIPTION["paths"].items() if {"get", "patch"} <= each.keys()}
+    assert set(MADE) == both, "add to MADE what makes a record of this kind"
+
+
+@pytest.mark.parametrize("kind", MADE)
+async def test_what_get_gives_goes_back_unchanged(office: Office, kind: str) -> None:
+    for path in await MADE[kind](office):
+        shown = (await office.api.get(path)).json()
+        answer = await office.api.call("PATCH", path, json=shown)
+        assert (answer.status_code, answer.json()) == (200, shown), answer.text
+        for name, value in shown.items():
+            answer = await office.api.call("PATCH", path, json={name: value})
+            assert (answer.status_code, answer.json()) == (200, shown), (name, answer.text)
+        assert (await office.api.get(path)).json() == shown
+
+
+@pytest.mark.parametrize("kind", MADE)
+async def test_what_cannot_change_is_400_and_named(office: Office, kind: str) -> None:
+    schema = DESCRIPTION["paths"][kind]["patch"]["requestBody"]["content"]["application/json"]["schema"]
+    taken = DESCRIPTION["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
+    path = (await MADE[kind](office))[0]
+    shown = (await office.api.get(path)).json()
+    assert shown.keys() <= taken.keys(), "the description names every field of the record"
+    fixed = [name for name in shown if "cannot be changed" in taken[name].get("description", "")]
+    assert fixed
+    for name in fixed:
+        for other in ("other", 7, True, None, ["x"], {"x": 1}):
+            if other != shown[name] or type(other) is not type(shown[name]):
+                answer = await office.api.call("PATCH", path, json={**shown, name: other})
+                assert faults(path, answer, 400) == [], (name, other)
+                assert answer.json()["error"] == f"{name}: cannot be changed"
+    answer = await office.api.call("PATCH", path, json={**shown, "colour": "red"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "colour: there is no such field")
+    assert faults(path, await office.api.call("PATCH", path, json={}), 400) == []
+
+
+async def test_a_draft_is_read_changed_inside_and_written_back(office: Office) -> None:
+    draft = await office.create(**WHOLE)
+    path = f"{DOCUMENTS}/{draft['id']}"
+    landlord, tenant = draft["parties"]
+    tenant["name"], tenant["signers"][0]["email"] = "Lodger", "ANNE@example.com"
+    del draft["fields"][2]
+    draft["fields"][0] |= {"x": 0.2, "label": "Rent in euros", "signer": "Ann", "party": None}
+    file_id, signer_id = draft["files"][0]["id"], landlord["signers"][0]["id"]
+    draft["fields"].append({"type": "text", "file": file_id, "signer": signer_id, **PLACE, "y": 0.7})
+    answer = await office.api.call("PATCH", path, json=draft)
+    assert answer.status_code == 200, answer.text
+    changed = answer.json()
+    tenant["signers"][0]["email"] = "anne@example.com"
+    assert changed["parties"] == [landlord, tenant]
+    kept = [field["id"] for field in draft["fields"][:-1]]
+    assert [field["id"] for field in changed["fields"]][: len(kept)] == kept
+    assert changed["fields"][0] == {**draft["fields"][0], "signer": tenant["signers"][0]["id"]}
+    assert (changed["fields"][len(kept)]["signer"], changed["fields"][len(kept)]["file"]) == (signer_id, file_id)
+    assert (await office.api.get(path)).json() == changed
+    assert (await office.api.call("PATCH", path, json=changed)).json() == changed
+
+
+async def test_fields_follow_a_person_whose_address_or_name_is_changed_in_a_draft(office: Office) -> None:
+    draft = await office.create(**WHOLE)
+    landlord, tenant = draft["parties"]
+    landlord["signers"][0]["email"], tenant["signers"][1]["name"] = "cemal@example.com", "Robert"
+    answer = await office.api.call("PATCH", f"{DOCUMENTS}/{draft['id']}", json={"parties": [tenant, landlord]})
+    assert answer.status_code == 200, answer.text
+    whose = [(field["type"], field["signer"], field["party"]) for field in answer.json()["fields"]]
+    assert whose == [(field["type"], field["signer"], field["party"]) for field in draft["fields"]]
+    assert (await office.api.call("POST", f"{DOCUMENTS}/{draft['id']}/send")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "said"),
+    [
+        ("parties", {"status": "completed"}, "parties[0].status: cannot be changed"),
+        ("parties", {"id": "pty_x"}, "parties[0].id: there is none with this id, or it is given twice"),
+        ("parties", {"colour": "red"}, "parties[0].colour: there is no such field"),
+        ("fields", {"value": "600"}, "fields[0].value: cannot be changed"),
+        ("fields", {"file": "fil_x"}, "A field names the file fil_x, which the document does not have"),
+        ("fields", {"party": "nobody"}, "A field names nobody, who is not among signers and parties"),
+        ("files", {"sha256": "0", "password": "x"}, "files[0].sha256: cannot be changed"),
+    ],
+)
+async def test_what_cannot_change_inside_a_record_is_named_with_its_place(
+    office: Office, place: str, change: dict[str, Any], said: str
+) -> None:
+    draft = await office.create(**WHOLE)
+    path = f"{DOCUMENTS}/{draft['id']}"
+    draft[place][0] |= change
+    answer = await office.api.call("PATCH", path, json=draft)
+    assert faults(path, answer, 400) == []
+    assert answer.json()["error"] == said
+
+
+async def test_a_record_that_is_given_twice_is_400(office: Office) -> None:
+    draft = await office.create(**WHOLE)
+    for place in ("parties", "fields"):
+        answer = await office.api.call("PATCH", f"{DOCUMENTS}/{draft['id']}", json={place: draft[place] * 2})
+        assert (answer.status_code, "given twice" in answer.json()["error"]) == (400, True)
+
+
+async def test_after_sending_an_address_in_the_record_is_corrected_and_nothing_else(office: Office) -> None:
+    sent = await office.create(**WHOLE, send=True)
+    path = f"{DOCUMENTS}/{sent['id']}"
+    sent["parties"][0]["signers"][0]["email"] = "cemal@example.com"
+    answer = await office.api.call("PATCH", path, json=sent)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["parties"] == sent["parties"]
+    acts = [row["act"] for row in (await office.api.get(f"{path}/audit")).json()["audit"]]
+    assert acts.count("signer.corrected") == 1
+    sent["parties"][0]["name"] = "Owner"
+    assert faults(path, await office.api.call("PATCH", path, json=sent), 409) == []
+
+
+async def test_whom_two_share_a_name_with_must_be_told_apart(office: Office) -> None:
+    signers = [signer("ann"), {**signer("ann"), "email": "other@example.com"}]
+    fields = [{"type": "text", "signer": "Ann", **PLACE}]
+    answer = await office.api.post(DOCUMENTS, office.body(signers=signers, fields=fields))
+    assert (answer.status_code, "as several are called" in answer.json()["error"]) == (400, True)
+
+
+async def test_a_field_that_a_tag_has_placed_is_written_back_once_and_stays_where_it_is(office: Office) -> None:
+    content = base64.b64encode(TAGGED).decode()
+    draft = await office.create(file={"name": "a.pdf", "content_base64": content})
+    path = f"{DOCUMENTS}/{draft['id']}"
+    assert len(draft["fields"]) == 2
+    draft["fields"][0]["label"] = "Here"
+    for change in ({"fields": draft["fields"]}, {"signed_input": "flatten"}):
+        changed = await office.api.call("PATCH", path, json=change)
+        assert changed.status_code == 200, changed.text
+        assert [field["label"] for field in changed.json()["fields"]] == ["Here", None]
+        assert changed.json()["fields"] == draft["fields"]
+    draft["fields"][0]["x"] += 0.1
+    moved = await office.api.call("PATCH", path, json={"fields": draft["fields"]})
+    assert (moved.status_code, "text tag" in moved.json()["error"]) == (400, True)

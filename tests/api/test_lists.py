@@ -160,7 +160,7 @@ async def test_a_query_parameter_that_a_route_does_not_know_is_400_and_named(api
         assert answer.json()["error"].startswith(f"{name}: this route has no such query parameter"), (method, path)
 
 
-def test_no_route_reads_query_parameters_in_another_way(api: Api) -> None:
+async def test_no_route_reads_query_parameters_in_another_way(api: Api) -> None:
     """What is a parameter of the function and not in the path would be one of the query, to the framework."""
     for route in routes(api.guard):
         named = set(route.handler.parsed_fn_signature.parameters) - {"request", "data"}

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
-from deedbox.kernel.limits import SANDBOX_QUEUE
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
 from deedbox.kernel.sandbox.frames import Broken, Done, Refused, Reply
 from deedbox.kernel.sandbox.process import Child, StartFailed
+from deedbox.kernel.sandbox.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +22,7 @@ class Sandbox:
     def __init__(self, kind: SandboxKind, *, packages: tuple[str, ...] = ("deedbox.",)) -> None:
         self.kind = kind
         self._packages = packages
-        self._turns = asyncio.Semaphore(kind.processes)
-        self._waiting = 0
+        self._turns = Turns(kind.processes)
         self._idle: dict[Child, asyncio.TimerHandle | None] = {}
         """The children without a call, the one that had the last call last, and what will end each of them."""
         self._busy: set[Child] = set()
@@ -38,7 +37,7 @@ class Sandbox:
         """
         if function.partition(":")[0] not in self.kind.preload:
             raise ValueError(f"{function} is not in a module that the {self.kind.name} sandbox preloads")
-        async with self._turn(), self._child() as child:
+        async with self._turns.one(), self._child() as child:
             try:
                 reply = await child.ask(Call(function, args), into, seconds)
             except SandboxFailed as failed:
@@ -64,22 +63,8 @@ class Sandbox:
         await asyncio.gather(*self._burials)
 
     async def _warm_one(self) -> None:
-        async with self._turn(), self._child():
+        async with self._turns.one(), self._child():
             return
-
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        if self._turns.locked() and self._waiting >= SANDBOX_QUEUE:
-            raise Unavailable("Too many files are waiting to be processed; try again in a moment", code=Code.BUSY)
-        self._waiting += 1
-        try:
-            await self._turns.acquire()
-        finally:
-            self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._turns.release()
 
     @asynccontextmanager
     async def _child(self) -> AsyncIterator[Child]:

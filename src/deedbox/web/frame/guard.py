@@ -24,6 +24,7 @@ from deedbox.kernel.errors import (
 )
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, Standing
+from deedbox.kernel.sandbox import turns
 from deedbox.web.frame import doors, head, identity
 from deedbox.web.frame.context import KEY, Context, of
 from deedbox.web.frame.doors import Doors
@@ -204,6 +205,7 @@ class _Exchange:
             async with asyncio.timeout(limits.REQUEST_SECONDS) as context.deadline:
                 self._describe(await self._guard.admit(self._scope, context))
                 self._open(context)
+                turns.holder.set(context.holder)
                 with self._place(context):
                     await self._pass_on()
         except TimeoutError as error:

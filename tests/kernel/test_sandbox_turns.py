@@ -1,0 +1,91 @@
+"""Turns at a sandbox: each caller's in turn, and nobody has the whole queue."""
+
+import asyncio
+
+import pytest
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import Unavailable
+from deedbox.kernel.sandbox import turns
+from deedbox.kernel.sandbox.turns import Turns
+
+pytestmark = pytest.mark.anyio
+
+
+class Queue:
+    """Callers at a few places, which they leave when they are told to."""
+
+    def __init__(self, places: int = 1) -> None:
+        self.turns = Turns(places)
+        self.order: list[str] = []
+        self.go_on = asyncio.Semaphore(0)
+
+    def come(self, whose: str) -> "asyncio.Task[None]":
+        return asyncio.create_task(self._use(whose))
+
+    async def _use(self, whose: str) -> None:
+        turns.holder.set(whose)
+        async with self.turns.one():
+            self.order.append(whose)
+            await self.go_on.acquire()
+
+    async def settled(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_each_caller_has_one_turn_after_the_other() -> None:
+    queue = Queue()
+    waiting = [queue.come("greedy") for _ in range(10)]
+    await queue.settled()
+    waiting += [queue.come("other"), queue.come("third"), queue.come("other")]
+    for _ in waiting:
+        await queue.settled()
+        queue.go_on.release()
+    await asyncio.gather(*waiting)
+    assert queue.order[:7] == ["greedy", "greedy", "other", "third", "greedy", "other", "greedy"]
+
+
+async def test_one_caller_has_a_quarter_of_the_queue_and_the_servers_own_work_all_of_it() -> None:
+    queue = Queue()
+    waiting = [queue.come("greedy") for _ in range(1 + limits.SANDBOX_QUEUE // 4)]
+    await queue.settled()
+    with pytest.raises(Unavailable, match="your files"):
+        await queue.come("greedy")
+    own = [queue.come("") for _ in range(limits.SANDBOX_QUEUE * 3 // 4)]
+    await queue.settled()
+    with pytest.raises(Unavailable, match="Too many files"):
+        await queue.come("other")
+    for _ in waiting + own:
+        queue.go_on.release()
+    await asyncio.gather(*waiting, *own)
+
+
+async def test_who_leaves_the_queue_leaves_no_gap() -> None:
+    queue = Queue(places=2)
+    staying = [queue.come("a"), queue.come("b")]
+    await queue.settled()
+    leaving, last = queue.come("c"), queue.come("d")
+    await queue.settled()
+    leaving.cancel()
+    queue.go_on.release()
+    await asyncio.gather(leaving, return_exceptions=True)
+    await queue.settled()
+    assert queue.order == ["a", "b", "d"]
+    for _ in range(2):
+        queue.go_on.release()
+    await asyncio.gather(*staying, last)
+    assert queue.turns._free == 2
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_who_leaves_in_the_moment_of_the_turn_hands_it_on(steps: int) -> None:
+    queue = Queue()
+    first, leaving = queue.come("a"), queue.come("b")
+    await queue.settled()
+    queue.go_on.release()
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(first, leaving, return_exceptions=True)
+    assert queue.turns._free == 1

@@ -19,7 +19,7 @@ def probe(folder: str, port: int) -> dict[str, str]:
     """What came of trying at the data folder, at a port of this machine, and at its own limits."""
     return {
         "master key": outcome(lambda: _read(f"{folder}/master.key")),
-        "database": outcome(lambda: _read(f"{folder}/deedbox.db")),
+        "database": outcome(lambda: _read(f"{folder}/deedbox.sqlite")),
         "list of files": outcome(lambda: os.listdir(folder)),
         "write": outcome(lambda: os.close(os.open(f"{folder}/new", os.O_WRONLY | os.O_CREAT))),
         "mode": outcome(lambda: os.chmod(f"{folder}/master.key", 0o644)),

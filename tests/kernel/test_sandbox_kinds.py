@@ -84,7 +84,7 @@ def around() -> Iterator[Surroundings]:
 
 def _data_folder(data: Path) -> Iterator[Surroundings]:
     (data / "master.key").write_text("secret")
-    (data / "deedbox.db").write_text("rows")
+    (data / "deedbox.sqlite").write_text("rows")
     (data / "program").write_bytes(b"\x00")
     (data / "program").chmod(0o755)
     with socket.create_server(("127.0.0.1", 0)) as port, socket.socket(socket.AF_UNIX) as local:

@@ -4,7 +4,10 @@ import asyncio
 import base64
 import email
 import email.policy
+import os
 import re
+import sys
+import sysconfig
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +19,7 @@ import pytest
 from aiosmtpd.smtp import Envelope
 
 from deedbox.kernel.crypto import Secret
+from deedbox.pdf import office as libreoffice
 from tests.api.conftest import Api, opened
 from tests.api.search.files import pdf
 from tests.conftest import HandClock
@@ -153,12 +157,23 @@ async def office(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIt
             await made.deedbox.stop()
 
 
+PYTHON = os.path.realpath(sys.executable)
+WORD_PROCESSOR = """#!{python} -IS
+import os, time
+while not os.path.exists("{result}"):
+    time.sleep(0.05)
+with open("{result}", "rb") as made, open("document.pdf", "wb") as file:
+    file.write(made.read())
+"""
+
+
 @pytest.fixture
 def word_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program in LibreOffice's place that makes a known PDF of everything, once it is told to."""
     result, program = tmp_path / "result.pdf", tmp_path / "bin" / "soffice"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\nwhile [ ! -e {result} ]; do sleep 0.05; done\ncp {result} document.pdf\n", "utf-8")
+    program.write_text(WORD_PROCESSOR.format(python=PYTHON, result=result), "utf-8")
     program.chmod(0o755)
+    monkeypatch.setattr(libreoffice, "_LOADERS", (*libreoffice._LOADERS, PYTHON, sysconfig.get_paths()["stdlib"]))
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     return result

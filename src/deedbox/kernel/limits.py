@@ -74,7 +74,10 @@ WORKSPACE_NAME_CHARS = 100
 PASSWORD_CHARS_MIN = 10
 PASSWORD_CHARS_MAX = 256
 SLOW_HASHES = 2
-"""Passwords and codes that are hashed or checked at a time: each takes 64 MB."""
+"""Passwords and codes that are hashed or checked at a time."""
+SLOW_HASH_MEMORY_KB = 19 * KB
+SLOW_HASH_PASSES = 2
+"""As OWASP recommends at least: a document may have a hundred codes, and other callers are not to wait for them."""
 LOGIN_LINK_MINUTES = 60
 LOGIN_SESSION_DAYS = 14
 LOGIN_TRIES_PER_MINUTE = 5

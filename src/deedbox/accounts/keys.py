@@ -44,8 +44,6 @@ ScopeName = Annotated[
     ),
 ]
 
-AsRead = Annotated[str, Meta(max_length=limits.CURSOR_CHARS, description="Cannot be changed: as it was read.")]
-
 
 class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     per_minute: Annotated[int, Meta(ge=1, le=limits.RATE_PER_MINUTE_MAX)]
@@ -97,7 +95,7 @@ class NewKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeyChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A key as it was read, with another name, rate or end; the rest may be left out, or is as it was."""
+    """What is given is changed; the rest stays."""
 
     name: KeyName | UnsetType = UNSET
     """What the key is for."""
@@ -105,29 +103,6 @@ class KeyChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Null: those of its tier."""
     expires_at: Annotated[datetime, Meta(tz=True)] | UnsetType | None = UNSET
     """Must lie ahead. Null: it has no end."""
-    id: AsRead | UnsetType = UNSET
-    prefix: AsRead | UnsetType = UNSET
-    last4: AsRead | UnsetType = UNSET
-    scopes: Annotated[list[ScopeName], Meta(max_length=limits.KEY_SCOPES)] | UnsetType = UNSET
-    """Cannot be changed: as it was read."""
-    tier: tiers.Tier | UnsetType = UNSET
-    """Cannot be changed: as it was read."""
-    status: Status | UnsetType = UNSET
-    """Cannot be changed: as it was read."""
-    created_at: AsRead | UnsetType = UNSET
-    created_by: AsRead | UnsetType = UNSET
-    last_used_at: AsRead | UnsetType | None = UNSET
-    """Cannot be changed: as it was read."""
-    revoked_at: AsRead | UnsetType | None = UNSET
-    """Cannot be changed: as it was read."""
-
-    def check(self) -> None:
-        """Raises BadRequest for a change of nothing."""
-        if self == KeyChange():
-            raise BadRequest(f"Give what is to change: {', '.join(_CHANGEABLE)}")
-
-
-_CHANGEABLE = ("name", "rate_limit", "expires_at")
 
 
 class MadeKey(NamedTuple):
@@ -188,9 +163,7 @@ def create(tx: Tx, creator: Caller, new: NewKey, *, now: datetime) -> MadeKey:
 
 def change(tx: Tx, caller: Caller, key_id: str, wanted: KeyChange, *, now: datetime) -> KeyRecord:
     """The key with another name, rate or end: a key changes only what lies within it, and only downwards."""
-    wanted.check()
     before = _demand(tx, caller, key_id)
-    _need_equal(wanted, record(before, now))
     after = _changed(before, wanted, now)
     if after == before:
         return record(before, now)
@@ -242,18 +215,6 @@ def _in_use(tx: Tx, caller: Caller, now: datetime) -> store.KeyRow:
     if row is None or _status(row, instant(now)) != "active":
         raise Unauthorized("Invalid, revoked or expired API key")
     return row
-
-
-def _need_equal(wanted: KeyChange, shown: KeyRecord) -> None:
-    """BadRequest that names the first field that is not as it is and cannot change."""
-    for name in wanted.__struct_fields__:
-        given, known = getattr(wanted, name), getattr(shown, name)
-        if name in _CHANGEABLE or given is UNSET or given == known:
-            continue
-        # It goes on by itself: whoever reads a key with that very key sends back an earlier one.
-        if name == "last_used_at" and (given or "") <= (known or ""):
-            continue
-        raise BadRequest(f"{name} cannot be changed. Leave it out, or send it as it was read.")
 
 
 def _changed(row: store.KeyRow, wanted: KeyChange, now: datetime) -> store.KeyRow:

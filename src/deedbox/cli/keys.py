@@ -123,6 +123,8 @@ def change(data_dir: Path | None, as_json: bool, key_id: str, **wish: Any) -> No
         raise click.UsageError("--tier-limits stands instead of --per-minute and --per-day")
     if wish["no_end"] and wish["expires_at"]:
         raise click.UsageError("--no-end stands instead of --expires-at")
+    if not any(wish.values()):
+        raise click.UsageError("Say what is to change: --name, --per-minute, --per-day, --tier-limits, --expires-at, --no-end")
 
     async def work(deedbox: Any) -> keys.KeyRecord:
         now = deedbox.clock.now()

@@ -14,7 +14,7 @@ from tests.pdf.papers import lines, paper
 
 pytestmark = pytest.mark.anyio
 
-HOOKS, DOCUMENTS = "/api/v1/hooks", "/api/v1/documents"
+HOOKS, DOCUMENTS, KEYS = "/api/v1/hooks", "/api/v1/documents", "/api/v1/keys"
 PLACE = {"page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.05}
 PARTIES = [
     {"name": "Tenant", "signers": [signer("ann", language="de", time_zone="Europe/Berlin"), signer("bob")], "order": 2},
@@ -53,6 +53,17 @@ async def _hooks(office: Office) -> list[str]:
     return [f"{HOOKS}/{one['id']}" for one in made]
 
 
+async def _keys(office: Office) -> list[str]:
+    """One with bounds, and one that was revoked."""
+    rate = {"per_minute": 5, "per_day": 50}
+    made = [
+        (await office.api.post(KEYS, {"name": "One", "expires_at": "2026-04-01T00:00:00Z", "rate_limit": rate})).json()
+        for _ in range(2)
+    ]
+    await office.api.call("DELETE", f"{KEYS}/{made[1]['id']}")
+    return [f"{KEYS}/{one['id']}" for one in made]
+
+
 async def _documents(office: Office) -> list[str]:
     """One in each status that can be reached at once."""
     draft, sent, voided = [await office.create(**WHOLE, send=send) for send in (False, True, True)]
@@ -67,6 +78,7 @@ MADE: dict[str, Callable[[Office], Awaitable[list[str]]]] = {
     "/api/v1/workspace": _workspace,
     "/api/v1/hooks/{hook_id}": _hooks,
     "/api/v1/documents/{document_id}": _documents,
+    "/api/v1/keys/{key_id}": _keys,
 }
 """What makes records of each kind that can be read and changed."""
 

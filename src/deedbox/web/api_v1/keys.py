@@ -11,13 +11,14 @@ from deedbox.accounts import keys, workspaces
 from deedbox.accounts.keys import KeyChange, KeyRecord, NewKey
 from deedbox.accounts.workspaces import Workspace
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, moments, openapi
+from deedbox.web.frame import context, moments, openapi, write_back
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import ANY_KEY, door
 from deedbox.web.frame.once import once
 from deedbox.web.frame.query import QUERY
+from deedbox.web.frame.write_back import WRITES
 
 
 class MadeKey(KeyRecord, frozen=True, kw_only=True):
@@ -99,16 +100,31 @@ async def get_key(request: AnyRequest, key_id: FromPath[str]) -> KeyRecord:
 
 @patch(
     "/api/v1/keys/{key_id:str}",
-    opt=door("keys:write"),
+    opt={**door("keys:write"), WRITES: (KeyChange, KeyRecord)},
     summary="Change an API key's name, rate or end, only downwards",
     tags=["keys"],
 )
-async def change_key(request: AnyRequest, key_id: FromPath[str], data: JSONBody[KeyChange]) -> KeyRecord:
+async def change_key(request: AnyRequest, key_id: FromPath[str], data: JSONBody[dict[str, Any]]) -> KeyRecord:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    ends = data.expires_at if data.expires_at is UNSET else moments.in_utc("expires_at", data.expires_at)
-    wanted = msgspec.structs.replace(data, expires_at=ends)
-    return await here.deedbox.db.write(lambda tx: keys.change(tx, here.caller, key_id, wanted, now=now))
+    write_back.check(data, KeyChange, KeyRecord)
+
+    def change(tx: Tx) -> KeyRecord:
+        shown = keys.get(tx, here.caller, key_id, now=now)
+        wanted = write_back.changes(_without_use(data, shown), shown, KeyChange)
+        if wanted is None:
+            return shown
+        ends = wanted.expires_at if wanted.expires_at is UNSET else moments.in_utc("expires_at", wanted.expires_at)
+        return keys.change(tx, here.caller, key_id, msgspec.structs.replace(wanted, expires_at=ends), now=now)
+
+    return await here.deedbox.db.write(change)
+
+
+def _without_use(given: dict[str, Any], shown: KeyRecord) -> dict[str, Any]:
+    """The time of last use goes on by itself: whoever reads a key with that very key sends back an earlier one."""
+    used, now = given.get("last_used_at", ""), shown.last_used_at
+    earlier = used is None or (isinstance(used, str) and used <= (now or ""))
+    return {name: value for name, value in given.items() if name != "last_used_at" or not earlier}
 
 
 @delete(

@@ -124,7 +124,9 @@ def change(data_dir: Path | None, as_json: bool, key_id: str, **wish: Any) -> No
     if wish["no_end"] and wish["expires_at"]:
         raise click.UsageError("--no-end stands instead of --expires-at")
     if not any(wish.values()):
-        raise click.UsageError("Say what is to change: --name, --per-minute, --per-day, --tier-limits, --expires-at, --no-end")
+        raise click.UsageError(
+            "Say what is to change: --name, --per-minute, --per-day, --tier-limits, --expires-at, --no-end"
+        )
 
     async def work(deedbox: Any) -> keys.KeyRecord:
         now = deedbox.clock.now()

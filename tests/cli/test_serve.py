@@ -305,3 +305,12 @@ def test_a_second_machine_without_the_master_key_is_refused(tmp_path: Path, post
         with server.running(tmp_path / "two", env=env) as second, second.client(first.api_key) as http:
             assert second.api_key is None
             assert http.get("/health").status_code == 200
+
+
+def test_a_limit_of_open_files_that_leaves_no_connection_is_refused(tmp_path: Path) -> None:
+    command = f"ulimit -n 512 && exec {sys.executable} -m deedbox serve --port 0 --data {tmp_path / 'data'}"
+    done = subprocess.run(
+        ["sh", "-c", command], env=server.environment(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 1
+    assert "ulimit -n" in done.stderr

@@ -146,7 +146,7 @@ class Watch:
                 begun = stopwatch()
                 try:
                     status, _ = self._stage.ask(method, path, body, key=self._stage.other)
-                except OSError as error:
+                except (OSError, http.client.HTTPException) as error:
                     self._row.faults.append(f"{method} {path}: {type(error).__name__}")
                     status = expected
                 self._row.waited.append(stopwatch() - begun)
@@ -158,8 +158,10 @@ class Watch:
         while not self._done.is_set():
             begun = stopwatch()
             try:
-                self._stage.ask("GET", "/livez", address=PROBE)
-            except OSError as error:
+                status, _ = self._stage.ask("GET", "/livez", address=PROBE)
+                if status != 200:
+                    self._row.faults.append(f"/livez: {status}")
+            except (OSError, http.client.HTTPException) as error:
                 self._row.faults.append(f"/livez: {type(error).__name__}")
             self._row.livez.append(stopwatch() - begun)
             self._row.megabytes = max(self._row.megabytes, self._stage.megabytes() - before)

@@ -142,7 +142,6 @@ SANDBOX_MEMORY_BYTES = 2048 * MB
 SANDBOX_CPU_SECONDS = 10
 SANDBOX_SECONDS = 10
 SANDBOX_MESSAGE_BYTES = 128 * MB
-SANDBOX_QUEUE = 64
 SANDBOX_START_SECONDS = 30
 SANDBOX_EXIT_SECONDS = 5
 SANDBOX_EXIT_POLL_SECONDS = 0.005
@@ -193,11 +192,14 @@ MEMORY_PIECE_BYTES = 1 * MB
 """From this size on, memory goes back to the system when it is freed."""
 KEEP_ALIVE_SECONDS = 30
 CONNECTIONS = 4096
+CONNECTIONS_MIN = 64
 CONNECTIONS_PER_ADDRESS = 256
 DESCRIPTORS_KEPT = 512
 """For the database, files and sandboxes: connections never take these."""
 ADDRESS_CHARS = 64
 """Of a caller's network address: a proxy may pass on whatever its own caller wrote."""
+TURNS_QUEUE = 64
+"""Requests that wait for a sandbox, or for their password to be hashed; a quarter of them are one caller's."""
 ADDRESSES_KNOWN = 4096
 """So many addresses are not parsed anew."""
 PIPELINED_REQUESTS = 16

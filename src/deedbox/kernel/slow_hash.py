@@ -1,6 +1,7 @@
 """Hashes of passwords and codes: Argon2, so slow that whoever reads the database cannot guess what people type.
 
-Each takes some forty milliseconds of CPU and 19 MB on purpose, so they have a few threads of their own."""
+Each takes some forty milliseconds of CPU and 19 MB on purpose, so they have a few threads of their own, at which
+callers take turns."""
 
 import asyncio
 import functools
@@ -9,21 +10,25 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from deedbox.kernel import limits
+from deedbox.kernel.turns import Turns
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 _threads = ThreadPoolExecutor(limits.SLOW_HASHES, thread_name_prefix="slow-hash")
+_turns = Turns(limits.SLOW_HASHES, "passwords and codes")
 
 
 async def slow_hash(text: str) -> str:
     """What is stored of the text: enough to recognise it."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, _hash, text)
+    async with _turns.one():
+        return await asyncio.get_running_loop().run_in_executor(_threads, _hash, text)
 
 
 async def matches(stored: str | None, text: str) -> bool:
     """Whether it is the text; it takes as long where there is nothing to compare with, so that time tells nothing."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, _matches, stored, text)
+    async with _turns.one():
+        return await asyncio.get_running_loop().run_in_executor(_threads, _matches, stored, text)
 
 
 def _hash(text: str) -> str:

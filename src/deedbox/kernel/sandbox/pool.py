@@ -11,7 +11,7 @@ from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
 from deedbox.kernel.sandbox.frames import Broken, Done, Refused, Reply
 from deedbox.kernel.sandbox.process import Child, StartFailed
-from deedbox.kernel.sandbox.turns import Turns
+from deedbox.kernel.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ class Sandbox:
     def __init__(self, kind: SandboxKind, *, packages: tuple[str, ...] = ("deedbox.",)) -> None:
         self.kind = kind
         self._packages = packages
-        self._turns = Turns(kind.processes)
+        self._turns = Turns(kind.processes, "files")
         self._idle: dict[Child, asyncio.TimerHandle | None] = {}
         """The children without a call, the one that had the last call last, and what will end each of them."""
         self._busy: set[Child] = set()

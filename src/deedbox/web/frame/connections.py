@@ -6,6 +6,7 @@ import resource
 from collections import Counter
 
 from deedbox.kernel import limits
+from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
 from deedbox.web.frame.identity import neighbourhood
 
@@ -17,6 +18,12 @@ class Connections:
     def __init__(self, settings: Settings) -> None:
         self.open = 0
         self._most = min(limits.CONNECTIONS, _descriptors() - limits.DESCRIPTORS_KEPT)
+        if self._most < limits.CONNECTIONS_MIN:
+            least = limits.CONNECTIONS_MIN + limits.DESCRIPTORS_KEPT
+            raise SetupError(
+                f"This process may have too few files and connections open: fewer than {least}.",
+                f"Raise the limit before the start: ulimit -n {least}",
+            )
         self._per_address = settings.connections_per_address
         self._proxies = settings.trusted_proxies
         self._of: Counter[str] = Counter()

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import limits, log, turns
 from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.errors import (
     BadRequest,
@@ -24,7 +24,6 @@ from deedbox.kernel.errors import (
 )
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, Standing
-from deedbox.kernel.sandbox import turns
 from deedbox.web.frame import doors, head, identity
 from deedbox.web.frame.context import KEY, Context, of
 from deedbox.web.frame.doors import Doors

@@ -1,13 +1,12 @@
-"""Turns at a sandbox: each caller's in turn, and nobody has the whole queue."""
+"""Turns: each caller's in turn, and nobody has the whole queue."""
 
 import asyncio
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, turns
 from deedbox.kernel.errors import Unavailable
-from deedbox.kernel.sandbox import turns
-from deedbox.kernel.sandbox.turns import Turns
+from deedbox.kernel.turns import Turns
 
 pytestmark = pytest.mark.anyio
 
@@ -16,7 +15,7 @@ class Queue:
     """Callers at a few places, which they leave when they are told to."""
 
     def __init__(self, places: int = 1) -> None:
-        self.turns = Turns(places)
+        self.turns = Turns(places, "files")
         self.order: list[str] = []
         self.go_on = asyncio.Semaphore(0)
 
@@ -48,11 +47,11 @@ async def test_each_caller_has_one_turn_after_the_other() -> None:
 
 async def test_one_caller_has_a_quarter_of_the_queue_and_the_servers_own_work_all_of_it() -> None:
     queue = Queue()
-    waiting = [queue.come("greedy") for _ in range(1 + limits.SANDBOX_QUEUE // 4)]
+    waiting = [queue.come("greedy") for _ in range(1 + limits.TURNS_QUEUE // 4)]
     await queue.settled()
     with pytest.raises(Unavailable, match="your files"):
         await queue.come("greedy")
-    own = [queue.come("") for _ in range(limits.SANDBOX_QUEUE * 3 // 4)]
+    own = [queue.come("") for _ in range(limits.TURNS_QUEUE * 3 // 4)]
     await queue.settled()
     with pytest.raises(Unavailable, match="Too many files"):
         await queue.come("other")
@@ -89,3 +88,19 @@ async def test_who_leaves_in_the_moment_of_the_turn_hands_it_on(steps: int) -> N
     leaving.cancel()
     await asyncio.gather(first, leaving, return_exceptions=True)
     assert queue.turns._free == 1
+
+
+async def test_who_has_left_the_queue_takes_up_no_room_in_it() -> None:
+    queue = Queue()
+    running = queue.come("a")
+    leaving = [queue.come(f"key {number % 4}") for number in range(limits.TURNS_QUEUE)]
+    await queue.settled()
+    for one in leaving:
+        one.cancel()
+    await asyncio.gather(*leaving, return_exceptions=True)
+    staying = queue.come("b")
+    await queue.settled()
+    for _ in range(2):
+        queue.go_on.release()
+    await asyncio.gather(running, staying)
+    assert queue.order == ["a", "b"]

@@ -9,6 +9,7 @@ import pytest
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.s3.bucket import Bucket
 from tests.api.conftest import Api, opened
+from tests.api.lost import LOST, told
 from tests.api.search.files import doc_id, upload
 from tests.api.signing.conftest import LEASE, Office
 from tests.conftest import HandClock
@@ -93,8 +94,8 @@ async def test_a_store_that_is_away_is_a_503_and_changes_nothing(
     assert count == 1
 
 
-async def test_a_file_that_the_store_lost_is_not_found(api: Api, bucket: Bucket) -> None:
+async def test_a_file_that_the_store_has_lost_is_told_as_such(api: Api, bucket: Bucket) -> None:
     found = await doc_id(api, b"lost", "a.txt")
     for name in names(bucket):
         bucket.delete(name)
-    assert (await api.get(f"/documents/{found}/content")).status_code == 404
+    assert told(await api.get(f"/documents/{found}/content")) == LOST

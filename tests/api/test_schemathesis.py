@@ -282,7 +282,7 @@ def test_the_check_sees_a_bound_that_is_missing_from_the_body(running: Running) 
     """The seeded bug."""
     faulty = copy.deepcopy(description(running))
     del faulty["components"]["schemas"]["NewKey"]["properties"]["scopes"]["anyOf"][0]["minItems"]
-    assert rejected(run(faulty, running, 20, operations="/api/v1/keys$"))
+    assert rejected(run(faulty, running, 100, operations="/api/v1/keys$"))
 
 
 def test_the_check_sees_a_bound_that_is_missing_from_the_query(running: Running) -> None:

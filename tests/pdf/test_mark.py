@@ -238,7 +238,8 @@ def test_a_name_that_is_taken_is_not_taken_again() -> None:
 
 def test_the_same_marks_make_the_same_bytes() -> None:
     mark = Mark("signature", Place(1, 0.1, 0.1, 0.4, 0.1), "Ana", caption=("b",))
-    assert marked(paper(b""), mark) == marked(paper(b""), mark)
+    data = paper(b"")
+    assert marked(data, mark) == marked(data, mark)
 
 
 def test_nothing_to_mark_changes_no_page() -> None:

@@ -6,8 +6,8 @@ from tests.rigs import FULL, indexing, only_in_full
 
 KILLS = 60 if FULL else 3
 KILLS_ON_POSTGRESQL = 20 if FULL else 1
-TRIES = 5
-"""A kill may miss the gap that a planted bug leaves open; five times it does not."""
+TRIES = 12
+"""A kill may miss the gap that a planted bug leaves open; twelve times it does not."""
 
 
 def test_after_every_kill_the_index_becomes_the_database_again(tmp_path: Path) -> None:

@@ -115,14 +115,6 @@ async def test_a_range_of_another_version_gets_the_whole(api: Api, tag: str, sta
     assert (await api.get(f"/documents/{found}/content", headers=headers)).status_code == status
 
 
-async def test_a_file_that_is_gone_from_the_disk_is_404(api: Api) -> None:
-    found = await doc_id(api)
-    for (location,) in await api.rows("select location from blobs"):
-        (api.deedbox.settings.data_dir / "blobs" / location).unlink()
-    for part in ("content", "text"):
-        assert faults("/documents", await api.get(f"/documents/{found}/{part}"), 404) == []
-
-
 @pytest.mark.parametrize("words", [" ", "x", "Größe 契約 😀 " * 100_000])
 async def test_the_text_comes_whole_with_its_length(api: Api, words: str) -> None:
     found = await doc_id(api, words.encode(), "a.txt")

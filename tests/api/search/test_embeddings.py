@@ -139,8 +139,8 @@ async def test_an_answer_too_large_to_be_kept_is_made_again_for_a_retry(
     assert "Idempotency-Replayed" not in again.headers
     other = await search.api.post("/v1/embeddings", {"input": "b"}, headers=headers)
     assert faults("/v1/embeddings", other, 409) == []
-    kept = await search.api.rows("select response from idempotency")
-    assert max(len(response) for (response,) in kept) < limits.IDEMPOTENT_RESPONSE_BYTES
+    kept = await search.api.rows("select exchange from idempotency")
+    assert max(len(exchange) for (exchange,) in kept) < limits.IDEMPOTENT_RESPONSE_BYTES
 
 
 async def test_a_full_list_of_inputs_keeps_its_order(search: Search) -> None:

@@ -22,6 +22,8 @@ def probe(folder: str, port: int) -> dict[str, str]:
         "database": outcome(lambda: _read(f"{folder}/deedbox.sqlite")),
         "list of files": outcome(lambda: os.listdir(folder)),
         "write": outcome(lambda: os.close(os.open(f"{folder}/new", os.O_WRONLY | os.O_CREAT))),
+        # Neither for reading nor for writing, by its flags: some fences and filters look at nothing else.
+        "empty": outcome(lambda: os.close(os.open(f"{folder}/master.key", 3 | os.O_TRUNC))),
         "mode": outcome(lambda: os.chmod(f"{folder}/master.key", 0o644)),
         "port": outcome(lambda: socket.create_connection(("127.0.0.1", port), timeout=5).close()),
         "datagram": outcome(lambda: _send(port)),

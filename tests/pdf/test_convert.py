@@ -1,8 +1,11 @@
 """Other files as PDF: images always, HTML and Word documents where the programs for it are."""
 
 import io
+import os
 import shutil
 import socket
+import subprocess
+import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -286,3 +289,51 @@ async def test_a_link_in_the_place_of_the_pdf_is_not_followed(tmp_path: Path, wa
     with pytest.raises(BadRequest, match="cannot be read"):
         await office._give(tmp_path / "document.pdf", read.write)
     assert read.data == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+def test_a_script_is_not_libreoffice_for_it_would_open_the_folder_that_it_lies_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "home" / "bin" / "soffice"
+    script.parent.mkdir(parents=True)
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(script.parent))
+    monkeypatch.setattr(office, "_PLACES", ())
+    assert office.program() is None
+    real = tmp_path / "office" / "program" / "soffice.bin"
+    real.parent.mkdir(parents=True)
+    real.touch()
+    script.with_name("soffice.bin").symlink_to(real)
+    assert office.program() == real
+
+
+ELSEWHERE = """
+import asyncio, io, pikepdf
+from deedbox.pdf.workshop import Workshop
+from tests.pdf.test_convert import Collected
+
+async def main():
+    made, workshop = Collected(), Workshop(1)
+    await workshop.convert(b"<p>An agreement", "html", made.write)
+    await workshop.close()
+    with pikepdf.open(io.BytesIO(made.data)) as pdf:
+        print(pdf.docinfo["/Producer"])
+
+asyncio.run(main())
+"""
+
+
+@needs_weasyprint
+def test_weasyprint_works_from_wherever_it_is_installed(tmp_path: Path) -> None:
+    found = find_spec("weasyprint")
+    assert found is not None
+    assert found.origin is not None
+    shutil.copytree(Path(found.origin).parent, tmp_path / "weasyprint")
+    opening = tmp_path / "weasyprint" / "__init__.py"
+    opening.write_text(f"{opening.read_text()}\nfrom . import pdf\npdf.VERSION = 'from elsewhere'\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), *sys.path))}
+    command = [sys.executable, "-c", ELSEWHERE]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
+    assert done.stdout == "WeasyPrint from elsewhere\n", done.stderr

@@ -167,7 +167,7 @@ def _converters(loaded: Settings) -> Iterator[Finding]:
     )
     for source, files, program in known:
         try:
-            convert.check_installed(source)
+            convert.check_installed(source, unconfined=loaded.converters == "unconfined")
         except DeedboxError:
             step = convert.INSTALL[source]
             yield Finding(files, "note", f"{files} files are refused: {program} is not installed", step)
@@ -179,11 +179,11 @@ def _confined(files: str, program: str, means: str | None, loaded: Settings) -> 
     if means is not None:
         by = {"landlock": "Landlock", "namespace": "a user namespace"}[means]
         return Finding(files, "good", f"{program} is installed, and confined by {by}")
-    none = "this system has neither Landlock nor user namespaces to confine it"
+    none = "this system has neither a Landlock that can confine it nor user namespaces"
     if loaded.converters == "unconfined":
         step = "Unset DEEDBOX_CONVERTERS: a file that takes it over reads the whole data folder."
         return Finding(files, "bad", f"{program} runs unconfined: {none}", step)
-    step = "Use Linux 5.13 or newer, or accept the risk: DEEDBOX_CONVERTERS=unconfined"
+    step = "Use Linux 6.2 or newer, or allow user namespaces, or accept the risk: DEEDBOX_CONVERTERS=unconfined"
     return Finding(files, "note", f"{files} files are refused although {program} is installed: {none}", step)
 
 

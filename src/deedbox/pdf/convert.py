@@ -32,9 +32,9 @@ NO_WEASYPRINT = (
 )
 
 
-def check_installed(source: Source) -> None:
+def check_installed(source: Source, *, unconfined: bool) -> None:
     """Raises BadRequest, which says what to install, if nothing here can turn such a file into a PDF."""
-    if source == "docx" and office.program() is None:
+    if source == "docx" and office.program(unconfined=unconfined) is None:
         raise BadRequest(office.MISSING)
     if source == "html" and importlib.util.find_spec("weasyprint") is None:
         raise BadRequest(NO_WEASYPRINT)
@@ -42,18 +42,20 @@ def check_installed(source: Source) -> None:
 
 def check_converter(source: Source, *, unconfined: bool) -> None:
     """Raises BadRequest, which says what to do, if nothing here can or may turn such a file into a PDF."""
-    check_installed(source)
+    check_installed(source, unconfined=unconfined)
     if source in ("docx", "html") and not unconfined and fence.means() is None:
         raise BadRequest(office.UNFENCED.format(files="HTML pages" if source == "html" else "Word documents"))
 
 
 def webpage_fence() -> Fence:
     """What weasyprint reads: Python and its packages, libraries, and the system's fonts."""
+    weasyprint = importlib.util.find_spec("weasyprint")  # it may lie elsewhere: a user's packages, PYTHONPATH
+    beside = [str(Path(weasyprint.origin).parents[1])] if weasyprint and weasyprint.origin else []
     python = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     here = str(Path(__file__).parents[1])
     return Fence(
         reads=(
-            *dict.fromkeys((here, *python)),
+            *dict.fromkeys((here, *python, *beside)),
             *office.LIBRARIES,
             *map(str, mimetypes.knownfiles),
             *fonts.OF_THE_SYSTEM,

@@ -15,15 +15,15 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.sandbox import Fence, SandboxFailed, Stream, child_environment
+from deedbox.kernel.sandbox import Fence, SandboxFailed, Stream, child_environment, fence
 from deedbox.pdf import fonts, office_child
 from deedbox.pdf.office_child import Order
 
 INSTALL = "Debian: apt-get install libreoffice-writer-nogui; macOS: brew install --cask libreoffice"
 MISSING = f"Word documents cannot be turned into PDF here: LibreOffice is not installed ({INSTALL})"
 UNFENCED = (
-    "{files} are not turned into PDF here: this system cannot confine the program that does it (it takes Linux with "
-    "Landlock or user namespaces). Upload a PDF. Who runs the server may set DEEDBOX_CONVERTERS=unconfined."
+    "{files} are not turned into PDF here: this system cannot confine the program that does it (it takes Linux 6.2 "
+    "or newer, or user namespaces). Upload a PDF. Who runs the server may set DEEDBOX_CONVERTERS=unconfined."
 )
 UNREADABLE = "This Word document cannot be read. Save it as a PDF and upload that."
 _MADE_ITS_PROFILE = 81
@@ -53,18 +53,25 @@ _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 """  # noqa: E501
 
 
-def program() -> Path | None:
-    """LibreOffice itself, if it is installed: not the script before it, which starts several programs more."""
-    found = shutil.which("soffice") or next((place for place in _PLACES if os.access(place, os.X_OK)), None)
-    if found is None:
-        return None
-    script = Path(found).resolve()
-    return script.with_name("soffice.bin") if script.with_name("soffice.bin").exists() else script
+def program(*, unconfined: bool = False) -> Path | None:
+    """LibreOffice itself, if it is installed: not the script before it, which starts several programs more.
+
+    The script alone will do only where nothing is confined: it may lie anywhere, and the fence opens what is around it.
+    """
+    script_will_do = sys.platform != "linux" or (unconfined and fence.means() is None)
+    for place in (shutil.which("soffice"), *_PLACES):
+        if place is None or not os.access(place, os.X_OK):
+            continue
+        script = Path(place).resolve()
+        itself = script.with_name("soffice.bin").resolve()
+        if itself.exists() or script_will_do:
+            return itself if itself.exists() else script
+    return None
 
 
 async def as_pdf(data: bytes | Stream, write: Callable[[bytes], Awaitable[None]], *, unconfined: bool = False) -> None:
     """Writes the PDF in pieces; BadRequest if LibreOffice is missing, cannot be confined or cannot read the file."""
-    soffice = program()
+    soffice = await asyncio.to_thread(program, unconfined=unconfined)
     if soffice is None:
         raise BadRequest(MISSING)
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="deedbox-office-"))

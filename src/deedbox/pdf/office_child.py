@@ -38,6 +38,7 @@ def main(order: Order) -> None:
     confine.lower(resource.RLIMIT_CPU, order.seconds)
     confine.lower(resource.RLIMIT_FSIZE, limits.PREPARED_FILE_BYTES)
     confine.lower(resource.RLIMIT_CORE, 0)
+    confine.lower(resource.RLIMIT_NOFILE, limits.OFFICE_OPEN_FILES)
     if seccomp.install("convert") and order.fence_demanded:
         sys.exit(UNFENCED)
     os.execve(order.program[0], order.program, order.environment)  # noqa: S606 - becoming the program is the point

@@ -55,7 +55,7 @@ def _load(opening: Opening) -> str:
     for call in opening.setup:
         _function(call.function, opening.packages)(*call.args)
     gc.freeze()  # what was loaded stays, and need not be looked through again
-    return confine.close_off(opening.memory_bytes, opening.open_files)
+    return confine.close_off(opening.memory_bytes, opening.open_files, opening.cpu_seconds * opening.calls)
 
 
 def _run(body: bytearray, packages: tuple[str, ...], give: Callable[[bytes], None]) -> Any:

@@ -19,6 +19,8 @@ _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _NOBODY = 65534
+_MOST_THREADS = 1 << 22
+"""No Linux has more."""
 
 
 def begin(fence: Fence | None = None, *, threads: int = 0, demanded: bool = True) -> None:
@@ -37,13 +39,15 @@ def begin(fence: Fence | None = None, *, threads: int = 0, demanded: bool = True
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # after a change of user, which makes the kernel forget it
 
 
-def close_off(memory_bytes: int, open_files: int) -> str:
+def close_off(memory_bytes: int, open_files: int, cpu_seconds: int) -> str:
     """From here on: so much memory, so many more files open for reading, and only the system calls that this takes.
 
+    The computing is for all calls together: the server may be unable to limit each, if the child is another user's.
     What comes back is empty, or says why Linux could not filter the calls; OSError if it refused.
     """
     if LINUX:  # macOS takes the limit and does not hold it
         lower(resource.RLIMIT_AS, memory_bytes)
+        allow_cpu(os.getpid(), cpu_seconds, for_good=True)
     lower(resource.RLIMIT_FSIZE, 0)
     lower(resource.RLIMIT_CORE, 0)
     lower(resource.RLIMIT_NOFILE, _descriptor_limit(open_files))
@@ -56,7 +60,7 @@ def _enclose(fence: Fence, threads: int, *, demanded: bool) -> None:
         if os.geteuid() == 0:
             _become_nobody(fence)
         # The kernel counts threads by user, not by process, and does not count those of a root that stays root.
-        lower(resource.RLIMIT_NPROC, _threads_of(os.getuid()) + threads)
+        lower(resource.RLIMIT_NPROC, _thread_limit(threads))
     try:
         fences.close(fence)
     except fences.NoFence:
@@ -70,15 +74,40 @@ def _become_nobody(fence: Fence) -> None:
     if not all(one.stat().st_mode & stat.S_IXOTH for place in places for one in place.resolve().parents):
         return
     try:
+        os.setgroups([])  # the first to fail, before anything has another owner
+        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         for folder in (place for place in map(Path, fence.writes) if place.is_dir()):
             for path in (folder, *folder.rglob("*")):
-                os.chown(path, _NOBODY, _NOBODY)
-    except OSError:  # root of a container that has no such user
+                os.chown(path, _NOBODY, _NOBODY, follow_symlinks=False)
+        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    except OSError:  # root of a container that has no such user, or without the right to become one
         return
-    os.setgroups([])
-    os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-    os.setresuid(_NOBODY, _NOBODY, _NOBODY)
     _prctl(_PR_SET_DUMPABLE, 1)  # another user's process could not look at itself, which a fence may take
+
+
+def _thread_limit(threads: int) -> int:
+    """The limit under which so many more can start, and at least half of them where others of the user are hidden.
+
+    The kernel counts all threads of a user, a container shows its own.
+    """
+    seen = max(1, _threads_of(os.getuid()))
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    for guess in (seen << doublings for doublings in range(_MOST_THREADS.bit_length())):
+        resource.setrlimit(resource.RLIMIT_NPROC, (_within(guess + max(1, threads // 2), hard), hard))
+        if _can_fork():
+            return guess + threads
+    return seen + threads  # something else has run out: no limit would help
+
+
+def _can_fork() -> bool:
+    try:
+        child = os.fork()
+    except BlockingIOError:
+        return False
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return True
 
 
 def _threads_of(user: int) -> int:
@@ -102,7 +131,8 @@ def hide_memory() -> None:
 def allow_cpu(pid: int, seconds: int, *, for_good: bool = False) -> None:
     """The kernel ends this child with SIGXCPU after so many more seconds of computing; for good: else with SIGKILL.
 
-    On Linux the server sets it, for the child is not allowed to set limits. Elsewhere the child does it for itself.
+    On Linux the server sets it for each call, for a child that is closed off is not allowed to; PermissionError if the
+    child is another user's. Elsewhere the child does it for itself.
     """
     if LINUX:
         hard = resource.prlimit(pid, resource.RLIMIT_CPU)[1]

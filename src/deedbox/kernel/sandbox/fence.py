@@ -1,6 +1,6 @@
 """The fence around a child that opens files: what it may read and write is named, and nothing else can be opened.
 
-Landlock makes it where the kernel has that; else a mount namespace of its own in which only these places are.
+Landlock makes it where the kernel has a whole one; else a mount namespace of its own in which only these places are.
 """
 
 import contextlib
@@ -25,8 +25,11 @@ _EXECUTE, _READ_FILE, _READ_DIR = 1, 4, 8
 _FILE_RIGHTS = (
     1 | 2 | 4 | 1 << 14 | 1 << 15
 )  # what a single file can be opened for: execute, write, read, truncate, ioctl
-_RIGHTS = {1: 1 << 13, 2: 1 << 14, 3: 1 << 15, 4: 1 << 15, 5: 1 << 16}
-"""By version of Landlock: the first bit after those of the rights that it can withhold; all of them are."""
+_RIGHTS = {3: 1 << 15, 4: 1 << 15, 5: 1 << 16}
+"""By version of Landlock: the first bit after those of the rights that it can withhold; all of them are.
+
+Before the third (Linux 6.2) it lets every file be emptied: such a one is as good as none.
+"""
 
 _NEW_USER, _NEW_MOUNTS = 0x10000000, 0x00020000
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _REMOUNT, _BIND, _DETACH = 1, 2, 4, 32, 4096, 2
@@ -43,10 +46,10 @@ class NoFence(OSError):
 
 @cache
 def means() -> Means | None:
-    """How this system fences a child; None if it cannot. Where there is no Landlock a process tries the other way."""
+    """How this system fences a child; None if it cannot. Where Landlock does not do a process tries the other way."""
     if seccomp.missing():
         return None
-    if _landlock_version() > 0:
+    if _landlock_rights():
         return "landlock"
     trial = "from deedbox.kernel.sandbox import Fence, confine; confine.begin(Fence())"
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -67,18 +70,19 @@ def close(fence: Fence) -> None:
         raise NoFence(f"there is no fence on {sys.platform}")
     if len(os.listdir("/proc/self/task")) > 1:  # either way fences one thread only
         raise NoFence("a module has started a thread, which would stay outside")
-    version = _landlock_version()
-    if version > 0:
-        _restrict(fence, _RIGHTS[min(version, max(_RIGHTS))] - 1)
+    if rights := _landlock_rights():
+        _restrict(fence, rights)
     else:
         _enter_namespace(fence)
 
 
-def _landlock_version() -> int:
+def _landlock_rights() -> int:
+    """All that Landlock can withhold here; 0 where it is missing or not whole."""
     try:
-        return _landlock("landlock_create_ruleset", None, 0, _ABI_VERSION)
+        version = _landlock("landlock_create_ruleset", None, 0, _ABI_VERSION)
     except OSError:  # the kernel is older, or it was started without
         return 0
+    return _RIGHTS[min(version, max(_RIGHTS))] - 1 if version >= min(_RIGHTS) else 0
 
 
 def _restrict(fence: Fence, rights: int) -> None:
@@ -115,7 +119,7 @@ def _enter_namespace(fence: Fence) -> None:
         os.mkdir(_BASE + _OLD_ROOT)
         _call("pivot_root", _BASE.encode(), (_BASE + _OLD_ROOT).encode())
     except OSError as error:
-        raise NoFence(error.errno, f"{error} (Landlock is missing too)") from error
+        raise NoFence(error.errno, f"{error} (Landlock is missing too, or older than Linux 6.2)") from error
     os.chdir("/")
     for place, source in real.items():
         _bind(source, place, 0 if place in fence.writes else _READ_ONLY)

@@ -25,6 +25,7 @@ class Opening(Struct, frozen=True):
     setup: tuple[Call, ...]
     memory_bytes: int
     cpu_seconds: int
+    calls: int
     open_files: int
     threads: int
     fence: Fence

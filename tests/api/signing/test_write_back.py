@@ -217,3 +217,32 @@ async def test_a_field_that_a_tag_has_placed_is_written_back_once_and_stays_wher
     draft["fields"][0]["x"] += 0.1
     moved = await office.api.call("PATCH", path, json={"fields": draft["fields"]})
     assert (moved.status_code, "text tag" in moved.json()["error"]) == (400, True)
+
+
+def _moved(draft: Any, *ids: str | None) -> list[dict[str, Any]]:
+    """The draft's parties, and a new one of people with these ids."""
+    people = [signer(f"eve{number}", id=one) for number, one in enumerate(ids)]
+    return [*draft["parties"], {"name": "Guests", "signers": people}]
+
+
+async def test_the_id_of_a_signer_in_a_new_party_is_one_of_the_draft_and_given_once(office: Office) -> None:
+    draft, other = await office.create(**WHOLE), await office.create()
+    path, stranger = f"{DOCUMENTS}/{draft['id']}", other["parties"][0]["signers"][0]["id"]
+    mine = draft["parties"][0]["signers"][0]["id"]
+    for ids in ([stranger], ["x"], [""], ["a\r\nSet-Cookie: b"], [mine], ["sgn_1", "sgn_1"]):
+        answer = await office.api.call("PATCH", path, json={"parties": _moved(draft, *ids)})
+        assert faults(path, answer, 400) == [], ids
+        assert "there is none with this id, or it is given twice" in answer.json()["error"]
+    assert (await office.api.get(path)).json() == draft
+
+
+async def test_a_person_of_a_draft_moves_to_a_new_party_and_keeps_their_id_and_fields(office: Office) -> None:
+    draft = await office.create(**WHOLE)
+    bob = draft["parties"][1]["signers"].pop()
+    guests = {"name": "Guests", "signers": [signer("bob", id=bob["id"])]}
+    change = {"parties": [*draft["parties"], guests]}
+    answer = await office.api.call("PATCH", f"{DOCUMENTS}/{draft['id']}", json=change)
+    assert answer.status_code == 200, answer.text
+    [moved] = [party for party in answer.json()["parties"] if party["name"] == "Guests"]
+    assert [one["id"] for one in moved["signers"]] == [bob["id"]]
+    assert [one["signer"] for one in answer.json()["fields"] if one["type"] == "select"] == [bob["id"]]

@@ -50,6 +50,7 @@ async def prepared(
     states.after(document.status, "edit")
     if not packet.lone and change.parties is not UNSET:
         raise Conflict("The parties of a packet belong to all its documents: change the packet")
+    draft_people.need_known(packet, document, change)
     found = await office.db.read(lambda tx: convert.unmade(tx, packet, document))
     asked = _asked(found.asked, packet, document, change)
     wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties

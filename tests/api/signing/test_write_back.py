@@ -36,6 +36,8 @@ WHOLE: dict[str, Any] = {
     "expires_at": "2026-04-01T00:00:00Z",
 }
 TAGGED = paper(lines("Place: {{text:Ann:Place}} and on", x=60, y=600) + lines("{{signature:Ann}}", x=60, y=300))
+FULL = paper(lines(*(f"Line {number}" for number in range(47))))
+"""No room for a signature: those who have no field get a page after it."""
 DESCRIPTION = openapi.document(ROUTES)
 
 
@@ -246,3 +248,27 @@ async def test_a_person_of_a_draft_moves_to_a_new_party_and_keeps_their_id_and_f
     [moved] = [party for party in answer.json()["parties"] if party["name"] == "Guests"]
     assert [one["id"] for one in moved["signers"]] == [bob["id"]]
     assert [one["signer"] for one in answer.json()["fields"] if one["type"] == "select"] == [bob["id"]]
+
+
+async def test_fields_on_the_page_that_was_added_for_signatures_are_written_back(office: Office) -> None:
+    file = {"name": "a.pdf", "content_base64": base64.b64encode(FULL).decode()}
+    draft = await office.create(file=file, signers=[signer("ann"), signer("bob")])
+    path, fields = f"{DOCUMENTS}/{draft['id']}", draft["fields"]
+    assert (draft["files"][0]["pages"], [one["page"] for one in fields]) == (2, [2, 2])
+    fields[0]["label"] = "Here"
+    for change in ({"fields": fields}, {"signed_input": "flatten"}):
+        changed = await office.api.call("PATCH", path, json=change)
+        assert changed.status_code == 200, changed.text
+        assert (changed.json()["fields"], changed.json()["files"]) == (fields, draft["files"])
+    more = {"type": "text", "signer": "Bob", **PLACE, "page": 2, "y": 0.5}
+    beyond = await office.api.call("PATCH", path, json={"fields": [*fields, {**more, "page": 3}]})
+    assert (beyond.status_code, "stands on page 3" in beyond.json()["error"]) == (400, True)
+    changed = await office.api.call("PATCH", path, json={"fields": [fields[0], more]})
+    assert changed.status_code == 200, changed.text
+    kept, _, anew = changed.json()["fields"]
+    assert (kept, anew["page"], anew["x"] != kept["x"]) == (fields[0], 2, True)
+    signatures = [{**one, "page": 1} for one in (kept, anew)]
+    first = await office.api.call("PATCH", path, json={"fields": signatures})
+    assert (first.status_code, first.json()["files"][0]["pages"]) == (200, 1)
+    again = await office.api.call("PATCH", path, json={"fields": [*signatures, more]})
+    assert (again.status_code, "stands on page 2" in again.json()["error"]) == (400, True)

@@ -159,7 +159,7 @@ def _originals(found: convert.Unmade, change: DocumentChange) -> list[Original]:
         raise BadRequest(f"The document has no file {min(unknown)}")
     signed_input = found.document.signed_input if change.signed_input is UNSET else change.signed_input
     return [
-        original._replace(password=passwords.get(file.id), signed_input=signed_input)
+        original._replace(password=passwords.get(file.id), signed_input=signed_input, pages=file.pages)
         for original, file in zip(found.originals, found.document.files, strict=True)
     ]
 

@@ -12,7 +12,7 @@ from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
 from deedbox.signing.actions import sign
 from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.sign import SigningAct
-from deedbox.signing.field_value import BY_HAND, printed
+from deedbox.signing.field_value import BY_HAND, printed, standing
 from deedbox.signing.model import Field, Signature, consent
 from deedbox.signing.store import people
 from deedbox.web.frame import context
@@ -106,7 +106,8 @@ def _bounded(form: FormMultiDict, name: str, most: int) -> str:
 
 def _shown(field: Field, kept: Mapping[str, str], typed: Mapping[str, Any] | None, language: str) -> FieldShown:
     """What stands in the field's box: what was typed, else what is kept or offered, numbers as the language writes."""
-    value = kept.get(field.id, field.value or field.default or "")
+    stands = standing(field, kept)
+    value = (field.default or "") if stands is None else stands
     if typed is not None:
         value = str(typed.get(field.id, ""))
     elif field.type == "number":

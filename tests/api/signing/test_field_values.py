@@ -222,6 +222,19 @@ async def test_an_unticked_box_stays_unticked_when_something_else_is_wrong(offic
         assert "checked" not in box[0]
 
 
+async def test_a_decline_that_fails_leaves_the_form_as_it_was(office: Office) -> None:
+    fields = [field("text", default="Bonn"), field("number", 1), field("checkbox", 2, default="true")]
+    document = await with_fields(office, *fields)
+    async with on_page(office, document) as (browser, own):
+        kept = {ids(document)["number"]: "1234.5"}
+        assert (await browser.put(f"{own}/fields", json={"values": kept})).status_code == 200
+        reason = "x" * (limits.REASON_CHARS + 1)
+        page = await browser.post(own, data={"act": "decline", "reason": reason}, headers=HTML)
+        assert page.status_code == 413
+        for text in ('value="Bonn"', 'value="1,234.5"', 'value="true" checked', f'value="{reason}"'):
+            assert text in page.text, text
+
+
 @pytest.mark.parametrize("language", words.LANGUAGES)
 async def test_refusals_of_the_form_and_the_session_are_in_the_signers_language(office: Office, language: str) -> None:
     people = [signer("ann", language=language), signer("bob")]

@@ -123,6 +123,8 @@ async def _page(
     packet, signer = who.packet, who.signer
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
     said = outcome(packet, signer, deedbox.clock.now())
+    # The forms for a code and for a decline send no fields: these stand as they were.
+    written = typed if typed is not None and typed.get("act") == "sign" else None
     return page(
         "signer/page.html",
         status=error.status if error else 200,
@@ -135,7 +137,7 @@ async def _page(
         shown=who.is_shown,
         can_sign=who.is_shown and said is None,
         can_download=packet.first.status == "completed" and signer.status == "signed" and not who.needs,
-        fields=[_shown(field, kept, typed, signer.language) for field in _fields(who)] if who.is_shown else [],
+        fields=[_shown(field, kept, written, signer.language) for field in _fields(who)] if who.is_shown else [],
         own=_OWN,
         typed=typed or {},
         consent=consent(signer.language),

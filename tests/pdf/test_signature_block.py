@@ -86,6 +86,21 @@ def test_a_full_page_gets_a_page_after_it() -> None:
         assert [float(side) for side in pdf.pages[1].obj.MediaBox] == pytest.approx([0, 0, 595, 842])
 
 
+def test_pages_that_fields_stand_on_are_added_again_and_their_places_stay_free() -> None:
+    data = paper(lines(*(f"Line {n}" for n in range(47))))
+    _, before = placed(data, 40)
+    pages = {place.page for place in before.places}
+    assert pages == {2, 3}
+    taken = [msgspec.to_builtins(place) for place in before.places]
+    made, found = drained(signature_block.place(data, 0, taken))
+    assert (found.places, found.added, found.size) == ((), 2, before.size)
+    assert made == placed(data, 40)[0]
+    _, found = drained(signature_block.place(data, 2, [*taken[:3], *taken[4:]]))
+    assert found.added == 2
+    assert found.places[0] == before.places[3]
+    assert not any(overlap(found.places[1], place) for place in before.places)
+
+
 def test_many_signers_get_as_many_pages_as_they_need_and_no_two_share_a_place() -> None:
     _, found = placed(paper(lines("x")), 100)
     assert len(found.places) == 100

@@ -47,18 +47,22 @@ class _Grid(NamedTuple):
 
 
 def place(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[bytes, None, Block]:
-    """Places on the last page if there is room; else on pages added at the end, and then it yields the new PDF."""
-    if not 1 <= signers <= limits.BLOCK_SIGNERS:
-        raise BadRequest(f"A document has from 1 to {limits.BLOCK_SIGNERS} signers without a field")
+    """Places on the last page if there is room; else on pages added at the end, and then it yields the new PDF.
+
+    Pages are added as well for places that are taken beyond the last one."""
     with pikepdf.open(io.BytesIO(data)) as pdf:
         count, view = len(pdf.pages), boxes.of_page(pdf.pages[-1].obj)
+        used = msgspec.convert(taken, list[Place])
+        beyond = any(place.page > count for place in used)
+        if not (0 if beyond else 1) <= signers <= limits.BLOCK_SIGNERS:
+            raise BadRequest(f"A document has from 1 to {limits.BLOCK_SIGNERS} signers without a field")
         grid = _grid(view.width, view.height)
         height = math.ceil(signers / grid.columns) * (_CELL_HEIGHT + _GAP) - _GAP
-        used = [place for place in msgspec.convert(taken, list[Place]) if place.page == count]
-        top = _free_band(data, view, height, used) if min(view.width, view.height) >= _SIDE_MIN else None
-        if top is not None:
-            return Block(tuple(grid.places(count, signers, top)))
-        added = _added(pdf, view, signers)
+        if min(view.width, view.height) >= _SIDE_MIN and not beyond:
+            top = _free_band(data, view, height, [place for place in used if place.page == count])
+            if top is not None:
+                return Block(tuple(grid.places(count, signers, top)))
+        added = _added(pdf, view, signers, used)
         if count + added.added > limits.DOCUMENT_PAGES:
             raise BadRequest(f"With a page for signatures the PDF has more than {limits.DOCUMENT_PAGES:,} pages")
         made = written(pdf)
@@ -72,17 +76,28 @@ def _grid(width: float, height: float) -> _Grid:
     return _Grid(width, height, columns, min(_CELL_WIDTH, (inner - (columns - 1) * _GAP) / columns))
 
 
-def _added(pdf: pikepdf.Pdf, view: View, signers: int) -> Block:
+def _added(pdf: pikepdf.Pdf, view: View, signers: int, used: Sequence[Place]) -> Block:
     fits = min(view.width, view.height) >= _SIDE_MIN
     width, height = (view.width, view.height) if fits else _A4
     grid, count, places = _grid(width, height), len(pdf.pages), list[Place]()
-    capacity = grid.rows_that_fit() * grid.columns
-    for start in range(0, signers, capacity):
+    capacity, last = grid.rows_that_fit() * grid.columns, max((place.page for place in used), default=0)
+    while len(places) < signers or len(pdf.pages) < last:
         box = Array([0, 0, round(width, 3), round(height, 3)])
         page = Dictionary(Type=Name.Page, MediaBox=box, Resources=Dictionary(), Rotate=0)
         pdf.pages.append(pikepdf.Page(pdf.make_indirect(page)))
-        places += grid.places(len(pdf.pages), min(capacity, signers - start), _MARGIN)
-    return Block(tuple(places), len(pdf.pages) - count, Page(width, height))
+        cells = grid.places(len(pdf.pages), capacity, _MARGIN)
+        places += [cell for cell in cells if not any(_overlap(cell, other) for other in used)]
+    return Block(tuple(places[:signers]), len(pdf.pages) - count, Page(width, height))
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    return (
+        one.page == other.page
+        and one.x < other.x + other.w
+        and other.x < one.x + one.w
+        and one.y < other.y + other.h
+        and other.y < one.y + one.h
+    )
 
 
 def _free_band(data: bytes, view: View, height: float, used: list[Place]) -> float | None:

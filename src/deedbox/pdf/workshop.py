@@ -111,7 +111,9 @@ class Workshop:
         return await self._made(int, "join:join", data, list(sizes), write=write)
 
     async def block(self, data: Data, signers: int, write: Write, taken: Sequence[Place] = ()) -> Block:
-        """Places for signers without a field, none of them taken; writes a new PDF only if pages were added."""
+        """Places for signers without a field, none of them taken; writes a new PDF only if pages were added.
+
+        They are for these places, and for those that are taken on pages that there are not."""
         return await self._made(Block, "signature_block:place", data, signers, list(taken), write=write)
 
     async def mark(self, data: Data, marks: Marks, write: Write) -> int:

@@ -3,7 +3,7 @@
 A day is kept as 2026-05-03 and a number as 1234.50, whatever the languages of those who write and read them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 
 from deedbox import words
@@ -28,6 +28,14 @@ def kept(field: Field, value: str) -> str:
         return ""
     trimmed = value.strip() if field.type in _TRIMMED else value
     return (numbers.plain(trimmed) or trimmed) if field.type == "number" else trimmed
+
+
+def standing(field: Field, filled: Mapping[str, str]) -> str | None:
+    """What stands in the field for a signer who has filled in this: their own, else what a colleague has signed.
+
+    Empty if they have cleared it; None if nobody has written in it, and a default holds."""
+    mine = filled.get(field.id)
+    return field.value if field.value and not mine else mine
 
 
 def printed(kind: FieldType, value: str, language: str) -> str:

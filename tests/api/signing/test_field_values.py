@@ -222,6 +222,19 @@ async def test_an_unticked_box_stays_unticked_when_something_else_is_wrong(offic
         assert "checked" not in box[0]
 
 
+async def test_a_decline_that_fails_leaves_the_form_as_it_was(office: Office) -> None:
+    fields = [field("text", default="Bonn"), field("number", 1), field("checkbox", 2, default="true")]
+    document = await with_fields(office, *fields)
+    async with on_page(office, document) as (browser, own):
+        kept = {ids(document)["number"]: "1234.5"}
+        assert (await browser.put(f"{own}/fields", json={"values": kept})).status_code == 200
+        reason = "x" * (limits.REASON_CHARS + 1)
+        page = await browser.post(own, data={"act": "decline", "reason": reason}, headers=HTML)
+        assert page.status_code == 413
+        for text in ('value="Bonn"', 'value="1,234.5"', 'value="true" checked', f'value="{reason}"'):
+            assert text in page.text, text
+
+
 @pytest.mark.parametrize("language", words.LANGUAGES)
 async def test_refusals_of_the_form_and_the_session_are_in_the_signers_language(office: Office, language: str) -> None:
     people = [signer("ann", language=language), signer("bob")]
@@ -258,3 +271,64 @@ async def test_a_form_that_is_not_utf_8_is_refused_and_nothing_is_signed(office:
         good = body.replace(b"%FC", "ü".encode())
         assert (await browser.post(own, content=good, headers=headers)).status_code == 303
     assert values(await office.document(document["id"]))["text"] == "Müller"
+
+
+def shared(kind: str, at: int = 0, **more: Any) -> dict[str, Any]:
+    return {**field(kind, at, **more), "signer": None, "party": "Tenants"}
+
+
+async def with_tenants(office: Office, *fields: dict[str, Any]) -> Any:
+    tenants = {"name": "Tenants", "signers": [signer("ann"), signer("bob"), signer("cem")]}
+    return await office.create(signers=[], parties=[tenants], fields=list(fields), send=True)
+
+
+async def seen(office: Office, document: Any, name: str) -> dict[str, str]:
+    """What stands in the person's fields, as the session and the page show it."""
+    async with office.session(document, name) as browser:
+        in_session = {one["type"]: one["value"] for one in (await browser.get("/session")).json()["fields"]}
+        page = (await browser.get("", headers=HTML)).text
+    for kind, value in in_session.items():
+        box = re.search(rf'<input id="{ids(document)[kind]}"[^>]*>', page)
+        assert box is None or f'value="{value or ""}"' in box[0], (kind, value, box[0])
+    return in_session
+
+
+KINDS_OF_OWN = ("date", "name", "email", "text")
+ANNS = {"date": "2026-05-03", "name": "Ann and Bob", "email": "both@example.com", "text": "Bonn"}
+
+
+async def test_what_a_colleague_has_signed_stands_unless_it_is_changed_on_purpose(office: Office) -> None:
+    document = await with_tenants(office, *(shared(kind, at) for at, kind in enumerate(KINDS_OF_OWN)))
+    where = ids(document)
+    async with office.session(document, "bob") as browser:
+        draft = {where[kind]: text for kind, text in (("text", "Ulm"), ("name", "Bobby"))}
+        assert (await browser.put("/fields", json={"values": draft})).status_code == 200
+    given = {where[kind]: text for kind, text in ANNS.items()}
+    assert (await office.sign(document, "ann", values=given)).status_code == 200
+    shown = await seen(office, document, "bob")
+    assert {kind: shown[kind] for kind in ANNS} == ANNS, "a draft from before the signature gives way"
+    assert (await office.sign(document, "bob", values={where["email"]: ""})).status_code == 200
+    stored = values(await office.document(document["id"]))
+    assert {kind: stored[kind] for kind in ANNS} == ANNS
+    async with office.session(document, "cem") as browser:
+        change = {where["text"]: "Ulm", where["name"]: " "}
+        assert (await browser.put("/fields", json={"values": change})).status_code == 200
+    shown = await seen(office, document, "cem")
+    assert {kind: shown[kind] for kind in ANNS} == {**ANNS, "text": "Ulm"}
+    assert (await office.sign(document, "cem")).status_code == 200
+    stored = values(await office.document(document["id"]))
+    assert {kind: stored[kind] for kind in ANNS} == {**ANNS, "text": "Ulm"}
+
+
+async def test_after_signing_the_session_shows_what_was_signed_and_not_what_was_kept_before(office: Office) -> None:
+    document = await with_tenants(office, shared("text", required=False), shared("number", 1))
+    where = ids(document)
+    async with office.session(document, "ann") as browser:
+        await browser.get("/session")
+        kept = {where["text"]: "Ulm", where["number"]: "1"}
+        assert (await browser.put("/fields", json={"values": kept})).status_code == 200
+        body = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
+        signed = await browser.post("/complete", json={**body, "values": {where["text"]: "", where["number"]: "2"}})
+        assert signed.status_code == 200, signed.text
+        shown = {one["type"]: one["value"] for one in (await browser.get("/session")).json()["fields"]}
+    assert (shown["text"], shown["number"]) == (None, "2")

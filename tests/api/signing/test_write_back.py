@@ -36,6 +36,8 @@ WHOLE: dict[str, Any] = {
     "expires_at": "2026-04-01T00:00:00Z",
 }
 TAGGED = paper(lines("Place: {{text:Ann:Place}} and on", x=60, y=600) + lines("{{signature:Ann}}", x=60, y=300))
+FULL = paper(lines(*(f"Line {number}" for number in range(47))))
+"""No room for a signature: those who have no field get a page after it."""
 DESCRIPTION = openapi.document(ROUTES)
 
 
@@ -217,3 +219,56 @@ async def test_a_field_that_a_tag_has_placed_is_written_back_once_and_stays_wher
     draft["fields"][0]["x"] += 0.1
     moved = await office.api.call("PATCH", path, json={"fields": draft["fields"]})
     assert (moved.status_code, "text tag" in moved.json()["error"]) == (400, True)
+
+
+def _moved(draft: Any, *ids: str | None) -> list[dict[str, Any]]:
+    """The draft's parties, and a new one of people with these ids."""
+    people = [signer(f"eve{number}", id=one) for number, one in enumerate(ids)]
+    return [*draft["parties"], {"name": "Guests", "signers": people}]
+
+
+async def test_the_id_of_a_signer_in_a_new_party_is_one_of_the_draft_and_given_once(office: Office) -> None:
+    draft, other = await office.create(**WHOLE), await office.create()
+    path, stranger = f"{DOCUMENTS}/{draft['id']}", other["parties"][0]["signers"][0]["id"]
+    mine = draft["parties"][0]["signers"][0]["id"]
+    for ids in ([stranger], ["x"], [""], ["a\r\nSet-Cookie: b"], [mine], ["sgn_1", "sgn_1"]):
+        answer = await office.api.call("PATCH", path, json={"parties": _moved(draft, *ids)})
+        assert faults(path, answer, 400) == [], ids
+        assert "there is none with this id, or it is given twice" in answer.json()["error"]
+    assert (await office.api.get(path)).json() == draft
+
+
+async def test_a_person_of_a_draft_moves_to_a_new_party_and_keeps_their_id_and_fields(office: Office) -> None:
+    draft = await office.create(**WHOLE)
+    bob = draft["parties"][1]["signers"].pop()
+    guests = {"name": "Guests", "signers": [signer("bob", id=bob["id"])]}
+    change = {"parties": [*draft["parties"], guests]}
+    answer = await office.api.call("PATCH", f"{DOCUMENTS}/{draft['id']}", json=change)
+    assert answer.status_code == 200, answer.text
+    [moved] = [party for party in answer.json()["parties"] if party["name"] == "Guests"]
+    assert [one["id"] for one in moved["signers"]] == [bob["id"]]
+    assert [one["signer"] for one in answer.json()["fields"] if one["type"] == "select"] == [bob["id"]]
+
+
+async def test_fields_on_the_page_that_was_added_for_signatures_are_written_back(office: Office) -> None:
+    file = {"name": "a.pdf", "content_base64": base64.b64encode(FULL).decode()}
+    draft = await office.create(file=file, signers=[signer("ann"), signer("bob")])
+    path, fields = f"{DOCUMENTS}/{draft['id']}", draft["fields"]
+    assert (draft["files"][0]["pages"], [one["page"] for one in fields]) == (2, [2, 2])
+    fields[0]["label"] = "Here"
+    for change in ({"fields": fields}, {"signed_input": "flatten"}):
+        changed = await office.api.call("PATCH", path, json=change)
+        assert changed.status_code == 200, changed.text
+        assert (changed.json()["fields"], changed.json()["files"]) == (fields, draft["files"])
+    more = {"type": "text", "signer": "Bob", **PLACE, "page": 2, "y": 0.5}
+    beyond = await office.api.call("PATCH", path, json={"fields": [*fields, {**more, "page": 3}]})
+    assert (beyond.status_code, "stands on page 3" in beyond.json()["error"]) == (400, True)
+    changed = await office.api.call("PATCH", path, json={"fields": [fields[0], more]})
+    assert changed.status_code == 200, changed.text
+    kept, _, anew = changed.json()["fields"]
+    assert (kept, anew["page"], anew["x"] != kept["x"]) == (fields[0], 2, True)
+    signatures = [{**one, "page": 1} for one in (kept, anew)]
+    first = await office.api.call("PATCH", path, json={"fields": signatures})
+    assert (first.status_code, first.json()["files"][0]["pages"]) == (200, 1)
+    again = await office.api.call("PATCH", path, json={"fields": [*signatures, more]})
+    assert (again.status_code, "stands on page 2" in again.json()["error"]) == (400, True)

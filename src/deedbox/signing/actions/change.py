@@ -50,6 +50,7 @@ async def prepared(
     states.after(document.status, "edit")
     if not packet.lone and change.parties is not UNSET:
         raise Conflict("The parties of a packet belong to all its documents: change the packet")
+    draft_people.need_known(packet, document, change)
     found = await office.db.read(lambda tx: convert.unmade(tx, packet, document))
     asked = _asked(found.asked, packet, document, change)
     wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties
@@ -158,7 +159,7 @@ def _originals(found: convert.Unmade, change: DocumentChange) -> list[Original]:
         raise BadRequest(f"The document has no file {min(unknown)}")
     signed_input = found.document.signed_input if change.signed_input is UNSET else change.signed_input
     return [
-        original._replace(password=passwords.get(file.id), signed_input=signed_input)
+        original._replace(password=passwords.get(file.id), signed_input=signed_input, pages=file.pages)
         for original, file in zip(found.originals, found.document.files, strict=True)
     ]
 

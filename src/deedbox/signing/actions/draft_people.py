@@ -6,8 +6,9 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing.model import Packet, Party, Signer
+from deedbox.signing.model import Document, Packet, Party, Signer
 from deedbox.signing.new_document import (
     DocumentChange,
     KnownField,
@@ -16,6 +17,19 @@ from deedbox.signing.new_document import (
     SignerChange,
     is_called,
 )
+
+
+def need_known(draft: Packet, document: Document, change: DocumentChange) -> None:
+    """Raises BadRequest unless every id in the change is one of the draft, and given once: new ones are made here."""
+    parties = [] if change.parties is UNSET else change.parties
+    fields = [] if change.fields is UNSET else change.fields
+    known = {field.id for field in document.fields}
+    known |= {one_id for party, signer in draft.signers() for one_id in (party.id, signer.id)}
+    given = [party.id for party in parties] + [one.id for party in parties for one in party.signers]
+    for one_id in [*given, *(field.id for field in fields)]:
+        if one_id is not None and one_id not in known:
+            raise BadRequest(f"{one_id[: limits.MISTAKE_CHARS]!r}: there is none with this id, or it is given twice")
+        known.discard(one_id or "")
 
 
 def kept(draft: Packet, made: Sequence[Party]) -> list[Party]:

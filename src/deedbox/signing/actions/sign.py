@@ -17,7 +17,7 @@ from deedbox.signing.actions.fill import checked
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.completion import finalize
 from deedbox.signing.desk import SERVER, Desk, Office
-from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of
+from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of, standing
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Document, Field, Packet, Party, Signature, SignatureKind, Signer, consent
 from deedbox.signing.store import people
@@ -71,6 +71,7 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
         blobs.adopt(desk.tx, picture, packet.first.id, desk.now)
     after, completed = _followed_up(desk, signed, party.id)
     desk.save(packet, after)
+    people.drop_values(desk.tx, signer_id, _newly_filled(packet, signed))
     for document in packet.documents:
         desk.record(document, "signer.signed", _detail(document, signer, how), actor=signer_id)
         desk.emit("document.signed", packet, document, signer=signer_told(signer))
@@ -111,12 +112,22 @@ def _filled(desk: Desk, document: Document, party: Party, signer: Signer, filled
         if field.type in BY_HAND:
             value: str | None = signer.id
         else:
-            # What another of the party has filled in is not undone by a default.
-            value = filled.get(field.id, None if field.value else field.default) or own.get(field.type)
+            stands = standing(field, filled)
+            value = (field.default if stands is None else stands) or own.get(field.type)
         return msgspec.structs.replace(field, value=value) if value else field
 
     fields = [settled(field) if field.id in mine else field for field in document.fields]
     return states.moved(document, "sign", desk.at, fields=fields)
+
+
+def _newly_filled(before: Packet, after: Packet) -> list[str]:
+    """The fields of a whole party that hold something else now: what its others had kept for them is out of date."""
+    return [
+        new.id
+        for old_document, new_document in zip(before.documents, after.documents, strict=True)
+        for old, new in zip(old_document.fields, new_document.fields, strict=True)
+        if new.party_id and new.value != old.value
+    ]
 
 
 def _followed_up(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Party | None]:

@@ -21,6 +21,8 @@ class Original(NamedTuple):
     blob: Blob
     password: Secret | None = None
     signed_input: SignedInput = "refuse"
+    pages: int = 0
+    """How many it has in the paper before this one, with those that were added for signatures."""
 
 
 class PaperFile(msgspec.Struct, frozen=True):

@@ -53,8 +53,10 @@ class Intake:
             pdfs, files = [pdf for pdf, _ in taken], [file for _, file in taken]
             paper = Paper(pdfs[0] if len(pdfs) == 1 else await self._joined(pdfs, held), files)
             wanted = [*fields, *paper.tags]
-            if signers := without_field(parties, wanted):
-                paper = await self._with_places(paper, signers, wanted, held)
+            places = _taken_in_last(wanted, files, originals[-1].pages)
+            signers, pages = without_field(parties, wanted), sum(len(file.sizes) for file in files)
+            if signers or any(place.page > pages for place in places):
+                paper = await self._with_places(paper, signers, places, held)
             yield paper
 
     async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
@@ -98,11 +100,10 @@ class Intake:
                 async for piece in data.pieces:
                     yield piece
 
-    async def _with_places(self, paper: Paper, signers: int, wanted: Sequence[NewField], held: AsyncExitStack) -> Paper:
+    async def _with_places(self, paper: Paper, signers: int, taken: Sequence[Place], held: AsyncExitStack) -> Paper:
         """The same with places for so many signatures, on pages of their own if there is no room."""
         *others, last = paper.files
         before = sum(len(file.sizes) for file in others)
-        taken = [_place(field, before) for field in wanted if field.file_number == len(others)]
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, paper.pdf.blob) as data:
             block = await self._workshop.block(data, signers, incoming.write, taken)
@@ -114,8 +115,15 @@ class Intake:
         return Paper(await incoming.finish(), [*others, last], places)
 
 
-def _place(field: NewField, before: int) -> Place:
-    return Place(before + field.page, field.x, field.y, field.w, field.h)
+def _taken_in_last(wanted: Sequence[NewField], files: Sequence[PaperFile], shown: int) -> list[Place]:
+    """Where fields stand in the last file, on its own pages or on those that its sender was shown after them."""
+    *others, last = files
+    before, pages = sum(len(file.sizes) for file in others), max(len(last.sizes), shown)
+    return [
+        Place(before + field.page, field.x, field.y, field.w, field.h)
+        for field in wanted
+        if field.file_number == len(others) and field.page <= pages
+    ]
 
 
 def _paper_file(number: int, made: Prepared, signatures: Sequence[EarlierSignature]) -> PaperFile:

@@ -158,6 +158,14 @@ def keep_values(tx: Tx, signer_id: str, values: Mapping[str, str]) -> None:
         )
 
 
+def drop_values(tx: Tx, signer_id: str, field_ids: Sequence[str]) -> None:
+    """What this signer has kept, who has signed now, and what anybody has kept for these fields."""
+    tx.run("delete from field_values where signer_id = :id", id=signer_id)
+    if field_ids:
+        rows: list[Mapping[str, Value]] = [{"id": field_id} for field_id in field_ids]
+        tx.many("delete from field_values where field_id = :id", rows)
+
+
 def values_of(tx: Tx, signer_id: str) -> dict[str, str]:
     rows = tx.all("select field_id, value from field_values where signer_id = :id", id=signer_id)
     return {row[0]: row[1] for row in rows}

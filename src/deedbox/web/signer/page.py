@@ -12,7 +12,7 @@ from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
 from deedbox.signing.actions import sign
 from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.sign import SigningAct
-from deedbox.signing.field_value import BY_HAND, printed
+from deedbox.signing.field_value import BY_HAND, printed, standing
 from deedbox.signing.model import Field, Signature, consent
 from deedbox.signing.store import people
 from deedbox.web.frame import context
@@ -106,7 +106,8 @@ def _bounded(form: FormMultiDict, name: str, most: int) -> str:
 
 def _shown(field: Field, kept: Mapping[str, str], typed: Mapping[str, Any] | None, language: str) -> FieldShown:
     """What stands in the field's box: what was typed, else what is kept or offered, numbers as the language writes."""
-    value = kept.get(field.id, field.value or field.default or "")
+    stands = standing(field, kept)
+    value = (field.default or "") if stands is None else stands
     if typed is not None:
         value = str(typed.get(field.id, ""))
     elif field.type == "number":
@@ -122,6 +123,8 @@ async def _page(
     packet, signer = who.packet, who.signer
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
     said = outcome(packet, signer, deedbox.clock.now())
+    # The forms for a code and for a decline send no fields: these stand as they were.
+    written = typed if typed is not None and typed.get("act") == "sign" else None
     return page(
         "signer/page.html",
         status=error.status if error else 200,
@@ -134,7 +137,7 @@ async def _page(
         shown=who.is_shown,
         can_sign=who.is_shown and said is None,
         can_download=packet.first.status == "completed" and signer.status == "signed" and not who.needs,
-        fields=[_shown(field, kept, typed, signer.language) for field in _fields(who)] if who.is_shown else [],
+        fields=[_shown(field, kept, written, signer.language) for field in _fields(who)] if who.is_shown else [],
         own=_OWN,
         typed=typed or {},
         consent=consent(signer.language),

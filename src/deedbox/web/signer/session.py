@@ -20,6 +20,7 @@ from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.actions.view import view_page
 from deedbox.signing.desk import Office
+from deedbox.signing.field_value import standing
 from deedbox.signing.model import Signature, consent, first_page
 from deedbox.signing.store import links, people
 from deedbox.web.frame import context, openapi
@@ -184,7 +185,7 @@ def _record(who: Inside, filled: Mapping[str, str], outcome: str | None) -> Sess
         party=SessionParty(party.name, party.order),
         needs=who.needs,
         files=[SessionFile(file.id, file.name, file.pages, file.sizes) for one in shown for file in one.files],
-        fields=[msgspec.structs.replace(field, value=field.value or filled.get(field.id)) for field in fields],
+        fields=[msgspec.structs.replace(field, value=standing(field, filled)) for field in fields],
         consent_text=consent(signer.language),
         outcome=outcome,
     )

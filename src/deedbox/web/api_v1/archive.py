@@ -126,7 +126,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     if receipt.location != target.location(name):
         raise Conflict(f"The package lies in another archive than the one that is set now: at {receipt.location}")
     pieces = here.deedbox.archive.downloads.package(target, name, receipt)
-    # Asked for here, so that what is missing is a 404 and not half an answer.
+    # Asked for here, so that what is missing is a 500 and not half an answer.
     first = await anext(pieces)
     headers = {
         "Content-Type": package.MEDIA_TYPE,

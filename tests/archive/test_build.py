@@ -14,7 +14,7 @@ from deedbox.archive.package import Bag, ManifestKey, Piece
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.errors import BadRequest, NotFound
+from deedbox.kernel.errors import BadRequest, LostFile, NotFound
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +69,7 @@ async def test_a_large_file_is_never_held(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_is_gone_or_another_is_not_packed(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="no longer stored"):
+    with pytest.raises(LostFile, match=r"lost the file for data/"):
         await build(whole(), tmp_path, stored=False)
     with pytest.raises(NotFound, match="not the one that was stored"):
         await build("0" * 64, tmp_path)

@@ -17,6 +17,7 @@ from deedbox.web.frame.blob_response import patiently
 from deedbox.web.frame.context import Context
 from deedbox.web.frame.doors import PUBLIC
 from deedbox.web.frame.room import Room
+from tests.api.lost import LOST, told
 from tests.archive.conftest import Archivist, entries
 
 pytestmark = pytest.mark.anyio
@@ -33,8 +34,8 @@ async def test_the_package_is_served_as_it_lies_in_the_archive(office: Archivist
     assert answer.status_code == 200
     assert answer.content == office.package(document).read_bytes()
     assert "data/sealed.pdf" in entries(answer.content)
-    told = {name: answer.headers[name] for name in ("content-type", "content-length", "content-disposition", "etag")}
-    assert told == {
+    head_of = {name: answer.headers[name] for name in ("content-type", "content-length", "content-disposition", "etag")}
+    assert head_of == {
         "content-type": "application/zip",
         "content-length": str(document["archive"]["receipt"]["size_bytes"]),
         "content-disposition": f'attachment; filename="{document["id"]}.zip"',
@@ -43,7 +44,7 @@ async def test_the_package_is_served_as_it_lies_in_the_archive(office: Archivist
     again = await office.api.get(path(document), headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     head = await office.api.call("HEAD", path(document))
-    assert (head.status_code, head.headers["content-length"], head.content) == (200, told["content-length"], b"")
+    assert (head.status_code, head.headers["content-length"], head.content) == (200, head_of["content-length"], b"")
 
 
 async def test_only_who_may_read_the_archive_gets_a_package(office: Archivist) -> None:
@@ -74,7 +75,8 @@ async def test_what_is_not_archived_or_gone_or_another_is_told_apart(office: Arc
     altered = await office.api.get(path(document))
     assert (altered.status_code, "something else" in altered.json()["error"]) == (503, True)
     place.unlink()
-    assert (await office.api.get(path(document))).status_code == 404
+    gone = await office.api.get(path(document))
+    assert (told(gone), "lost the package" in gone.json()["error"]) == (LOST, True)
     assert (await office.api.get(path({"id": "doc_unknown"}))).status_code == 404
 
 

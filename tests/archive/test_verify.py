@@ -49,6 +49,15 @@ async def test_the_api_shows_receipt_and_proof_to_who_may_see_them(office: Archi
     assert (await office.api.get(path, key=elsewhere)).status_code == 404
 
 
+async def test_the_archive_of_a_document_stands_as_the_document_tells(office: Archivist) -> None:
+    draft, voided = await office.create(), await office.create(send=True)
+    await office.api.post(f"/api/v1/documents/{voided['id']}/void", {"reason": "The wrong flat"})
+    for one, status in ((draft, "pending"), (voided, "disabled"), (await office.archived(), "archived")):
+        shown = (await office.api.get(f"/api/v1/documents/{one['id']}/archive")).json()
+        told = (await office.document(one["id"]))["archive"]
+        assert (shown["status"], {name: shown[name] for name in told}) == (status, told)
+
+
 async def test_a_flipped_byte_of_a_package_is_found(office: Archivist) -> None:
     document, other = await office.archived(), await office.archived()
     place = office.package(document)

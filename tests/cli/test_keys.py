@@ -1,9 +1,11 @@
 """`deedbox keys` and the other commands: on an empty folder, and beside a running server."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +107,19 @@ def test_the_list_shows_every_key_but_none_in_clear(running: server.Server, data
     told = server.run("keys", "list", data=data).stdout
     assert made["id"] in told
     assert made["key"] not in told
+
+
+def test_the_list_is_whole_however_many_keys_were_revoked_before(tmp_path: Path) -> None:
+    data, many = tmp_path / "data", 2 * limits.KEYS_PER_WORKSPACE
+    made = keys(data, "create", "--name", "revoked again and again")
+    with closing(sqlite3.connect(data / "deedbox.sqlite")) as connection, connection:
+        connection.row_factory = sqlite3.Row
+        row = dict(connection.execute("select * from api_keys").fetchone())
+        row["revoked_at"] = row["created_at"]
+        old = [{**row, "id": f"{row['id'][:-5]}~{number:05}", "key_hash": b"%d" % number} for number in range(many)]
+        connection.executemany(f"insert into api_keys values ({', '.join(f':{name}' for name in row)})", old)
+    listed = [key["id"] for key in keys(data, "list")["keys"]]
+    assert listed == sorted([made["id"], *(one["id"] for one in old)], reverse=True)
 
 
 def test_an_expired_key_does_not_open(running: server.Server, data: Path) -> None:

@@ -14,7 +14,7 @@ from deedbox.archive.package import Bag, ManifestKey, Piece
 from deedbox.archive.spool import Spool, SpooledFile, spool
 from deedbox.archive.stored_zip import Entry
 from deedbox.kernel.blobs import Blob, Blobs
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import LostFile, NotFound
 
 Find: TypeAlias = Callable[[str], Awaitable[Blob | None]]
 
@@ -33,7 +33,7 @@ class PackageBuilder:
 
     @asynccontextmanager
     async def package(self, bag: Bag, token: bytes | None, key: ManifestKey) -> AsyncIterator[Package]:
-        """The package of the bag and the time-stamp of its seal; NotFound if a stored file is gone or is another."""
+        """The package with its time-stamp; LostFile if a stored file is gone, NotFound if it is another."""
         stored = [await self._found(piece) for piece in bag.pieces]
         whole = with_timestamp(_measured(bag, stored), token)
         async with spool(self._folder) as out:
@@ -53,7 +53,7 @@ class PackageBuilder:
     async def _found(self, piece: Piece) -> Blob:
         blob = await self._find(piece.sha256)
         if blob is None:
-            raise NotFound(f"The file for {piece.path} is no longer stored")
+            raise LostFile(piece.sha256, f"the file for {piece.path}")
         return blob
 
     async def _stored(self, out: Spool, path: str, piece: Piece, blob: Blob) -> Entry:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from deedbox.archive.receipt import Receipt
 from deedbox.archive.targets import Target
 from deedbox.kernel import limits
-from deedbox.kernel.errors import Unavailable
+from deedbox.kernel.errors import LostFile, NotFound, Unavailable
 
 
 class Downloads:
@@ -18,7 +18,7 @@ class Downloads:
         self._running: set[asyncio.Task[None]] = set()
 
     async def package(self, target: Target, name: str, receipt: Receipt) -> AsyncIterator[bytes]:
-        """The bytes of the package; NotFound if it is gone, Unavailable if too many are under way.
+        """The bytes of the package; LostFile if it is gone, Unavailable if too many are under way.
 
         Of one that the receipt does not name the end is kept back."""
         found, size, last = hashlib.sha256(), 0, b""
@@ -64,5 +64,7 @@ class Downloads:
                 yield piece
                 line.task_done()
             await fetching
+        except NotFound as error:  # and there is a receipt for it
+            raise LostFile(target.location(name), "the package") from error
         finally:
             fetching.cancel()

@@ -91,7 +91,13 @@ def list_keys(data_dir: Path | None, as_json: bool) -> None:
 
         def look(tx: Tx) -> list[keys.KeyRecord]:
             caller = workspaces.operator(workspaces.ensure(tx, now=now).id)
-            return keys.page(tx, caller, limit=limits.KEYS_PER_WORKSPACE, after=None, now=now)
+            # There may be any number: revoked ones do not count against what a workspace may have.
+            listed: list[keys.KeyRecord] = []
+            while page := keys.page(
+                tx, caller, limit=limits.PAGE_MAX, after=listed[-1].id if listed else None, now=now
+            ):
+                listed += page
+            return listed
 
         found: list[keys.KeyRecord] = await deedbox.db.write(look)
         return found

@@ -151,9 +151,9 @@ class LostFile(DeedboxError):
 
     code = Code.FILE_LOST
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, what: str = "this file") -> None:
         super().__init__(
-            "The server has lost this file: its records name it, and its storage has it no more."
+            f"The server has lost {what}: its records name it, and its storage has it no more."
             " Ask whoever runs the server to restore it from a backup."
         )
         self.add_note(f"lost: {where}")  # for the log: a caller has no use for it

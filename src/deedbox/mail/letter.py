@@ -6,6 +6,7 @@ from typing import TypeAlias
 import msgspec
 
 from deedbox.kernel.clock import Instant
+from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.mailbox import Mailbox
 
 
@@ -32,7 +33,7 @@ class Reminder(Invitation, frozen=True, kw_only=True, tag="reminder"):
     """The same once more."""
 
 
-class Code(msgspec.Struct, frozen=True, kw_only=True, tag="code"):
+class Code(Discreet, frozen=True, kw_only=True, tag="code"):
     """The six digits that show that a signer reads this mailbox."""
 
     code: str

@@ -4,6 +4,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from deedbox.kernel.discreet import Discreet
+
 SignedInput: TypeAlias = Literal["refuse", "flatten"]
 """`flatten`: the signatures are checked and named, and how they look becomes part of the page."""
 
@@ -29,7 +31,7 @@ class EarlierSignature(Struct, frozen=True, kw_only=True):
     """Why it is not valid."""
 
 
-class Terms(Struct, frozen=True):
+class Terms(Discreet, frozen=True):
     """How the sender wants a file to be taken in."""
 
     password: str | None = None

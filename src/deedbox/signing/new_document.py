@@ -11,6 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret
+from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.signed_input import SignedInput
@@ -74,7 +75,7 @@ FilePassword: TypeAlias = Annotated[
 ]
 
 
-class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NewSigner(Discreet, frozen=True, forbid_unknown_fields=True):
     name: Name
     """The signer's name, as it stands on the certificate."""
     email: Email
@@ -222,7 +223,7 @@ class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The corrected address; links that went to the old one die."""
 
 
-class UnlockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UnlockedFile(Discreet, frozen=True, forbid_unknown_fields=True):
     """A file of the document that only opens with its password."""
 
     id: Id

@@ -50,7 +50,7 @@ class Session(msgspec.Struct, frozen=True):
 
 
 HashedCodes: TypeAlias = Mapping[str, str]
-"""Of access codes, by the code."""
+"""Of the access codes that a sender has chosen, by the signer's address."""
 
 
 class FreshCode(NamedTuple):
@@ -141,9 +141,9 @@ def _no_session() -> Unauthorized:
 
 
 async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:
-    """What is kept of the access codes that the sender has chosen."""
-    chosen = {signer.access_code for party in wanted for signer in party.signers if signer.access_code is not None}
-    return {code: await slow_hash(code.strip()) for code in sorted(chosen)}
+    """What is kept of the access codes, each with a salt of its own; no two signers have the same address."""
+    signers = [signer for party in wanted for signer in party.signers]
+    return {one.address: await slow_hash(one.access_code.strip()) for one in signers if one.access_code is not None}
 
 
 async def fresh_code() -> FreshCode:

@@ -3,13 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.signing import sessions
+from deedbox.signing.new_document import DocumentChange
 from deedbox.signing.parties import find_signer
 from deedbox.signing.store import documents
+from deedbox.web.api_v1.documents import NewDocumentBody
 from tests.api.answers import faults
 from tests.api.signing.conftest import CODE, Mailing, Office, signer
 
@@ -35,12 +38,31 @@ async def test_an_access_code_is_kept_as_an_argon2_hash_and_never_shown(office: 
     documents = [await office.create(signers=people, send=True) for _ in range(2)]
     found = await hashes(office)
     assert [one[:10] for one in found] == ["$argon2id$"] * 4
-    assert len(set(found)) == 4, "each document has salts of its own"
+    assert len(set(found)) == 4, "each has a salt of its own"
     path = f"{PATH}/{documents[0]['id']}"
     said = repr([documents, (await office.api.get(path)).text, (await office.api.get(f"{path}/audit")).text])
     files = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     for code in ("open Sesame", "other words"):
         assert (code in said, code.encode() in files) == (False, False)
+
+
+async def test_two_who_have_the_same_code_have_hashes_of_their_own(office: Office) -> None:
+    document = await office.create(signers=[coded("ann", "open sesame"), coded("bob", "open sesame")], send=True)
+    assert len(set(await hashes(office))) == 2
+    for name in ("ann", "bob"):
+        async with office.session(document, name) as browser:
+            assert (await browser.post("/code", json={"code": "open sesame"})).status_code == 200
+
+
+async def test_nothing_that_is_printed_shows_a_code_or_a_password() -> None:
+    parties = [{"name": "Tenant", "signers": [coded("ann", "open sesame")]}]
+    file = {"name": "a.pdf", "content_base64": "JVBERi0=", "password": "open sesame"}
+    new = {"title": "Lease", "signers": [coded("ann", "open sesame")], "parties": parties, "file": file}
+    change = {"parties": parties, "files": [{"id": "fil_1", "password": "open sesame"}]}
+    read = (msgspec.convert(new, NewDocumentBody), msgspec.convert(change, DocumentChange))
+    codes = await sessions.hashed_codes(read[0].parties)
+    shown = repr((read, codes))
+    assert ("sesame" in shown, shown.count("ann@example.com")) == (False, 4)
 
 
 async def test_the_code_of_a_draft_that_was_changed_is_kept_so_too(office: Office) -> None:

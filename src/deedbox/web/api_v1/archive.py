@@ -16,6 +16,7 @@ from deedbox.kernel.errors import Conflict, Unavailable
 from deedbox.kernel.settings import ECOSYSTEM_KEY
 from deedbox.signing.desk import document_of
 from deedbox.signing.model import ArchiveReceipt
+from deedbox.web.api_v1.document_record import archive_of
 from deedbox.web.frame import context, openapi, ranges
 from deedbox.web.frame.blob_response import GUARDED, joined, not_modified, patiently
 from deedbox.web.frame.context import AnyRequest
@@ -73,7 +74,7 @@ async def document_archive(request: AnyRequest, document_id: FromPath[str]) -> D
 
     def look(tx: Tx) -> DocumentArchive:
         _, document = document_of(tx, here.caller.workspace_id, document_id)
-        shown, row = document.archive, store.find(tx, document_id)
+        shown, row = archive_of(document, archiving=here.deedbox.archive.is_on), store.find(tx, document_id)
         return DocumentArchive(
             document_id,
             shown.status,
@@ -125,7 +126,7 @@ async def archived_package(request: AnyRequest, document_id: FromPath[str]) -> R
     if receipt.location != target.location(name):
         raise Conflict(f"The package lies in another archive than the one that is set now: at {receipt.location}")
     pieces = here.deedbox.archive.downloads.package(target, name, receipt)
-    # Asked for here, so that what is missing is a 404 and not half an answer.
+    # Asked for here, so that what is missing is a 500 and not half an answer.
     first = await anext(pieces)
     headers = {
         "Content-Type": package.MEDIA_TYPE,

@@ -213,16 +213,16 @@ def record(packet: Packet, document: Document, *, archiving: bool = False) -> Do
         document.expired_at,
         document.decline,
         document.void,
-        _archive(document) if archiving else document.archive,
+        archive_of(document, archiving=archiving),
         document.verification_code,
         document.signed_input,
         document.error,
     )
 
 
-def _archive(document: Document) -> Archive:
-    """Where archiving stands with the key set: what is or can be completed will be pushed, and waits for it."""
-    waits = document.archive.status == "disabled" and document.status not in _NEVER_ARCHIVED
+def archive_of(document: Document, *, archiving: bool) -> Archive:
+    """Where archiving stands. With the key set, what is or can be completed will be pushed, and waits for it."""
+    waits = archiving and document.archive.status == "disabled" and document.status not in _NEVER_ARCHIVED
     return _PENDING if waits else document.archive
 
 

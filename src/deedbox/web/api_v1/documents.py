@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
-import msgspec
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
@@ -12,6 +11,7 @@ from msgspec import Meta
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
+from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.signing.actions import change, create
 from deedbox.signing.actions.delete import delete as delete_packet
@@ -30,7 +30,7 @@ FileName: TypeAlias = Annotated[
 ]
 
 
-class NewFileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NewFileBody(Discreet, frozen=True, forbid_unknown_fields=True):
     name: FileName
     """The file's name; its extension says what it is."""
     content_base64: Annotated[str, Meta(min_length=4, max_length=limits.DOCUMENT_JSON_BYTES)]
@@ -54,7 +54,7 @@ class NewDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_o
         return [self.file] if self.file is not None else self.files
 
 
-class NamedPassword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NamedPassword(Discreet, frozen=True, forbid_unknown_fields=True):
     """The password of the part with this file name."""
 
     name: FileName

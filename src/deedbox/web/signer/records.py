@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
+from deedbox.kernel.discreet import Discreet
 from deedbox.signing.model import Field, Message, Status
 
 _TEXT = limits.NO_NUL
@@ -79,7 +80,7 @@ class SessionRecord(msgspec.Struct, frozen=True):
     """What became of it, once the signer has no more to do."""
 
 
-class CodeBody(msgspec.Struct, forbid_unknown_fields=True):
+class CodeBody(Discreet, frozen=True, forbid_unknown_fields=True):
     code: Annotated[str, Meta(min_length=1, max_length=limits.ACCESS_CODE_CHARS)]
     """The code that was mailed, or the one that the sender told."""
 

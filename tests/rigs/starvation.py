@@ -224,9 +224,9 @@ def half_open_connections(stage: Stage, row: Row) -> None:
                 sockets.append(stage.connect())
                 sockets[-1].sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n")
         begun = stopwatch()
-        while (held := len(open_still(sockets))) + stage.metric(REFUSED) - before < len(sockets):
-            if stopwatch() > begun + limits.HEAD_SECONDS:
-                break
+        # Whoever asks now stands behind all of these: when the answer comes, each was taken or refused.
+        refused = stage.metric(REFUSED) - before
+        while (held := len(open_still(sockets))) > len(sockets) - refused and stopwatch() < begun + limits.HEAD_SECONDS:
             time.sleep(0.05)
         row.facts = {"asked for": HALF_OPEN, "held": held}
         if held > limits.CONNECTIONS_PER_ADDRESS:

@@ -272,3 +272,14 @@ async def test_fields_on_the_page_that_was_added_for_signatures_are_written_back
     assert (first.status_code, first.json()["files"][0]["pages"]) == (200, 1)
     again = await office.api.call("PATCH", path, json={"fields": [*signatures, more]})
     assert (again.status_code, "stands on page 2" in again.json()["error"]) == (400, True)
+
+
+async def test_a_draft_whose_address_was_corrected_keeps_its_fields_and_can_still_be_changed(office: Office) -> None:
+    draft = await office.create(**WHOLE)
+    path, cem = f"{DOCUMENTS}/{draft['id']}", draft["parties"][0]["signers"][0]
+    correction = {"signers": [{"id": cem["id"], "email": "cemal@example.com"}]}
+    assert (await office.api.call("PATCH", path, json=correction)).status_code == 200
+    changed = await office.api.call("PATCH", path, json={"signed_input": "flatten"})
+    assert changed.status_code == 200, changed.text
+    of_cem = [one["type"] for one in changed.json()["fields"] if one["signer"] == cem["id"]]
+    assert of_cem == ["signature"]

@@ -132,6 +132,10 @@ def correct(desk: Desk, packet: Packet, signer_id: str, email: str) -> Packet:
                 raise wrong_values([wrong])
     after = parties.with_signer(packet, signer_id, email=address)
     desk.save(packet, after)
+    for document in after.documents:
+        if document.status == "draft":  # whose fields are laid out again, and may name the address
+            asked = draft_people.followed(convert.asked_fields(desk.tx, document), packet.parties, after.parties)
+            documents.ask_fields(desk.tx, document.id, asked)
     desk.notifier.recall(desk.tx, packet, signer)
     sessions.forget(desk.tx, signer_id, now=desk.now)
     for document in after.documents:

@@ -283,3 +283,24 @@ async def test_a_draft_whose_address_was_corrected_keeps_its_fields_and_can_stil
     assert changed.status_code == 200, changed.text
     of_cem = [one["type"] for one in changed.json()["fields"] if one["signer"] == cem["id"]]
     assert of_cem == ["signature"]
+
+
+@pytest.mark.parametrize("send", [False, True])
+async def test_two_people_share_an_address_only_if_their_names_differ(office: Office, send: bool) -> None:
+    home, twin = "home@example.com", {"name": "ANN", "email": "HOME@example.com"}
+    people = [{"name": "Ann", "email": home}, {"name": "Bob", "email": home}, signer("ann")]
+    same = await office.api.post(DOCUMENTS, office.body(signers=[people[0], twin]))
+    assert faults(DOCUMENTS, same, 400) == []
+    assert "the same name and e-mail address" in same.json()["error"]
+    document = await office.create(signers=people, send=send)
+    path = f"{DOCUMENTS}/{document['id']}"
+    last = document["parties"][2]["signers"][0]
+    clash = await office.api.call("PATCH", path, json={"signers": [{"id": last["id"], "email": "Home@example.com"}]})
+    assert faults(path, clash, 400) == []
+    assert "the same name and e-mail address" in clash.json()["error"]
+    bob = document["parties"][1]["signers"][0]
+    other = {"signers": [{"id": bob["id"], "email": last["email"]}]}
+    changed = await office.api.call("PATCH", path, json=other)
+    assert changed.status_code == 200, changed.text
+    back = await office.api.call("PATCH", path, json=changed.json())
+    assert (back.status_code, back.json()) == (200, changed.json())

@@ -291,13 +291,13 @@ async def test_two_people_share_an_address_only_if_their_names_differ(office: Of
     people = [{"name": "Ann", "email": home}, {"name": "Bob", "email": home}, signer("ann")]
     same = await office.api.post(DOCUMENTS, office.body(signers=[people[0], twin]))
     assert faults(DOCUMENTS, same, 400) == []
-    assert "the same name and e-mail address" in same.json()["error"]
+    assert "the same e-mail address and the same name" in same.json()["error"]
     document = await office.create(signers=people, send=send)
     path = f"{DOCUMENTS}/{document['id']}"
     last = document["parties"][2]["signers"][0]
     clash = await office.api.call("PATCH", path, json={"signers": [{"id": last["id"], "email": "Home@example.com"}]})
     assert faults(path, clash, 400) == []
-    assert "the same name and e-mail address" in clash.json()["error"]
+    assert "the same e-mail address and the same name" in clash.json()["error"]
     bob = document["parties"][1]["signers"][0]
     other = {"signers": [{"id": bob["id"], "email": last["email"]}]}
     changed = await office.api.call("PATCH", path, json=other)

@@ -117,9 +117,7 @@ def need_told_apart(people: Sequence[tuple[str, str]]) -> None:
     """Raises BadRequest if two people with one address, as it is kept, have one name as well."""
     known = {(address, one_line(name).casefold()) for address, name in people}
     if len(known) != len(people):
-        raise BadRequest(
-            "Two signers have the same name and e-mail address: give each a name or an address of their own"
-        )
+        raise BadRequest("Two signers have the same e-mail address and the same name: one of the two must differ")
 
 
 def made_parties(

@@ -175,8 +175,9 @@ async def test_what_has_not_left_yet_can_be_taken_back(line: Line) -> None:
     async def recalled(about: str, to: Mailbox) -> bool:
         return await post.db.write(lambda tx: post.mailer.recall(tx, US, about, to))
 
-    other = Mailbox("other@example.com", "Other")
+    other, housemate = Mailbox("other@example.com", "Other"), Mailbox(READER.address, "Housemate")
     await post.queue(invitation(about="doc_1"))
+    await post.queue(Mail(to=housemate, letter=LETTERS["invitation"], about="doc_1"))
     await post.queue(Mail(to=READER, letter=LETTERS["reminder"], about="doc_1"))
     await post.queue(invitation(about="doc_2"))
     await post.queue(Mail(to=other, letter=LETTERS["invitation"], about="doc_1"))
@@ -187,11 +188,11 @@ async def test_what_has_not_left_yet_can_be_taken_back(line: Line) -> None:
     await post.work()
     kept = await post.db.read(lambda tx: post.inbox.page(tx, US))
     assert sorted((one.kind, one.about, one.to) for one in kept) == [
-        ("invitation", "doc_1", other.address),
+        *sorted(("invitation", "doc_1", one.address) for one in (other, housemate)),
         ("invitation", "doc_2", READER.address),
         ("voided", "doc_1", READER.address),
     ]
-    assert len(line.room.taken) == 4
+    assert len(line.room.taken) == 5
     assert not await recalled("doc_2", READER)
 
 

@@ -54,6 +54,7 @@ class Mailer:
             kind=mail.kind,
             about=mail.about,
             to_address=mail.to.address,
+            to_name=mail.to.name,
             message_id=self._relay.message_id(mail_id),
             status="queued" if self._relay.server else "inbox",
             data=content.encrypted(self._box, mail_id, mail),
@@ -71,9 +72,9 @@ class Mailer:
 
     def recall(self, tx: Tx, workspace_id: str, about: str, to: Mailbox) -> bool:
         """Takes back what still waits to ask them for something; whether they were never invited by mail at all."""
-        address = mailbox(to.address, to.name).address
-        store.recall(tx, workspace_id, about, address, "reminder")
-        tried = store.recall(tx, workspace_id, about, address, "invitation")
+        person = mailbox(to.address, to.name)
+        store.recall(tx, workspace_id, about, person, "reminder")
+        tried = store.recall(tx, workspace_id, about, person, "invitation")
         # One that was tried may have arrived: it may be on the wire at this moment, or its answer was lost.
         return bool(tried) and not any(tried)
 

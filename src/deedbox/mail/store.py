@@ -8,11 +8,12 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.mailbox import Mailbox
 
 Status: TypeAlias = Literal["queued", "sent", "failed", "inbox"]
 
 _COLUMNS = (
-    "id, workspace_id, kind, about, to_address, message_id, status, data, attachments, attempts,"
+    "id, workspace_id, kind, about, to_address, to_name, message_id, status, data, attachments, attempts,"
     " last_error, created_at, tried_at, sent_at"
 )
 
@@ -25,6 +26,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     about: str | None
     to_address: str
+    to_name: str
     message_id: str
     status: Status
     data: bytes | None
@@ -71,14 +73,17 @@ def begin(tx: Tx, mail_id: str, now: datetime) -> Entry | None:
     return _entry(row) if row else None
 
 
-def recall(tx: Tx, workspace_id: str, about: str, to_address: str, kind: str) -> list[int]:
-    """Removes mails of this kind that have not left yet; how often each of them was tried."""
+def recall(tx: Tx, workspace_id: str, about: str, to: Mailbox, kind: str) -> list[int]:
+    """Removes mails of this kind that have not left yet; how often each of them was tried.
+
+    Several people may have one address: the name tells whose mail it is."""
     rows = tx.all(
         "delete from mails where workspace_id = :workspace_id and about = :about and to_address = :to_address"
-        " and kind = :kind and status = 'queued' returning attempts",
+        " and to_name = :to_name and kind = :kind and status = 'queued' returning attempts",
         workspace_id=workspace_id,
         about=about,
-        to_address=to_address,
+        to_address=to.address,
+        to_name=to.name,
         kind=kind,
     )
     return [row[0] for row in rows]

@@ -272,3 +272,35 @@ async def test_fields_on_the_page_that_was_added_for_signatures_are_written_back
     assert (first.status_code, first.json()["files"][0]["pages"]) == (200, 1)
     again = await office.api.call("PATCH", path, json={"fields": [*signatures, more]})
     assert (again.status_code, "stands on page 2" in again.json()["error"]) == (400, True)
+
+
+async def test_a_draft_whose_address_was_corrected_keeps_its_fields_and_can_still_be_changed(office: Office) -> None:
+    draft = await office.create(**WHOLE)
+    path, cem = f"{DOCUMENTS}/{draft['id']}", draft["parties"][0]["signers"][0]
+    correction = {"signers": [{"id": cem["id"], "email": "cemal@example.com"}]}
+    assert (await office.api.call("PATCH", path, json=correction)).status_code == 200
+    changed = await office.api.call("PATCH", path, json={"signed_input": "flatten"})
+    assert changed.status_code == 200, changed.text
+    of_cem = [one["type"] for one in changed.json()["fields"] if one["signer"] == cem["id"]]
+    assert of_cem == ["signature"]
+
+
+@pytest.mark.parametrize("send", [False, True])
+async def test_two_people_share_an_address_only_if_their_names_differ(office: Office, send: bool) -> None:
+    home, twin = "home@example.com", {"name": "ANN", "email": "HOME@example.com"}
+    people = [{"name": "Ann", "email": home}, {"name": "Bob", "email": home}, signer("ann")]
+    same = await office.api.post(DOCUMENTS, office.body(signers=[people[0], twin]))
+    assert faults(DOCUMENTS, same, 400) == []
+    assert "the same e-mail address and the same name" in same.json()["error"]
+    document = await office.create(signers=people, send=send)
+    path = f"{DOCUMENTS}/{document['id']}"
+    last = document["parties"][2]["signers"][0]
+    clash = await office.api.call("PATCH", path, json={"signers": [{"id": last["id"], "email": "Home@example.com"}]})
+    assert faults(path, clash, 400) == []
+    assert "the same e-mail address and the same name" in clash.json()["error"]
+    bob = document["parties"][1]["signers"][0]
+    other = {"signers": [{"id": bob["id"], "email": last["email"]}]}
+    changed = await office.api.call("PATCH", path, json=other)
+    assert changed.status_code == 200, changed.text
+    back = await office.api.call("PATCH", path, json=changed.json())
+    assert (back.status_code, back.json()) == (200, changed.json())

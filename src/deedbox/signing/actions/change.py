@@ -13,7 +13,7 @@ from deedbox.kernel.mailbox import checked_address
 from deedbox.signing import parties, sessions, states
 from deedbox.signing.actions import convert, draft_people, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.actions.create import check_parties, made_parties
+from deedbox.signing.actions.create import check_parties, made_parties, need_told_apart
 from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.field_value import fault
 from deedbox.signing.model import Document, Packet, Party
@@ -131,7 +131,12 @@ def correct(desk: Desk, packet: Packet, signer_id: str, email: str) -> Packet:
             if field.type == "email" and (wrong := fault(document, field, address, packet.language)):
                 raise wrong_values([wrong])
     after = parties.with_signer(packet, signer_id, email=address)
+    need_told_apart([(one.email, one.name) for _, one in after.signers()])
     desk.save(packet, after)
+    for document in after.documents:
+        if document.status == "draft":  # whose fields are laid out again, and may name the address
+            asked = draft_people.followed(convert.asked_fields(desk.tx, document), packet.parties, after.parties)
+            documents.ask_fields(desk.tx, document.id, asked)
     desk.notifier.recall(desk.tx, packet, signer)
     sessions.forget(desk.tx, signer_id, now=desk.now)
     for document in after.documents:

@@ -10,6 +10,7 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
+from deedbox.kernel.mailbox import one_line
 from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import sessions, states
@@ -87,11 +88,10 @@ def named_parties(new: NewDocument) -> list[NewParty]:
 
 def check_parties(parties: Sequence[NewParty]) -> None:
     """Raises BadRequest for parties that could never sign."""
-    emails = [signer.address for party in parties for signer in party.signers]
-    if len(emails) > limits.DOCUMENT_SIGNERS:
+    people = [(signer.address, signer.name) for party in parties for signer in party.signers]
+    if len(people) > limits.DOCUMENT_SIGNERS:
         raise BadRequest(f"A document has at most {limits.DOCUMENT_SIGNERS} signers")
-    if len(set(emails)) != len(emails):
-        raise BadRequest("Two signers have the same e-mail address")
+    need_told_apart(people)
     for party in parties:
         if not party.signers:
             raise BadRequest(f"The party {party.name} has no signers")
@@ -111,6 +111,13 @@ def check_parties(parties: Sequence[NewParty]) -> None:
                     f"{signer.email}: access_code must have at least {limits.ACCESS_CODE_CHARS_MIN} characters beside"
                     " the spaces around it"
                 )
+
+
+def need_told_apart(people: Sequence[tuple[str, str]]) -> None:
+    """Raises BadRequest if two people with one address, as it is kept, have one name as well."""
+    known = {(address, one_line(name).casefold()) for address, name in people}
+    if len(known) != len(people):
+        raise BadRequest("Two signers have the same e-mail address and the same name: one of the two must differ")
 
 
 def made_parties(

@@ -46,7 +46,9 @@ def kept(draft: Packet, made: Sequence[Party]) -> list[Party]:
     ]
 
 
-def followed(asked: Sequence[KnownField], before: Sequence[Party], after: Sequence[KnownParty]) -> list[KnownField]:
+def followed(
+    asked: Sequence[KnownField], before: Sequence[Party], after: Sequence[KnownParty | Party]
+) -> list[KnownField]:
     """The fields, each for the same person or party as before, however those are called from now on."""
     known = {party.id for party in after} | {one.id for party in after for one in party.signers}
     found = []

@@ -375,6 +375,7 @@ create table mails (
     kind TEXT not null,
     about TEXT,
     to_address TEXT not null,
+    to_name TEXT not null,
     message_id TEXT not null,
     status TEXT not null,
     data BYTES,

@@ -121,6 +121,22 @@ def test_no_example_is_of_an_operation_that_is_gone(document: dict[str, Any]) ->
     assert examples.PATHS.keys() - taken == set()
 
 
+def properties(schema: Any, owner: str) -> Iterator[str]:
+    """The names under which examples look for the properties in a schema: with the owner's, and alone."""
+    for each in schema if isinstance(schema, list) else ():
+        yield from properties(each, owner)
+    if isinstance(schema, dict):
+        for name in schema.get("properties", {}):
+            yield from (name, f"{owner}.{name}")
+        for each in schema.values():
+            yield from properties(each, owner)
+
+
+def test_no_sample_is_of_a_property_that_is_gone(document: dict[str, Any]) -> None:
+    known = {one for name, each in document["components"]["schemas"].items() for one in properties(each, name)}
+    assert examples.SAMPLES.keys() - known == set()
+
+
 @pytest.mark.anyio
 async def test_the_example_of_a_document_can_be_sent_as_it_is(api: Api) -> None:
     made = await api.post("/api/v1/documents", examples.REQUESTS["create_document"])

@@ -20,6 +20,7 @@ from deedbox.search import ingest
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import Phase
 from deedbox.search.ingest import Failure
+from deedbox.web.api_search.query import DocId
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.body import OPTIONAL_BODY
@@ -31,7 +32,6 @@ from deedbox.web.frame.openapi import ALSO, ANSWERS, MAKES
 from deedbox.web.frame.query import QUERY
 from deedbox.wiring import Deedbox
 
-DocId = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=limits.NO_NUL)]
 RunStatus: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 

@@ -101,28 +101,28 @@ async def _need_current_password(request: AnyRequest, password: str) -> None:
     person = here.person
     if person.password_hash is None:
         return
-    standing = await here.deedbox.limiter.hit(f"password:{person.person_id}", _TRIES, here.deedbox.clock.now())
-    if not standing.allowed:
-        wait = standing.retry_after
-        raise TooManyRequests(f"Too many attempts. Try again in {wait} s.", headers={"Retry-After": str(wait)})
+    await _need_try(request, f"password:{person.person_id}", "Too many attempts")
     if not await matches(person.password_hash.reveal(), password):
         raise Forbidden("The current password is wrong. It is needed to change anything here.")
 
 
 async def _session_for(request: AnyRequest, email: str, password: str) -> Secret:
     deedbox = context.of(request).deedbox
-    now = deedbox.clock.now()
-    standing = await deedbox.limiter.hit(f"login:{sha256(email).hex()}", _TRIES, now)
-    if not standing.allowed:
-        wait = standing.retry_after
-        raise TooManyRequests(
-            f"Too many attempts for this e-mail address. Try again in {wait} s.", headers={"Retry-After": str(wait)}
-        )
+    await _need_try(request, f"login:{sha256(email).hex()}", "Too many attempts for this e-mail address")
     found = await deedbox.db.read(lambda tx: store.credentials(tx, email))
     person_id, stored = found if found else (None, None)
     if not await matches(stored, password) or person_id is None:
         raise Unauthorized("E-mail address or password is wrong.")
-    return await deedbox.db.write(lambda tx: people.open_session(tx, person_id, now=now))
+    return await deedbox.db.write(lambda tx: people.open_session(tx, person_id, now=deedbox.clock.now()))
+
+
+async def _need_try(request: AnyRequest, subject: str, message: str) -> None:
+    """Counts an attempt at a password; beyond the limit TooManyRequests with the message and how long to wait."""
+    deedbox = context.of(request).deedbox
+    standing = await deedbox.limiter.hit(subject, _TRIES, deedbox.clock.now())
+    if not standing.allowed:
+        wait = standing.retry_after
+        raise TooManyRequests(f"{message}. Try again in {wait} s.", headers={"Retry-After": str(wait)})
 
 
 def _cookie(request: AnyRequest, token: Secret | None) -> Cookie:

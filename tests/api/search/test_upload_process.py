@@ -156,7 +156,7 @@ def test_an_upload_that_is_abandoned_leaves_nothing(tmp_path: Path) -> None:
             ended.wait(0.01)
         assert stored(data) == []
         with started.client() as client:
-            assert client.get("/documents").json() ["documents"] == []
+            assert client.get("/documents").json()["documents"] == []
         assert '"level":"error"' not in started.log.read_text()
 
 

@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, get_args
+from typing import IO, NamedTuple, TypeAlias, get_args
 
 import httpx
 import pytest
@@ -124,31 +124,42 @@ def _cut() -> tuple[bytes, dict[str, str]]:
 
 
 @contextmanager
+def started(command: list[str], env: dict[str, str], stderr: int | IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """A receiver; in a process group of its own, because `go run` starts another process."""
+    env = env | {"HOME": os.environ.get("HOME", "/tmp")}
+    process = subprocess.Popen(command, env=env, cwd=RECEIVERS, start_new_session=True, stderr=stderr)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
 def server(command: list[str], port: int) -> Iterator[Post]:
-    """A receiver that listens; in a process group of its own, because `go run` starts another process."""
-    env = environment(WEBHOOK_SECRET=SECRET.reveal(), HOME=os.environ.get("HOME", "/tmp"))
-    process = subprocess.Popen(command, env=env, cwd=RECEIVERS, start_new_session=True, stderr=subprocess.DEVNULL)
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as http:
+    """A receiver that listens."""
+    env = environment(WEBHOOK_SECRET=SECRET.reveal())
+    with (
+        started(command, env, subprocess.DEVNULL) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as http,
+    ):
 
         def post(body: bytes, headers: Headers) -> int:
             return http.post("/", content=body, headers={"Content-Type": "application/json", **headers}).status_code
 
-        try:
-            _wait(http, process)
-            yield post
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        assert _first_answer(http, process, b"{}", {}) is not None, "the receiver ended"
+        yield post
 
 
-def _wait(http: httpx.Client, process: subprocess.Popen[bytes]) -> None:
+def _first_answer(http: httpx.Client, process: subprocess.Popen[bytes], body: bytes, headers: Headers) -> int | None:
+    """The status that the receiver answers with, once it listens; None if it ends instead."""
     while process.poll() is None:
         try:
-            http.post("/", content=b"{}")
-            return
+            return http.post("/", content=body, headers=headers).status_code
         except httpx.TransportError:
             time.sleep(0.05)
-    raise AssertionError("the receiver ended")
+    return None
 
 
 @contextmanager
@@ -180,13 +191,18 @@ def running(name: str) -> Iterator[Post]:
             yield post
         return
     port = free_port()
+    with server(_command(name, port), port) as post:
+        yield post
+
+
+def _command(name: str, port: int) -> list[str]:
+    """What starts the receiver; where its language is not installed the test is skipped."""
     command = [word.format(port=port) for word in COMMANDS[name]]
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     if name == "receiver.rb" and subprocess.run(["ruby", "-rwebrick", "-e", "1"], check=False).returncode:
         pytest.skip("webrick is not installed")
-    with server(command, port) as post:
-        yield post
+    return command
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -196,6 +212,33 @@ def test_a_receiver_accepts_ours_and_refuses_every_forgery(name: str) -> None:
             case.name: (case.status, got) for case in cases() if (got := post(case.body, case.headers)) != case.status
         }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("secret", [{}, {"WEBHOOK_SECRET": ""}], ids=["unset", "empty"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_receiver_without_its_secret_takes_nothing_and_says_why(
+    name: str, secret: dict[str, str], tmp_path: Path
+) -> None:
+    """Else anybody could sign: with the empty key."""
+    env = {one: value for one, value in environment().items() if one != "WEBHOOK_SECRET"} | secret
+    headers = ours("body", secret=Secret(""))
+    with open(tmp_path / "said", "w+b") as said:
+        if name == "receiver.sh":
+            given = {"HTTP_X_SERVICE_SIGNATURE": headers["X-Service-Signature"]}
+            program = [RECEIVERS / name]
+            done = subprocess.run(program, input=BODY, env=env | given, stdout=subprocess.PIPE, stderr=said, check=True)
+            status: int | None = int(done.stdout.split()[1])
+        else:
+            port = free_port()
+            address = f"http://127.0.0.1:{port}"
+            with (
+                started(_command(name, port), env, said) as process,
+                httpx.Client(base_url=address, trust_env=False, timeout=30) as http,
+            ):
+                status = _first_answer(http, process, BODY, headers)
+                assert status or process.returncode > 0
+        said.seek(0)
+        assert (status in (None, 500), b"WEBHOOK_SECRET is not set" in said.read()) == (True, True)
 
 
 def test_the_page_shows_every_receiver_and_every_receiver_is_run() -> None:

@@ -58,5 +58,8 @@ func receive(response http.ResponseWriter, request *http.Request) {
 }
 
 func main() {
+	if len(secret) == 0 {
+		log.Fatal("WEBHOOK_SECRET is not set: anybody could sign with an empty secret")
+	}
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], http.HandlerFunc(receive)))
 }

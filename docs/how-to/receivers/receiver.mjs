@@ -3,6 +3,10 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
 const secret = process.env.WEBHOOK_SECRET;
+if (!secret) {
+  console.error("WEBHOOK_SECRET is not set: anybody could sign with an empty secret");
+  process.exit(1);
+}
 const tolerance = 300; // seconds
 // The last two come while the secret is being rotated: one of the three is made with the secret that you have.
 const names = ["x-service-signature", "x-service-signature-next", "x-service-signature-previous"];

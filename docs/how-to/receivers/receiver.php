@@ -26,6 +26,11 @@ function is_valid(array $headers, string $body): bool
     return false;
 }
 
+if ((string) getenv('WEBHOOK_SECRET') === '') {
+    error_log('WEBHOOK_SECRET is not set: anybody could sign with an empty secret');
+    http_response_code(500);
+    exit;
+}
 $body = file_get_contents('php://input'); // these bytes are signed, not what they parse to
 if (!is_valid($_SERVER, $body)) {
     http_response_code(401);

@@ -10,7 +10,9 @@ import time
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SECRET = os.environ["WEBHOOK_SECRET"].encode()
+SECRET = os.environ.get("WEBHOOK_SECRET", "").encode()
+if not SECRET:
+    sys.exit("WEBHOOK_SECRET is not set: anybody could sign with an empty secret")
 TOLERANCE = 300  # seconds
 # The last two come while the secret is being rotated: one of the three is made with the secret that you have.
 SIGNATURES = ("X-Service-Signature", "X-Service-Signature-Next", "X-Service-Signature-Previous")

@@ -11,6 +11,11 @@ answer() {
     exit 0
 }
 
+if [ -z "${WEBHOOK_SECRET:-}" ]; then
+    echo 'WEBHOOK_SECRET is not set: anybody could sign with an empty secret' >&2
+    answer 500
+fi
+
 # mac KEY: the HMAC-SHA256 of the input, in lowercase hexadecimal.
 mac() {
     openssl dgst -sha256 -hmac "$1" -r | cut -d ' ' -f 1

@@ -49,8 +49,8 @@ class Session(msgspec.Struct, frozen=True):
         return _BY_LINK[self.link] if auth == "none" else auth
 
 
-HashedCodes: TypeAlias = Mapping[str, str]
-"""Of the access codes that a sender has chosen, by the signer's address."""
+HashedCodes: TypeAlias = Mapping[tuple[str, str], str]
+"""Of the access codes that a sender has chosen, by the signer's address and name."""
 
 
 class FreshCode(NamedTuple):
@@ -141,9 +141,13 @@ def _no_session() -> Unauthorized:
 
 
 async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:
-    """What is kept of the access codes, each with a salt of its own; no two signers have the same address."""
+    """What is kept of the access codes, each with a salt of its own; no two signers share address and name."""
     signers = [signer for party in wanted for signer in party.signers]
-    return {one.address: await slow_hash(one.access_code.strip()) for one in signers if one.access_code is not None}
+    return {
+        (one.address, one.name): await slow_hash(one.access_code.strip())
+        for one in signers
+        if one.access_code is not None
+    }
 
 
 async def fresh_code() -> FreshCode:

@@ -51,11 +51,10 @@ class Office:
         return (await self.api.get(f"/api/v1/documents/{document_id}")).json()
 
     async def link(self, document: Any, name: str) -> str:
-        """A fresh signing link, as the sender's page would embed it."""
+        """A fresh signing link, as the sender's page would embed it; the name is that of the address, or the id."""
         found = await self.document(document["id"])
-        [signer_id] = [
-            one["id"] for party in found["parties"] for one in party["signers"] if one["email"].startswith(f"{name}@")
-        ]
+        people = [one for party in found["parties"] for one in party["signers"]]
+        [signer_id] = [one["id"] for one in people if name == one["id"] or one["email"].startswith(f"{name}@")]
         answer = await self.api.call("POST", f"/api/v1/documents/{document['id']}/signers/{signer_id}/link")
         assert answer.status_code == 201, answer.text
         return str(urlsplit(answer.json()["url"]).path)

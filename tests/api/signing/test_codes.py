@@ -54,6 +54,16 @@ async def test_two_who_have_the_same_code_have_hashes_of_their_own(office: Offic
             assert (await browser.post("/code", json={"code": "open sesame"})).status_code == 200
 
 
+async def test_two_who_share_an_address_have_codes_of_their_own(office: Office) -> None:
+    people = [coded("ann", "open sesame"), coded("ann", "other words") | {"name": "Bea"}]
+    document = await office.create(signers=people, send=True)
+    ids = [party["signers"][0]["id"] for party in document["parties"]]
+    for one, right, wrong in ((ids[0], "open sesame", "other words"), (ids[1], "other words", "open sesame")):
+        async with office.session(document, one) as browser:
+            assert (await browser.post("/code", json={"code": wrong})).status_code == 403
+            assert (await browser.post("/code", json={"code": right})).status_code == 200
+
+
 async def test_nothing_that_is_printed_shows_a_code_or_a_password() -> None:
     parties = [{"name": "Tenant", "signers": [coded("ann", "open sesame")]}]
     file = {"name": "a.pdf", "content_base64": "JVBERi0=", "password": "open sesame"}

@@ -198,7 +198,7 @@ def _signer(party_id: str, one: NewSigner, language: str, now: datetime, codes: 
         email=one.address,
         language=one.language or language,
         auth=one.auth,
-        access_code_hash=codes[one.address] if one.access_code else None,
+        access_code_hash=codes[one.address, one.name] if one.access_code else None,
         time_zone=one.time_zone,
     )
 

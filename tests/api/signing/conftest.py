@@ -169,10 +169,11 @@ with open("{result}", "rb") as made, open("document.pdf", "wb") as file:
 @pytest.fixture
 def word_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program in LibreOffice's place that makes a known PDF of everything, once it is told to."""
-    result, program = tmp_path / "result.pdf", tmp_path / "bin" / "soffice"
+    result, program = tmp_path / "result.pdf", tmp_path / "bin" / "soffice.bin"
     program.parent.mkdir()
     program.write_text(WORD_PROCESSOR.format(python=PYTHON, result=result), "utf-8")
     program.chmod(0o755)
+    program.with_suffix("").symlink_to(program)
     monkeypatch.setattr(libreoffice, "_LOADERS", (*libreoffice._LOADERS, PYTHON, sysconfig.get_paths()["stdlib"]))
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     return result

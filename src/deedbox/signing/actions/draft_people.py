@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -101,4 +100,4 @@ def _with_code(signer: Signer, before: Signer | None) -> Signer:
         return signer
     if before is None or before.access_code_hash is None:
         raise BadRequest(f"{signer.email}: access_code is missing")
-    return msgspec.structs.replace(signer, access_code_hash=before.access_code_hash)
+    return replace(signer, access_code_hash=before.access_code_hash)

@@ -193,6 +193,8 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Each a party of its own; instead of parties."""
     fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] = []
     """What is filled in, and where; a signer without a signature field gets one on the last page."""
+    values: Annotated[dict[Label, FieldValue], Meta(max_length=limits.DOCUMENT_FIELDS)] = {}
+    """What stands in fields and text tags until their signers fill them, by the labels of these."""
     message: Message | None = None
     """What the invitation says, instead of the usual words."""
     metadata: Metadata = {}

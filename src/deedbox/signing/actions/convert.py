@@ -1,6 +1,6 @@
 """Convert: files become a paper that is known to hold a seal; those that take long are converted by a job."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -50,6 +50,8 @@ class Unmade(NamedTuple):
     document: Document
     originals: list[Original]
     asked: list[KnownField]
+    values: dict[str, str]
+    """Those that the sender gave, by the labels of fields."""
 
 
 def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
@@ -58,7 +60,7 @@ def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
         Original(file.name, blobs.demand(tx, file.sha256), signed_input=document.signed_input)
         for file in document.files
     ]
-    return Unmade(packet, document, originals, asked_fields(tx, document))
+    return Unmade(packet, document, originals, asked_fields(tx, document), documents.asked_values(tx, document.id))
 
 
 def asked_fields(tx: Tx, document: Document) -> list[KnownField]:
@@ -79,10 +81,17 @@ def plan(desk: Desk, document: Document, *, send: bool) -> None:
     )
 
 
-def lay_out(desk: Desk, packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField]) -> Packet:
+def lay_out(
+    desk: Desk,
+    packet: Packet,
+    document: Document,
+    paper: Paper,
+    asked: Sequence[NewField],
+    values: Mapping[str, str],
+) -> Packet:
     """The packet with the draft on its paper; the one before is let go."""
     draft = states.moved(document, "lay_out", desk.at)
-    laid = laid_out(packet, draft, paper, asked, desk.now)
+    laid = laid_out(packet, draft, paper, asked, desk.now, values)
     blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
     if document.paper_sha256 not in (None, laid.paper_sha256, *(file.sha256 for file in document.files)):
         blobs.release(desk.tx, document.paper_sha256 or "", document.id, desk.now)
@@ -121,7 +130,7 @@ class Conversion:
 
     def _converted(self, tx: Tx, work: Work, found: Unmade, paper: Paper) -> None:
         with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
-            laid = lay_out(desk, found.packet, found.document, paper, found.asked)
+            laid = lay_out(desk, found.packet, found.document, paper, found.asked, found.values)
             if work.job.payload.get("send"):
                 laid = documents.take_sender(desk.tx, laid)
                 sent = send.as_sent(laid, desk.now)

@@ -108,6 +108,12 @@ def asked_fields(tx: Tx, document_id: str) -> str:
     return row[0] if row else "[]"
 
 
+def asked_values(tx: Tx, document_id: str) -> dict[str, str]:
+    """The values that the sender gave for fields, by their labels."""
+    row = tx.one("select asked_values from documents where id = :id", id=document_id)
+    return _METADATA.decode(row[0]) if row else {}
+
+
 def is_paper(tx: Tx, sha256: str) -> bool:
     """Whether some document has this PDF as its paper."""
     return tx.one("select 1 from documents where paper_sha256 = :sha256 limit 1", sha256=sha256) is not None
@@ -202,6 +208,11 @@ def change_document(tx: Tx, before: Document, after: Document) -> None:
 def ask_fields(tx: Tx, document_id: str, fields: Sequence[msgspec.Struct]) -> None:
     """Keeps what the sender asks for instead."""
     tx.run("update documents set asked_fields = :fields where id = :id", id=document_id, fields=_json(fields))
+
+
+def ask_values(tx: Tx, document_id: str, values: Mapping[str, str]) -> None:
+    """Keeps the values that the sender gives for fields, by their labels."""
+    tx.run("update documents set asked_values = :given where id = :id", id=document_id, given=_json(values))
 
 
 def note_error(tx: Tx, document_id: str, error: str) -> None:

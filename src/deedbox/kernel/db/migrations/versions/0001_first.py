@@ -181,6 +181,7 @@ create table documents (
     files TEXT not null,
     paper_sha256 TEXT,
     asked_fields TEXT not null,
+    asked_values TEXT not null default '{}',
     require_timestamp INT not null,
     signed_input TEXT not null,
     seal TEXT,

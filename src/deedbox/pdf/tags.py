@@ -102,11 +102,11 @@ def read(text: str) -> _Asked | None:
         return None
     head, *settings = (part.strip() for part in match[2].split(";"))
     role, _, label = (part.strip() for part in head.partition(":"))
-    if not role or len(role) > limits.FIELD_LABEL_CHARS or len(label) > limits.FIELD_LABEL_CHARS:
+    given = dict(_setting(text, setting) for setting in settings if setting)
+    if not role or max(map(len, (role, label, given.get("group", "")))) > limits.FIELD_LABEL_CHARS:
         raise BadRequest(
             f"The text tag {text} must name a role, and names have at most {limits.FIELD_LABEL_CHARS} letters"
         )
-    given = dict(_setting(text, setting) for setting in settings if setting)
     options = tuple(option.strip() for option in given.get("options", "").split("|") if option.strip())
     if len(options) > limits.FIELD_OPTIONS or (kind == "select") != bool(options):
         raise BadRequest(f"The text tag {text}: a select, and nothing else, has options, as in options=Yes|No")
@@ -119,9 +119,9 @@ def read(text: str) -> _Asked | None:
         w=_points(text, given.get("w")),
         h=_points(text, given.get("h")),
         read_only=_truth(text, "read_only", given.get("read_only", "false")),
-        group=given.get("group"),
+        group=given.get("group") or None,
         max_length=_count(text, given.get("max_length")),
-        pattern=given.get("pattern"),
+        pattern=given.get("pattern") or None,
     )
 
 
@@ -142,8 +142,8 @@ def _truth(text: str, name: str, value: str) -> bool:
 def _count(text: str, value: str | None) -> int | None:
     if value is None:
         return None
-    if not re.fullmatch(r"[1-9]\d{0,5}", value):
-        raise BadRequest(f"The text tag {text}: max_length is a number of characters")
+    if not re.fullmatch(r"[1-9]\d{0,5}", value) or int(value) > limits.FIELD_VALUE_CHARS:
+        raise BadRequest(f"The text tag {text}: max_length is a number from 1 to {limits.FIELD_VALUE_CHARS}")
     return int(value)
 
 

@@ -52,7 +52,7 @@ class Inside(NamedTuple):
     def possible_fields(self) -> list[Field]:
         """Those of them that what others have filled in does not hide."""
         own = {field.id for field in self.fields}
-        shown = [one for document in self.packet.documents for one in show_if.possible(document.fields, own)]
+        shown = {one for document in self.packet.documents for one in show_if.possible(document.fields, own)}
         return [field for field in self.fields if field.id in shown]
 
     @property

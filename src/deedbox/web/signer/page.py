@@ -37,7 +37,7 @@ _OWN = ("date", "name", "email")
 class FieldShown(NamedTuple):
     """A field of the form, what stands in its box, and of a day how the language says it.
 
-    Radio buttons come as one, with all of their group."""
+    Radio buttons come as one, with all of their group; of each of those, the name that the form has for the group."""
 
     field: Field
     value: str
@@ -147,7 +147,7 @@ def _bounded(form: FormMultiDict, name: str, most: int) -> str:
 def _shown(field: Field, stands: str, typed: Mapping[str, Any] | None, language: str) -> FieldShown:
     """What stands in the field's box: what was typed, else what is kept or offered, numbers as the language writes."""
     value = stands
-    if typed is not None and not field.read_only and field.type != "radio":
+    if typed is not None and not field.read_only:
         value = str(typed.get(field.id, ""))
     elif field.type == "number" or (field.read_only and field.type == "date"):
         value = printed(field.type, value, language)
@@ -169,20 +169,19 @@ def _form(
     stand: dict[str, str] = {}
     for document in who.packet.documents:
         fields = answered(document, who.party, who.signer, filled, now)
-        stand |= {field.id: field.value or "" for field in fields if field.id in show_if.shown(fields)}
+        shown = show_if.shown(fields)
+        stand |= {field.id: field.value or "" for field in fields if field.id in shown}
+    buttons = {group[0].id: group for group in groups([one for one in own.values() if one.id in stand]).values()}
+    names = {one.id: _group_name(group) for group in groups(list(own.values())).values() for one in group}
     rows = []
-    buttons = {field.id: group for group in groups(list(own.values())).values() for field in group}
     for field in own.values():
-        if field.id not in stand:
-            continue
         # What is filled in for those who leave it empty is not theirs yet.
         offered = field.read_only or field.type not in _OWN or standing(field, filled) or field.default
-        row = _shown(field, stand[field.id] if offered else "", typed, who.signer.language)
-        group = [one for one in buttons.get(field.id, []) if one.id in stand]
-        if group and group[0].id == field.id:
-            row = row._replace(choices=[FieldShown(one, stand[one.id], _group_name(buttons[one.id])) for one in group])
-        if not group or row.choices:
-            rows.append(row)
+        if field.id in buttons:
+            choices = [FieldShown(one, stand[one.id], names[one.id]) for one in buttons[field.id]]
+            rows.append(FieldShown(field, "", "", choices))
+        elif field.id in stand and field.type != "radio":
+            rows.append(_shown(field, stand[field.id] if offered else "", typed, who.signer.language))
     return rows
 
 

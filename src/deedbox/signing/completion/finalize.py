@@ -15,7 +15,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
-from deedbox.signing import sessions, states
+from deedbox.signing import parties, sessions, states
 from deedbox.signing.completion import facts, upgrade, verify_sealed
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
@@ -141,10 +141,11 @@ class Finalize:
 
 
 def complete(desk: Desk, document_id: str, made: _Made) -> Document:
-    """The document, completed: its files are stored, and everyone who signed is told."""
+    """The document, completed: its files are stored, and everyone who signed or gets a copy is told."""
     packet, document = document_of(desk.tx, desk.workspace_id, document_id)
     completed = states.moved(document, "complete", desk.at, seal=made.seal, error=None)
-    documents.change_document(desk.tx, document, completed)
+    told = parties.copied(packet.with_document(completed), desk.at)
+    desk.save(packet, told)
     received = [made.sealed, made.certificate, made.evidence]
     file, certificate, proof = blobs.adopt_all(desk.tx, received, document_id, desk.now)
     stored = SealedFile(file.sha256, file.size_bytes, certificate.sha256, proof.sha256, made.head, desk.at)
@@ -157,8 +158,8 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     if made.seal.degraded:
         upgrade.plan(desk, completed)
     desk.emit("document.completed", packet, completed, sha256=file.sha256)
-    signed = [signer.id for _, signer in packet.signers() if signer.status == "signed"]
-    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in signed}
+    heard = [signer.id for _, signer in packet.signers() if signer.status == "signed" or signer.role == "cc"]
+    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in heard}
     files = SealedFiles(file.sha256, certificate.sha256, tokens)
     desk.notifier.completed(desk.tx, packet, completed, files, now=desk.now)
     return completed

@@ -12,7 +12,7 @@ from deedbox.pdf.marks import Place
 from deedbox.signing.field_value import BY_HAND, fault, kept
 from deedbox.signing.model import Document, Field, File, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, is_called
-from deedbox.signing.paper import Paper
+from deedbox.signing.paper import Paper, StoredPaper
 from deedbox.signing.prefill import prefilled
 from deedbox.words.refusals import sentence
 
@@ -22,7 +22,7 @@ _NO_VALUES: Mapping[str, str] = {}
 def laid_out(
     packet: Packet,
     document: Document,
-    paper: Paper,
+    paper: Paper | StoredPaper,
     asked: Sequence[NewField],
     now: datetime,
     values: Mapping[str, str] = _NO_VALUES,
@@ -36,7 +36,7 @@ def laid_out(
     ]
     tags = _not_asked_for(paper.tags, asked, document)
     placed = _fields(prefilled([*asked, *tags], values), files, paper.places, packet.parties, now)
-    laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
+    laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.sha256)
     for field in placed:
         for text in _known_texts(field, packet.parties):
             if wrong := fault(laid, field, text, packet.language):

@@ -37,3 +37,5 @@ class Terms(Discreet, frozen=True):
     password: str | None = None
     """Opens the file. It is kept nowhere."""
     signed_input: SignedInput = "refuse"
+    form: bool = False
+    """Whether the fields of a fillable PDF are taken off its pages, to be asked of those who sign."""

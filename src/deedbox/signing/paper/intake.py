@@ -12,7 +12,7 @@ from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.sandbox import Stream
 from deedbox.pdf import convert
-from deedbox.pdf.marks import Place, Prepared, Tag
+from deedbox.pdf.marks import FormField, Place, Prepared, Tag
 from deedbox.pdf.signed_input import EarlierSignature, Terms
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Party
@@ -77,7 +77,8 @@ class Intake:
         return paper
 
     async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
-        terms = Terms(original.password.reveal() if original.password else None, original.signed_input)
+        password = original.password.reveal() if original.password else None
+        terms = Terms(password, original.signed_input, original.form)
         try:
             source = await self._source(original)
             pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
@@ -147,6 +148,7 @@ def _paper_file(number: int, made: Prepared, signatures: Sequence[EarlierSignatu
     return PaperFile(
         sizes=[(page.width, page.height) for page in made.pages],
         tags=[_field(number, tag) for tag in made.tags],
+        form=[_form_field(number, field) for field in made.form],
         removed=made.removed,
         signatures=signatures,
     )
@@ -162,4 +164,17 @@ def _field(number: int, tag: Tag) -> NewField:
         label=tag.label or None,
         options=tag.options,
         font_size=tag.font_size,
+    )
+
+
+def _form_field(number: int, field: FormField) -> NewField:
+    return NewField(
+        type=field.kind,
+        **msgspec.structs.asdict(field.place),
+        file=number,
+        required=field.required,
+        label=field.name or None,
+        default=field.value or None,
+        options=field.options,
+        font_size=field.font_size,
     )

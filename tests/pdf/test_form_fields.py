@@ -15,7 +15,7 @@ from tests.pdf.papers import A4, add_page, drained, lines, saved, shown
 
 FORM = Terms(form=True)
 WIDTH, HEIGHT = A4[2], A4[3]
-REQUIRED, READ_ONLY, PUSH_BUTTON = 2, 1, 1 << 16
+REQUIRED, READ_ONLY, RADIO, PUSH_BUTTON = 2, 1, 1 << 15, 1 << 16
 
 
 def form(*widgets: dict[str, Any]) -> bytes:
@@ -61,6 +61,19 @@ def test_fields_of_every_kind_are_found_in_their_places() -> None:
     assert sides == pytest.approx([60 / WIDTH, 1 - 130 / HEIGHT, 140 / WIDTH, 30 / HEIGHT])
     with pikepdf.open(io.BytesIO(made)) as pdf:
         assert "/AcroForm" not in pdf.Root
+
+
+def test_radio_buttons_make_a_group_of_choices() -> None:
+    def button(state: str, chosen: str) -> dict[str, Any]:
+        looks = Dictionary(N=Dictionary({f"/{state}": Dictionary(), "/Off": Dictionary()}))
+        return {"FT": Name.Btn, "T": "Tenant.Floor", "Ff": RADIO, "AP": looks, "AS": Name(f"/{chosen}")}
+
+    found = taken(form(button("first", "Off"), button("second", "second"), button("first", "Off")))[1].form
+    assert [(one.kind, one.group, one.name, one.value) for one in found] == [
+        ("radio", "Tenant.Floor", "first", ""),
+        ("radio", "Tenant.Floor", "second", "true"),
+        ("radio", "Tenant.Floor", "first 2", ""),
+    ]
 
 
 def test_what_stood_in_a_field_is_not_printed_under_it() -> None:

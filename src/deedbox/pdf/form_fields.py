@@ -1,10 +1,12 @@
 """The fields of a fillable PDF, taken off its pages: what was to be typed into the form is asked of those who sign."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pikepdf
+from msgspec.structs import replace
 from pikepdf import Array, Dictionary
 
 from deedbox.kernel import limits
@@ -40,7 +42,23 @@ def take_off(pdf: pikepdf.Pdf) -> tuple[FormField, ...]:
         if len(found) > limits.DOCUMENT_FIELDS:
             raise BadRequest(f"This PDF has more than {limits.DOCUMENT_FIELDS:,} form fields")
         page.obj["/Annots"] = Array(kept)
-    return tuple(found)
+    return tuple(_told_apart(found))
+
+
+def _told_apart(found: Sequence[FormField]) -> Iterator[FormField]:
+    """The fields; of radio buttons of one group that stand for the same, the later ones are numbered."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for field in found:
+        if field.group is None:
+            yield field
+            continue
+        seen[field.group, field.name] += 1
+        count = seen[field.group, field.name]
+        yield (
+            field
+            if count == 1
+            else replace(field, name=f"{field.name[: limits.FIELD_LABEL_CHARS - 5]} {count}", value="")
+        )
 
 
 def _field(widget: Any, number: int, view: View) -> FormField | None:
@@ -52,20 +70,22 @@ def _field(widget: Any, number: int, view: View) -> FormField | None:
     if kind == "select" and not 0 < len(options) <= limits.FIELD_OPTIONS:
         kind, options = "text", ()
     return FormField(
-        name=_name(widget)[: limits.FIELD_LABEL_CHARS],
+        name=_state(widget) if kind == "radio" else _name(widget)[: limits.FIELD_LABEL_CHARS],
         kind=kind,
         place=place,
         required=bool(flags & _REQUIRED) or kind == "signature",
         value=_value(widget, kind, options),
         options=options,
         font_size=_font_size(widget),
+        max_length=_most_letters(widget) if kind == "text" else None,
+        group=_name(widget)[: limits.FIELD_GROUP_CHARS] if kind == "radio" else None,
     )
 
 
 def _kind(widget: Any, flags: int) -> Kind | None:
     kind = _inherited(widget, "/FT")
     if kind == "/Btn":
-        return None if flags & _PUSH_BUTTON else "checkbox"
+        return None if flags & _PUSH_BUTTON else "radio" if flags & _RADIO and _state(widget) else "checkbox"
     if kind == "/Sig":
         return "signature" if _inherited(widget, "/V") is None else None
     return "text" if kind == "/Tx" else "select" if kind == "/Ch" else None
@@ -94,6 +114,16 @@ def _name(widget: Any) -> str:
     return ".".join(name for name in reversed(names) if name)
 
 
+def _state(widget: Any) -> str:
+    """What a radio button stands for: the name of its look when it is chosen."""
+    looks = widget.get("/AP")
+    normal = looks.get("/N") if isinstance(looks, Dictionary) else None
+    if not isinstance(normal, Dictionary) or isinstance(normal, pikepdf.Stream):
+        return ""
+    states = [state.removeprefix("/") for state, _ in normal.items()]
+    return next((state for state in states if state and state != "Off"), "")[: limits.FIELD_LABEL_CHARS]
+
+
 def _options(widget: Any) -> tuple[str, ...]:
     given = _inherited(widget, "/Opt")
     pairs = [list(one) if isinstance(one, Array) else [one] for one in given] if isinstance(given, Array) else []
@@ -104,7 +134,7 @@ def _options(widget: Any) -> tuple[str, ...]:
 def _value(widget: Any, kind: Kind, options: tuple[str, ...]) -> str:
     """What stands in the field, as such a field keeps it; empty if nothing does."""
     value = _inherited(widget, "/V")
-    if kind == "checkbox":
+    if kind in ("checkbox", "radio"):
         return "true" if str(widget.get("/AS", value or "/Off")) not in ("/Off", "None") else ""
     text = "" if kind == "signature" else drawing.plain(value).strip()
     if kind == "select" and text not in options:
@@ -116,6 +146,11 @@ def _font_size(widget: Any) -> float | None:
     told = _SIZE.search(drawing.plain(_inherited(widget, "/DA")))
     size = float(told[1]) if told else 0.0
     return size if limits.FONT_SIZE_MIN <= size <= limits.FONT_SIZE_MAX else None
+
+
+def _most_letters(widget: Any) -> int | None:
+    most = _number(_inherited(widget, "/MaxLen"))
+    return most if 0 < most <= limits.FIELD_VALUE_CHARS else None
 
 
 def _upwards(field: Any) -> Iterator[Any]:

@@ -251,6 +251,20 @@ async def test_of_changes_at_once_each_makes_its_version_or_is_refused(office: O
     }
 
 
+async def test_conditions_follow_into_every_document(office: Office) -> None:
+    place = {"party": "Tenant", "page": 1, "x": 0.1, "w": 0.3, "h": 0.03}
+    pets = {"type": "checkbox", "label": "Pets", "y": 0.1, "required": False, **place}
+    name = {"type": "text", "label": "Name", "y": 0.2, "show_if": {"field": "Pets", "equals": "true"}, **place}
+    template = await create(office, fields=[pets, name])
+    template["fields"][1]["show_if"]["field"] = template["fields"][0]["id"]
+    assert (await change(office, template, template))["version"] == 2
+    documents = [await make(office, template) for _ in range(2)]
+    again = await create(office, roles=None, file=None, document_id=documents[0]["id"])
+    for one in (*documents, again):
+        assert one["fields"][1]["show_if"] == {"field": one["fields"][0]["id"], "equals": "true"}
+    assert documents[0]["fields"][0]["id"] != documents[1]["fields"][0]["id"]
+
+
 async def test_more_people_than_places_make_another_paper(office: Office) -> None:
     template = await create(office)
     changed = await change(office, template, {"roles": [{"name": "Tenant", "signers": 3}]})

@@ -23,6 +23,7 @@ from deedbox.web.api_v1 import (
     events,
     hooks,
     keys,
+    templates,
     verify,
     workspace,
 )
@@ -51,6 +52,7 @@ ROUTES = [
     *document_moves.ROUTES,
     *document_signers.ROUTES,
     *document_files.ROUTES,
+    *templates.ROUTES,
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,

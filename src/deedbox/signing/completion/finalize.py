@@ -95,13 +95,10 @@ class Finalize:
             demand_timestamp=document.require_timestamp,
         )
         made = await held.enter_async_context(self._sealer.sealed(marked, document.workspace_id, request))
-        certificates = self._office.certificates
-        identity = await certificates.seal_identity(document.workspace_id)
         report = await verify_sealed.demand_authentic(self._office, made.received.blob, marked, document, head)
-        told = facts.evidence(
-            statement, known, [verify_sealed.named(made.received.blob, report)], identity, await certificates.root_pem()
-        )
-        proof = await self._kept(await signed_evidence(told, identity), held)
+        root = await self._office.certificates.root_pem()
+        told = facts.evidence(statement, known, [verify_sealed.named(made.received.blob, report)], made.identity, root)
+        proof = await self._kept(await signed_evidence(told, made.identity), held)
         at = self._clock.now()
         about = Certified(made.received.blob, made.seal, report.signatures[0].timestamp_time or "", head)
         certificate = await self._certifier.certificate(known, about, images, instant(at), held)

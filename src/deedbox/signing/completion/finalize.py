@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from deedbox.evidence import file as evidence
+from deedbox.evidence.chain import Entry
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
@@ -85,9 +86,8 @@ class Finalize:
         images = await self._certifier.images(known)
         marked = await self._marked(known, images, held)
         statement = facts.statement(known, marked)
-        head = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
-        known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
-        known = facts.up_to(known, head)
+        trail = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
+        known, head = msgspec.structs.replace(known, trail=trail), trail[-1].hash
         request = SealRequest(
             document_id=document.id,
             audit_head=head,
@@ -116,13 +116,13 @@ class Finalize:
         await incoming.write(content)
         return await incoming.finish()
 
-    def _state(self, tx: Tx, document: Document, statement_sha256: str) -> str:
-        """The head of the trail, whose last row says what is to be sealed; an attempt before may have written it."""
-        last = audit.trail(tx, document.id)[-1]
-        if last.act == _SEALING and last.detail.get(evidence.STATEMENT) == statement_sha256:
-            return last.hash
+    def _state(self, tx: Tx, document: Document, statement_sha256: str) -> list[Entry]:
+        """The trail, whose last row says what is to be sealed; an attempt before may have written it."""
+        trail = audit.trail(tx, document.id)
+        if trail[-1].act == _SEALING and trail[-1].detail.get(evidence.STATEMENT) == statement_sha256:
+            return trail
         with self._office.desk(tx, document.workspace_id) as desk:
-            return desk.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER).hash
+            return [*trail, desk.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER)]
 
     def _complete(self, tx: Tx, document: Document, made: _Made) -> None:
         with self._office.desk(tx, document.workspace_id, now=made.at) as desk:

@@ -453,6 +453,8 @@ PKCS12_CERTIFICATES = 8
 PKCS11_SECONDS = 20
 """For one use of a token, waiting for its turn included."""
 SEAL_IDENTITIES = 256
+WRITTEN_TIMES = 1024
+"""Days and times of day whose words are remembered."""
 SEAL_ADDED_BYTES = 1 * MB
 SEAL_SECONDS = 60
 SEAL_CPU_SECONDS = 60

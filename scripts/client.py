@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from client_calls import calls, facade
+from client_calls import calls, facade, module_name
 from client_records import PARTS, Records
 
 from deedbox.web.app import ROUTES
@@ -37,8 +37,8 @@ def modules(described: dict[str, Any]) -> dict[str, str]:
     for tag in tags:
         for part in PARTS:
             if structs := records.module(part, tag):
-                written[f"{part}/{tag['name']}.py"] = structs
-        written[f"calls/{tag['name']}.py"] = calls(tag, records)
+                written[f"{part}/{module_name(tag['name'])}.py"] = structs
+        written[f"calls/{module_name(tag['name'])}.py"] = calls(tag, records)
     written["deedbox.py"] = facade(tags)
     written["__init__.py"] = _exports(records)
     return _formatted(written)

@@ -1,10 +1,11 @@
 """The client's calls, one method for each operation of the OpenAPI document, synchronous and asynchronous."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from client_records import Records, Schema
+from client_records import Records, Schema, text
 
 _IMPORTS = """from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
@@ -41,9 +42,9 @@ class Operation:
 
     def name(self, tag: str) -> str:
         """The operation's id without the words that the tag says already: `documents.create`, not `create_document`."""
-        words = [word for word in self.id.split("_") if word not in (tag, tag.removesuffix("s"))]
-        words = ["get" if word == "show" else word for word in words]
-        return "_".join(words) or self.id
+        subject = module_name(tag).removesuffix("s")
+        short = re.sub(rf"(^|_){subject}s?(?=_|$)", "", self.id).strip("_") or self.id
+        return re.sub("^show(?=_|$)", "get", short)
 
     @property
     def query(self) -> str:
@@ -56,7 +57,7 @@ class Operation:
             kind = self.records.annotation(each["schema"], asked=True)
             if each["schema"].get("type") == "array":
                 kind = f"{kind.removeprefix('list[').removesuffix(']')} | {kind}"
-            lines += [f"    {each['name']}: {kind}", f'    """{each["description"]}"""']
+            lines += [f"    {each['name']}: {kind}", text(each["description"])]
         return "\n".join(lines) + "\n\n"
 
     def _chosen(self) -> list[dict[str, Any]]:
@@ -78,7 +79,8 @@ class Operation:
     def _body_parameters(self) -> Iterator[str]:
         optional = "" if self.described.get("requestBody", {}).get("required") else " | None = None"
         if schema := self.content.get("application/json", {}).get("schema"):
-            yield f"body: {self.records.annotation(schema, asked=True)}{optional}"
+            kinds = [schema, *self._json_parts()]
+            yield f"body: {' | '.join(self.records.annotation(kind, asked=True) for kind in kinds)}{optional}"
         for name, schema in self._parts().items():
             yield _part_parameter(name, schema, bare="application/json" not in self.content)
         if self.content and not self.content.keys() & {"application/json", "multipart/form-data"}:
@@ -91,6 +93,11 @@ class Operation:
         parts = {name: {**inner, "needed": name in form["required"]} for name, inner in named}
         files = {name: inner for name, inner in parts.items() if _is_file(inner)}
         return files if "application/json" in self.content else files | parts
+
+    def _json_parts(self) -> list[Schema]:
+        """The schema of the JSON in a form, where it is another than that of the body without a form."""
+        form = self.content.get("multipart/form-data", {}).get("schema", {})
+        return [part["contentSchema"] for part in form.get("properties", {}).values() if "contentSchema" in part]
 
     def call(self, accept: str = "") -> str:
         path = re.sub(r"\{(\w+)\}", r"{part(\1)}", self.path)
@@ -155,15 +162,15 @@ class Operation:
         if any("text/plain" in content for content in kinds.values()):
             binary = any(content["text/plain"]["schema"].get("format") == "binary" for content in kinds.values())
             return Answer("download", "", "Download") if binary else Answer("text", "", "str")
-        by_status = {
-            status: self.records.annotation(content["application/json"]["schema"], asked=False)
-            for status, content in kinds.items()
-        }
-        if len(set(by_status.values())) == 1:
-            kind = next(iter(by_status.values()))
-            return Answer("answer", kind, kind)
-        [first, second] = by_status.items()
-        return Answer("either", f"({first[0]}, {first[1]}), ({second[0]}, {second[1]})", f"{first[1]} | {second[1]}")
+        schemas = [content["application/json"]["schema"] for content in kinds.values()]
+        structs = [choice for schema in schemas for choice in schema.get("anyOf", [schema])]
+        # The one with more fields first: what has them all is no other.
+        structs.sort(key=lambda schema: -len(self.records.required(schema)))
+        names = list(dict.fromkeys(self.records.annotation(schema, asked=False) for schema in structs))
+        if len(names) == 1:
+            return Answer("answer", names[0], names[0])
+        first, second = names
+        return Answer("either", f"{first}, {second}", f"{first} | {second}")
 
     def other_kinds(self) -> list[str]:
         """Media types beside JSON in which a list is given too."""
@@ -207,8 +214,13 @@ def calls(tag: dict[str, str], records: Records) -> str:
     return "\n".join(lines)
 
 
+def module_name(tag: str) -> str:
+    """The tag as the name of a module and an attribute."""
+    return re.sub(r"\W", "_", tag)
+
+
 def _title(tag: dict[str, str]) -> str:
-    return "".join(word.capitalize() for word in re.split(r"\W|_", tag["name"]))
+    return "".join(word.capitalize() for word in module_name(tag["name"]).split("_"))
 
 
 def _method(operation: Operation, tag: str, *, asynchronous: bool) -> str:
@@ -230,11 +242,12 @@ def _one(operation: Operation, name: str, call: str, answer: Answer, asynchronou
     arguments = ", ".join(filter(None, [call, answer.arguments]))
     given = f"{'await ' if waits else ''}self._connection.{answer.method}({arguments})"
     about = " ".join(re.sub(r"Needs .*", "", operation.described.get("description", "")).split())
-    words = [f'        """{operation.described["summary"]}.', *([f"\n        {about}"] if about else [])]
+    lines = [f'"""{operation.described["summary"]}.', *(["", *textwrap.wrap(about, 110)] if about else [])]
+    words = "\n".join(f"        {line}".rstrip() for line in lines)
     return "\n".join(
         [
             f"    {'async ' if waits else ''}def {name}({operation.signature()}) -> {kind}:",
-            "\n".join(words) + '"""',
+            words + '"""',
             f"        {'return ' if answer.method != 'done' else ''}{given}",
             "\n",
         ]
@@ -246,7 +259,8 @@ def facade(tags: list[dict[str, str]]) -> str:
     lines = ['"""The client itself."""', "from functools import cached_property"]
     lines.append("from deedbox.client.connection import AsyncConnection, Connection")
     for tag in tags:
-        lines.append(f"from deedbox.client.calls.{tag['name']} import Async{_title(tag)}Calls, {_title(tag)}Calls")
+        module = f"deedbox.client.calls.{module_name(tag['name'])}"
+        lines.append(f"from {module} import Async{_title(tag)}Calls, {_title(tag)}Calls")
     for prefix, waits in (("", "waits for each answer"), ("Async", "is for asyncio")):
         lines += [f"class {prefix}Deedbox({prefix}Connection):"]
         lines += [
@@ -256,6 +270,9 @@ def facade(tags: list[dict[str, str]]) -> str:
             "",
         ]
         for tag in tags:
-            lines += ["    @cached_property", f"    def {tag['name']}(self) -> {prefix}{_title(tag)}Calls:"]
+            lines += [
+                "    @cached_property",
+                f"    def {module_name(tag['name'])}(self) -> {prefix}{_title(tag)}Calls:",
+            ]
             lines += [f'        """{tag["description"]}."""', f"        return {prefix}{_title(tag)}Calls(self)", ""]
     return "\n".join(lines)

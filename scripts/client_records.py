@@ -27,7 +27,9 @@ class Records:
         self.asked = set(self._reached(_asked(each) for each in self._all()))
         self.given = set(self._reached(_given(each) for each in self._all()))
         self._names = self._spoken(taken)
-        self._modules = {name: (self._part(name), tag) for name, tag in self._placed(described["tags"])}
+        self._modules = {
+            name: (self._part(name), re.sub(r"\W", "_", tag)) for name, tag in self._placed(described["tags"])
+        }
         self._tagged = {key: value for schema in self.schemas.values() for key, value in _discriminated(schema)}
 
     def operations(self, tag: str) -> list[tuple[str, str, dict[str, Any]]]:
@@ -41,7 +43,7 @@ class Records:
 
     def module(self, part: str, tag: dict[str, str]) -> str:
         """The structs of a part and tag; nothing if there are none."""
-        here = (part, tag["name"])
+        here = (part, re.sub(r"\W", "_", tag["name"]))
         mine = [name for name, module in self._modules.items() if module == here]
         if not mine:
             return ""
@@ -57,6 +59,11 @@ class Records:
             for module, names in self.names_by_module().items()
             if not module.endswith(without)
         )
+
+    def required(self, schema: Schema) -> list[str]:
+        """The fields that a value of the schema always has."""
+        required: list[str] = self.schemas[_referred(schema)]["required"] if "$ref" in schema else []
+        return required
 
     def _part(self, name: str) -> str:
         return "records" if name in self.given else "requests"
@@ -110,7 +117,7 @@ class Records:
             if field != tag_field and not (asked and _is_unchangeable(field, inner, schema))
         ]
         written.add(name)
-        about = [_text(schema["description"]) + "\n"] if "description" in schema else []
+        about = [text(schema["description"]) + "\n"] if "description" in schema else []
         lines = [*about, *fields] or ["    pass"]
         return "\n".join([f"class {self._names[name]}(Struct, {', '.join(options)}):", *lines, "\n"])
 
@@ -124,7 +131,7 @@ class Records:
             absent, default = ("UnsetType", " = UNSET") if asked else ("None", " = None")
             kind = _joined([kind, absent])
         kind = kind if set(_references(schema)) <= written else f'"{kind}"'
-        return "\n".join([f"    {name}: {kind}{default}", *filter(None, [_text(schema.get("description", ""))])])
+        return "\n".join([f"    {name}: {kind}{default}", *filter(None, [text(schema.get("description", ""))])])
 
     def _all(self) -> Iterator[dict[str, Any]]:
         return (operation for methods in self._paths.values() for operation in methods.values())
@@ -217,9 +224,9 @@ def _is_unchangeable(field: str, schema: Schema, owner: Schema) -> bool:
     return field not in owner["required"] and not schema.keys() - {"description", "default"}
 
 
-def _text(words: str) -> str:
+def text(words: str) -> str:
     """A docstring, broken into lines."""
-    text = " ".join(words.split()).replace("\\", "\\\\").replace('"""', "'''")
-    text = text if not text.endswith('"') else text + " "
-    lines = textwrap.wrap(f'"""{text}"""', 110, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(f"    {line}" for line in lines) if text else ""
+    said = " ".join(words.split()).replace("\\", "\\\\").replace('"""', "'''")
+    said = said if not said.endswith('"') else said + " "
+    lines = textwrap.wrap(f'"""{said}"""', 110, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(f"    {line}" for line in lines) if said else ""

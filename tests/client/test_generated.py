@@ -56,7 +56,7 @@ def path_of(request: httpx.Request) -> str:
 
 def methods(client: Deedbox | AsyncDeedbox) -> dict[str, Callable[..., Any]]:
     """Every call of the client, by group and name."""
-    groups = [tag["name"] for tag in DOCUMENT["tags"]]
+    groups = [tag["name"].replace(" ", "_") for tag in DOCUMENT["tags"]]
     return {
         f"{group}.{name}": method
         for group in groups

@@ -88,10 +88,9 @@ class Connection:
         """The answer as a struct."""
         return _decoded(self.response(call), kind)
 
-    def either(self, call: Call, first: tuple[int, type[T]], second: tuple[int, type[U]]) -> T | U:
-        """The answer as the struct that its status calls for."""
-        response = self.response(call)
-        return _decoded(response, first[1]) if response.status_code == first[0] else _decoded(response, second[1])
+    def either(self, call: Call, first: type[T], second: type[U]) -> T | U:
+        """The answer as the first struct that it fits."""
+        return _fitting(self.response(call), first, second)
 
     def done(self, call: Call) -> None:
         self.response(call)
@@ -177,10 +176,9 @@ class AsyncConnection:
         """The answer as a struct."""
         return _decoded(await self.response(call), kind)
 
-    async def either(self, call: Call, first: tuple[int, type[T]], second: tuple[int, type[U]]) -> T | U:
-        """The answer as the struct that its status calls for."""
-        response = await self.response(call)
-        return _decoded(response, first[1]) if response.status_code == first[0] else _decoded(response, second[1])
+    async def either(self, call: Call, first: type[T], second: type[U]) -> T | U:
+        """The answer as the first struct that it fits."""
+        return _fitting(await self.response(call), first, second)
 
     async def done(self, call: Call) -> None:
         await self.response(call)
@@ -255,6 +253,13 @@ def _signer(response: httpx.Response) -> str:
 
 def _next(call: Call, cursor: str) -> Call:
     return msgspec.structs.replace(call, query={**call.query, "cursor": cursor})
+
+
+def _fitting(response: httpx.Response, first: type[T], second: type[U]) -> T | U:
+    try:
+        return msgspec.json.decode(response.content, type=first)
+    except msgspec.DecodeError:
+        return _decoded(response, second)
 
 
 def _decoded(response: httpx.Response, kind: type[T]) -> T:

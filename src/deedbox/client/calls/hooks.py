@@ -83,7 +83,7 @@ class HooksCalls:
     def create(self, body: NewHook, *, idempotency_key: str | None = None) -> MadeHook | Hook:
         """Subscribe a webhook; its deliveries are timestamped."""
         return self._connection.either(
-            Call("POST", "/api/v1/hooks", headers=once(idempotency_key), body=body), (201, MadeHook), (200, Hook)
+            Call("POST", "/api/v1/hooks", headers=once(idempotency_key), body=body), MadeHook, Hook
         )
 
     def get(self, hook_id: str) -> Hook:
@@ -178,7 +178,7 @@ class AsyncHooksCalls:
     async def create(self, body: NewHook, *, idempotency_key: str | None = None) -> MadeHook | Hook:
         """Subscribe a webhook; its deliveries are timestamped."""
         return await self._connection.either(
-            Call("POST", "/api/v1/hooks", headers=once(idempotency_key), body=body), (201, MadeHook), (200, Hook)
+            Call("POST", "/api/v1/hooks", headers=once(idempotency_key), body=body), MadeHook, Hook
         )
 
     async def get(self, hook_id: str) -> Hook:

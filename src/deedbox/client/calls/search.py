@@ -113,7 +113,7 @@ class SearchCalls:
 
         With the header `Prefer: respond-async` it answers at once, with the job."""
         return self._connection.either(
-            Call("POST", "/documents/index", headers=once(idempotency_key), body=body), (200, Indexed), (202, Run)
+            Call("POST", "/documents/index", headers=once(idempotency_key), body=body), Indexed, Run
         )
 
     def list_runs(self, **query: Unpack[ListRunsQuery]) -> Iterator[Run]:
@@ -208,7 +208,7 @@ class AsyncSearchCalls:
 
         With the header `Prefer: respond-async` it answers at once, with the job."""
         return await self._connection.either(
-            Call("POST", "/documents/index", headers=once(idempotency_key), body=body), (200, Indexed), (202, Run)
+            Call("POST", "/documents/index", headers=once(idempotency_key), body=body), Indexed, Run
         )
 
     def list_runs(self, **query: Unpack[ListRunsQuery]) -> AsyncIterator[Run]:

@@ -15,7 +15,7 @@ from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.signed_input import SignedInput
-from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule, Signer
+from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule, ShowIf, Signer
 
 _TEXT = limits.NO_NUL
 Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
@@ -144,6 +144,20 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The choices of a `select`."""
     font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
     """Points at which its text is set if there is room; 11 unless given."""
+    read_only: bool = False
+    """Whether the signer sees it and cannot change it; what stands in it is its default."""
+    max_length: Annotated[int, Meta(ge=1, le=limits.FIELD_VALUE_CHARS)] | None = None
+    """The most characters that a `text` may have."""
+    pattern: (
+        Annotated[str, Meta(min_length=1, max_length=limits.FIELD_PATTERN_CHARS, extra_json_schema=_TEXT)] | None
+    ) = None
+    """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
+    group: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_GROUP_CHARS, extra_json_schema=_TEXT)] | None = (
+        None
+    )
+    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    show_if: ShowIf | None = None
+    """When it is shown; always unless given."""
 
     @property
     def file_number(self) -> int:
@@ -193,6 +207,8 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Each a party of its own; instead of parties."""
     fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] = []
     """What is filled in, and where; a signer without a signature field gets one on the last page."""
+    values: Annotated[dict[Label, FieldValue], Meta(max_length=limits.DOCUMENT_FIELDS)] = {}
+    """What stands in fields and text tags until their signers fill them, by the labels of these."""
     message: Message | None = None
     """What the invitation says, instead of the usual words."""
     metadata: Metadata = {}
@@ -288,7 +304,8 @@ def end_of(expires_at: datetime | None, now: datetime) -> str | None:
 
 def without_field(parties: Sequence[NewParty | Party], fields: Sequence[NewField]) -> int:
     """How many signers have no signature field among these."""
-    signing = [field for field in fields if field.type == "signature"]
+    # One that may stay hidden is none: whoever signs leaves a mark.
+    signing = [field for field in fields if field.type == "signature" and field.show_if is None]
     return sum(
         not any(is_called(signer, field.signer) or is_called(party, field.party) for field in signing)
         for party in parties

@@ -3,15 +3,22 @@
 
 from typing import TypedDict, Unpack
 
-from deedbox.client.call import Call, part
+from deedbox.client.call import Call, FileSource, Form, part
 from deedbox.client.connection import AsyncConnection, Connection
 from deedbox.client.download import AsyncDownload, Download
-from deedbox.client.records.signer import Acted, Done, Session
+from deedbox.client.records.signer import Acted, Done, Session, SessionAttachment
 from deedbox.client.requests.signer import Code, Complete, DeclineBody, Values
 
 
 class SignerPageQuery(TypedDict, total=False):
     """What `signer_page` can be asked for."""
+
+    width: int
+    """Of the picture, in pixels."""
+
+
+class AttachmentPageQuery(TypedDict, total=False):
+    """What `attachment_page` can be asked for."""
 
     width: int
     """Of the picture, in pixels."""
@@ -53,6 +60,35 @@ class SignerCalls:
         """The sealed file."""
         return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", key=False))
 
+    def attach_file(self, signer_id: str, field_id: str, file: FileSource) -> SessionAttachment:
+        """Give the file of a field.
+
+        A PDF or an image, kept until the signer signs, in place of the one before. Its pages are joined behind the
+        document when that is completed."""
+        return self._connection.answer(
+            Call(
+                "PUT", f"/sign/{part(signer_id)}/attachments/{part(field_id)}", body=Form([("file", file)]), key=False
+            ),
+            SessionAttachment,
+        )
+
+    def remove_attachment(self, signer_id: str, field_id: str) -> None:
+        """Take a file back."""
+        self._connection.done(Call("DELETE", f"/sign/{part(signer_id)}/attachments/{part(field_id)}", key=False))
+
+    def attachment_page(
+        self, signer_id: str, field_id: str, page: str, **query: Unpack[AttachmentPageQuery]
+    ) -> Download:
+        """A page of an attachment as a picture."""
+        return self._connection.download(
+            Call(
+                "GET",
+                f"/sign/{part(signer_id)}/attachments/{part(field_id)}/pages/{part(page)}",
+                query=query,
+                key=False,
+            )
+        )
+
 
 class AsyncSignerCalls:
     """What the signing page asks and tells, for one signer."""
@@ -93,3 +129,32 @@ class AsyncSignerCalls:
     def download(self, signer_id: str) -> AsyncDownload:
         """The sealed file."""
         return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", key=False))
+
+    async def attach_file(self, signer_id: str, field_id: str, file: FileSource) -> SessionAttachment:
+        """Give the file of a field.
+
+        A PDF or an image, kept until the signer signs, in place of the one before. Its pages are joined behind the
+        document when that is completed."""
+        return await self._connection.answer(
+            Call(
+                "PUT", f"/sign/{part(signer_id)}/attachments/{part(field_id)}", body=Form([("file", file)]), key=False
+            ),
+            SessionAttachment,
+        )
+
+    async def remove_attachment(self, signer_id: str, field_id: str) -> None:
+        """Take a file back."""
+        await self._connection.done(Call("DELETE", f"/sign/{part(signer_id)}/attachments/{part(field_id)}", key=False))
+
+    def attachment_page(
+        self, signer_id: str, field_id: str, page: str, **query: Unpack[AttachmentPageQuery]
+    ) -> AsyncDownload:
+        """A page of an attachment as a picture."""
+        return self._connection.download(
+            Call(
+                "GET",
+                f"/sign/{part(signer_id)}/attachments/{part(field_id)}/pages/{part(page)}",
+                query=query,
+                key=False,
+            )
+        )

@@ -105,6 +105,16 @@ class Party(Struct, frozen=True, kw_only=True):
     """When its rule was met; null until then."""
 
 
+class ShowIf(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """When a field is shown; while it is not, it holds nothing and prints nothing."""
+
+    field: str
+    """The field that decides, of the same signer or of one before: its id or its label, or the group of radio
+    buttons; an id in answers."""
+    equals: str
+    """What has to stand in it; of a group, the label of the radio button that has to be chosen."""
+
+
 class Field(Struct, frozen=True, kw_only=True):
     """A field; callers read what it belongs to by the names under which they write it."""
 
@@ -137,9 +147,19 @@ class Field(Struct, frozen=True, kw_only=True):
     options: list[str]
     """The choices of a `select`."""
     value: str | None
-    """What was filled in; null until then."""
+    """What was filled in; null until then. Of an `attachment`, the SHA-256 of the file."""
     font_size: float | None = None
     """Points, at which its text is set if there is room; None for the usual."""
+    read_only: bool = False
+    """Whether the signer sees it and cannot change it."""
+    max_length: int | None = None
+    """The most characters that a `text` may have."""
+    pattern: str | None = None
+    """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
+    group: str | None = None
+    """The group of a `radio` button: of those of one signer, one is chosen."""
+    show_if: ShowIf | None = None
+    """When it is shown; null: always."""
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -220,6 +240,21 @@ class Archive(Struct, frozen=True, kw_only=True):
     """Why the last attempt was in vain."""
 
 
+class Attachment(Struct, frozen=True, kw_only=True):
+    field: str
+    """The field that it was given for."""
+    signer: str
+    """The signer who gave it."""
+    name: str
+    """The name that it came with."""
+    sha256: str
+    """The SHA-256 of the bytes that came."""
+    size_bytes: int
+    """How many bytes came."""
+    pages: list[int]
+    """Its pages in the sealed file, from 1."""
+
+
 class Document(Struct, frozen=True, kw_only=True):
     id: str
     """The document's id."""
@@ -283,6 +318,8 @@ class Document(Struct, frozen=True, kw_only=True):
     """Leads whoever holds the paper to what is known of it; printed on the certificate."""
     signed_input: str
     """What is done with a file that was signed before it came."""
+    attachments: list[Attachment]
+    """The files that its signers have signed with, in the order in which they lie behind its own."""
     error: str | None
     """Why the document could not be converted, or why sealing it has failed so far."""
 

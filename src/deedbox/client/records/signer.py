@@ -44,6 +44,25 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     """Width and height of each page as it is displayed, in points."""
 
 
+class SessionAttachment(Struct, frozen=True, kw_only=True):
+    """A file that was given for a field."""
+
+    field: str
+    """The field's id."""
+    signer: str
+    """The id of the signer who gave it."""
+    name: str
+    """The file's name."""
+    sha256: str
+    """The SHA-256 of the bytes that came."""
+    size_bytes: int
+    """How many bytes came."""
+    pages: int
+    """How many pages it has."""
+    sizes: list[tuple[float, float]]
+    """Width and height of each page as it is displayed, in points."""
+
+
 class Session(Struct, frozen=True, kw_only=True):
     document: SessionDocument
     """What is to be signed."""
@@ -56,7 +75,9 @@ class Session(Struct, frozen=True, kw_only=True):
     files: list[SessionFile]
     """The files to read; none until the code is given."""
     fields: list[Field]
-    """What this signer fills in."""
+    """What this signer fills in; without those that are not shown, whatever is filled in."""
+    attachments: list[SessionAttachment]
+    """The files that were given for fields: by this signer so far, and by those who have signed before."""
     consent_text: str
     """In the signer's language."""
     outcome: str | None

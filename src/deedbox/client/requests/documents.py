@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from deedbox.client.records.documents import (
     Message,
     Reminders,
+    ShowIf,
 )
 
 
@@ -62,7 +63,9 @@ class LoneSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    type: Literal["checkbox", "date", "email", "initials", "name", "number", "select", "signature", "text"]
+    type: Literal[
+        "attachment", "checkbox", "date", "email", "initials", "name", "number", "radio", "select", "signature", "text"
+    ]
     """What is filled in."""
     page: int
     """The page of the file, from 1."""
@@ -90,6 +93,16 @@ class NewField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The choices of a `select`."""
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
+    read_only: bool = False
+    """Whether the signer sees it and cannot change it; what stands in it is its default."""
+    max_length: int | None = None
+    """The most characters that a `text` may have."""
+    pattern: str | None = None
+    """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
+    group: str | None = None
+    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    show_if: ShowIf | None = None
+    """When it is shown; always unless given."""
 
 
 class NewFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,6 +125,8 @@ class NewDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Each a party of its own; instead of parties."""
     fields: list[NewField] = []
     """What is filled in, and where; a signer without a signature field gets one on the last page."""
+    values: dict[str, str] = {}
+    """What stands in fields and text tags until their signers fill them, by the labels of these."""
     message: Message | None = None
     """What the invitation says, instead of the usual words."""
     metadata: dict[str, str] = {}
@@ -186,7 +201,9 @@ class KnownParty(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A field of a draft as it is to be, or another one."""
 
-    type: Literal["checkbox", "date", "email", "initials", "name", "number", "select", "signature", "text"]
+    type: Literal[
+        "attachment", "checkbox", "date", "email", "initials", "name", "number", "radio", "select", "signature", "text"
+    ]
     """What is filled in."""
     page: int
     """The page of the file, from 1."""
@@ -214,6 +231,16 @@ class KnownField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The choices of a `select`."""
     font_size: float | None = None
     """Points at which its text is set if there is room; 11 unless given."""
+    read_only: bool = False
+    """Whether the signer sees it and cannot change it; what stands in it is its default."""
+    max_length: int | None = None
+    """The most characters that a `text` may have."""
+    pattern: str | None = None
+    """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
+    group: str | None = None
+    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    show_if: ShowIf | None = None
+    """When it is shown; always unless given."""
     id: str | None = None
     """The field that it changes; without it, a new one."""
 

@@ -19,6 +19,7 @@ from deedbox.signing.field_value import fault
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, KnownField, end_of, numbered
 from deedbox.signing.paper import Original, Paper
+from deedbox.signing.prefill import left_for_tags
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
 from deedbox.words.refusals import wrong_values
@@ -106,12 +107,16 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
         raise Conflict("The draft was changed at this very moment. Look at it and try again.")
     after, asked = draft, _asked(convert.asked_fields(desk.tx, document), draft, document, change)
     documents.ask_fields(desk.tx, document.id, asked)
+    values = documents.asked_values(desk.tx, document.id)
+    if change.fields is not UNSET and values:
+        values = left_for_tags(values, paper.tags, asked)
+        documents.ask_values(desk.tx, document.id, values)
     if change.parties is not UNSET:
         made = made_parties(change.parties, draft.language, desk.now, seen.codes)
         after = msgspec.structs.replace(after, parties=draft_people.kept(draft, made))
     if change.signed_input is not UNSET:
         document = msgspec.structs.replace(document, signed_input=change.signed_input)
-    laid = convert.lay_out(desk, after, document, paper, asked)
+    laid = convert.lay_out(desk, after, document, paper, asked, values)
     desk.save(draft, laid)
     changed = [name for name in ("fields", "parties", "signed_input") if getattr(change, name) is not UNSET]
     desk.record(document, "document.edited", {"changed": changed})

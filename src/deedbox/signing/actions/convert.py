@@ -1,12 +1,13 @@
 """Convert: files become a paper that is known to hold a seal; those that take long are converted by a job."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import msgspec
 
 from deedbox.kernel import jobs, limits
+from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
@@ -42,6 +43,10 @@ class PaperMill:
             await self._rehearsal.check(paper, fields)
             yield paper
 
+    async def rehearse_joined(self, files: Sequence[Blob]) -> None:
+        """Raises BadRequest if the first, a paper, cannot be sealed with the others behind it."""
+        await self._rehearsal.check_joined(files)
+
 
 class Unmade(NamedTuple):
     """A document whose paper is to be made, anew or for the first time."""
@@ -50,6 +55,8 @@ class Unmade(NamedTuple):
     document: Document
     originals: list[Original]
     asked: list[KnownField]
+    values: dict[str, str]
+    """Those that the sender gave, by the labels of fields."""
 
 
 def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
@@ -58,7 +65,7 @@ def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
         Original(file.name, blobs.demand(tx, file.sha256), signed_input=document.signed_input)
         for file in document.files
     ]
-    return Unmade(packet, document, originals, asked_fields(tx, document))
+    return Unmade(packet, document, originals, asked_fields(tx, document), documents.asked_values(tx, document.id))
 
 
 def asked_fields(tx: Tx, document: Document) -> list[KnownField]:
@@ -79,10 +86,17 @@ def plan(desk: Desk, document: Document, *, send: bool) -> None:
     )
 
 
-def lay_out(desk: Desk, packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField]) -> Packet:
+def lay_out(
+    desk: Desk,
+    packet: Packet,
+    document: Document,
+    paper: Paper,
+    asked: Sequence[NewField],
+    values: Mapping[str, str],
+) -> Packet:
     """The packet with the draft on its paper; the one before is let go."""
     draft = states.moved(document, "lay_out", desk.at)
-    laid = laid_out(packet, draft, paper, asked, desk.now)
+    laid = laid_out(packet, draft, paper, asked, desk.now, values)
     blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
     if document.paper_sha256 not in (None, laid.paper_sha256, *(file.sha256 for file in document.files)):
         blobs.release(desk.tx, document.paper_sha256 or "", document.id, desk.now)
@@ -121,7 +135,7 @@ class Conversion:
 
     def _converted(self, tx: Tx, work: Work, found: Unmade, paper: Paper) -> None:
         with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
-            laid = lay_out(desk, found.packet, found.document, paper, found.asked)
+            laid = lay_out(desk, found.packet, found.document, paper, found.asked, found.values)
             if work.job.payload.get("send"):
                 laid = documents.take_sender(desk.tx, laid)
                 sent = send.as_sent(laid, desk.now)

@@ -22,6 +22,7 @@ from deedbox.signing.new_document import KnownParty, KnownSigner, NewDocument, N
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
+from deedbox.signing.store import documents
 
 _CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CODE_GROUPS = 4
@@ -68,6 +69,8 @@ def create(
         after = send.as_sent(draft, desk.now)
     blobs.adopt_all(desk.tx, blobs_received, packet.first.id, desk.now)
     after = desk.add(after, {packet.first.id: new.fields})
+    if new.values:
+        documents.ask_values(desk.tx, packet.first.id, new.values)
     hashes = [file.sha256 for file in packet.first.files]
     desk.record(after.first, "document.created", {"title": new.title, "files": hashes})
     if paper is None:
@@ -171,7 +174,7 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
 
 def _laid_out(packet: Packet, paper: Paper, new: NewDocument, now: datetime) -> Packet:
     draft = states.moved(packet.first, "lay_out", instant(now))
-    laid = laid_out(packet, draft, paper, new.fields, now)
+    laid = laid_out(packet, draft, paper, new.fields, now, new.values)
     return packet.with_document(laid)
 
 

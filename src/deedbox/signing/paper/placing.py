@@ -1,6 +1,6 @@
 """Where fields stand: those that were asked for, checked, and a signature for whoever has none."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -9,24 +9,37 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.pdf.marks import Place
-from deedbox.signing.field_value import BY_HAND, fault, kept
+from deedbox.signing import show_if
+from deedbox.signing.field_value import fault, kept
 from deedbox.signing.model import Document, Field, File, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, is_called
-from deedbox.signing.paper import Paper
+from deedbox.signing.paper import Paper, field_rules
+from deedbox.signing.prefill import prefilled
 from deedbox.words.refusals import sentence
 
+_NO_VALUES: Mapping[str, str] = {}
 
-def laid_out(packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField], now: datetime) -> Document:
-    """The document whose signers see this paper, with a field for everything that was asked for."""
+
+def laid_out(
+    packet: Packet,
+    document: Document,
+    paper: Paper,
+    asked: Sequence[NewField],
+    now: datetime,
+    values: Mapping[str, str] = _NO_VALUES,
+) -> Document:
+    """The document whose signers see this paper, with a field for everything that was asked for.
+
+    `values` are those that the sender gives by labels."""
     files = [
         msgspec.structs.replace(file, sizes=[*made.sizes], removed=[*made.removed], signatures=[*made.signatures])
         for file, made in zip(document.files, paper.files, strict=True)
     ]
     tags = _not_asked_for(paper.tags, asked, document)
-    placed = _fields([*asked, *tags], files, paper.places, packet.parties, now)
+    placed = _fields(prefilled([*asked, *tags], values), files, paper.places, packet.parties, now)
     laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
     for field in placed:
-        for text in _known_texts(field, packet.parties):
+        for text in _known_texts(field, placed, packet.parties):
             if wrong := fault(laid, field, text, packet.language):
                 raise BadRequest(f"{field.label or f'The {field.type} on page {field.page}'}: {sentence(wrong)}")
     return laid
@@ -49,8 +62,9 @@ def _spot(field: NewField | Field, file_number: int) -> tuple[object, ...]:
     return (file_number, field.type, field.page, field.x, field.y, field.w, field.h)
 
 
-def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
-    """Everything that is known already and may come to stand in the field."""
+def _known_texts(field: Field, fields: Sequence[Field], parties: Sequence[Party]) -> Iterator[str]:
+    """Everything that is known already and may come to stand in the field, with what others wait for."""
+    yield from (kept(field, one.show_if.equals) for one in fields if one.show_if and one.show_if.field == field.id)
     yield from (text for text in (field.default, *field.options) if text)
     if field.type in ("name", "email"):
         mine = [
@@ -65,9 +79,11 @@ def _fields(
     """Every field that was wanted, and for each signer without one a signature at a place of the last file."""
     if len(wanted) > limits.DOCUMENT_FIELDS:
         raise BadRequest(f"A document has at most {limits.DOCUMENT_FIELDS} fields")
-    placed = [_placed(field, files, parties, now) for field in wanted]
-    signing = {field.signer_id for field in placed if field.type == "signature"}
-    parties_signing = {field.party_id for field in placed if field.type == "signature"}
+    placed = show_if.resolved([_placed(field, files, parties, now) for field in wanted], parties)
+    field_rules.check_all(placed)
+    always = [field for field in placed if field.type == "signature" and field.show_if is None]
+    signing = {field.signer_id for field in always}
+    parties_signing = {field.party_id for field in always}
     without = [
         signer.id
         for party in parties
@@ -89,17 +105,16 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
         raise BadRequest(f"A field stands on page {field.page}, but {file.name} has {file.pages} pages")
     if field.x + field.w > 1 or field.y + field.h > 1:
         raise BadRequest(f"A field on page {field.page} of {file.name} reaches beyond the page")
-    if field.type == "select" and not field.options:
-        raise BadRequest("A select field needs options")
-    if field.type in BY_HAND and field.default:
-        raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
     signer_id, party_id = _who(field, parties)
     field_id = (field.id if isinstance(field, KnownField) else None) or new_id("fld", now)
     placed = Field(
         field_id, file.id, signer_id, party_id, field.type, field.page, field.x, field.y, field.w, field.h,
         field.required, field.label, field.default, list(field.options), None, field.font_size,
+        field.read_only, field.max_length, field.pattern, field.group, field.show_if,
     )  # fmt: skip
-    return msgspec.structs.replace(placed, default=kept(placed, field.default or "") or None)
+    placed = msgspec.structs.replace(placed, default=kept(placed, field.default or "") or None)
+    field_rules.check(placed)
+    return placed
 
 
 def _who(field: NewField, parties: Sequence[Party]) -> tuple[str | None, str | None]:

@@ -11,7 +11,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden
-from deedbox.signing import parties, sessions
+from deedbox.signing import parties, sessions, show_if
 from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import ended_at, packet_for, shown_until, try_code
 from deedbox.signing.actions.turn import Circumstances, is_shown
@@ -47,6 +47,13 @@ class Inside(NamedTuple):
     def fields(self) -> list[Field]:
         """The fields that this person fills, in all documents."""
         return [field for one in self.packet.documents for field in parties.own_fields(one, self.party, self.signer)]
+
+    @property
+    def possible_fields(self) -> list[Field]:
+        """Those of them that what others have filled in does not hide."""
+        own = {field.id for field in self.fields}
+        shown = {one for document in self.packet.documents for one in show_if.possible(document.fields, own)}
+        return [field for field in self.fields if field.id in shown]
 
     @property
     def is_shown(self) -> bool:

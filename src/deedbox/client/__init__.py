@@ -76,6 +76,7 @@ from deedbox.client.records.signer import (
     SessionParty,
     SessionSigner,
 )
+from deedbox.client.records.templates import Role, Template, TemplateField, TemplatePage, TemplateVersions
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
 from deedbox.client.records.workspace import WorkspaceProfile
 from deedbox.client.requests.documents import (
@@ -98,6 +99,7 @@ from deedbox.client.requests.hooks import HookChange, HookRecovery, HookRotation
 from deedbox.client.requests.keys import KeyChange, NewKey
 from deedbox.client.requests.search import IndexOrder, NewQuery, QueryFilter
 from deedbox.client.requests.signer import Code, Complete, DeclineBody, Drawn, Typed, UploadedMark, Values
+from deedbox.client.requests.templates import NewTemplate, TemplateChange
 from deedbox.client.requests.workspace import WorkspaceChange
 from deedbox.client.webhook import verify_webhook
 
@@ -179,6 +181,7 @@ __all__ = [
     "NewParty",
     "NewQuery",
     "NewSigner",
+    "NewTemplate",
     "NoAnswer",
     "Party",
     "Progress",
@@ -190,6 +193,7 @@ __all__ = [
     "Recovery",
     "Reminders",
     "ResultChunk",
+    "Role",
     "RotatedHook",
     "Run",
     "RunPage",
@@ -209,6 +213,11 @@ __all__ = [
     "SignerChange",
     "SigningLink",
     "Stats",
+    "Template",
+    "TemplateChange",
+    "TemplateField",
+    "TemplatePage",
+    "TemplateVersions",
     "Typed",
     "UnlockedFile",
     "Upload",

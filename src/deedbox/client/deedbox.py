@@ -11,6 +11,7 @@ from deedbox.client.calls.keys import AsyncKeysCalls, KeysCalls
 from deedbox.client.calls.operations import AsyncOperationsCalls, OperationsCalls
 from deedbox.client.calls.search import AsyncSearchCalls, SearchCalls
 from deedbox.client.calls.signer import AsyncSignerCalls, SignerCalls
+from deedbox.client.calls.templates import AsyncTemplatesCalls, TemplatesCalls
 from deedbox.client.calls.verification import AsyncVerificationCalls, VerificationCalls
 from deedbox.client.calls.workspace import AsyncWorkspaceCalls, WorkspaceCalls
 from deedbox.client.connection import AsyncConnection, Connection
@@ -25,6 +26,11 @@ class Deedbox(Connection):
     def documents(self) -> DocumentsCalls:
         """Documents sent to be signed: made, sent, followed, and fetched when they are sealed."""
         return DocumentsCalls(self)
+
+    @cached_property
+    def templates(self) -> TemplatesCalls:
+        """Files, roles and fields of which documents are made, in versions."""
+        return TemplatesCalls(self)
 
     @cached_property
     def signer(self) -> SignerCalls:
@@ -81,6 +87,11 @@ class AsyncDeedbox(AsyncConnection):
     def documents(self) -> AsyncDocumentsCalls:
         """Documents sent to be signed: made, sent, followed, and fetched when they are sealed."""
         return AsyncDocumentsCalls(self)
+
+    @cached_property
+    def templates(self) -> AsyncTemplatesCalls:
+        """Files, roles and fields of which documents are made, in versions."""
+        return AsyncTemplatesCalls(self)
 
     @cached_property
     def signer(self) -> AsyncSignerCalls:

@@ -272,6 +272,8 @@ class Document(Struct, frozen=True, kw_only=True):
     """The sender's own names and values."""
     template_id: str | None
     """The template it was made from; null if none."""
+    template_version: int | None
+    """The version of the template; null if it was made from none."""
     packet_id: str | None
     """The packet it is sent in; null if it is sent by itself."""
     bulk_send_id: str | None

@@ -117,8 +117,12 @@ class NewFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class NewDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A new document in JSON; its files come with it, or as parts of a form."""
 
-    title: str
-    """What it is called, in mails and on the certificate."""
+    title: str | None = None
+    """What it is called, in mails and on the certificate. It may be left out where a template has a name."""
+    template_id: str | None = None
+    """The template of which it is made, instead of files, parties and fields."""
+    roles: dict[str, list[NewSigner] | NewSigner] = {}
+    """With `template_id`: who has which role, by its name; one person, or a list of people."""
     parties: list[NewParty] = []
     """Who signs, and in which order."""
     signers: list[LoneSigner] = []
@@ -137,8 +141,8 @@ class NewDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it can no longer be signed; it must lie ahead."""
     reminders: Reminders | None = None
     """When people are reminded; never unless given."""
-    language: str = "en"
-    """The language of the certificate, and of whoever has none of their own."""
+    language: str | None = None
+    """The language of the certificate, and of whoever has none of their own: that of the template, else `en`."""
     require_timestamp: bool = False
     """Complete it only with a time-stamp of the authority that the server's settings name."""
     signed_input: Literal["flatten", "refuse"] = "refuse"

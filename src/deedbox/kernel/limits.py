@@ -47,6 +47,7 @@ LIST_BATCH = 500
 
 # keys, people, sessions
 KEY_NAME_CHARS = 100
+COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
 KEY_SCOPES = 64
 KEYS_PER_WORKSPACE = 1000
 RATE_PER_MINUTE_MAX = 100_000

@@ -83,7 +83,7 @@ async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
 
 
 @get("/api/v1/documents/{document_id:str}", opt=door("documents:read"), summary="One document", tags=["documents"])
-async def show_signing_document(request: AnyRequest, document_id: FromPath[str]) -> DocumentRecord:
+async def get_document(request: AnyRequest, document_id: FromPath[str]) -> DocumentRecord:
     here = context.of(request)
     packet = await here.packet_of(document_id)
     return record(packet, document_in(packet, document_id), archiving=here.deedbox.archive.is_on)
@@ -145,4 +145,4 @@ def _made(here: Context, make: Callable[[Desk], Packet]) -> Callable[[Tx], Docum
     return act
 
 
-ROUTES = [create_document, show_signing_document, change_document, delete_draft]
+ROUTES = [create_document, get_document, change_document, delete_draft]

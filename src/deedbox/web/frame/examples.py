@@ -347,8 +347,9 @@ REQUESTS: dict[str, Any] = {
 FORMS: dict[str, Any] = {
     "file": _TEXT,
     "document": '{"title": "Lease, 4 Mill Lane", "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
+    "create_template.document": '{"name": "Lease", "roles": [{"name": "Tenant"}]}',
 }
-"""The parts of a form, by their names."""
+"""The parts of a form, by their names, or by the function that takes them and their names."""
 
 CONTENTS = {
     "application/pdf": "%PDF-1.7 …",
@@ -367,7 +368,7 @@ def request(function: str, media_type: str, schema: dict[str, Any]) -> Any:
         return REQUESTS.get(function)
     if "properties" not in schema:
         return BYTES
-    parts = {name: FORMS[name] for name in schema["properties"]}
+    parts = {name: FORMS.get(f"{function}.{name}", FORMS.get(name)) for name in schema["properties"]}
     return {name: [part] if schema["properties"][name]["type"] == "array" else part for name, part in parts.items()}
 
 

@@ -79,7 +79,7 @@ class Mailer:
         return bool(tried) and not any(tried)
 
     def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
-        jobs.enqueue(
+        jobs.put(
             tx,
             jobs.NewJob(
                 MAIL_JOB,

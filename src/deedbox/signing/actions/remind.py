@@ -87,7 +87,7 @@ async def run(office: Office, work: Work) -> None:
 
 def _plan(desk: Desk, packet: Packet, reminders: Reminders, number: int, at: datetime) -> None:
     plan = _json(reminders)
-    jobs.enqueue(
+    jobs.put(
         desk.tx,
         jobs.NewJob(
             REMIND_JOB,

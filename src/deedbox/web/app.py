@@ -22,6 +22,7 @@ from deedbox.web.api_v1 import (
     events,
     hooks,
     keys,
+    templates,
     verify,
     workspace,
 )
@@ -49,6 +50,7 @@ ROUTES = [
     *documents.ROUTES,
     *document_moves.ROUTES,
     *document_files.ROUTES,
+    *templates.ROUTES,
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,

@@ -18,7 +18,8 @@ from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.field_value import fault
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, KnownField, end_of, numbered
-from deedbox.signing.paper import Original, Paper
+from deedbox.signing.paper import Original, Paper, StoredPaper
+from deedbox.signing.prefill import left_for_tags
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
 from deedbox.words.refusals import wrong_values
@@ -56,6 +57,10 @@ async def prepared(
     wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties
     codes = await sessions.hashed_codes([] if change.parties is UNSET else change.parties)
     seen = Seen(packet.parties, document, codes)
+    if document.template_id is not None and document.paper_sha256 is not None:
+        ready = StoredPaper.of(document.paper_sha256, document.files)
+        yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, ready))
+        return
     async with mill.paper(_originals(found, change), wanted, asked) as paper:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, paper))
 
@@ -80,7 +85,7 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
         name: value for name in ("message", "reminders") if (value := getattr(change, name)) is not UNSET
     }
     if change.expires_at is not UNSET:
-        shared["expires_at"] = end_of(change.expires_at, desk.now)
+        shared |= {"expires_at": end_of(change.expires_at, desk.now), "expires_after_hours": None}
     if not own and not shared:
         return packet
     # What belongs to the packet is changed for each of its documents.
@@ -98,7 +103,7 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
     return after
 
 
-def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: Paper) -> Packet:
+def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: Paper | StoredPaper) -> Packet:
     """The draft with other parties or fields, laid out on a paper that was made for what was seen."""
     document = document_in(draft, seen.document.id)
     states.after(document.status, "edit")
@@ -106,12 +111,16 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
         raise Conflict("The draft was changed at this very moment. Look at it and try again.")
     after, asked = draft, _asked(convert.asked_fields(desk.tx, document), draft, document, change)
     documents.ask_fields(desk.tx, document.id, asked)
+    values = documents.asked_values(desk.tx, document.id)
+    if change.fields is not UNSET and values:
+        values = left_for_tags(values, paper.tags, asked)
+        documents.ask_values(desk.tx, document.id, values)
     if change.parties is not UNSET:
         made = made_parties(change.parties, draft.language, desk.now, seen.codes)
         after = msgspec.structs.replace(after, parties=draft_people.kept(draft, made))
     if change.signed_input is not UNSET:
         document = msgspec.structs.replace(document, signed_input=change.signed_input)
-    laid = convert.lay_out(desk, after, document, paper, asked)
+    laid = convert.lay_out(desk, after, document, paper, asked, values)
     desk.save(draft, laid)
     changed = [name for name in ("fields", "parties", "signed_input") if getattr(change, name) is not UNSET]
     desk.record(document, "document.edited", {"changed": changed})

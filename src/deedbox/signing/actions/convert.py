@@ -1,6 +1,6 @@
 """Convert: files become a paper that is known to hold a seal; those that take long are converted by a job."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.desk import SERVER, Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, NewParty
-from deedbox.signing.paper import Original, Paper
+from deedbox.signing.paper import Original, Paper, Planner, StoredPaper
 from deedbox.signing.paper.intake import Intake
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.store import documents
@@ -42,6 +42,13 @@ class PaperMill:
             await self._rehearsal.check(paper, fields)
             yield paper
 
+    @asynccontextmanager
+    async def planned(self, originals: Sequence[Original], planner: Planner) -> AsyncIterator[Paper]:
+        """The paper of these files, with fields that are planned once it is known what they bring along."""
+        async with self.intake.planned(originals, planner) as (paper, plan):
+            await self._rehearsal.check(paper, plan.fields)
+            yield paper
+
 
 class Unmade(NamedTuple):
     """A document whose paper is to be made, anew or for the first time."""
@@ -50,6 +57,8 @@ class Unmade(NamedTuple):
     document: Document
     originals: list[Original]
     asked: list[KnownField]
+    values: dict[str, str]
+    """Those that the sender gave, by the labels of fields."""
 
 
 def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
@@ -58,7 +67,7 @@ def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
         Original(file.name, blobs.demand(tx, file.sha256), signed_input=document.signed_input)
         for file in document.files
     ]
-    return Unmade(packet, document, originals, asked_fields(tx, document))
+    return Unmade(packet, document, originals, asked_fields(tx, document), documents.asked_values(tx, document.id))
 
 
 def asked_fields(tx: Tx, document: Document) -> list[KnownField]:
@@ -79,11 +88,19 @@ def plan(desk: Desk, document: Document, *, send: bool) -> None:
     )
 
 
-def lay_out(desk: Desk, packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField]) -> Packet:
+def lay_out(
+    desk: Desk,
+    packet: Packet,
+    document: Document,
+    paper: Paper | StoredPaper,
+    asked: Sequence[NewField],
+    values: Mapping[str, str],
+) -> Packet:
     """The packet with the draft on its paper; the one before is let go."""
     draft = states.moved(document, "lay_out", desk.at)
-    laid = laid_out(packet, draft, paper, asked, desk.now)
-    blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
+    laid = laid_out(packet, draft, paper, asked, desk.now, values)
+    if isinstance(paper, Paper):
+        blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
     if document.paper_sha256 not in (None, laid.paper_sha256, *(file.sha256 for file in document.files)):
         blobs.release(desk.tx, document.paper_sha256 or "", document.id, desk.now)
     return packet.with_document(laid)
@@ -121,7 +138,7 @@ class Conversion:
 
     def _converted(self, tx: Tx, work: Work, found: Unmade, paper: Paper) -> None:
         with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
-            laid = lay_out(desk, found.packet, found.document, paper, found.asked)
+            laid = lay_out(desk, found.packet, found.document, paper, found.asked, found.values)
             if work.job.payload.get("send"):
                 laid = documents.take_sender(desk.tx, laid)
                 sent = send.as_sent(laid, desk.now)

@@ -22,9 +22,11 @@ from deedbox.signing.new_document import KnownParty, KnownSigner, NewDocument, N
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
+from deedbox.signing.store import documents
 
 _CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CODE_GROUPS = 4
+DEFAULT_LANGUAGE = "en"
 _NO_CODES: HashedCodes = {}
 
 
@@ -38,6 +40,9 @@ async def prepared(
     originals = [Original(file.name, file.original.blob, file.password, new.signed_input) for file in files]
     if not originals:
         raise BadRequest("The document needs a file")
+    _title(new)
+    if new.roles:
+        raise BadRequest("roles: they belong to a template, and there is no template_id")
     # Before the files, which take longer to refuse.
     send.need_mail_for_codes(named_parties(new), office.notifier)
     end_of(new.expires_at, office.clock.now())
@@ -58,7 +63,7 @@ def create(
     codes: HashedCodes = _NO_CODES,
 ) -> Packet:
     """A packet of one document: a draft, sent if the request says so; without paper it waits for its conversion."""
-    packet = _packet(desk, new, files, source, codes)
+    packet = new_packet(desk, new, [_file(file, desk.now) for file in files], source, codes)
     after, blobs_received = packet, [file.original for file in files]
     if paper is not None:
         after = _laid_out(packet, paper, new, desk.now)
@@ -68,6 +73,8 @@ def create(
         after = send.as_sent(draft, desk.now)
     blobs.adopt_all(desk.tx, blobs_received, packet.first.id, desk.now)
     after = desk.add(after, {packet.first.id: new.fields})
+    if new.values:
+        documents.ask_values(desk.tx, packet.first.id, new.values)
     hashes = [file.sha256 for file in packet.first.files]
     desk.record(after.first, "document.created", {"title": new.title, "files": hashes})
     if paper is None:
@@ -133,9 +140,10 @@ def made_parties(
     return [_party(party, language, now, codes, declared=declared) for party in in_turn]
 
 
-def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Source, codes: HashedCodes) -> Packet:
+def new_packet(desk: Desk, new: NewDocument, files: list[File], source: Source, codes: HashedCodes) -> Packet:
+    """The packet of one document that is asked for, with nothing on its paper yet; nothing is stored."""
     packet_id = new_id("pkt", desk.now)
-    wanted = named_parties(new)
+    wanted, language = named_parties(new), new.language or DEFAULT_LANGUAGE
     return Packet(
         id=packet_id,
         workspace_id=desk.workspace_id,
@@ -143,22 +151,22 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
         sender="",  # these three as the workspace has them when this is stored
         company="",
         sender_email=None,
-        language=new.language,
+        language=language,
         message=new.message,
         reminders=new.reminders,
         expires_at=end_of(new.expires_at, desk.now),
-        parties=made_parties(wanted, new.language, desk.now, codes, declared=bool(new.parties)),
+        parties=made_parties(wanted, language, desk.now, codes, declared=bool(new.parties)),
         documents=[
             Document(
                 id=new_id("doc", desk.now),
                 workspace_id=desk.workspace_id,
                 packet_id=packet_id,
-                title=new.title,
+                title=_title(new),
                 status="processing",
                 source=source,
                 external_id=new.external_id,
                 metadata=dict(new.metadata),
-                files=[_file(file, desk.now) for file in files],
+                files=files,
                 require_timestamp=new.require_timestamp,
                 signed_input=new.signed_input,
                 created_at=desk.at,
@@ -169,9 +177,15 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
     )
 
 
+def _title(new: NewDocument) -> str:
+    if new.title is None:
+        raise BadRequest("title: missing")
+    return new.title
+
+
 def _laid_out(packet: Packet, paper: Paper, new: NewDocument, now: datetime) -> Packet:
     draft = states.moved(packet.first, "lay_out", instant(now))
-    laid = laid_out(packet, draft, paper, new.fields, now)
+    laid = laid_out(packet, draft, paper, new.fields, now, new.values)
     return packet.with_document(laid)
 
 

@@ -17,7 +17,7 @@ from deedbox.pdf.signed_input import EarlierSignature, Terms
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Party
 from deedbox.signing.new_document import NewField, NewParty, without_field
-from deedbox.signing.paper import Original, Paper, PaperFile
+from deedbox.signing.paper import Original, Paper, PaperFile, Plan, Planner
 
 NOT_LOCKED = "A password is for PDFs only. Give the file without one."
 CONVERTED_LATER = (
@@ -49,15 +49,32 @@ class Intake:
     ) -> AsyncIterator[Paper]:
         """The paper of these files for these signers, until the end of this; BadRequest says why there can be none."""
         async with AsyncExitStack() as held:
-            taken = [await self._taken(number, one, held) for number, one in enumerate(originals)]
-            pdfs, files = [pdf for pdf, _ in taken], [file for _, file in taken]
-            paper = Paper(pdfs[0] if len(pdfs) == 1 else await self._joined(pdfs, held), files)
-            wanted = [*fields, *paper.tags]
-            places = _taken_in_last(wanted, files, originals[-1].pages)
-            signers, pages = without_field(parties, wanted), sum(len(file.sizes) for file in files)
-            if signers or any(place.page > pages for place in places):
-                paper = await self._with_places(paper, signers, places, held)
-            yield paper
+            paper = await self._whole(originals, held)
+            yield await self._placed(paper, Plan(parties, [*fields, *paper.tags]), originals[-1].pages, held)
+
+    @asynccontextmanager
+    async def planned(self, originals: Sequence[Original], planner: Planner) -> AsyncIterator[tuple[Paper, Plan]]:
+        """The paper of these files, and the plan that was made of what they bring along; it has no tags any more."""
+        async with AsyncExitStack() as held:
+            paper = await self._whole(originals, held)
+            plan = planner(paper.files)
+            files = [msgspec.structs.replace(file, tags=(), form=()) for file in paper.files]
+            bare = msgspec.structs.replace(paper, files=files)
+            yield await self._placed(bare, plan, originals[-1].pages, held), plan
+
+    async def _whole(self, originals: Sequence[Original], held: AsyncExitStack) -> Paper:
+        """All files as one PDF, without places for signatures."""
+        taken = [await self._taken(number, one, held) for number, one in enumerate(originals)]
+        pdfs, files = [pdf for pdf, _ in taken], [file for _, file in taken]
+        return Paper(pdfs[0] if len(pdfs) == 1 else await self._joined(pdfs, held), files)
+
+    async def _placed(self, paper: Paper, plan: Plan, shown: int, held: AsyncExitStack) -> Paper:
+        """The paper with a place for each signature that has no field."""
+        places = _taken_in_last(plan.fields, paper.files, shown)
+        signers, pages = without_field(plan.parties, plan.fields), sum(len(file.sizes) for file in paper.files)
+        if signers or any(place.page > pages for place in places):
+            return await self._with_places(paper, signers, places, held)
+        return paper
 
     async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
         terms = Terms(original.password.reveal() if original.password else None, original.signed_input)

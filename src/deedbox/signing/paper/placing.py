@@ -1,6 +1,6 @@
 """Where fields stand: those that were asked for, checked, and a signature for whoever has none."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -12,19 +12,31 @@ from deedbox.pdf.marks import Place
 from deedbox.signing.field_value import BY_HAND, fault, kept
 from deedbox.signing.model import Document, Field, File, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, is_called
-from deedbox.signing.paper import Paper
+from deedbox.signing.paper import Paper, StoredPaper
+from deedbox.signing.prefill import prefilled
 from deedbox.words.refusals import sentence
 
+_NO_VALUES: Mapping[str, str] = {}
 
-def laid_out(packet: Packet, document: Document, paper: Paper, asked: Sequence[NewField], now: datetime) -> Document:
-    """The document whose signers see this paper, with a field for everything that was asked for."""
+
+def laid_out(
+    packet: Packet,
+    document: Document,
+    paper: Paper | StoredPaper,
+    asked: Sequence[NewField],
+    now: datetime,
+    values: Mapping[str, str] = _NO_VALUES,
+) -> Document:
+    """The document whose signers see this paper, with a field for everything that was asked for.
+
+    `values` are those that the sender gives by labels."""
     files = [
         msgspec.structs.replace(file, sizes=[*made.sizes], removed=[*made.removed], signatures=[*made.signatures])
         for file, made in zip(document.files, paper.files, strict=True)
     ]
     tags = _not_asked_for(paper.tags, asked, document)
-    placed = _fields([*asked, *tags], files, paper.places, packet.parties, now)
-    laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
+    placed = _fields(prefilled([*asked, *tags], values), files, paper.places, packet.parties, now)
+    laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.sha256)
     for field in placed:
         for text in _known_texts(field, packet.parties):
             if wrong := fault(laid, field, text, packet.language):

@@ -29,13 +29,15 @@ from deedbox.signing.model import (
 )
 from deedbox.signing.store import people
 
-_PACKET = ("lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at")
+_PACKET = ("lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at",
+           "expires_after_hours")  # fmt: skip
 _SENDER = {"sender": "coalesce(sender_name, name)", "company": "name", "sender_email": "sender_email"}
 """What a packet takes from its workspace, and how."""
 _DOCUMENT = (
     "id", "workspace_id", "packet_id", "title", "status", "source", "external_id", "metadata", "files",
-    "require_timestamp", "signed_input", "created_at", "updated_at", "template_id", "bulk_send_id", "paper_sha256",
-    "seal", "sent_at", "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "verification_code",
+    "require_timestamp", "signed_input", "created_at", "updated_at", "template_id", "template_version",
+    "bulk_send_id", "paper_sha256", "seal",
+    "sent_at", "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "verification_code",
     "error", "archive_status", "archive_attempts", "archived_at", "archive_receipt", "archive_error",
 )  # fmt: skip
 _COLUMNS = ", ".join([f"d.{name}" for name in _DOCUMENT] + [f"p.{name}" for name in _PACKET])
@@ -108,9 +110,19 @@ def asked_fields(tx: Tx, document_id: str) -> str:
     return row[0] if row else "[]"
 
 
+def asked_values(tx: Tx, document_id: str) -> dict[str, str]:
+    """The values that the sender gave for fields, by their labels."""
+    row = tx.one("select asked_values from documents where id = :id", id=document_id)
+    return _METADATA.decode(row[0]) if row else {}
+
+
 def is_paper(tx: Tx, sha256: str) -> bool:
-    """Whether some document has this PDF as its paper."""
-    return tx.one("select 1 from documents where paper_sha256 = :sha256 limit 1", sha256=sha256) is not None
+    """Whether some document or template has this PDF as its paper."""
+    sql = (
+        "select 1 where exists (select 1 from documents where paper_sha256 = :sha256)"
+        " or exists (select 1 from template_versions where paper_sha256 = :sha256)"
+    )
+    return tx.one(sql, sha256=sha256) is not None
 
 
 def never_archived(tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
@@ -225,6 +237,11 @@ def ask_fields(tx: Tx, document_id: str, fields: Sequence[msgspec.Struct]) -> No
     tx.run("update documents set asked_fields = :fields where id = :id", id=document_id, fields=_json(fields))
 
 
+def ask_values(tx: Tx, document_id: str, values: Mapping[str, str]) -> None:
+    """Keeps the values that the sender gives for fields, by their labels."""
+    tx.run("update documents set asked_values = :given where id = :id", id=document_id, given=_json(values))
+
+
 def note_error(tx: Tx, document_id: str, error: str) -> None:
     """What keeps a document from being sealed."""
     tx.run("update documents set error = :error where id = :id and status = 'finalizing'", id=document_id, error=error)
@@ -269,7 +286,7 @@ def _packets(tx: Tx, rows: Sequence[Row], *, together: bool = True) -> list[Pack
 
 
 def _packet(row: Row, parties: list[Party]) -> Packet:
-    lone, sender, company, sender_email, language, message, reminders, expires_at = row[len(_DOCUMENT) :]
+    lone, sender, company, sender_email, language, message, reminders, expires_at, hours = row[len(_DOCUMENT) :]
     return Packet(
         row[2],
         row[1],
@@ -283,6 +300,7 @@ def _packet(row: Row, parties: list[Party]) -> Packet:
         expires_at,
         parties,
         [],
+        hours,
     )
 
 
@@ -293,8 +311,8 @@ def _sent_by(packet: Packet, sender: Row) -> Packet:
 def _document(row: Row, fields: list[Field]) -> Document:
     # By position: a list of documents is made of these, and by name it would take twice as long.
     (id, workspace_id, packet_id, title, status, source, external_id, metadata, files, require_timestamp, signed_input,
-     created_at, updated_at, template_id, bulk_send_id, paper, seal, sent_at, completed_at, declined_at, voided_at,
-     expired_at, decline, void, code, error, archive_status, attempts, archived_at, receipt,
+     created_at, updated_at, template_id, template_version, bulk_send_id, paper, seal, sent_at, completed_at,
+     declined_at, voided_at, expired_at, decline, void, code, error, archive_status, attempts, archived_at, receipt,
      archive_error) = row[: len(_DOCUMENT)]  # fmt: skip
     archive = _NOT_ARCHIVED
     if archive_status != "disabled" or attempts:
@@ -315,6 +333,7 @@ def _document(row: Row, fields: list[Field]) -> Document:
         updated_at,
         fields,
         template_id,
+        template_version,
         bulk_send_id,
         paper,
         None if seal is None else _SEAL.decode(seal),
@@ -344,6 +363,7 @@ def _packet_row(packet: Packet) -> dict[str, Value]:
         "message": _json_or_none(packet.message),
         "reminders": _json_or_none(packet.reminders),
         "expires_at": packet.expires_at,
+        "expires_after_hours": packet.expires_after_hours,
     }
 
 
@@ -380,7 +400,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], dict[str, Value]]:
         values["signer_email"] = wanted.signer_email
     if wanted.q is not None:
         conditions.append("title_folded like :q escape '\\'")
-        values["q"] = f"%{_literal(folded(wanted.q))}%"
+        values["q"] = f"%{literal(folded(wanted.q))}%"
     if wanted.created_after is not None:
         conditions.append("created_at > :created_after and id >= :first_after")
         values["created_after"] = wanted.created_after
@@ -408,7 +428,7 @@ def _first_id(begin: datetime) -> str:
     return new_id("doc", max(begin, _EPOCH), bytes)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 

@@ -163,6 +163,7 @@ create table packets (
     message TEXT,
     reminders TEXT,
     expires_at TEXT,
+    expires_after_hours INT,
     created_at TEXT not null
 );
 create table documents (
@@ -177,10 +178,12 @@ create table documents (
     external_id TEXT,
     metadata TEXT not null,
     template_id TEXT,
+    template_version INT,
     bulk_send_id TEXT,
     files TEXT not null,
     paper_sha256 TEXT,
     asked_fields TEXT not null,
+    asked_values TEXT not null default '{}',
     require_timestamp INT not null,
     signed_input TEXT not null,
     seal TEXT,
@@ -210,6 +213,26 @@ create index documents_by_bulk_send on documents (workspace_id, bulk_send_id, id
 create index documents_by_paper on documents (paper_sha256);
 create index documents_never_archived on documents (completed_at, id)
     where status = 'completed' and archive_status = 'disabled';
+create table templates (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    name_folded TEXT not null,
+    version INT not null,
+    created_at TEXT not null
+);
+create index templates_with_name on templates (workspace_id, id, name_folded);
+create table template_versions (
+    template_id TEXT not null references templates (id),
+    version INT not null,
+    name TEXT not null,
+    status TEXT not null,
+    error TEXT,
+    content TEXT not null,
+    paper_sha256 TEXT,
+    created_at TEXT not null,
+    primary key (template_id, version)
+);
+create index template_versions_by_paper on template_versions (paper_sha256);
 create table parties (
     id TEXT primary key,
     packet_id TEXT not null references packets (id),

@@ -25,16 +25,28 @@ SERVER = "server"
 """The actor of what happens by itself: an expiry, a seal."""
 
 
-class Desk:
+class Occasion:
+    """In which workspace something is done, and at which moment."""
+
+    def __init__(self, workspace_id: str, now: datetime) -> None:
+        self.workspace_id = workspace_id
+        self.now = now
+
+    @property
+    def at(self) -> Instant:
+        """The moment as records keep it."""
+        return instant(self.now)
+
+
+class Desk(Occasion):
     """One transaction of one workspace: who acts in it, at which moment, and who tells people of it.
 
     Used as a context: the rows of the audit trail and the events are written together at its end."""
 
     def __init__(self, tx: Tx, workspace_id: str, actor: str, now: datetime, notifier: Notifier) -> None:
+        super().__init__(workspace_id, now)
         self.tx = tx
-        self.workspace_id = workspace_id
         self.actor = actor
-        self.now = now
         self.notifier = notifier
         self._heads: dict[str, tuple[int, str]] = {}
         self._entries: list[tuple[str, Entry]] = []
@@ -53,11 +65,6 @@ class Desk:
             audit.add(self.tx, self._entries)
             if self._news:
                 outbox.emit_all(self.tx, self.workspace_id, self._news, now=self.now)
-
-    @property
-    def at(self) -> Instant:
-        """The moment as records keep it."""
-        return instant(self.now)
 
     def packet_of(self, document_id: str) -> Packet:
         """The packet that the document lies in; another workspace's document is not there at all."""

@@ -27,8 +27,10 @@ STATEMENT = "statement_sha256"
 """The key of an audit row's detail under which the statement's hash stands."""
 
 Kind: TypeAlias = Literal["typed", "drawn", "uploaded"]
-Identity: TypeAlias = Literal["mailed_link", "embedded_link", "email_code", "access_code"]
-"""How it was checked who acts: by a link mailed to them alone, by the word of the sender's system, or by a code."""
+Role: TypeAlias = Literal["signer", "approver", "cc"]
+Identity: TypeAlias = Literal["mailed_link", "embedded_link", "in_person", "email_code", "access_code"]
+"""How it was checked who acts: by a link mailed to them alone, by the word of the sender's system, by someone who
+handed them the device, or by a code."""
 
 
 class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,6 +70,20 @@ class Original(Record, frozen=True):
     signatures: list[EarlierSignature] = []
 
 
+class Attachment(Record, frozen=True):
+    """A file that a signer gave for a field; the marked PDF has its pages behind those of the prepared one."""
+
+    field_id: str
+    signer_id: str
+    name: str
+    sha256: str
+    size_bytes: int
+    prepared: Bytes
+    """The PDF that was made of it."""
+    pages: list[int]
+    """Those of the marked PDF that are its pages, from 1."""
+
+
 class Document(Record, frozen=True):
     id: str
     title: str
@@ -76,6 +92,8 @@ class Document(Record, frozen=True):
     """The PDF that the signers saw."""
     marked: Bytes
     """The same with everything that was filled in; the sealed PDF begins with these bytes."""
+    attachments: list[Attachment] = []
+    """What the signers gave, in the order in which it was joined behind the prepared PDF."""
 
 
 class Party(Record, frozen=True):
@@ -110,18 +128,30 @@ class Voucher(Record, frozen=True):
     key_name: str
 
 
+class Host(Record, frozen=True):
+    """Who handed over the device, and so vouches for the person."""
+
+    person_id: str
+    name: str
+
+
 class Signer(Record, frozen=True):
     id: str
     party_id: str
     name: str
     email: str
+    role: Role
+    """Of an approver, all that is said of signing is true of approving; a cc does neither."""
     status: str
+    delegated_to: str | None
+    """The signer who took this one's place."""
     consent: Consent | None
     marks: list[Mark]
     values: dict[str, str]
     """The values that were filled in, by field."""
     identity: Identity | None
     vouched_by: Voucher | None
+    hosted_by: Host | None
     seen_sha256: str | None
     """The prepared PDF, if any page of it was served to this signer."""
     seen_pages: list[int]

@@ -47,6 +47,7 @@ LIST_BATCH = 500
 
 # keys, people, sessions
 KEY_NAME_CHARS = 100
+COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
 KEY_SCOPES = 64
 KEYS_PER_WORKSPACE = 1000
 RATE_PER_MINUTE_MAX = 100_000
@@ -234,7 +235,18 @@ HANDLE_CHARS = 254
 TIME_ZONE_CHARS = 64
 FIELD_LABEL_CHARS = 200
 FIELD_VALUE_CHARS = 2000
-PAGE_FORM_FIELDS = DOCUMENT_FIELDS + 10
+FIELD_GROUP_CHARS = 100
+FIELD_PATTERN_CHARS = 500
+FIELD_PATTERN_BYTES = 1 * MB
+"""What the program of one pattern may take in memory."""
+SHOW_IF_DEPTH = 10
+"""Of fields, each of which is shown only if the next is."""
+DOCUMENT_ATTACHMENTS = 20
+ATTACHMENT_BYTES = 10 * MB
+ATTACHED_FILE_BYTES = 96 * MB
+"""The paper and all that is attached to it; marks and the seal come on top."""
+PAGE_FORM_FIELDS = 2 * DOCUMENT_FIELDS + 10
+"""Each box that may be hidden comes with a word on whether it was shown."""
 FIELD_OPTIONS = 100
 NUMBER_CHARS = 40
 REASON_CHARS = 1000
@@ -252,7 +264,11 @@ SIGNER_ROWS = 2000
 """The same with openings, of which so many are always left: who has read much can still come back."""
 REMIND_SECONDS = 3600
 """Between two reminders of one signer that the sender asks for."""
+REMIND_FROM_HOUR, REMIND_UNTIL_HOUR = 8, 20
+"""When the timer reminds, by the clock of whoever is reminded."""
 EMBEDDED_LINK_SECONDS = 3600
+IN_PERSON_SECONDS = 3600
+"""How long a device that was handed over shows the document."""
 SIGNER_SESSION_SECONDS = 4 * 3600
 SIGNER_CODE_SECONDS = 900
 SIGNER_CODE_TRIES = 5
@@ -466,6 +482,8 @@ PKCS12_CERTIFICATES = 8
 PKCS11_SECONDS = 20
 """For one use of a token, waiting for its turn included."""
 SEAL_IDENTITIES = 256
+WRITTEN_TIMES = 1024
+"""Days and times of day whose words are remembered."""
 SEAL_ADDED_BYTES = 1 * MB
 SEAL_SECONDS = 60
 SEAL_CPU_SECONDS = 60

@@ -5,7 +5,8 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 Kind: TypeAlias = Literal[
-    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"
+    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select", "radio",
+    "attachment",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -39,6 +40,26 @@ class Tag(Struct, frozen=True):
     label: str = ""
     required: bool = True
     options: tuple[str, ...] = ()
+    read_only: bool = False
+    group: str | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+
+
+class FormField(Struct, frozen=True):
+    """A field of a fillable PDF."""
+
+    name: str
+    kind: Kind
+    place: Place
+    required: bool = False
+    value: str = ""
+    """What stood in it."""
+    options: tuple[str, ...] = ()
+    font_size: float | None = None
+    max_length: int | None = None
+    group: str | None = None
+    """Of radio buttons, of which the name is what is chosen."""
 
 
 class Prepared(Struct, frozen=True):
@@ -46,6 +67,8 @@ class Prepared(Struct, frozen=True):
 
     pages: tuple[Page, ...]
     tags: tuple[Tag, ...] = ()
+    form: tuple[FormField, ...] = ()
+    """Of a fillable PDF, where they were asked for; they are gone from the pages."""
     removed: tuple[str, ...] = ()
     """What could have changed the face of the sealed file, in words for the sender."""
     repaired: bool = False
@@ -54,7 +77,9 @@ class Prepared(Struct, frozen=True):
 
 
 class Mark(Struct, frozen=True):
-    """What a field shows: a text, or the image of that name, or for a checkbox a tick if the text is not empty."""
+    """What a field shows: a text, or the image of that name.
+
+    In a checkbox or a radio button it is a mark, if the text is not empty."""
 
     kind: Kind
     place: Place

@@ -17,18 +17,23 @@ SignerStatus: TypeAlias = Literal["waiting", "notified", "viewed", "signed", "de
 PartyStatus: TypeAlias = Literal["waiting", "active", "completed", "declined", "canceled"]
 Source: TypeAlias = Literal["api", "dashboard", "template", "packet", "bulk"]
 Auth: TypeAlias = Literal["none", "email_code", "access_code"]
-Identity: TypeAlias = Literal["mailed_link", "embedded_link", "email_code", "access_code"]
-"""How it was checked who acts: by a link that was mailed to them, by the word of the sender's system, or by a code."""
+Role: TypeAlias = Literal["signer", "approver", "cc"]
+"""Who signs, who agrees without a mark on the page, and who only gets a copy of the sealed file."""
+Identity: TypeAlias = Literal["mailed_link", "embedded_link", "in_person", "email_code", "access_code"]
+"""How it was checked who acts: by a link that was mailed to them, by the word of the sender's system, by someone of the
+workspace who handed them the device, or by a code."""
 Rule: TypeAlias = Literal["all", "any", "quorum"]
 OnDecline: TypeAlias = Literal["decline_document", "continue_while_possible"]
-FieldType: TypeAlias = Literal["signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"]
+FieldType: TypeAlias = Literal[
+    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select", "radio", "attachment"
+]
 SignatureKind: TypeAlias = Literal["typed", "drawn", "uploaded"]
 ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
 
 
-def consent(language: str) -> str:
-    """The sentence that a signer agrees to, in their language."""
-    return words.table(language)["consent"]
+def consent(language: str, role: Role = "signer") -> str:
+    """The sentence that a signer or an approver agrees to, in their language."""
+    return words.table(language)["consent_approver" if role == "approver" else "consent"]
 
 
 class File(msgspec.Struct, frozen=True):
@@ -48,6 +53,36 @@ class File(msgspec.Struct, frozen=True):
     @property
     def pages(self) -> int:
         return len(self.sizes)
+
+
+class Attachment(msgspec.Struct, frozen=True):
+    """A file that a signer has given for a field; its pages are joined behind the paper."""
+
+    field_id: str
+    signer_id: str
+    name: str
+    sha256: str
+    """Of the file as it came,"""
+    size_bytes: int
+    paper_sha256: str
+    """and of the PDF that was made of it."""
+    paper_bytes: int
+    sizes: list[tuple[float, float]]
+    """Width and height of each page as it is displayed."""
+
+    @property
+    def pages(self) -> int:
+        return len(self.sizes)
+
+
+class ShowIf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When a field is shown; while it is not, it holds nothing and prints nothing."""
+
+    field: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=limits.NO_NUL)]
+    """The field that decides, of the same signer or of one before: its id or its label, or the group of radio
+    buttons; an id in answers."""
+    equals: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=limits.NO_NUL)]
+    """What has to stand in it; of a group, the label of the radio button that has to be chosen."""
 
 
 class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id": "signer", "party_id": "party"}):
@@ -82,9 +117,19 @@ class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id":
     options: list[str]
     """The choices of a `select`."""
     value: str | None
-    """What was filled in; null until then."""
+    """What was filled in; null until then. Of an `attachment`, the SHA-256 of the file."""
     font_size: float | None = None
     """Points, at which its text is set if there is room; None for the usual."""
+    read_only: bool = False
+    """Whether the signer sees it and cannot change it."""
+    max_length: int | None = None
+    """The most characters that a `text` may have."""
+    pattern: str | None = None
+    """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
+    group: str | None = None
+    """The group of a `radio` button: of those of one signer, one is chosen."""
+    show_if: ShowIf | None = None
+    """When it is shown; null: always."""
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -180,6 +225,8 @@ class Document(msgspec.Struct, frozen=True):
     archive: Archive = Archive()
     signed_input: SignedInput = "refuse"
     """What is done with a file that was signed before it came."""
+    attachments: list[Attachment] = []
+    """Those of people who have signed, in the order of their fields."""
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -208,10 +255,23 @@ class Signer(msgspec.Struct, frozen=True):
     """Typed, drawn or uploaded like the signature; None if they are those of the name."""
     access_code_hash: str | None = None
     identity: Identity | None = None
-    """None until they sign or decline."""
+    """None until they sign, approve, decline or pass it on."""
     reminded_at: str | None = None
     time_zone: str | None = None
     """Its IANA name: in which times are told to this person."""
+    role: Role = "signer"
+    delegation: bool = False
+    """Whether the person may pass it on to someone else."""
+    delegated_to: str | None = None
+    """The signer who has taken this one's place."""
+    reminders: int = 0
+    """How many the timer has sent; those that the sender asked for by hand are not among them."""
+    timer_reminded_at: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the party's rule counts this person: not who gets a copy, and not who has passed it on."""
+        return self.role != "cc" and self.delegated_to is None
 
 
 class Party(msgspec.Struct, frozen=True):
@@ -241,7 +301,9 @@ class Reminders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     every_hours: Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX)]
     """Hours from one reminder to the next."""
     max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)]
-    """How many reminders at most."""
+    """How many reminders at most, to each person."""
+    at_night: bool = False
+    """Whether they also come at night; else from 8 to 20 o'clock where the person is, or UTC if that is not known."""
 
 
 class Packet(msgspec.Struct, frozen=True):
@@ -302,6 +364,15 @@ class Page(msgspec.Struct, frozen=True):
     limit: int
     cursor: str | None = None
     newest_first: bool = True
+
+
+def attached_pages(document: Document) -> dict[str, range]:
+    """The pages that each attachment has behind the paper, from 1, by its field."""
+    found, start = {}, sum(file.pages for file in document.files) + 1
+    for one in document.attachments:
+        found[one.field_id] = range(start, start + one.pages)
+        start += one.pages
+    return found
 
 
 def first_page(document: Document, file_id: str) -> int:

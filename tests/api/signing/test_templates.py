@@ -1,12 +1,17 @@
 """Templates: made once, changed in versions, and documents made from them without a look at a file."""
 
+import asyncio
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pikepdf import Array, Name, String
 
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office, signer
+from tests.pdf.annotated import annotation
+from tests.pdf.annotated import file as annotated
 
 pytestmark = pytest.mark.anyio
 
@@ -162,3 +167,128 @@ async def test_the_draft_from_a_template_can_be_changed(office: Office) -> None:
     assert answer.status_code == 200, answer.text
     assert answer.json()["parties"][0]["signers"][0]["name"] == "Anna"
     assert [one["id"] for one in answer.json()["fields"]] == [one["id"] for one in draft["fields"]]
+
+
+def fillable() -> bytes:
+    """A form of two roles: one is named by its signature field, the other not at all."""
+    widgets: list[dict[str, Any]] = [
+        {"FT": Name.Sig, "T": "Tenant.sign here"},
+        {"FT": Name.Sig, "T": "Landlord.sign here"},
+        {"FT": Name.Tx, "T": "Landlord.Bank", "V": "Alpha"},
+        {"FT": Name.Ch, "T": "Floor", "Opt": Array([String("1"), String("2")])},
+    ]
+    made = [
+        annotation("Widget", **{"Rect": [60, 100 + 60 * at, 260, 140 + 60 * at], **one})
+        for at, one in enumerate(widgets)
+    ]
+    return annotated(lambda _: made, form={})
+
+
+async def test_the_fields_of_a_form_become_fields_of_roles_and_can_be_corrected(office: Office) -> None:
+    template = await create(office, fillable(), roles=None)
+    assert [role["name"] for role in template["roles"]] == ["Tenant", "Landlord"]
+    assert [(one["party"], one["label"], one["type"], one["default"]) for one in template["fields"]] == [
+        ("Tenant", "sign here", "signature", None),
+        ("Landlord", "sign here", "signature", None),
+        ("Landlord", "Bank", "text", "Alpha"),
+        ("Tenant", "Floor", "select", None),
+    ]
+    template["fields"][3] |= {"party": "Landlord", "x": 0.5}
+    changed = await change(office, template, template)
+    assert (changed["version"], changed["fields"][3]["party"], changed["fields"][3]["x"]) == (2, "Landlord", 0.5)
+    assert [one["id"] for one in changed["fields"]] == [one["id"] for one in template["fields"]]
+    roles = {"Tenant": signer("ann"), "Landlord": signer("bob")}
+    document = await make(office, template, roles=roles, values={"Bank": "Beta", "Floor": "2"}, send=True)
+    assert {one["label"]: one["default"] for one in document["fields"]} == {
+        "sign here": None, "Bank": "Beta", "Floor": "2",
+    }  # fmt: skip
+    assert (await office.sign(document, "ann")).status_code == 200
+    assert (await office.sign(document, "bob")).status_code == 200
+    await office.completed(document)
+
+
+async def test_a_word_file_is_converted_before_documents_can_be_made(office: Office, word_processor: Path) -> None:
+    template = await create(office, roles=None, file=file(b"PK\x03\x04 word/document.xml", "lease.docx"))
+    assert template["status"] == "processing"
+    assert "still being converted" in await make(office, template, 409)
+    assert "still being converted" in await change(office, template, {"name": "Other"}, 409)
+    word_processor.write_bytes(TAGGED)
+    template = await settled(office, template)
+    assert (template["status"], [role["name"] for role in template["roles"]]) == ("ready", ["Tenant", "Landlord"])
+    document = await make(office, template, roles={"Tenant": signer("ann"), "Landlord": signer("bob")}, send=True)
+    assert document["files"][0]["pages"] == 3
+    word_processor.write_bytes(b"no PDF")
+    await change(office, template, {"files": [file(b"PK\x03\x04 word/document.xml", "other.docx")]})
+    failed = await settled(office, template)
+    assert (failed["status"], failed["version"]) == ("failed", 2)
+    assert failed["error"]
+    assert "could not be converted" in await make(office, template, 409)
+    mended = await change(office, template, {"files": [file(TAGGED)]})
+    assert (mended["status"], mended["version"], mended["error"]) == ("ready", 3, None)
+
+
+async def settled(office: Office, template: Any) -> Any:
+    """The template once its conversion has ended."""
+    async with asyncio.timeout(60):
+        while (found := (await office.api.get(f"/api/v1/templates/{template['id']}")).json())["status"] == "processing":
+            await asyncio.sleep(0.05)
+    return found
+
+
+async def test_of_changes_at_once_each_makes_its_version_or_is_refused(office: Office) -> None:
+    template = await create(office)
+    address = f"/api/v1/templates/{template['id']}"
+    answers = await asyncio.gather(
+        *(office.api.call("PATCH", address, json={"name": f"Lease {number}"}) for number in range(8))
+    )
+    won = [answer.json() for answer in answers if answer.status_code == 200]
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    assert sorted(one["version"] for one in won) == list(range(2, 2 + len(won)))
+    versions = (await office.api.get(f"{address}/versions")).json()["versions"]
+    assert {one["version"]: one["name"] for one in versions} == {
+        1: "Lease",
+        **{one["version"]: one["name"] for one in won},
+    }
+
+
+async def test_conditions_follow_into_every_document(office: Office) -> None:
+    place = {"party": "Tenant", "page": 1, "x": 0.1, "w": 0.3, "h": 0.03}
+    pets = {"type": "checkbox", "label": "Pets", "y": 0.1, "required": False, **place}
+    name = {"type": "text", "label": "Name", "y": 0.2, "show_if": {"field": "Pets", "equals": "true"}, **place}
+    template = await create(office, fields=[pets, name])
+    template["fields"][1]["show_if"]["field"] = template["fields"][0]["id"]
+    assert (await change(office, template, template))["version"] == 2
+    documents = [await make(office, template) for _ in range(2)]
+    again = await create(office, roles=None, file=None, document_id=documents[0]["id"])
+    for one in (*documents, again):
+        assert one["fields"][1]["show_if"] == {"field": one["fields"][0]["id"], "equals": "true"}
+    assert documents[0]["fields"][0]["id"] != documents[1]["fields"][0]["id"]
+
+
+async def test_more_people_than_places_make_another_paper(office: Office) -> None:
+    template = await create(office)
+    changed = await change(office, template, {"roles": [{"name": "Tenant", "signers": 3}]})
+    assert changed["version"] == 2
+    people = [signer("ann"), signer("bob"), signer("cem")]
+    document = await make(office, template, roles={"Tenant": people})
+    assert len({one["signer"] for one in document["fields"] if one["type"] == "signature"}) == 3
+
+
+async def test_another_workspace_has_no_part_in_it(office: Office) -> None:
+    template = await create(office)
+    theirs = await office.api.make_key(workspace=office.api.other_workspace)
+    address = f"/api/v1/templates/{template['id']}"
+    for method, path, body in (
+        ("GET", address, None),
+        ("GET", f"{address}/versions", None),
+        ("GET", f"{address}/pages/1.webp", None),
+        ("PATCH", address, {"name": "Mine"}),
+        ("DELETE", address, None),
+        ("POST", "/api/v1/documents", {"template_id": template["id"], "roles": {"Tenant": signer("ann")}}),
+    ):
+        answer = await office.api.call(method, path, json=body, key=theirs)
+        assert (answer.status_code, answer.json()["error"]) == (404, "Template does not exist"), (method, path)
+    listed = (await office.api.get("/api/v1/templates?q=LEAS")).json()["templates"]
+    assert [one["id"] for one in listed] == [template["id"]]
+    assert (await office.api.get("/api/v1/templates?q=none")).json()["templates"] == []
+    assert (await office.api.get("/api/v1/templates", key=theirs)).json()["templates"] == []

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from deedbox.kernel import jobs, limits
+from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
@@ -48,6 +49,10 @@ class PaperMill:
         async with self.intake.planned(originals, planner) as (paper, plan):
             await self._rehearsal.check(paper, plan.fields)
             yield paper
+
+    async def rehearse_joined(self, files: Sequence[Blob]) -> None:
+        """Raises BadRequest if the first, a paper, cannot be sealed with the others behind it."""
+        await self._rehearsal.check_joined(files)
 
 
 class Unmade(NamedTuple):

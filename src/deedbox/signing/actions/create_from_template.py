@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
@@ -19,17 +20,17 @@ from deedbox.signing.model import Document, Packet, Source
 from deedbox.signing.new_document import (
     KnownField,
     NewDocument,
-    NewField,
     NewParty,
     as_known,
     end_of,
     without_field,
 )
 from deedbox.signing.paper import StoredPaper
+from deedbox.signing.paper.by_role import renewed
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import templates
-from deedbox.signing.template import FromTemplate, Role, Template
+from deedbox.signing.template import FromTemplate, Role, Template, TemplateField
 
 _NO_CODES: HashedCodes = {}
 _NOT_READY = {
@@ -43,8 +44,10 @@ class ReadyTemplate(msgspec.Struct, frozen=True):
 
     template: Template
     paper: StoredPaper
-    asked: Sequence[NewField]
-    """Its fields, of each of which every document gets its own."""
+
+    def asked(self, now: datetime) -> list[TemplateField]:
+        """The fields of a document that is made from it, with ids of their own."""
+        return renewed(self.template.content.fields, now)
 
     @property
     def hashes(self) -> set[str]:
@@ -65,8 +68,7 @@ def ready_of(template: Template) -> ReadyTemplate:
     if template.paper_sha256 is None:
         raise Conflict(_NOT_READY[template.status])
     content = template.content
-    paper = StoredPaper.of(template.paper_sha256, content.files, content.places)
-    return ReadyTemplate(template, paper, [replace(field, id=None) for field in content.fields])
+    return ReadyTemplate(template, StoredPaper.of(template.paper_sha256, content.files, content.places))
 
 
 def wanted_of(new: NewDocument) -> FromTemplate:
@@ -110,7 +112,7 @@ def drafted(
     packet = replace(packet, expires_after_hours=hours)
     made_from = {"template_id": template.id, "template_version": template.version, "bulk_send_id": bulk_send_id}
     draft = states.moved(packet.first, "lay_out", desk.at, **made_from)
-    laid = laid_out(packet, draft, ready.paper, ready.asked, desk.now, wanted.values)
+    laid = laid_out(packet, draft, ready.paper, ready.asked(desk.now), desk.now, wanted.values)
     return packet.with_document(laid)
 
 
@@ -155,7 +157,7 @@ def as_asked(document: Document) -> list[KnownField]:
 def _asked(ready: ReadyTemplate, wanted: FromTemplate) -> NewDocument:
     template, content = ready.template, ready.template.content
     parties = _parties(content.roles, wanted)
-    if without_field(parties, ready.asked) > len(ready.paper.places):
+    if without_field(parties, content.fields) > len(ready.paper.places):
         raise BadRequest(
             "roles: the template has no place for so many signatures. Say in its roles how many `signers` they take,"
             " or give it signature fields."

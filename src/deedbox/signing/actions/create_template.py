@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
@@ -21,7 +21,7 @@ from deedbox.signing.desk import Desk, Office, document_of
 from deedbox.signing.model import Document, Field, File, Packet
 from deedbox.signing.new_document import NewFile, as_known
 from deedbox.signing.paper import Original
-from deedbox.signing.paper.by_role import check_fields, check_roles, template_field
+from deedbox.signing.paper.by_role import check_fields, check_roles, renewed, template_field
 from deedbox.signing.store import templates
 from deedbox.signing.template import Content, NewTemplate, Role, Template, TemplateField
 
@@ -125,15 +125,13 @@ def _fields(packet: Packet, document: Document, now: datetime) -> list[TemplateF
     numbers = {file.id: number for number, file in enumerate(document.files)}
     roles = {party.id: party.name for party in packet.parties}
     roles |= {signer.id: party.name for party, signer in packet.signers()}
-    return [
-        replace(
-            template_field(as_known(field, numbers[field.file_id]), now),
-            signer=None,
-            party=roles[field.signer_id or field.party_id or ""],
-        )
-        for field in document.fields
+    known = [as_known(field, numbers[field.file_id]) for field in document.fields]
+    fields = [
+        TemplateField(**asdict(replace(one, signer=None, party=roles[one.signer or one.party or ""])))
+        for one, field in zip(known, document.fields, strict=True)
         if not _is_seat(packet, document, field)
     ]
+    return renewed(fields, now)
 
 
 def _is_seat(packet: Packet, document: Document, field: Field) -> bool:

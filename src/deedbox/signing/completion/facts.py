@@ -15,9 +15,12 @@ from deedbox.kernel.errors import NotFound
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Document, Packet, Party, Signer, first_page
+from deedbox.signing.model import Document, Packet, Party, Signer, attached_pages, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
+
+_ACTS = ("signer.signed", "signer.approved", "signer.declined", "signer.delegated")
+"""Of these, a person does one."""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -28,6 +31,8 @@ class Facts(msgspec.Struct, frozen=True):
     document: Document
     paper: Blob
     trail: list[Entry]
+    attached: list[Blob]
+    """The PDFs that are joined behind the paper, in the order of the document's attachments."""
 
 
 def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
@@ -40,6 +45,7 @@ def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
         document=document,
         paper=blobs.demand(tx, document.paper_sha256),
         trail=audit.trail(tx, document_id),
+        attached=[blobs.demand(tx, one.paper_sha256) for one in document.attachments],
     )
 
 
@@ -75,6 +81,7 @@ def statement(facts: Facts, marked: Blob) -> Statement:
             for file in facts.document.files
         ],
         prepared=proof.Bytes(sha256=facts.paper.sha256, size_bytes=facts.paper.size_bytes),
+        attachments=_attachments(facts.document),
         marked=proof.Bytes(sha256=marked.sha256, size_bytes=marked.size_bytes),
     )
     parties = [
@@ -114,17 +121,16 @@ def evidence(
 
 
 def act_of(facts: Facts, signer: Signer) -> dict[str, Any]:
-    """What the trail tells of the signer's signing or declining."""
-    wanted = "signer.signed" if signer.signature else "signer.declined"
+    """What the trail tells of the signer's signing, approving, declining or passing it on."""
     for entry in facts.trail:
-        if entry.act == wanted and entry.actor == signer.id:
+        if entry.act in _ACTS and entry.actor == signer.id:
             return dict(entry.detail)
     return {}
 
 
 def consent_of(signer: Signer, act: dict[str, Any]) -> proof.Consent | None:
-    """What the signer agreed to, in the words that were shown."""
-    if signer.signature is None or signer.signed_at is None:
+    """What the signer or approver agreed to, in the words that were shown."""
+    if signer.signed_at is None:
         return None
     text = str(act["consent"])
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -148,6 +154,29 @@ def voucher_of(act: dict[str, Any]) -> proof.Voucher | None:
     return proof.Voucher(key_id=str(act["key"]["id"]), key_name=str(act["key"]["name"]))
 
 
+def _attachments(document: Document) -> list[proof.Attachment]:
+    pages = attached_pages(document)
+    return [
+        proof.Attachment(
+            field_id=one.field_id,
+            signer_id=one.signer_id,
+            name=one.name,
+            sha256=one.sha256,
+            size_bytes=one.size_bytes,
+            prepared=proof.Bytes(sha256=one.paper_sha256, size_bytes=one.paper_bytes),
+            pages=[*pages[one.field_id]],
+        )
+        for one in document.attachments
+    ]
+
+
+def host_of(act: dict[str, Any]) -> proof.Host | None:
+    """Who handed over the device on which the signer acted."""
+    if "host" not in act:
+        return None
+    return proof.Host(person_id=str(act["host"]["id"]), name=str(act["host"]["name"]))
+
+
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
     signed, act = signer.signature, act_of(facts, signer)
     fields = own_fields(facts.document, party, signer) if signed else []
@@ -157,7 +186,9 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         party_id=party.id,
         name=signer.name,
         email=signer.email,
+        role=signer.role,
         status=signer.status,
+        delegated_to=signer.delegated_to,
         consent=consent_of(signer, act),
         marks=[
             proof.Mark(field_id=field.id, kind=made.kind, text=made.text, image_sha256=made.image_sha256)
@@ -171,9 +202,10 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         },
         identity=signer.identity,
         vouched_by=voucher_of(act),
+        hosted_by=host_of(act),
         seen_sha256=facts.paper.sha256 if pages else None,
         seen_pages=pages,
-        signed_sha256=facts.paper.sha256 if signed else None,
+        signed_sha256=facts.paper.sha256 if signer.signed_at else None,
         address=str(act["address"]) if "address" in act else None,
         user_agent=str(act["user_agent"]) if "user_agent" in act else None,
         signed_at=signer.signed_at,  # type: ignore[arg-type]

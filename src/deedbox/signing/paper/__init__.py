@@ -24,6 +24,8 @@ class Original(NamedTuple):
     signed_input: SignedInput = "refuse"
     pages: int = 0
     """How many it has in the paper before this one, with those that were added for signatures."""
+    tags: bool = True
+    """Whether its text may ask for fields."""
     form: bool = False
     """Whether the fields of a fillable PDF are taken for fields to sign, and not only for what they show."""
 

@@ -1,6 +1,6 @@
 """Fields by role: whose those are that the files of a template bring along, and which roles they name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -8,7 +8,8 @@ from msgspec.structs import asdict, replace
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
-from deedbox.signing.new_document import NewField, NewParty, NewSigner, People
+from deedbox.signing.model import ShowIf
+from deedbox.signing.new_document import K, NewField, NewParty, NewSigner, People
 from deedbox.signing.paper import PaperFile
 from deedbox.signing.template import Role, TemplateField
 
@@ -37,6 +38,16 @@ def by_role(roles: Sequence[Role], asked: Sequence[TemplateField], files: Sequen
 def template_field(field: NewField, now: datetime, *, found: bool = False) -> TemplateField:
     """The field as a template keeps it, with an id of its own."""
     return TemplateField(**asdict(field) | {"id": new_id("fld", now), "found": found})
+
+
+def renewed(fields: Sequence[K], now: datetime) -> list[K]:
+    """The fields with new ids, which the conditions among them follow."""
+    ids = {field.id: new_id("fld", now) for field in fields}
+    return [replace(field, id=ids[field.id], show_if=_followed(field.show_if, ids)) for field in fields]
+
+
+def _followed(condition: ShowIf | None, ids: Mapping[str | None, str]) -> ShowIf | None:
+    return None if condition is None else replace(condition, field=ids.get(condition.field, condition.field))
 
 
 def check_roles(roles: Sequence[Role]) -> None:
@@ -88,8 +99,9 @@ def _named(tags: Sequence[NewField], form: Sequence[NewField]) -> list[str]:
 
 def _assigned(field: NewField, roles: Sequence[Role]) -> NewField:
     """The field of a form, with the role that its name begins with, else the first."""
-    prefix, dot, rest = (field.label or "").partition(".")
+    name = "group" if field.type == "radio" else "label"
+    prefix, dot, rest = (getattr(field, name) or "").partition(".")
     for role in roles:
         if dot and rest.strip() and role.name.casefold() == prefix.strip().casefold():
-            return replace(field, party=role.name, label=rest.strip())
+            return replace(field, party=role.name, **{name: rest.strip()})
     return replace(field, party=roles[0].name)

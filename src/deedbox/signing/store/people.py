@@ -8,18 +8,20 @@ import msgspec
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert_all
 from deedbox.kernel.errors import Conflict
-from deedbox.signing.model import Document, Field, Packet, Party, Signature, Signer
+from deedbox.signing.model import Document, Field, Packet, Party, ShowIf, Signature, Signer
 
 _SIGNER = (
     "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",
     "declined_at", "decline_reason", "signature", "initials", "access_code_hash", "identity", "reminded_at",
-    "time_zone",
+    "time_zone", "role", "delegation", "delegated_to", "reminders", "timer_reminded_at",
 )  # fmt: skip
 _PARTY = ("id", "name", "turn", "rule", "quorum", "on_decline", "declared", "status", "completed_at")
 _FIELD = (
     "id", "file_id", "signer_id", "party_id", "type", "page", "x", "y", "w", "h", "required", "label",
-    "default_value", "options", "value", "font_size",
+    "default_value", "options", "value", "font_size", "read_only", "max_length", "pattern", "group_name", "show_if",
 )  # fmt: skip
+
+_SHOW_IF = msgspec.json.Decoder(ShowIf)
 
 
 def parties(tx: Tx, packet_ids: Collection[str]) -> dict[str, list[Party]]:
@@ -89,6 +91,16 @@ def _change_parties(tx: Tx, before: Packet, after: Packet) -> None:
     )
 
 
+def add_delegate(tx: Tx, packet: Packet, signer_id: str, delegate: Signer) -> None:
+    """Someone who takes a signer's place: behind them in the list, with all their fields."""
+    whose = {"packet_id": packet.id, "workspace_id": packet.workspace_id}
+    place = 1 + [signer.id for _, signer in packet.signers()].index(signer_id)
+    sql = "update signers set position = position + 1 where packet_id = :id and position >= :place"
+    tx.run(sql, id=packet.id, place=place)
+    insert_all(tx, "signers", [{**_signer_row(delegate), **whose, "position": place}])
+    tx.run("update fields set signer_id = :to where signer_id = :id", id=signer_id, to=delegate.id)
+
+
 def drop_parties(tx: Tx, packet: Packet) -> None:
     """Only of a draft, which nobody has a link to."""
     for table in ("signers", "parties"):
@@ -117,7 +129,8 @@ def fields(tx: Tx, document_ids: Collection[str]) -> dict[str, list[Field]]:
     )
     found: dict[str, list[Field]] = {}
     for document_id, *row in _parts(tx, sql, document_ids):
-        row[10], row[13] = bool(row[10]), msgspec.json.decode(row[13])
+        row[10], row[13], row[16] = bool(row[10]), msgspec.json.decode(row[13]), bool(row[16])
+        row[20] = None if row[20] is None else _SHOW_IF.decode(row[20])
         found.setdefault(document_id, []).append(Field(*row))
     return found
 
@@ -209,6 +222,7 @@ def _change_rows(
 
 def _signer(row: Row) -> Signer:
     values = dict(zip(_SIGNER, row, strict=True))
+    values["delegation"] = bool(values["delegation"])
     for name in ("signature", "initials"):
         if values[name] is not None:
             values[name] = msgspec.json.decode(values[name], type=Signature)
@@ -217,6 +231,7 @@ def _signer(row: Row) -> Signer:
 
 def _signer_row(signer: Signer) -> dict[str, Value]:
     row: dict[str, Any] = {name: getattr(signer, name) for name in _SIGNER}
+    row["delegation"] = int(signer.delegation)
     for name in ("signature", "initials"):
         if row[name] is not None:
             row[name] = msgspec.json.encode(row[name]).decode()
@@ -230,6 +245,8 @@ def _party_row(party: Party) -> dict[str, Value]:
 
 def _field_row(field: Field) -> dict[str, Value]:
     row: dict[str, Any] = msgspec.structs.asdict(field)
-    row |= {"default_value": row.pop("default"), "required": int(field.required)}
+    row |= {"default_value": row.pop("default"), "required": int(field.required), "read_only": int(field.read_only)}
+    row["group_name"] = row.pop("group")
+    row["show_if"] = None if field.show_if is None else msgspec.json.encode(field.show_if).decode()
     row["options"] = msgspec.json.encode(field.options).decode()
     return row

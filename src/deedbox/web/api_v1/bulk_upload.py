@@ -30,8 +30,7 @@ WITH_FILE: dict[str, Any] = {
             BULK_SEND: {
                 "type": "string",
                 "maxLength": limits.JSON_BODY_BYTES,
-                "description": "The bulk send as JSON, as without a form, but without rows; `columns` says what"
-                ' headings of the file mean: `{"E-mail": "Tenant.email", "Remarks": null}`.',
+                "description": "The bulk send as JSON, as without a form, but without rows.",
             },
             FILE: {
                 "type": "string",
@@ -46,21 +45,20 @@ WITH_FILE: dict[str, Any] = {
 Heading: TypeAlias = Annotated[str, Meta(max_length=limits.BULK_CELL_CHARS, extra_json_schema=limits.NO_NUL)]
 
 
-class NewBulkSendBody(NewBulkSend, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    rows: Annotated[Sequence[NewRow], Meta(min_length=1, max_length=limits.BULK_ROWS)]
-    """One document each."""
+class _WithColumns(NewBulkSend, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    columns: Annotated[dict[Heading, Heading | None], Meta(max_length=limits.BULK_COLUMNS)] = {}  # noqa: RUF012
+    """With a CSV file: what its headings mean, such as `{"E-mail": "Tenant.email"}`; null for a column to leave out."""
 
 
-class _RawBulkSend(NewBulkSend, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NewBulkSendBody(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    rows: Annotated[Sequence[NewRow], Meta(max_length=limits.BULK_ROWS)] = []
+    """One document each; or they come as a CSV file in a form."""
+
+
+class _RawBulkSend(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The same, its rows not decoded yet: that is done one by one."""
 
-    rows: Annotated[Sequence[msgspec.Raw], Meta(min_length=1, max_length=limits.BULK_ROWS)]
-
-
-class _FormBulkSend(NewBulkSend, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    columns: Annotated[dict[Heading, Heading | None], Meta(max_length=limits.BULK_COLUMNS)] = msgspec.field(
-        default_factory=dict
-    )
+    rows: Annotated[Sequence[msgspec.Raw], Meta(max_length=limits.BULK_ROWS)] = []
 
 
 class Asked(NamedTuple):
@@ -83,6 +81,8 @@ async def asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     content = await body.read(request, limits.BULK_BYTES)
     # No text of a row is looked at here, so there may be any number of them.
     new = await asyncio.to_thread(body.decoded_now, _RawBulkSend, content, len(content))
+    if new.columns:
+        raise BadRequest("columns: they belong to a CSV file, and there is none")
     yield Asked(_without_more(new), lambda _: _from_json(new.rows), content)
 
 
@@ -124,7 +124,9 @@ async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
         raise BadRequest(f"The form has no part named {BULK_SEND!r} with the bulk send as JSON")
     if not files:
         raise BadRequest(f"The form has no part named {FILE!r} with the rows as CSV")
-    new = await body.decoded(request, _FormBulkSend, bytes(told))
+    new = await body.decoded(request, _RawBulkSend, bytes(told))
+    if new.rows:
+        raise BadRequest("rows: they come in the file; give one or the other")
 
     def rows(template: ReadyTemplate) -> Iterator[ReadRow]:
         return columns.rows(file, new.columns, _known(template), mistakes.named)
@@ -134,7 +136,7 @@ async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
 
 def _known(template: ReadyTemplate) -> Known:
     roles = [role.name for role in template.template.content.roles]
-    return Known(roles, {field.label for field in template.asked if field.label})
+    return Known(roles, {field.label for field in template.template.content.fields if field.label})
 
 
 def _without_more(new: NewBulkSend) -> NewBulkSend:

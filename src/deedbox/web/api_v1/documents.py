@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
@@ -44,6 +44,7 @@ _MAKES = {
     "document_id": "/id",
     "signer_id": "/parties/0/signers/0/id",
     "file_id": "/files/0/id",
+    "field_id": "/fields/0/id",
     "code": "/verification_code",
 }
 """The ids that the answer gives, by the names that paths have for them."""
@@ -82,7 +83,7 @@ async def create_document(request: AnyRequest) -> Response[DocumentRecord]:
 
 
 @get("/api/v1/documents/{document_id:str}", opt=door("documents:read"), summary="One document", tags=["documents"])
-async def show_signing_document(request: AnyRequest, document_id: FromPath[str]) -> DocumentRecord:
+async def get_document(request: AnyRequest, document_id: FromPath[str]) -> DocumentRecord:
     here = context.of(request)
     packet = await here.packet_of(document_id)
     return record(packet, document_in(packet, document_id), archiving=here.deedbox.archive.is_on)
@@ -109,6 +110,8 @@ async def change_document(
     wanted = write_back.changes(data, shown, DocumentChange)
     if wanted is None:
         return shown
+    if before.first.status == "sent" and (wanted.signers or wanted.parties is not UNSET):
+        here.caller.need("documents:send")  # who is asked to sign is the sender's to say
     office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
     async with change.prepared(office, mill, workspace_id, document_id, wanted) as make:
 
@@ -142,4 +145,4 @@ def _made(here: Context, make: Callable[[Desk], Packet]) -> Callable[[Tx], Docum
     return act
 
 
-ROUTES = [create_document, show_signing_document, change_document, delete_draft]
+ROUTES = [create_document, get_document, change_document, delete_draft]

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.discreet import Discreet
-from deedbox.signing.model import Field, Message, Status
+from deedbox.signing.model import Field, Message, Role, Status
 
 _TEXT = limits.NO_NUL
 Value = Annotated[
@@ -15,7 +15,8 @@ Value = Annotated[
     Meta(
         max_length=limits.FIELD_VALUE_CHARS,
         description="Empty for none. A date as 2026-05-03; a number as 1234.5 or as the signer's language writes it,"
-        " unless that is another number; `true` or `false` for a checkbox.",
+        " unless that is another number; `true` or `false` for a checkbox, and for a radio"
+        " button.",
         extra_json_schema=_TEXT,
     ),
 ]
@@ -41,6 +42,10 @@ class SessionSigner(msgspec.Struct, frozen=True):
     """The signer's name."""
     status: str
     """How far this person is."""
+    role: Role
+    """Whether this person signs, approves, or gets a copy of the sealed file."""
+    delegation: bool
+    """Whether this person may pass it on to someone else now."""
 
 
 class SessionParty(msgspec.Struct, frozen=True):
@@ -61,6 +66,25 @@ class SessionFile(msgspec.Struct, frozen=True):
     """Width and height of each page as it is displayed, in points."""
 
 
+class SessionAttachment(msgspec.Struct, frozen=True):
+    """A file that was given for a field."""
+
+    field: str
+    """The field's id."""
+    signer: str
+    """The id of the signer who gave it."""
+    name: str
+    """The file's name."""
+    sha256: str
+    """The SHA-256 of the bytes that came."""
+    size_bytes: int
+    """How many bytes came."""
+    pages: int
+    """How many pages it has."""
+    sizes: list[tuple[float, float]]
+    """Width and height of each page as it is displayed, in points."""
+
+
 class SessionRecord(msgspec.Struct, frozen=True):
     document: SessionDocument
     """What is to be signed."""
@@ -73,7 +97,9 @@ class SessionRecord(msgspec.Struct, frozen=True):
     files: list[SessionFile]
     """The files to read; none until the code is given."""
     fields: list[Field]
-    """What this signer fills in."""
+    """What this signer fills in; without those that are not shown, whatever is filled in."""
+    attachments: list[SessionAttachment]
+    """The files that were given for fields: by this signer so far, and by those who have signed before."""
     consent_text: str
     """In the signer's language."""
     outcome: str | None
@@ -108,8 +134,8 @@ class UploadedMark(msgspec.Struct, forbid_unknown_fields=True, tag="uploaded", t
 class CompleteBody(msgspec.Struct, forbid_unknown_fields=True):
     consent: bool
     """Must be true: the signer agrees to the consent text."""
-    signature: Typed | Drawn | UploadedMark
-    """How the signer signs."""
+    signature: Typed | Drawn | UploadedMark | None = None
+    """How the signer signs; an approver gives none."""
     initials: Typed | Drawn | UploadedMark | None = None
     """For fields of initials; without them, the first letters of the signer's name stand there."""
     values: Values = {}
@@ -122,7 +148,7 @@ class DeclineBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Acted(msgspec.Struct, frozen=True):
-    status: Literal["signed", "declined"]
+    status: Literal["signed", "approved", "declined", "delegated"]
     """What the signer has done."""
     document_status: Status
     """Where the document stands now."""

@@ -1,7 +1,7 @@
 """The signer's session for programs and scripts: one person and what they sign, a cookie and no key."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Literal
 
@@ -15,13 +15,16 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.signing.actions import sign
+from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline as decline_packet
+from deedbox.signing.actions.delegate import Delegation
+from deedbox.signing.actions.delegate import delegate as delegate_packet
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.actions.view import view_page
 from deedbox.signing.desk import Office
 from deedbox.signing.field_value import standing
-from deedbox.signing.model import Signature, consent, first_page
+from deedbox.signing.model import Attachment, Signature, consent, first_page
 from deedbox.signing.store import links, people
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
@@ -29,7 +32,7 @@ from deedbox.web.frame.body import from_base64
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.query import QUERY
-from deedbox.web.signer import values
+from deedbox.web.signer import attachments, values
 from deedbox.web.signer.inside import (
     Inside,
     at_desk,
@@ -68,7 +71,8 @@ async def signer_session(request: AnyRequest, signer_id: FromPath[str]) -> Sessi
     who = await looked(request)
     deedbox = context.of(request).deedbox
     filled = await deedbox.db.read(lambda tx: people.values_of(tx, signer_id)) if who.is_shown else {}
-    return _record(who, filled, outcome(who.packet, who.signer, deedbox.clock.now()))
+    attached = await attachments.seen(request, who) if who.is_shown else []
+    return _record(who, filled, attached, outcome(who.packet, who.signer, deedbox.clock.now()))
 
 
 @post("/sign/{signer_id:str}/code", opt=_SIGNER, summary="Give the code", tags=["signer"], status_code=200)
@@ -125,7 +129,7 @@ async def keep_fields(request: AnyRequest, signer_id: FromPath[str], data: JSONB
 @post(
     "/sign/{signer_id:str}/complete",
     opt=_SIGNER,
-    summary="Sign",
+    summary="Sign, or approve",
     tags=["signer"],
     status_code=200,
     request_max_body_size=limits.SIGNING_BODY_BYTES,
@@ -133,7 +137,11 @@ async def keep_fields(request: AnyRequest, signer_id: FromPath[str], data: JSONB
 async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[CompleteBody]) -> Acted:
     who, office = await inside(request), context.of(request).deedbox.office
     if not data.consent:
-        raise refused(BadRequest, "consent")
+        raise refused(BadRequest, "consent_approver" if who.signer.role == "approver" else "consent")
+    if data.signature is None:
+        seen = circumstances(request, who)
+        approved = await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+        return Acted("approved", approved.first.status)
     given = values.sent(who.fields, data.values, who.signer.language)
     async with AsyncExitStack() as held:
         signature, images = await _by_hand(office, data.signature, held)
@@ -157,6 +165,20 @@ async def decline(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[
     return Acted("declined", declined.first.status)
 
 
+@post(
+    "/sign/{signer_id:str}/delegate",
+    opt=_SIGNER,
+    summary="Pass it on to someone else, where the sender allows it",
+    tags=["signer"],
+    status_code=200,
+)
+async def delegate(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[Delegation]) -> Acted:
+    who = await inside(request)
+    seen = circumstances(request, who)
+    after = await done(request, who, lambda desk, packet: delegate_packet(desk, packet, signer_id, data, seen))
+    return Acted("delegated", after.first.status)
+
+
 @get(
     "/sign/{signer_id:str}/download",
     opt={
@@ -175,18 +197,22 @@ async def signer_download(request: AnyRequest, signer_id: FromPath[str]) -> Resp
     return await file_response(request, deedbox.blobs, blob, "application/pdf", f"{document.title}.pdf")
 
 
-def _record(who: Inside, filled: Mapping[str, str], outcome: str | None) -> SessionRecord:
+def _record(
+    who: Inside, filled: Mapping[str, str], attached: Sequence[Attachment], outcome: str | None
+) -> SessionRecord:
     packet, party, signer = who.packet, who.party, who.signer
     document, shown = packet.first, packet.documents if who.is_shown else []
-    fields = who.fields if who.is_shown else []
+    fields = who.possible_fields if who.is_shown else []
+    given = {**filled, **{one.field_id: one.sha256 for one in attached if one.signer_id == signer.id}}
     return SessionRecord(
         document=SessionDocument(document.id, document.title, document.status, packet.message if shown else None),
-        signer=SessionSigner(signer.id, signer.name, signer.status),
+        signer=SessionSigner(signer.id, signer.name, signer.status, signer.role, who.can_delegate),
         party=SessionParty(party.name, party.order),
         needs=who.needs,
         files=[SessionFile(file.id, file.name, file.pages, file.sizes) for one in shown for file in one.files],
-        fields=[msgspec.structs.replace(field, value=standing(field, filled)) for field in fields],
-        consent_text=consent(signer.language),
+        fields=[msgspec.structs.replace(field, value=standing(field, given)) for field in fields],
+        attachments=[attachments.shown(one) for one in attached],
+        consent_text=consent(signer.language, signer.role),
         outcome=outcome,
     )
 
@@ -221,5 +247,7 @@ ROUTES = [
     keep_fields,
     complete,
     decline,
+    delegate,
     signer_download,
+    *attachments.ROUTES,
 ]

@@ -202,7 +202,8 @@ create table documents (
     archive_receipt TEXT,
     archive_error TEXT,
     verification_code TEXT unique,
-    error TEXT
+    error TEXT,
+    attachments TEXT not null
 );
 create index documents_with_title on documents (workspace_id, id, title_folded);
 create index documents_by_status on documents (workspace_id, status, id);
@@ -257,11 +258,16 @@ create table signers (
     email TEXT not null,
     language TEXT not null,
     time_zone TEXT,
+    role TEXT not null,
+    delegation INT not null,
+    delegated_to TEXT,
     auth TEXT not null,
     access_code_hash TEXT,
     status TEXT not null,
     notified_at TEXT,
     reminded_at TEXT,
+    reminders INT not null,
+    timer_reminded_at TEXT,
     viewed_at TEXT,
     signed_at TEXT,
     declined_at TEXT,
@@ -292,7 +298,12 @@ create table fields (
     default_value TEXT,
     options TEXT not null,
     value TEXT,
-    font_size REAL
+    font_size REAL,
+    read_only INT not null,
+    max_length INT,
+    pattern TEXT,
+    group_name TEXT,
+    show_if TEXT
 );
 create index fields_of_document on fields (document_id, position);
 create index fields_of_signer on fields (signer_id);
@@ -304,12 +315,19 @@ create table field_values (
     primary key (field_id, signer_id)
 );
 create index field_values_of_signer on field_values (signer_id);
+create table kept_attachments (
+    field_id TEXT not null references fields (id),
+    signer_id TEXT not null references signers (id),
+    attachment TEXT not null,
+    primary key (field_id, signer_id)
+);
+create index kept_attachments_of_signer on kept_attachments (signer_id);
 create table signing_links (
     token_hash BYTES primary key,
     signer_id TEXT not null references signers (id),
     kind TEXT not null,
-    key_id TEXT,
-    key_name TEXT,
+    voucher_id TEXT,
+    voucher_name TEXT,
     created_at TEXT not null,
     expires_at TEXT,
     used_at TEXT

@@ -10,7 +10,7 @@ from deedbox.signing.model import Document, Packet, Signer
 
 
 class SealedFiles(NamedTuple):
-    """What a completed document leaves, by hash, and for each signer who signed the token that shows it to them."""
+    """What a completed document leaves, by hash, and for each who hears of it the token that shows it to them."""
 
     sealed_sha256: str
     certificate_sha256: str
@@ -35,6 +35,11 @@ class Notifier(Protocol):
     def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
         """The signer has declined, and the packet goes on without them: they and the sender hear of it."""
 
+    def delegated(
+        self, tx: Tx, packet: Packet, signer: Signer, other: Signer, reason: str | None, *, now: datetime
+    ) -> None:
+        """The signer has passed it on to the other one: they and the sender hear of it."""
+
     def recall(self, tx: Tx, packet: Packet, signer: Signer) -> None:
         """What was to be mailed to the signer about this packet, and has not left yet, does not leave any more."""
 
@@ -42,4 +47,4 @@ class Notifier(Protocol):
         """The packet was declined, voided or has expired: those who had been invited and the sender hear of it."""
 
     def completed(self, tx: Tx, packet: Packet, document: Document, files: SealedFiles, *, now: datetime) -> None:
-        """The sealed file and its certificate, for everyone who signed and for the sender."""
+        """The sealed file and its certificate, for everyone who signed or gets a copy, and for the sender."""

@@ -43,8 +43,8 @@ def as_sent(packet: Packet, now: datetime) -> Packet:
         end = now + timedelta(hours=packet.expires_after_hours)
         packet = msgspec.structs.replace(packet, expires_at=instant(end))
     sent = [states.moved(document, "send", at) for document in packet.documents]
-    if not any(party.signers for party in packet.parties):
-        raise BadRequest("The document has no signers")
+    if not any(parties.counted(party) for party in packet.parties):
+        raise BadRequest("The document has no signers: someone has to sign or approve it, beside those with a copy")
     if packet.expires_at is not None and packet.expires_at <= at:
         raise BadRequest("The document's expires_at lies in the past")
     return parties.released(msgspec.structs.replace(packet, documents=sent), at)
@@ -57,11 +57,10 @@ def announce(desk: Desk, before: Packet, sent: Packet) -> None:
         desk.emit("document.sent", sent, document)
     invite(desk, before, sent)
     expire.plan(desk, sent)
-    remind.plan_first(desk, sent)
 
 
 def invite(desk: Desk, before: Packet, released: Packet) -> None:
-    """Tells the signers whose turn it has become."""
+    """Tells the signers whose turn it has become; from then on they are reminded."""
     waiting = {signer.id for _, signer in before.signers() if signer.status == "waiting"}
     for _, signer in released.signers():
         if signer.status == "notified" and signer.id in waiting:
@@ -70,3 +69,4 @@ def invite(desk: Desk, before: Packet, released: Packet) -> None:
                 desk.record(document, "signer.invited", detail, actor=SERVER)
             token = sessions.new_link(desk.tx, signer.id, "mail", now=desk.now)
             desk.notifier.invite(desk.tx, released, signer, token, now=desk.now)
+    remind.plan(desk, released)

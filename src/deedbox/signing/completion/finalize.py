@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from deedbox.evidence import file as evidence
+from deedbox.evidence.chain import Entry
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
@@ -15,7 +16,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
-from deedbox.signing import sessions, states
+from deedbox.signing import parties, sessions, states
 from deedbox.signing.completion import facts, upgrade, verify_sealed
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
@@ -86,9 +87,8 @@ class Finalize:
         images = await self._certifier.images(known)
         marked = await self._marked(known, images, held)
         statement = facts.statement(known, marked)
-        head = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
-        known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
-        known = facts.up_to(known, head)
+        trail = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
+        known, head = msgspec.structs.replace(known, trail=trail), trail[-1].hash
         request = SealRequest(
             document_id=document.id,
             audit_head=head,
@@ -96,13 +96,10 @@ class Finalize:
             demand_timestamp=document.require_timestamp,
         )
         made = await held.enter_async_context(self._sealer.sealed(marked, document.workspace_id, request))
-        certificates = self._office.certificates
-        identity = await certificates.seal_identity(document.workspace_id)
         report = await verify_sealed.demand_authentic(self._office, made.received.blob, marked, document, head)
-        told = facts.evidence(
-            statement, known, [verify_sealed.named(made.received.blob, report)], identity, await certificates.root_pem()
-        )
-        proof = await self._kept(await signed_evidence(told, identity), held)
+        root = await self._office.certificates.root_pem()
+        told = facts.evidence(statement, known, [verify_sealed.named(made.received.blob, report)], made.identity, root)
+        proof = await self._kept(await signed_evidence(told, made.identity), held)
         at = self._clock.now()
         about = Certified(made.received.blob, made.seal, report.signatures[0].timestamp_time or "", head)
         certificate = await self._certifier.certificate(known, about, images, instant(at), held)
@@ -127,13 +124,13 @@ class Finalize:
         await incoming.write(content)
         return await incoming.finish()
 
-    def _state(self, tx: Tx, document: Document, statement_sha256: str) -> str:
-        """The head of the trail, whose last row says what is to be sealed; an attempt before may have written it."""
-        last = audit.trail(tx, document.id)[-1]
-        if last.act == _SEALING and last.detail.get(evidence.STATEMENT) == statement_sha256:
-            return last.hash
+    def _state(self, tx: Tx, document: Document, statement_sha256: str) -> list[Entry]:
+        """The trail, whose last row says what is to be sealed; an attempt before may have written it."""
+        trail = audit.trail(tx, document.id)
+        if trail[-1].act == _SEALING and trail[-1].detail.get(evidence.STATEMENT) == statement_sha256:
+            return trail
         with self._office.desk(tx, document.workspace_id) as desk:
-            return desk.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER).hash
+            return [*trail, desk.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER)]
 
     def _complete(self, tx: Tx, document: Document, made: _Made) -> None:
         with self._office.desk(tx, document.workspace_id, now=made.at) as desk:
@@ -141,10 +138,11 @@ class Finalize:
 
 
 def complete(desk: Desk, document_id: str, made: _Made) -> Document:
-    """The document, completed: its files are stored, and everyone who signed is told."""
+    """The document, completed: its files are stored, and everyone who signed or gets a copy is told."""
     packet, document = document_of(desk.tx, desk.workspace_id, document_id)
     completed = states.moved(document, "complete", desk.at, seal=made.seal, error=None)
-    documents.change_document(desk.tx, document, completed)
+    told = parties.copied(packet.with_document(completed), desk.at)
+    desk.save(packet, told)
     received = [made.sealed, made.certificate, made.evidence]
     file, certificate, proof = blobs.adopt_all(desk.tx, received, document_id, desk.now)
     stored = SealedFile(file.sha256, file.size_bytes, certificate.sha256, proof.sha256, made.head, desk.at)
@@ -157,8 +155,8 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     if made.seal.degraded:
         upgrade.plan(desk, completed)
     desk.emit("document.completed", packet, completed, sha256=file.sha256)
-    signed = [signer.id for _, signer in packet.signers() if signer.status == "signed"]
-    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in signed}
+    heard = [signer.id for _, signer in packet.signers() if signer.status == "signed" or signer.role == "cc"]
+    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in heard}
     files = SealedFiles(file.sha256, certificate.sha256, tokens)
     desk.notifier.completed(desk.tx, packet, completed, files, now=desk.now)
     return completed

@@ -162,6 +162,8 @@ SAMPLES: dict[str, Any] = {
     "declined_at": None,
     "default": None,
     "degraded": False,
+    "delegated_to": None,
+    "delegation": False,
     "delivered_at": _LATER,
     "description": "Tells the billing system",
     "dimensions": 384,
@@ -252,6 +254,7 @@ SAMPLES: dict[str, Any] = {
     "response_status": 200,
     "response_truncated": False,
     "revoked_at": None,
+    "role": "signer",
     "root": _SHA256,
     "scopes": ["documents:read"],
     "secret": "whsec_" + 2 * "MDEyMzQ1Njc4OWFi",
@@ -336,6 +339,8 @@ REQUESTS: dict[str, Any] = {
     "keep_fields": {"values": {id_of("fld"): "4 Mill Lane"}},
     "complete": {"consent": True, "signature": {"kind": "typed", "text": _NAME}},
     "decline": {"reason": "The rent is another than agreed"},
+    "delegate": {"name": "Bo", "email": "bo@example.com", "reason": "Bo signs leases"},
+    "correct_signer": {"email": "ana@mail.example.com", "language": "pt"},
 }
 """What a caller sends, by the function that takes it."""
 

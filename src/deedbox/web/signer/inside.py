@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
 from deedbox import words
-from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import moment
@@ -21,7 +20,7 @@ from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
 from deedbox.signing.store import sealed
 from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.words.refusals import refused
 
 T = TypeVar("T")
@@ -54,6 +53,11 @@ class Inside(NamedTuple):
         own = {field.id for field in self.fields}
         shown = {one for document in self.packet.documents for one in show_if.possible(document.fields, own)}
         return [field for field in self.fields if field.id in shown]
+
+    @property
+    def can_delegate(self) -> bool:
+        """Whether they may pass it on now."""
+        return self.signer.delegation and self.is_shown and self.signer.status != "signed"
 
     @property
     def is_shown(self) -> bool:
@@ -126,19 +130,15 @@ def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
     )
 
 
-def origin(request: AnyRequest) -> tuple[str, str]:
-    """The address and the program that a request comes from."""
-    client = request.scope.get("client")
-    agent = request.headers.get("user-agent", "")[: limits.USER_AGENT_CHARS]
-    return client[0] if client else "unknown", agent
-
-
 def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
     """What became of it, in the signer's language; None while they can still sign."""
     status, t = packet.first.status, words.of_use(signer.language, "page")
     ended = ended_at(packet.first)
     if expire.is_due(packet, now):
         status = "expired"
+    if signer.delegated_to is not None:
+        _, other = parties.find_signer(packet, signer.delegated_to)
+        return t["outcome_delegated"].format(other=other.name)
     if signer.status == "canceled" and status in ("sent", "finalizing", "completed"):
         return t["outcome_not_needed"]
     if signer.status == "declined":
@@ -153,17 +153,24 @@ def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
         return t["outcome_declined"].format(signer=_who_declined(packet))
     if status in ("voided", "finalizing"):
         return t[f"outcome_{status}"].format(sender=packet.sender)
-    return t["outcome_signed"].format(sender=packet.sender) if signer.status == "signed" else None
+    if signer.status != "signed":
+        return None
+    return t["outcome_approved" if signer.role == "approver" else "outcome_signed"].format(sender=packet.sender)
 
 
 def sealed_blob(tx: Tx, document: Document, signer: Signer) -> Blob:
-    """The sealed file, for those who signed it; Conflict if there is none yet."""
+    """The sealed file, for those who signed it or get a copy; Conflict if there is none yet."""
     made = sealed.find(tx, document.id)
     if made is None:
         raise refused(Conflict, "not_completed")
-    if signer.status != "signed":
+    if not may_have_it(signer):
         raise refused(Conflict, "not_for_you")
     return blobs_store.demand(tx, made.sha256)
+
+
+def may_have_it(signer: Signer) -> bool:
+    """Whether the sealed file is for this person."""
+    return signer.status == "signed" or signer.role == "cc"
 
 
 def _who_declined(packet: Packet) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
@@ -12,7 +13,9 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
 from deedbox.signing import show_if
 from deedbox.signing.actions import attach, sign
+from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline
+from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.answers import answered, groups
@@ -26,7 +29,7 @@ from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.signer import attachments, values
-from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, outcome
+from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, may_have_it, outcome
 from deedbox.words import refusals
 from deedbox.words.refusals import refused
 
@@ -101,6 +104,13 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     elif act == "detach":
         field_id = text(form, "field")
         await done(request, who, lambda desk, packet: attach.remove(desk, packet, signer_id, field_id))
+    elif act == "delegate":
+        to = _delegation(form)
+        await done(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
+    elif act == "approve":
+        if not text(form, "consent"):
+            raise refused(BadRequest, "consent_approver")
+        await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
     elif act == "sign":
         if not text(form, "consent"):
             raise refused(BadRequest, "consent")
@@ -111,6 +121,16 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
     else:
         raise refused(BadRequest, "no_act")
+
+
+def _delegation(form: FormMultiDict) -> Delegation:
+    """To whom the form passes it on; BadRequest where name or address are missing or too long."""
+    reason = _bounded(form, "reason", limits.REASON_CHARS) or None
+    given = {"name": text(form, "name").strip(), "email": text(form, "email").strip(), "reason": reason}
+    try:
+        return msgspec.convert(given, Delegation)
+    except msgspec.ValidationError as error:
+        raise refused(BadRequest, "delegation") from error
 
 
 def _values(who: Inside, form: Mapping[str, Any]) -> dict[str, str]:
@@ -207,7 +227,8 @@ async def _page(
         outcome=said,
         shown=who.is_shown,
         can_sign=who.is_shown and said is None,
-        can_download=packet.first.status == "completed" and signer.status == "signed" and not who.needs,
+        can_delegate=who.can_delegate,
+        can_download=packet.first.status == "completed" and may_have_it(signer) and not who.needs,
         fields=fields,
         depends=any(field.show_if for field in _fields(who)),
         files=files,
@@ -215,7 +236,7 @@ async def _page(
         most=limits.ATTACHMENT_BYTES // limits.MB,
         own=_OWN,
         typed=typed or {},
-        consent=consent(signer.language),
+        consent=consent(signer.language, signer.role),
         error=refusals.said(error, signer.language) if error else "",
         wrong=refusals.beside(error, signer.language) if error else {},
     )

@@ -6,6 +6,7 @@ from deedbox.client.deedbox import AsyncDeedbox, Deedbox
 from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.errors import ApiError, BadSignature, DeedboxError, NoAnswer
 from deedbox.client.events import ServerEvent
+from deedbox.client.records.bulk_sends import BulkRowPage, BulkSend, BulkSendPage, Counts, DryRun, Flaw, Row
 from deedbox.client.records.documents import (
     Archive,
     ArchiveReceipt,
@@ -79,7 +80,9 @@ from deedbox.client.records.signer import (
 from deedbox.client.records.templates import Role, Template, TemplateField, TemplatePage, TemplateVersions
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
 from deedbox.client.records.workspace import WorkspaceProfile
+from deedbox.client.requests.bulk_sends import NewBulkSend, NewRow
 from deedbox.client.requests.documents import (
+    CorrectedAddress,
     DocumentChange,
     KnownField,
     KnownParty,
@@ -98,7 +101,7 @@ from deedbox.client.requests.embeddings import NewEmbedding, NewEmbeddings
 from deedbox.client.requests.hooks import HookChange, HookRecovery, HookRotation, HookTest, NewHook
 from deedbox.client.requests.keys import KeyChange, NewKey
 from deedbox.client.requests.search import IndexOrder, NewQuery, QueryFilter
-from deedbox.client.requests.signer import Code, Complete, DeclineBody, Drawn, Typed, UploadedMark, Values
+from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Drawn, Typed, UploadedMark, Values
 from deedbox.client.requests.templates import NewTemplate, TemplateChange
 from deedbox.client.requests.workspace import WorkspaceChange
 from deedbox.client.webhook import verify_webhook
@@ -115,6 +118,9 @@ __all__ = [
     "AuditEntry",
     "AuditTrail",
     "BadSignature",
+    "BulkRowPage",
+    "BulkSend",
+    "BulkSendPage",
     "Catalogue",
     "Certificate",
     "Checks",
@@ -123,10 +129,13 @@ __all__ = [
     "ChunkPlace",
     "Code",
     "Complete",
+    "CorrectedAddress",
+    "Counts",
     "Decline",
     "DeclineBody",
     "Deedbox",
     "DeedboxError",
+    "Delegation",
     "Delivery",
     "DeliveryDetail",
     "DeliveryPage",
@@ -138,6 +147,7 @@ __all__ = [
     "Done",
     "Download",
     "Drawn",
+    "DryRun",
     "EarlierSignature",
     "Embedding",
     "EmbeddingItem",
@@ -149,6 +159,7 @@ __all__ = [
     "Field",
     "File",
     "FileSource",
+    "Flaw",
     "Health",
     "Hook",
     "HookChange",
@@ -171,6 +182,7 @@ __all__ = [
     "MadeKey",
     "Me",
     "Message",
+    "NewBulkSend",
     "NewDocument",
     "NewEmbedding",
     "NewEmbeddings",
@@ -180,6 +192,7 @@ __all__ = [
     "NewKey",
     "NewParty",
     "NewQuery",
+    "NewRow",
     "NewSigner",
     "NewTemplate",
     "NoAnswer",
@@ -195,6 +208,7 @@ __all__ = [
     "ResultChunk",
     "Role",
     "RotatedHook",
+    "Row",
     "Run",
     "RunPage",
     "RunProgress",

@@ -80,6 +80,7 @@ from deedbox.client.records.templates import Role, Template, TemplateField, Temp
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
 from deedbox.client.records.workspace import WorkspaceProfile
 from deedbox.client.requests.documents import (
+    CorrectedAddress,
     DocumentChange,
     KnownField,
     KnownParty,
@@ -98,7 +99,7 @@ from deedbox.client.requests.embeddings import NewEmbedding, NewEmbeddings
 from deedbox.client.requests.hooks import HookChange, HookRecovery, HookRotation, HookTest, NewHook
 from deedbox.client.requests.keys import KeyChange, NewKey
 from deedbox.client.requests.search import IndexOrder, NewQuery, QueryFilter
-from deedbox.client.requests.signer import Code, Complete, DeclineBody, Drawn, Typed, UploadedMark, Values
+from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Drawn, Typed, UploadedMark, Values
 from deedbox.client.requests.templates import NewTemplate, TemplateChange
 from deedbox.client.requests.workspace import WorkspaceChange
 from deedbox.client.webhook import verify_webhook
@@ -123,10 +124,12 @@ __all__ = [
     "ChunkPlace",
     "Code",
     "Complete",
+    "CorrectedAddress",
     "Decline",
     "DeclineBody",
     "Deedbox",
     "DeedboxError",
+    "Delegation",
     "Delivery",
     "DeliveryDetail",
     "DeliveryPage",

@@ -7,7 +7,7 @@ from deedbox.client.call import Call, FileSource, Form, part
 from deedbox.client.connection import AsyncConnection, Connection
 from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.records.signer import Acted, Done, Session, SessionAttachment
-from deedbox.client.requests.signer import Code, Complete, DeclineBody, Values
+from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Values
 
 
 class SignerPageQuery(TypedDict, total=False):
@@ -49,12 +49,16 @@ class SignerCalls:
         return self._connection.answer(Call("PUT", f"/sign/{part(signer_id)}/fields", body=body, key=False), Done)
 
     def complete(self, signer_id: str, body: Complete) -> Acted:
-        """Sign."""
+        """Sign, or approve."""
         return self._connection.answer(Call("POST", f"/sign/{part(signer_id)}/complete", body=body, key=False), Acted)
 
     def decline(self, signer_id: str, body: DeclineBody) -> Acted:
         """Decline to sign."""
         return self._connection.answer(Call("POST", f"/sign/{part(signer_id)}/decline", body=body, key=False), Acted)
+
+    def delegate(self, signer_id: str, body: Delegation) -> Acted:
+        """Pass it on to someone else, where the sender allows it."""
+        return self._connection.answer(Call("POST", f"/sign/{part(signer_id)}/delegate", body=body, key=False), Acted)
 
     def download(self, signer_id: str) -> Download:
         """The sealed file."""
@@ -115,7 +119,7 @@ class AsyncSignerCalls:
         return await self._connection.answer(Call("PUT", f"/sign/{part(signer_id)}/fields", body=body, key=False), Done)
 
     async def complete(self, signer_id: str, body: Complete) -> Acted:
-        """Sign."""
+        """Sign, or approve."""
         return await self._connection.answer(
             Call("POST", f"/sign/{part(signer_id)}/complete", body=body, key=False), Acted
         )
@@ -124,6 +128,12 @@ class AsyncSignerCalls:
         """Decline to sign."""
         return await self._connection.answer(
             Call("POST", f"/sign/{part(signer_id)}/decline", body=body, key=False), Acted
+        )
+
+    async def delegate(self, signer_id: str, body: Delegation) -> Acted:
+        """Pass it on to someone else, where the sender allows it."""
+        return await self._connection.answer(
+            Call("POST", f"/sign/{part(signer_id)}/delegate", body=body, key=False), Acted
         )
 
     def download(self, signer_id: str) -> AsyncDownload:

@@ -24,6 +24,10 @@ class SessionSigner(Struct, frozen=True, kw_only=True):
     """The signer's name."""
     status: str
     """How far this person is."""
+    role: str
+    """Whether this person signs, approves, or gets a copy of the sealed file."""
+    delegation: bool
+    """Whether this person may pass it on to someone else now."""
 
 
 class SessionParty(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from deedbox.client.deedbox import AsyncDeedbox, Deedbox
 from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.errors import ApiError, BadSignature, DeedboxError, NoAnswer
 from deedbox.client.events import ServerEvent
+from deedbox.client.records.bulk_sends import BulkRowPage, BulkSend, BulkSendPage, Counts, DryRun, Flaw, Row
 from deedbox.client.records.documents import (
     Archive,
     ArchiveReceipt,
@@ -79,6 +80,7 @@ from deedbox.client.records.signer import (
 from deedbox.client.records.templates import Role, Template, TemplateField, TemplatePage, TemplateVersions
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
 from deedbox.client.records.workspace import WorkspaceProfile
+from deedbox.client.requests.bulk_sends import NewBulkSend, NewRow
 from deedbox.client.requests.documents import (
     CorrectedAddress,
     DocumentChange,
@@ -116,6 +118,9 @@ __all__ = [
     "AuditEntry",
     "AuditTrail",
     "BadSignature",
+    "BulkRowPage",
+    "BulkSend",
+    "BulkSendPage",
     "Catalogue",
     "Certificate",
     "Checks",
@@ -125,6 +130,7 @@ __all__ = [
     "Code",
     "Complete",
     "CorrectedAddress",
+    "Counts",
     "Decline",
     "DeclineBody",
     "Deedbox",
@@ -141,6 +147,7 @@ __all__ = [
     "Done",
     "Download",
     "Drawn",
+    "DryRun",
     "EarlierSignature",
     "Embedding",
     "EmbeddingItem",
@@ -152,6 +159,7 @@ __all__ = [
     "Field",
     "File",
     "FileSource",
+    "Flaw",
     "Health",
     "Hook",
     "HookChange",
@@ -174,6 +182,7 @@ __all__ = [
     "MadeKey",
     "Me",
     "Message",
+    "NewBulkSend",
     "NewDocument",
     "NewEmbedding",
     "NewEmbeddings",
@@ -183,6 +192,7 @@ __all__ = [
     "NewKey",
     "NewParty",
     "NewQuery",
+    "NewRow",
     "NewSigner",
     "NewTemplate",
     "NoAnswer",
@@ -198,6 +208,7 @@ __all__ = [
     "ResultChunk",
     "Role",
     "RotatedHook",
+    "Row",
     "Run",
     "RunPage",
     "RunProgress",

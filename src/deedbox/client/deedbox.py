@@ -4,6 +4,7 @@
 from functools import cached_property
 
 from deedbox.client.calls.authority import AsyncAuthorityCalls, AuthorityCalls
+from deedbox.client.calls.bulk_sends import AsyncBulkSendsCalls, BulkSendsCalls
 from deedbox.client.calls.documents import AsyncDocumentsCalls, DocumentsCalls
 from deedbox.client.calls.embeddings import AsyncEmbeddingsCalls, EmbeddingsCalls
 from deedbox.client.calls.hooks import AsyncHooksCalls, HooksCalls
@@ -31,6 +32,11 @@ class Deedbox(Connection):
     def templates(self) -> TemplatesCalls:
         """Files, roles and fields of which documents are made, in versions."""
         return TemplatesCalls(self)
+
+    @cached_property
+    def bulk_sends(self) -> BulkSendsCalls:
+        """One template, a document for each row of a table."""
+        return BulkSendsCalls(self)
 
     @cached_property
     def signer(self) -> SignerCalls:
@@ -92,6 +98,11 @@ class AsyncDeedbox(AsyncConnection):
     def templates(self) -> AsyncTemplatesCalls:
         """Files, roles and fields of which documents are made, in versions."""
         return AsyncTemplatesCalls(self)
+
+    @cached_property
+    def bulk_sends(self) -> AsyncBulkSendsCalls:
+        """One template, a document for each row of a table."""
+        return AsyncBulkSendsCalls(self)
 
     @cached_property
     def signer(self) -> AsyncSignerCalls:

@@ -12,6 +12,8 @@ from deedbox.web.api_search import content, embeddings, health, index_runs, info
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import (
     archive,
+    bulk_rows,
+    bulk_sends,
     deliveries,
     document_files,
     document_list,
@@ -50,6 +52,8 @@ ROUTES = [
     *document_moves.ROUTES,
     *document_signers.ROUTES,
     *document_files.ROUTES,
+    *bulk_sends.ROUTES,
+    *bulk_rows.ROUTES,
     *templates.ROUTES,
     *verify.ROUTES,
     *archive.ROUTES,

@@ -1,6 +1,17 @@
-"""An event, as it is stored and told to reactions."""
+"""An event, as it is told to the outbox, and as it is stored and told to reactions."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import msgspec
+
+
+class News(NamedTuple):
+    """What has happened to a subject."""
+
+    kind: str
+    subject_id: str
+    data: Mapping[str, Any]
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -28,6 +28,7 @@ def id_of(prefix: str) -> str:
 
 
 PATHS: dict[str, tuple[str, str]] = {
+    "bulk_send_id": ("The bulk send's id.", id_of("blk")),
     "code": ("The verification code, as the certificate prints it.", "K7QF-2M9X-HT4B-8WRN"),
     "delivery_id": ("The delivery's id.", id_of("dlv")),
     "doc_id": ("The id of a document of the search API.", id_of("upl")),
@@ -47,6 +48,20 @@ PATHS: dict[str, tuple[str, str]] = {
 SAMPLES: dict[str, Any] = {
     **_COLLECTED,
     "Acted.status": "signed",
+    "BulkSendRecord.id": id_of("blk"),
+    "BulkSendRecord.language": None,
+    "BulkSendRecord.name": "Leases of Mill Lane",
+    "BulkSendRecord.rows_per_minute": 600,
+    "BulkSendRecord.status": "completed",
+    "BulkSendRecord.template_id": id_of("tpl"),
+    "BulkSendRecord.title": None,
+    "Counts.canceled": 0,
+    "Counts.failed": 0,
+    "Counts.queued": 0,
+    "Flaw.column": "Tenant.email",
+    "Flaw.reason": "not an e-mail address",
+    "Row.key": "flat-4",
+    "Row.status": "sent",
     "Archive.status": "archived",
     "ArchiveReceipt.version": None,
     "AuditEntry.act": "signed",
@@ -145,6 +160,7 @@ SAMPLES: dict[str, Any] = {
     "archived_at": _LATER,
     "auth": "none",
     "bulk_send_id": None,
+    "canceled_at": None,
     "certificate_fingerprint": _SHA256,
     "char_end": len(_TEXT),
     "char_start": 0,
@@ -304,6 +320,12 @@ SAMPLES: dict[str, Any] = {
 
 _SIGNER = {"name": _NAME, "email": _EMAIL}
 REQUESTS: dict[str, Any] = {
+    "create_bulk_send": {
+        "name": "Leases of Mill Lane",
+        "template_id": id_of("tpl"),
+        "rows": [{"key": "flat-4", "roles": {"Tenant": {"name": _NAME, "email": _EMAIL}}, "values": {"Flat": "4"}}],
+        "rows_per_minute": 600,
+    },
     "create_document": {
         "title": _TITLE,
         "file": {"name": _FILE, "content_base64": _PDF},
@@ -346,6 +368,8 @@ REQUESTS: dict[str, Any] = {
 """What a caller sends, by the function that takes it."""
 
 FORMS: dict[str, Any] = {
+    "bulk_send": f'{{"name": "Leases of Mill Lane", "template_id": "{id_of("tpl")}"}}',
+    "create_bulk_send.file": "key,Tenant.name,Tenant.email,value:Flat\nflat-4,Ana,ana@example.com,4\n",
     "file": _TEXT,
     "document": '{"title": "Lease, 4 Mill Lane", "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
     "create_template.document": '{"name": "Lease", "roles": [{"name": "Tenant"}]}',

@@ -88,7 +88,7 @@ def sample_people(roles: Sequence[Role]) -> People:
 def sample_parties(roles: Sequence[Role]) -> list[NewParty]:
     """The roles as parties with someone for every seat."""
     return [
-        NewParty(role.name, [NewSigner("A", f"{number}.{seat}@b.co") for seat in range(role.seats)])
+        NewParty(role.name, [NewSigner("A", f"{number}.{seat}@b.co", role=role.role) for seat in range(role.seats)])
         for number, role in enumerate(roles)
     ]
 

@@ -294,6 +294,17 @@ async def test_a_row_that_fails_only_when_sent_is_told_and_the_rest_can_be_tried
     assert len(await bulk_events(office)) == 2
 
 
+async def test_rows_of_a_template_that_is_deleted_meanwhile_fail(office: Office) -> None:
+    template_id = await template(office)
+    made = (await send(office, template_id, [row(n) for n in range(3)], rows_per_minute=1)).json()
+    async with asyncio.timeout(60):
+        while not (await rows_of(office, made, "&status=sent")):
+            await asyncio.sleep(0.02)
+    assert (await office.api.call("DELETE", f"/api/v1/templates/{template_id}")).status_code == 204
+    assert (await settled_later(office, made))["counts"]["failed"] == 2
+    assert {one["error"] for one in await rows_of(office, made, "&status=failed")} == {"Template does not exist"}
+
+
 async def test_a_row_that_the_database_refuses_does_not_hold_up_the_others(
     sqlite_path: Path, tmp_path: Path, clock: HandClock
 ) -> None:

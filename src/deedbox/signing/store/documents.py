@@ -71,6 +71,15 @@ def packet_of(tx: Tx, workspace_id: str, document_id: str) -> Packet | None:
     return _only(_packets(tx, tx.all(sql, id=document_id, workspace_id=workspace_id)))
 
 
+def title_and_status(tx: Tx, workspace_id: str, document_id: str) -> tuple[str, str]:
+    """For whoever needs nothing else of the document."""
+    sql = "select title, status from documents where id = :id and workspace_id = :workspace_id"
+    row = tx.one(sql, id=document_id, workspace_id=workspace_id)
+    if row is None:
+        raise NotFound("Document does not exist")
+    return row[0], row[1]
+
+
 def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Packet, Document]]:
     """Documents of the workspace that match, by age, each with its packet; that holds no others here."""
     conditions, values = _conditions(wanted)

@@ -371,8 +371,9 @@ FORMS: dict[str, Any] = {
     "create_bulk_send.file": "key,Tenant.name,Tenant.email,value:Flat\nflat-4,Ana,ana@example.com,4\n",
     "file": _TEXT,
     "document": '{"title": "Lease, 4 Mill Lane", "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
+    "create_template.document": '{"name": "Lease", "roles": [{"name": "Tenant"}]}',
 }
-"""The parts of a form, by their names; where a route has another, by the route's function too."""
+"""The parts of a form, by their names, or by the function that takes them and their names."""
 
 CONTENTS = {
     "application/pdf": "%PDF-1.7 …",
@@ -391,7 +392,7 @@ def request(function: str, media_type: str, schema: dict[str, Any]) -> Any:
         return REQUESTS.get(function)
     if "properties" not in schema:
         return BYTES
-    parts = {name: FORMS.get(f"{function}.{name}") or FORMS[name] for name in schema["properties"]}
+    parts = {name: FORMS.get(f"{function}.{name}", FORMS.get(name)) for name in schema["properties"]}
     return {name: [part] if schema["properties"][name]["type"] == "array" else part for name, part in parts.items()}
 
 

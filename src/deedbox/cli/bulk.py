@@ -64,9 +64,13 @@ def command(data_dir: Path | None, as_json: bool, template: str, file: Path, **o
     Exit codes: 0 all sent (or, with --dry-run, all can be), 1 refused, 2 wrong use, 3 some rows failed or were
     canceled, 4 it is paused, 130 interrupted."""
     asked = _Asked(**options)
-    with connected(data_dir, "deedbox bulk", ["documents:send", "documents:read"]) as deedbox:
-        outcome = _outcome(deedbox, template, file, asked)
-        code = _tell_check(outcome) if isinstance(outcome, DryRun) else _tell(deedbox, outcome, asked)
+    try:
+        with connected(data_dir, "deedbox bulk", ["documents:send", "documents:read"]) as deedbox:
+            outcome = _outcome(deedbox, template, file, asked)
+            code = _tell_check(outcome) if isinstance(outcome, DryRun) else _tell(deedbox, outcome, asked)
+    except KeyboardInterrupt:
+        click.echo("\nThe server goes on. The same command follows it, and sends nothing twice.", err=True)
+        sys.exit(INTERRUPTED)
     if as_json:
         print_json(outcome)
     elif isinstance(outcome, BulkSend):
@@ -100,15 +104,10 @@ def _template_id(deedbox: Deedbox, template: str) -> str:
 
 def _end(deedbox: Deedbox, bulk_send: BulkSend) -> BulkSend:
     """The bulk send once nothing more will be sent, with its progress on the screen meanwhile."""
-    try:
-        while bulk_send.status in ("queued", "sending"):
-            progress.show(bulk_send.counts.total - bulk_send.counts.queued, bulk_send.counts.total + 1)
-            time.sleep(_LOOK_SECONDS)
-            bulk_send = deedbox.bulk_sends.get(bulk_send.id)
-    except KeyboardInterrupt:
-        told = f"{bulk_send.id} goes on in the server. The same command follows it, and sends nothing twice."
-        click.echo(f"\n{told}", err=True)
-        sys.exit(INTERRUPTED)
+    while bulk_send.status in ("queued", "sending"):
+        progress.show(bulk_send.counts.total - bulk_send.counts.queued, bulk_send.counts.total + 1)
+        time.sleep(_LOOK_SECONDS)
+        bulk_send = deedbox.bulk_sends.get(bulk_send.id)
     progress.show(1, 1)
     return bulk_send
 

@@ -44,6 +44,7 @@ from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
 from deedbox.signing.completion.certify import Certifier
+from deedbox.signing.completion.certify_packet import CERTIFY_PACKET_JOB, PacketCertification
 from deedbox.signing.completion.finalize import FINALIZE_JOB, Finalize
 from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.completion.seal import Sealer
@@ -118,6 +119,7 @@ class Deedbox:
                 REBUILD_JOB: self.search.rebuild,
                 CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
                 FINALIZE_JOB: Finalize(self.office, sealer, certifier).run,
+                CERTIFY_PACKET_JOB: PacketCertification(self.office, certifier).run,
                 UPGRADE_JOB: Upgrade(self.office, certifier, remote).run,
                 EXPIRE_JOB: functools.partial(expire.run, self.office),
                 REMIND_JOB: functools.partial(remind.run, self.office),

@@ -36,14 +36,14 @@ def event_after_commit() -> None:
         await begin(self)
 
     def later(
-        tx: Tx, workspace_id: str, kind: str, subject_id: str, data: Mapping[str, Any], *, now: datetime
+        tx: Tx, workspace_id: str, kind: str, subject: str | outbox.Subject, data: Mapping[str, Any], *, now: datetime
     ) -> Event:
         async def write() -> Event:
             await asyncio.sleep(LONG_GAP_SECONDS)
-            return await servers[-1].db.write(lambda tx: emit(tx, workspace_id, kind, subject_id, data, now=now))
+            return await servers[-1].db.write(lambda tx: emit(tx, workspace_id, kind, subject, data, now=now))
 
         tx.on_commit(lambda: following.add(asyncio.ensure_future(write())))
-        return Event("evt_later", workspace_id, kind, subject_id, 0, "{}", instant(now))
+        return Event("evt_later", workspace_id, kind, str(subject), 0, "{}", instant(now))
 
     wiring.Deedbox.start = remembered  # type: ignore[method-assign]
     outbox.emit = later

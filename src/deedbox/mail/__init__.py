@@ -16,6 +16,7 @@ from deedbox.mail.letter import (
     Refusal,
     Reminder,
     Test,
+    Verification,
     Voided,
 )
 from deedbox.mail.outbox import MAIL_JOB, Mailer, prune
@@ -42,6 +43,7 @@ __all__ = [
     "Relay",
     "Reminder",
     "Test",
+    "Verification",
     "Voided",
     "prune",
 ]

@@ -11,9 +11,9 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.outbox import store
-from deedbox.kernel.outbox.event import Event
+from deedbox.kernel.outbox.event import Event, Subject
 
-__all__ = ["Event", "Reaction", "emit", "react"]
+__all__ = ["Event", "Reaction", "Subject", "emit", "react"]
 
 Reaction: TypeAlias = Callable[[Tx, Event], None]
 
@@ -23,23 +23,28 @@ def react(db: Database, kind: str, reaction: Reaction) -> None:
     db.listeners.add(kind, reaction)
 
 
-def emit(tx: Tx, workspace_id: str, kind: str, subject_id: str, data: Mapping[str, Any], *, now: datetime) -> Event:
+def emit(
+    tx: Tx, workspace_id: str, kind: str, subject: str | Subject, data: Mapping[str, Any], *, now: datetime
+) -> Event:
     """The event, stored with the next sequence number of its subject; its reactions share the transaction.
 
+    A subject that is given by its id alone has a line of its own.
     The transaction must be serializable, as `db.write` makes it: two emitters of one subject are then put in order."""
     text = msgspec.json.encode(data).decode()
     if len(text.encode()) > limits.EVENT_BYTES:
         raise ValueError(f"the data of {kind} has more than {limits.EVENT_BYTES} bytes")
+    about = Subject(subject, subject) if isinstance(subject, str) else subject
     event = store.add(
         tx,
         Event(
             id=new_id("evt", now),
             workspace_id=workspace_id,
             kind=kind,
-            subject_id=subject_id,
+            subject_id=about.id,
             sequence=0,
             data=text,
             created_at=instant(now),
+            line=about.line,
         ),
     )
     for reaction in tx.listeners.of(kind):

@@ -59,10 +59,10 @@ def create(
     codes: HashedCodes = _NO_CODES,
 ) -> Packet:
     """A packet of one document: a draft, sent if the request says so; without paper it waits for its conversion."""
-    packet = _packet(desk, new, files, source, codes)
+    packet = new_packet(desk, new, files, source, codes)
     after, blobs_received = packet, [file.original for file in files]
     if paper is not None:
-        after = _laid_out(packet, paper, new, desk.now)
+        after = laid(packet, packet.first, paper, new, desk.now)
         blobs_received.append(paper.pdf)
     draft = after
     if new.send and paper is not None:
@@ -136,7 +136,8 @@ def made_parties(
     return [_party(party, language, now, codes, declared=declared) for party in in_turn]
 
 
-def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Source, codes: HashedCodes) -> Packet:
+def new_packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Source, codes: HashedCodes) -> Packet:
+    """A packet of one document that has no paper yet; nothing is written."""
     packet_id = new_id("pkt", desk.now)
     wanted = named_parties(new)
     return Packet(
@@ -172,10 +173,10 @@ def _packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Sour
     )
 
 
-def _laid_out(packet: Packet, paper: Paper, new: NewDocument, now: datetime) -> Packet:
-    draft = states.moved(packet.first, "lay_out", instant(now))
-    laid = laid_out(packet, draft, paper, new.fields, now, new.values)
-    return packet.with_document(laid)
+def laid(packet: Packet, document: Document, paper: Paper, new: NewDocument, now: datetime) -> Packet:
+    """The packet with this document of it, as it is asked for, on its paper."""
+    draft = states.moved(document, "lay_out", instant(now))
+    return packet.with_document(laid_out(packet, draft, paper, new.fields, now, new.values))
 
 
 def _lone_parties(new: NewDocument) -> list[NewParty]:

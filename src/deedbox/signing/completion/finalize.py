@@ -15,8 +15,9 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
-from deedbox.signing import sessions, states
-from deedbox.signing.completion import facts, upgrade, verify_sealed
+from deedbox.signing import states
+from deedbox.signing.completion import certify_packet, facts, upgrade, verify_sealed
+from deedbox.signing.completion.announce import announce
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.facts import Facts
@@ -24,7 +25,7 @@ from deedbox.signing.completion.marks import marks
 from deedbox.signing.completion.seal import Sealer, SealRequest, signed_evidence
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
-from deedbox.signing.notifier import SealedFiles
+from deedbox.signing.notifier import SealedDocument
 from deedbox.signing.store import audit, documents, sealed
 from deedbox.signing.store.sealed import SealedFile
 
@@ -133,7 +134,7 @@ class Finalize:
 
 
 def complete(desk: Desk, document_id: str, made: _Made) -> Document:
-    """The document, completed: its files are stored, and everyone who signed is told."""
+    """The document, completed: its files are stored, and everyone is told, or the last of a packet certifies it."""
     packet, document = document_of(desk.tx, desk.workspace_id, document_id)
     completed = states.moved(document, "complete", desk.at, seal=made.seal, error=None)
     documents.change_document(desk.tx, document, completed)
@@ -149,8 +150,9 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     if made.seal.degraded:
         upgrade.plan(desk, completed)
     desk.emit("document.completed", packet, completed, sha256=file.sha256)
-    signed = [signer.id for _, signer in packet.signers() if signer.status == "signed"]
-    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in signed}
-    files = SealedFiles(file.sha256, certificate.sha256, tokens)
-    desk.notifier.completed(desk.tx, packet, completed, files, now=desk.now)
+    after = packet.with_document(completed)
+    if packet.lone:
+        announce(desk, after, [SealedDocument(completed, file.sha256, certificate.sha256)])
+    elif all(one.status == "completed" for one in after.documents):
+        certify_packet.plan(desk, after)
     return completed

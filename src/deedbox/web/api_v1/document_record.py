@@ -197,10 +197,10 @@ def record(packet: Packet, document: Document, *, archiving: bool = False) -> Do
         document.bulk_send_id,
         packet.message,
         packet.language,
-        _files(document) if document.files else [],
-        [_party(party) for party in packet.parties] if packet.parties else [],
+        files_of(document) if document.files else [],
+        [party_record(party) for party in packet.parties] if packet.parties else [],
         document.fields,
-        _progress(packet) if packet.parties else _NOBODY,
+        progress_of(packet) if packet.parties else _NOBODY,
         document.seal,
         packet.reminders,
         packet.expires_at,
@@ -226,7 +226,7 @@ def archive_of(document: Document, *, archiving: bool) -> Archive:
     return _PENDING if waits else document.archive
 
 
-def _files(document: Document) -> list[FileRecord]:
+def files_of(document: Document) -> list[FileRecord]:
     return [
         FileRecord(
             file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed, file.signatures
@@ -235,7 +235,7 @@ def _files(document: Document) -> list[FileRecord]:
     ]
 
 
-def _party(party: Party) -> PartyRecord:
+def party_record(party: Party) -> PartyRecord:
     return PartyRecord(
         party.id,
         party.name,
@@ -253,7 +253,7 @@ def _signer(signer: Signer) -> SignerRecord:
     return SignerRecord(*(getattr(signer, name) for name in SignerRecord.__struct_fields__))
 
 
-def _progress(packet: Packet) -> Progress:
+def progress_of(packet: Packet) -> Progress:
     signers = signed = completed = 0
     for party in packet.parties:
         completed += party.status == "completed"

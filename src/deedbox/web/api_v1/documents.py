@@ -9,6 +9,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
 from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.discreet import Discreet
@@ -49,9 +50,7 @@ class NewDocumentBody(NewDocument, frozen=True, forbid_unknown_fields=True, kw_o
 
     def sources(self) -> Sequence[NewFileBody]:
         """The files that the body itself carries."""
-        if self.file is not None and self.files:
-            raise BadRequest("Give file or files, not both")
-        return [self.file] if self.file is not None else self.files
+        return one_or_several(self.file, self.files)
 
 
 class NamedPassword(Discreet, frozen=True, forbid_unknown_fields=True):
@@ -196,16 +195,28 @@ async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
         need_json(request)
         content = await upload.document_json(request)
         body = await decoded(request, NewDocumentBody, content)
-        files = []
-        for source in body.sources():
-            kept = upload.stored(deedbox.blobs, source.content_base64, limits.DOCUMENT_FILE_BYTES)
-            try:
-                received = await held.enter_async_context(kept)
-            except ValueError as error:
-                raise BadRequest(f"{source.name}: content_base64 is not base64") from error
-            password = Secret(source.password) if source.password else None
-            files.append(NewFile(form.clean(source.name), received, password))
-        yield Asked(body, files, content)
+        yield Asked(body, await received_files(deedbox.blobs, body.sources(), held), content)
+
+
+def one_or_several(file: NewFileBody | None, files: Sequence[NewFileBody]) -> Sequence[NewFileBody]:
+    """The files of a document, given as one or as several; BadRequest for both."""
+    if file is not None and files:
+        raise BadRequest("Give file or files, not both")
+    return [file] if file is not None else files
+
+
+async def received_files(blobs: Blobs, sources: Sequence[NewFileBody], held: AsyncExitStack) -> list[NewFile]:
+    """Files that came in JSON, stored and to be adopted while they are held."""
+    files = []
+    for source in sources:
+        kept = upload.stored(blobs, source.content_base64, limits.DOCUMENT_FILE_BYTES)
+        try:
+            received = await held.enter_async_context(kept)
+        except ValueError as error:
+            raise BadRequest(f"{source.name}: content_base64 is not base64") from error
+        password = Secret(source.password) if source.password else None
+        files.append(NewFile(form.clean(source.name), received, password))
+    return files
 
 
 ROUTES = [create_document, show_signing_document, change_document, delete_draft]

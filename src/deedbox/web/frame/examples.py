@@ -37,6 +37,7 @@ PATHS: dict[str, tuple[str, str]] = {
     "job_id": ("The id of an index run.", id_of("job")),
     "key_id": ("The API key's id.", id_of("key")),
     "name": ("`root`, `issuing` or an authority's id, then the ending that the route names.", "root"),
+    "packet_id": ("The id of a packet of documents.", id_of("pkt")),
     "page": ("The page's number, from 1, and `.webp`.", "1.webp"),
     "signer_id": ("The signer's id.", id_of("sgn")),
 }
@@ -86,6 +87,11 @@ SAMPLES: dict[str, Any] = {
     "MadeKey.key": "deed_live_" + 2 * "0123456789abcdef",
     "MadeKey.name": "Billing",
     "MadeKey.rate_limit": None,
+    "PacketDocument.id": id_of("doc"),
+    "PacketDocument.status": "completed",
+    "PacketRecord.id": id_of("pkt"),
+    "PacketRecord.status": "completed",
+    "PacketRecord.title": "Papers for a move",
     "PartyRecord.id": id_of("pty"),
     "PartyRecord.name": "Tenant",
     "PartyRecord.quorum": None,
@@ -99,6 +105,13 @@ SAMPLES: dict[str, Any] = {
     "SessionDocument.status": "sent",
     "SessionFile.id": id_of("fil"),
     "SessionFile.name": _FILE,
+    "SessionPacket.id": id_of("pkt"),
+    "SessionPacket.status": "sent",
+    "SessionPacket.title": "Papers for a move",
+    "SessionPacketDocument.files": [id_of("fil")],
+    "SessionPacketDocument.id": id_of("doc"),
+    "SessionPacketDocument.status": "sent",
+    "SessionPacketDocument.to_read": False,
     "SessionParty.name": "Tenant",
     "SessionRecord.needs": None,
     "SessionSigner.id": id_of("sgn"),
@@ -285,6 +298,17 @@ REQUESTS: dict[str, Any] = {
         "external_id": "lease-4711",
         "send": True,
     },
+    "create_packet": {
+        "title": "Papers for a move",
+        "documents": [
+            {"title": _TITLE, "file": {"name": _FILE, "content_base64": _PDF}},
+            {"title": "Rules of the house", "file": {"name": "rules.pdf", "content_base64": _PDF}, "fields": []},
+        ],
+        "signers": [_SIGNER],
+        "send": True,
+    },
+    "change_packet": {"title": "Papers for the move", "metadata": {"flat": "5"}},
+    "void_packet": {"reason": "The wrong flat"},
     "change_document": {"title": "Lease, 5 Mill Lane", "metadata": {"flat": "5"}},
     "void_document": {"reason": "The wrong flat"},
     "create_key": {"name": "Billing", "scopes": ["documents:read"], "expires_at": "2036-03-01T12:00:00Z"},
@@ -309,9 +333,11 @@ REQUESTS: dict[str, Any] = {
 
 FORMS: dict[str, Any] = {
     "file": _TEXT,
+    "create_packet.document": '{"title": "Papers for a move", "documents": [{"title": "Lease, 4 Mill Lane",'
+    ' "files": [{"name": "lease.pdf"}]}], "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
     "document": '{"title": "Lease, 4 Mill Lane", "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
 }
-"""The parts of a form, by their names."""
+"""The parts of a form, by their names, or by the function that takes them and their names."""
 
 CONTENTS = {
     "application/pdf": "%PDF-1.7 …",
@@ -330,7 +356,7 @@ def request(function: str, media_type: str, schema: dict[str, Any]) -> Any:
         return REQUESTS.get(function)
     if "properties" not in schema:
         return BYTES
-    parts = {name: FORMS[name] for name in schema["properties"]}
+    parts = {name: FORMS.get(f"{function}.{name}", FORMS[name]) for name in schema["properties"]}
     return {name: [part] if schema["properties"][name]["type"] == "array" else part for name, part in parts.items()}
 
 

@@ -6,20 +6,17 @@ from typing import Literal, NamedTuple, TypeVar
 
 from deedbox import words
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob
-from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden
 from deedbox.signing import parties, sessions
 from deedbox.signing.actions import expire
-from deedbox.signing.actions.enter import ended_at, packet_for, shown_until, try_code
+from deedbox.signing.actions.enter import packet_for, shown_until, try_code
 from deedbox.signing.actions.turn import Circumstances, is_shown
 from deedbox.signing.actions.view import view
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
-from deedbox.signing.store import sealed
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.words.refusals import refused
@@ -47,6 +44,10 @@ class Inside(NamedTuple):
     def fields(self) -> list[Field]:
         """The fields that this person fills, in all documents."""
         return [field for one in self.packet.documents for field in parties.own_fields(one, self.party, self.signer)]
+
+    def only_reads(self, document: Document) -> bool:
+        """Whether this person has nothing to fill in the document."""
+        return not parties.own_fields(document, self.party, self.signer)
 
     @property
     def is_shown(self) -> bool:
@@ -128,8 +129,8 @@ def origin(request: AnyRequest) -> tuple[str, str]:
 
 def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
     """What became of it, in the signer's language; None while they can still sign."""
-    status, t = packet.first.status, words.of_use(signer.language, "page")
-    ended = ended_at(packet.first)
+    status, t = packet.status, words.of_use(signer.language, "page")
+    ended = packet.ended_at
     if expire.is_due(packet, now):
         status = "expired"
     if signer.status == "canceled" and status in ("sent", "finalizing", "completed"):
@@ -149,14 +150,12 @@ def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
     return t["outcome_signed"].format(sender=packet.sender) if signer.status == "signed" else None
 
 
-def sealed_blob(tx: Tx, document: Document, signer: Signer) -> Blob:
-    """The sealed file, for those who signed it; Conflict if there is none yet."""
-    made = sealed.find(tx, document.id)
-    if made is None:
+def need_sealed(who: Inside) -> None:
+    """Conflict unless everything is sealed and this person has signed it."""
+    if who.packet.status != "completed":
         raise refused(Conflict, "not_completed")
-    if signer.status != "signed":
+    if who.signer.status != "signed":
         raise refused(Conflict, "not_for_you")
-    return blobs_store.demand(tx, made.sha256)
 
 
 def _who_declined(packet: Packet) -> str:

@@ -32,12 +32,12 @@ class MailNotifier:
     def invite(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Invitation
 
-        self._send(tx, packet, signer, Invitation(**self._invitation(packet, token)), now)
+        self._send(tx, packet, signer, Invitation(**self._invitation(packet, signer, token)), now)
 
     def remind(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Reminder
 
-        self._send(tx, packet, signer, Reminder(**self._invitation(packet, token)), now)
+        self._send(tx, packet, signer, Reminder(**self._invitation(packet, signer, token)), now)
 
     def code(self, tx: Tx, packet: Packet, signer: Signer, code: Secret, *, now: datetime) -> None:
         from deedbox.mail import Code
@@ -57,6 +57,16 @@ class MailNotifier:
         self._confirm_decline(tx, packet, signer, now)
         self._tell_sender(tx, packet, _declined(packet, signer, goes_on=True, to_sender=True), now)
 
+    def delegated(
+        self, tx: Tx, packet: Packet, signer: Signer, other: Signer, reason: str | None, *, now: datetime
+    ) -> None:
+        from deedbox.mail import Delegated
+
+        told: dict[str, Any] = {"signer": signer.name, "other": other.name, "email": other.email, "reason": reason}
+        told |= _from(packet)
+        self._send(tx, packet, signer, Delegated(own=True, **told), now)
+        self._tell_sender(tx, packet, Delegated(to_sender=True, **told), now)
+
     def recall(self, tx: Tx, packet: Packet, signer: Signer) -> None:
         self._recall(tx, packet, signer)
 
@@ -71,14 +81,14 @@ class MailNotifier:
             self._tell_sender(tx, packet, _ending(packet, to_sender=True), now)
 
     def completed(self, tx: Tx, packet: Packet, files: SealedFiles, *, now: datetime) -> None:
-        signed = [signer for _, signer in packet.signers() if signer.id in files.tokens]
-        for signer in signed:
+        heard = [signer for _, signer in packet.signers() if signer.id in files.tokens]
+        for signer in heard:
             letter = self._completion(packet, link=self._link(files.tokens[signer.id]))
             enclosed = _attachments(packet, files, signer.language)
             self._send(tx, packet, signer, letter, now, attachments=enclosed)
         letter = self._completion(packet, refusals=_refusals(packet), to_sender=True)
         enclosed = _attachments(packet, files, packet.language)
-        had_it = [signer.email for signer in signed]
+        had_it = [signer.email for signer in heard]
         self._tell_sender(tx, packet, letter, now, but_not=had_it, attachments=enclosed)
 
     def _confirm_decline(self, tx: Tx, packet: Packet, signer: Signer, now: datetime) -> None:
@@ -88,7 +98,7 @@ class MailNotifier:
     def _completion(self, packet: Packet, **more: Any) -> "Completion":
         from deedbox.mail import Completion, Enough
 
-        counted = [(party.name, parties.signed(party), len(party.signers)) for party in packet.parties]
+        counted = [(party.name, parties.signed(party), len(parties.counted(party))) for party in packet.parties]
         return Completion(
             **_from(packet),
             document_id=packet.first.id if packet.lone else packet.id,
@@ -103,8 +113,9 @@ class MailNotifier:
         code = document.verification_code or ""
         return Verification(document.title, code, f"{self._address()}/verify/{code}")
 
-    def _invitation(self, packet: Packet, token: Secret) -> dict[str, Any]:
+    def _invitation(self, packet: Packet, signer: Signer, token: Secret) -> dict[str, Any]:
         message = packet.message
+        before = [one.name for _, one in packet.signers() if one.delegated_to == signer.id]
         return {
             **_from(packet),
             "documents": [] if packet.lone else [document.title for document in packet.documents],
@@ -113,6 +124,8 @@ class MailNotifier:
             "subject": message.subject if message else None,
             "body": message.body if message else None,
             "expires_at": packet.expires_at,
+            "approve": signer.role == "approver",
+            "passed_on_by": before[0] if before else None,
         }
 
     def _link(self, token: Secret) -> str:
@@ -167,7 +180,9 @@ def _ending(packet: Packet, *, to_sender: bool = False) -> "Letter":
 def _missing(packet: Packet) -> list[str]:
     """Who was still wanted when the packet ended, not who was needed no more before."""
     return [
-        signer.name for party, signer in packet.signers() if party.status == "canceled" and signer.status == "canceled"
+        signer.name
+        for party, signer in packet.signers()
+        if party.status == "canceled" and signer.status == "canceled" and signer.counts
     ]
 
 

@@ -125,10 +125,12 @@ async def test_every_route_opens_with_its_own_scope_alone(api: Api) -> None:
 async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     """A list to be kept by hand: whoever opens another route to everybody must say so here."""
     pages = {"/", "/login", "/login/{token}", "/logout", "/account", "/account/mail", "/account/mail/{mail_id}"}
-    pages |= {"/static/deedbox.css"}
+    hand_over = "/app/documents/{document_id}/signers/{signer_id}/in-person"
+    pages |= {"/static/deedbox.css", "/app/documents/{document_id}", hand_over}
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}", "/verify", "/verify/{code}"}
-    acts = {"", "/session", "/code", "/fields", "/complete", "/decline", "/download", "/files/{file_id}/pages/{page}"}
+    acts = {"", "/session", "/code", "/fields", "/complete", "/decline", "/delegate", "/download"}
+    acts |= {"/files/{file_id}/pages/{page}"}
     signer = {"/s/{token}", *(f"/sign/{{signer_id}}{act}" for act in acts)}
     app = api.guard.app
     assert isinstance(app, Litestar)

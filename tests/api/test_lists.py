@@ -66,7 +66,7 @@ async def _signing(api: Api) -> dict[str, str]:
         new = {"title": f"Lease {number}", "file": file, "signers": signers, "send": True}
         document = await _posted(api, "/api/v1/documents", new)
         packet = {"title": f"Papers {number}", "documents": [{"title": "Lease", "file": file}], "signers": signers}
-        await _posted(api, "/api/v1/packets", packet)
+        await _posted(api, "/api/v1/packets", {**packet, "send": True})
         api.clock.forward(1)
     await api.call("PATCH", f"/api/v1/documents/{document['id']}", json={"metadata": {"a": "b"}})
     await _posted(api, f"/api/v1/documents/{document['id']}/void")

@@ -8,6 +8,7 @@ from deedbox.mail import (
     Code,
     Completion,
     Declined,
+    Delegated,
     Enough,
     Expired,
     Invitation,
@@ -38,6 +39,14 @@ LETTERS: dict[str, Letter] = {
     ),
     "invitation of a person": Invitation(
         sender="Mara", company="Harbour Ltd", title=TITLE, link=LINK, sender_email="mara@example.com"
+    ),
+    "invitation to approve": Invitation(approve=True, passed_on_by="Second Reader", link=LINK, **_ASKED),
+    "reminder to approve": Reminder(approve=True, link=LINK, expires_at=WHEN, **_ASKED),
+    "passed on": Delegated(
+        signer="Second Reader", other="Third", email="third@example.com", reason="Away", to_sender=True, **_ASKED
+    ),
+    "passed on by the reader": Delegated(
+        signer="Zoë Đặng", other="Third", email="third@example.com", own=True, **_ASKED
     ),
     "reminder": Reminder(sender="Harbour Ltd", title=TITLE, link=LINK, expires_at=WHEN),
     "code": Code(code=CODE, minutes=10, title=TITLE),

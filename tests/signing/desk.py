@@ -16,16 +16,19 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Database, Tx
 from deedbox.pdf.marks import Place
 from deedbox.signing import desk as desks
+from deedbox.signing.actions.approve import approve
+from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import create
 from deedbox.signing.actions.decline import decline
+from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.expire import expire
-from deedbox.signing.actions.remind import remind
+from deedbox.signing.actions.remind import remind, remind_due
 from deedbox.signing.actions.send import send
 from deedbox.signing.actions.sign import SigningAct, sign
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.actions.void import void
 from deedbox.signing.model import Packet, Signature, Signer
-from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner
+from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner, SignerChange
 from deedbox.signing.notifier import SealedFiles
 from deedbox.signing.paper import Paper, PaperFile
 from deedbox.signing.store import audit
@@ -69,6 +72,18 @@ class Letters:
     def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:  # noqa: ARG002
         self._note("declined alone", signer)
 
+    def delegated(
+        self,
+        tx: Tx,  # noqa: ARG002
+        packet: Packet,  # noqa: ARG002
+        signer: Signer,
+        other: Signer,
+        reason: str | None,  # noqa: ARG002
+        *,
+        now: datetime,  # noqa: ARG002
+    ) -> None:
+        self._note(f"passed on to {other.email}", signer)
+
     def ended(self, tx: Tx, packet: Packet, invited: Sequence[Signer], *, now: datetime) -> None:  # noqa: ARG002
         for signer in invited:
             self._note(packet.first.status, signer)
@@ -77,6 +92,10 @@ class Letters:
         for _, signer in packet.signers():
             if signer.id in files.tokens:
                 self._note("completed", signer)
+
+    def of(self, what: str) -> list[str]:
+        """Who got this, by address."""
+        return sorted(address for kind, address in self.sent if kind == what)
 
     def _note(self, what: str, signer: Signer) -> None:
         self.sent.append((what, signer.email))
@@ -107,8 +126,8 @@ def party(name: str, *names: str, **more: Any) -> NewParty:
     return NewParty(name=name, signers=[signer(one) for one in names], **more)
 
 
-def lone(name: str) -> LoneSigner:
-    return LoneSigner(name=name.title(), email=f"{name}@example.com")
+def lone(name: str, **more: Any) -> LoneSigner:
+    return LoneSigner(name=name.title(), email=f"{name}@example.com", **more)
 
 
 class Desk:
@@ -142,6 +161,28 @@ class Desk:
     async def sign(self, document: DocumentRecord, name: str, **values: str) -> DocumentRecord:
         act, signer_id = SigningAct(TYPED, values, SEEN), self.id_of(document, name)
         return await self._done(lambda desk: sign(desk, desk.packet_of(document.id), signer_id, act))
+
+    async def approve(self, document: DocumentRecord, name: str) -> DocumentRecord:
+        signer_id = self.id_of(document, name)
+        return await self._done(lambda desk: approve(desk, desk.packet_of(document.id), signer_id, SEEN))
+
+    async def delegate(self, document: DocumentRecord, name: str, to: str, **more: str) -> DocumentRecord:
+        wanted = Delegation(to.title(), f"{to}@example.com", "away", **more)
+        signer_id = self.id_of(document, name)
+        return await self._done(lambda desk: delegate(desk, desk.packet_of(document.id), signer_id, wanted, SEEN))
+
+    async def correct(self, document: DocumentRecord, who: str, **change: Any) -> DocumentRecord:
+        wanted, signer_id = SignerChange(**change), self.id_of(document, who)
+        return await self._done(lambda desk: correct(desk, desk.packet_of(document.id), signer_id, wanted))
+
+    async def remind_due(self, document: DocumentRecord) -> None:
+        """What the timer does."""
+
+        def act(desk: desks.Desk) -> Packet:
+            remind_due(desk, desk.packet_of(document.id))
+            return desk.packet_of(document.id)
+
+        await self._done(act)
 
     async def decline(self, document: DocumentRecord, name: str, reason: str | None = "no") -> DocumentRecord:
         signer_id = self.id_of(document, name)

@@ -9,7 +9,6 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.signing import sessions
-from deedbox.signing.actions.change import correct
 from deedbox.signing.actions.delete import delete
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.view import view
@@ -224,13 +223,7 @@ async def test_a_view_is_noted_once(desk: Desk) -> None:
 
 async def test_a_corrected_address_gets_the_invitation_and_the_old_link_dies(desk: Desk) -> None:
     document = await desk.sent()
-    ann = desk.id_of(document, "ann")
-
-    def mend(tx: Tx) -> None:
-        with desk.at(tx) as at:
-            correct(at, at.packet_of(document.id), ann, "anna@example.com")
-
-    await desk.db.write(mend)
+    await desk.correct(document, "ann", email="anna@example.com")
     assert desk.post.sent[-1] == ("invite", "anna@example.com")
     links = await desk.db.read(lambda tx: tx.all("select count(*) from signing_links"))
     assert links == [(1,)]

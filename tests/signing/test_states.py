@@ -23,6 +23,8 @@ ALLOWED = {
         "amend": "sent",
         "remind": "sent",
         "sign": "sent",
+        "approve": "sent",
+        "delegate": "sent",
         "finalize": "finalizing",
         "decline": "declined",
         "void": "voided",

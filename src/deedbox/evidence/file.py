@@ -27,8 +27,10 @@ STATEMENT = "statement_sha256"
 """The key of an audit row's detail under which the statement's hash stands."""
 
 Kind: TypeAlias = Literal["typed", "drawn", "uploaded"]
-Identity: TypeAlias = Literal["mailed_link", "embedded_link", "email_code", "access_code"]
-"""How it was checked who acts: by a link mailed to them alone, by the word of the sender's system, or by a code."""
+Role: TypeAlias = Literal["signer", "approver", "cc"]
+Identity: TypeAlias = Literal["mailed_link", "embedded_link", "in_person", "email_code", "access_code"]
+"""How it was checked who acts: by a link mailed to them alone, by the word of the sender's system, by someone who
+handed them the device, or by a code."""
 
 
 class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,18 +112,30 @@ class Voucher(Record, frozen=True):
     key_name: str
 
 
+class Host(Record, frozen=True):
+    """Who handed over the device, and so vouches for the person."""
+
+    person_id: str
+    name: str
+
+
 class Signer(Record, frozen=True):
     id: str
     party_id: str
     name: str
     email: str
+    role: Role
+    """Of an approver, all that is said of signing is true of approving; a cc does neither."""
     status: str
+    delegated_to: str | None
+    """The signer who took this one's place."""
     consent: Consent | None
     marks: list[Mark]
     values: dict[str, str]
     """The values that were filled in, by field."""
     identity: Identity | None
     vouched_by: Voucher | None
+    hosted_by: Host | None
     seen_sha256: str | None
     """The prepared PDF, if any page of it was served to this signer."""
     seen_pages: list[int]

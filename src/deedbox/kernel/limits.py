@@ -251,7 +251,11 @@ SIGNER_ROWS = 2000
 """The same with openings, of which so many are always left: who has read much can still come back."""
 REMIND_SECONDS = 3600
 """Between two reminders of one signer that the sender asks for."""
+REMIND_FROM_HOUR, REMIND_UNTIL_HOUR = 8, 20
+"""When the timer reminds, by the clock of whoever is reminded."""
 EMBEDDED_LINK_SECONDS = 3600
+IN_PERSON_SECONDS = 3600
+"""How long a device that was handed over shows the document."""
 SIGNER_SESSION_SECONDS = 4 * 3600
 SIGNER_CODE_SECONDS = 900
 SIGNER_CODE_TRIES = 5

@@ -20,7 +20,7 @@ class FromSender(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Invitation(FromSender, frozen=True, kw_only=True, tag="invitation"):
-    """Asks a signer to sign. `subject` and `body` are the sender's own words."""
+    """Asks a signer to sign, or an approver to approve. `subject` and `body` are the sender's own words."""
 
     link: str
     sender_email: str | None = None
@@ -29,6 +29,13 @@ class Invitation(FromSender, frozen=True, kw_only=True, tag="invitation"):
     expires_at: Instant | None = None
     documents: list[str] = []
     """The titles of those in a packet; none where there is one document alone."""
+    approve: bool = False
+    passed_on_by: str | None = None
+    """Who was asked before, and has passed it on."""
+
+    @property
+    def wording(self) -> str:
+        return f"{self.__struct_config__.tag}{'_approve' if self.approve else ''}"
 
 
 class Reminder(Invitation, frozen=True, kw_only=True, tag="reminder"):
@@ -111,6 +118,22 @@ class Declined(FromSender, frozen=True, kw_only=True, tag="declined"):
         return "declined_goes_on" if self.goes_on else "declined"
 
 
+class Delegated(FromSender, frozen=True, kw_only=True, tag="delegated"):
+    """A signer has passed it on to someone else."""
+
+    signer: str
+    other: str
+    email: str
+    reason: str | None = None
+    own: bool = False
+    """Whether the reader is who passed it on."""
+    to_sender: bool = False
+
+    @property
+    def wording(self) -> str:
+        return "delegated_own" if self.own else "delegated"
+
+
 class Voided(FromSender, frozen=True, kw_only=True, tag="voided"):
     reason: str | None = None
 
@@ -130,7 +153,9 @@ class Test(msgspec.Struct, frozen=True, kw_only=True, tag="test"):
     server: str
 
 
-Letter: TypeAlias = Invitation | Reminder | Code | Completion | NotNeeded | Declined | Voided | Expired | Test
+Letter: TypeAlias = (
+    Invitation | Reminder | Code | Completion | NotNeeded | Declined | Delegated | Voided | Expired | Test
+)
 
 
 class Attachment(msgspec.Struct, frozen=True):

@@ -97,6 +97,7 @@ def _signer(number: int, signer: CertifiedSigner, table: Mapping[str, str]) -> d
         "name": _text(signer.name),
         "email": signer.email,
         "party": _text(signer.party),
+        "role": _text(signer.role),
         "id": signer.id,
         "status": table.get(signer.status, table["waiting"]),
         "identity": _text(signer.identity),

@@ -30,6 +30,8 @@ class CertifiedSigner(Struct, frozen=True):
     name: str
     email: str
     party: str = ""
+    role: str = ""
+    """What the person was asked for, unless it was to sign; whose place they took, and who took theirs."""
     identity: str = ""
     """A sentence: how it was made sure who signed."""
     status: str = "signed"

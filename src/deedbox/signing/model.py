@@ -17,8 +17,11 @@ SignerStatus: TypeAlias = Literal["waiting", "notified", "viewed", "signed", "de
 PartyStatus: TypeAlias = Literal["waiting", "active", "completed", "declined", "canceled"]
 Source: TypeAlias = Literal["api", "dashboard", "template", "packet", "bulk"]
 Auth: TypeAlias = Literal["none", "email_code", "access_code"]
-Identity: TypeAlias = Literal["mailed_link", "embedded_link", "email_code", "access_code"]
-"""How it was checked who acts: by a link that was mailed to them, by the word of the sender's system, or by a code."""
+Role: TypeAlias = Literal["signer", "approver", "cc"]
+"""Who signs, who agrees without a mark on the page, and who only gets a copy of the sealed file."""
+Identity: TypeAlias = Literal["mailed_link", "embedded_link", "in_person", "email_code", "access_code"]
+"""How it was checked who acts: by a link that was mailed to them, by the word of the sender's system, by someone of the
+workspace who handed them the device, or by a code."""
 Rule: TypeAlias = Literal["all", "any", "quorum"]
 OnDecline: TypeAlias = Literal["decline_document", "continue_while_possible"]
 FieldType: TypeAlias = Literal["signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"]
@@ -26,9 +29,9 @@ SignatureKind: TypeAlias = Literal["typed", "drawn", "uploaded"]
 ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
 
 
-def consent(language: str) -> str:
-    """The sentence that a signer agrees to, in their language."""
-    return words.table(language)["consent"]
+def consent(language: str, role: Role = "signer") -> str:
+    """The sentence that a signer or an approver agrees to, in their language."""
+    return words.table(language)["consent_approver" if role == "approver" else "consent"]
 
 
 class File(msgspec.Struct, frozen=True):
@@ -209,10 +212,23 @@ class Signer(msgspec.Struct, frozen=True):
     """Typed, drawn or uploaded like the signature; None if they are those of the name."""
     access_code_hash: str | None = None
     identity: Identity | None = None
-    """None until they sign or decline."""
+    """None until they sign, approve, decline or pass it on."""
     reminded_at: str | None = None
     time_zone: str | None = None
     """Its IANA name: in which times are told to this person."""
+    role: Role = "signer"
+    delegation: bool = False
+    """Whether the person may pass it on to someone else."""
+    delegated_to: str | None = None
+    """The signer who has taken this one's place."""
+    reminders: int = 0
+    """How many the timer has sent; those that the sender asked for by hand are not among them."""
+    timer_reminded_at: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the party's rule counts this person: not who gets a copy, and not who has passed it on."""
+        return self.role != "cc" and self.delegated_to is None
 
 
 class Party(msgspec.Struct, frozen=True):
@@ -242,7 +258,9 @@ class Reminders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     every_hours: Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX)]
     """Hours from one reminder to the next."""
     max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)]
-    """How many reminders at most."""
+    """How many reminders at most, to each person."""
+    at_night: bool = False
+    """Whether they also come at night; else from 8 to 20 o'clock where the person is, or UTC if that is not known."""
 
 
 class Packet(msgspec.Struct, frozen=True):

@@ -14,8 +14,9 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.discreet import Discreet
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
+from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.signed_input import SignedInput
-from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Rule, Signer
+from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Role, Rule, Signer
 
 _TEXT = limits.NO_NUL
 Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
@@ -87,7 +88,13 @@ class NewSigner(Discreet, frozen=True, forbid_unknown_fields=True):
     access_code: AccessCode | None = None
     """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown again."""
     time_zone: TimeZone | None = None
-    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`."""
+    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by day
+    there."""
+    role: Role = "signer"
+    """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of the
+    sealed file."""
+    delegation: bool = False
+    """Whether the person may pass it on to someone else, once; not with `auth` `access_code`."""
 
     @property
     def address(self) -> str:
@@ -218,11 +225,42 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Send it at once; needs documents:send."""
 
 
-class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CorrectedAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
     """The signer's id."""
     email: Email
     """The corrected address; links that went to the old one die."""
+
+
+class SignerChange(Discreet, frozen=True, forbid_unknown_fields=True):
+    """What is corrected of someone who has not acted; what is not given stays."""
+
+    name: Name | UnsetType = UNSET
+    """The name, as it stands on the certificate."""
+    email: Email | UnsetType = UNSET
+    """The right address; links that went to the old one die."""
+    language: Language | UnsetType = UNSET
+    """The language of the mails and pages for this person."""
+    time_zone: TimeZone | UnsetType | None = UNSET
+    """The IANA name of the zone in which times are told to the person; null: UTC."""
+    auth: Auth | UnsetType = UNSET
+    """What the person has to give beside the link; with another one, links that were sent before die."""
+    access_code: AccessCode | UnsetType = UNSET
+    """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown again."""
+    delegation: bool | UnsetType = UNSET
+    """Whether the person may pass it on to someone else, once; not with `auth` `access_code`."""
+
+    @property
+    def given(self) -> dict[str, object]:
+        """What is corrected, by name."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
+
+    def check(self) -> None:
+        """Raises BadRequest for what could be corrected of nobody."""
+        if self.email is not UNSET:
+            checked_address(self.email)
+        if self.time_zone is not UNSET and self.time_zone is not None:
+            checked_zone(self.time_zone)
 
 
 class UnlockedFile(Discreet, frozen=True, forbid_unknown_fields=True):
@@ -245,8 +283,8 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When it can no longer be signed; null: never."""
     reminders: Reminders | UnsetType | None = UNSET
     """When people are reminded; null: never."""
-    signers: Annotated[Sequence[SignerChange], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
-    """Corrected e-mail addresses of signers who are known."""
+    signers: Annotated[Sequence[CorrectedAddress], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
+    """Corrected e-mail addresses of signers who are known; after sending, this needs documents:send."""
     message: Message | UnsetType | None = UNSET
     """What the invitation says; null: the usual words."""
     parties: Annotated[Sequence[KnownParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
@@ -295,6 +333,7 @@ def without_field(parties: Sequence[NewParty | Party], fields: Sequence[NewField
         not any(is_called(signer, field.signer) or is_called(party, field.party) for field in signing)
         for party in parties
         for signer in party.signers
+        if signer.role == "signer"
     )
 
 

@@ -18,7 +18,7 @@ class SealedDocument(NamedTuple):
 
 
 class SealedFiles(NamedTuple):
-    """What a completed packet leaves, and for each signer who signed the token that shows it to them."""
+    """What a completed packet leaves, and for each who hears of it the token that shows it to them."""
 
     documents: Sequence[SealedDocument]
     tokens: Mapping[str, Secret]
@@ -44,6 +44,11 @@ class Notifier(Protocol):
     def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
         """The signer has declined, and the packet goes on without them: they and the sender hear of it."""
 
+    def delegated(
+        self, tx: Tx, packet: Packet, signer: Signer, other: Signer, reason: str | None, *, now: datetime
+    ) -> None:
+        """The signer has passed it on to the other one: they and the sender hear of it."""
+
     def recall(self, tx: Tx, packet: Packet, signer: Signer) -> None:
         """What was to be mailed to the signer about this packet, and has not left yet, does not leave any more."""
 
@@ -51,4 +56,5 @@ class Notifier(Protocol):
         """The packet was declined, voided or has expired: those who had been invited and the sender hear of it."""
 
     def completed(self, tx: Tx, packet: Packet, files: SealedFiles, *, now: datetime) -> None:
-        """The sealed files and their certificates, in one mail for everyone who signed and for the sender."""
+        """The sealed files and their certificates, in one mail for everyone who signed or gets a copy, and for the
+        sender."""

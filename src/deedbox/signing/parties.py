@@ -1,6 +1,6 @@
 """The arithmetic of parties: whose turn it is, how many must sign, and whether enough still can."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -12,14 +12,20 @@ _OPEN = ("waiting", "notified", "viewed")
 
 
 def needed(party: Party) -> int:
-    """The signatures that complete the party."""
-    if party.rule == "all":
-        return len(party.signers)
-    return 1 if party.rule == "any" else party.quorum or len(party.signers)
+    """The signatures that complete the party; none are asked of one whose people only get a copy."""
+    able = len(counted(party))
+    if party.rule == "all" or not able:
+        return able
+    return 1 if party.rule == "any" else party.quorum or able
+
+
+def counted(party: Party) -> list[Signer]:
+    """Those of its people whom its rule counts."""
+    return [signer for signer in party.signers if signer.counts]
 
 
 def signed(party: Party) -> int:
-    """How many of its people have signed."""
+    """How many of its people have signed or approved."""
     return _count(party, "signed")
 
 
@@ -29,7 +35,7 @@ def is_met(party: Party) -> bool:
 
 def can_be_met(party: Party) -> bool:
     """Whether enough signers are left that have not declined."""
-    return len(party.signers) - _count(party, "declined") >= needed(party)
+    return len(counted(party)) - _count(party, "declined") >= needed(party)
 
 
 def ends_the_document(party: Party) -> bool:
@@ -59,7 +65,9 @@ def find_signer(packet: Packet, signer_id: str) -> tuple[Party, Signer]:
 
 
 def own_fields(document: Document, party: Party, signer: Signer) -> list[Field]:
-    """The fields of the document that this signer fills."""
+    """The fields of the document that this person fills: none for one who only approves or gets a copy."""
+    if signer.role != "signer":
+        return []
     return [field for field in document.fields if field.signer_id == signer.id or field.party_id == party.id]
 
 
@@ -76,30 +84,45 @@ def with_party(packet: Packet, party_id: str, **changes: Any) -> Packet:
 
 
 def released(packet: Packet, at: str) -> Packet:
-    """The packet with the parties active, and their signers invited, whose turn it is now."""
+    """The packet with the parties active, and their signers invited, whose turn it is now.
+
+    A party whose people only get a copy has nothing to wait for: it is complete from the beginning."""
+    for party in packet.parties:
+        if party.status == "waiting" and not counted(party):
+            packet = with_party(packet, party.id, status="completed", completed_at=at)
     turn = {party.id for party in next_to_sign(packet.parties) if party.status == "waiting"}
     for party_id in turn:
         packet = with_party(packet, party_id, status="active")
     invited = {"status": "notified", "notified_at": at}
-    return _with_signers(packet, lambda party, _: invited if party.id in turn else {})
+    return _with_signers(packet, lambda party, one: invited if party.id in turn and one.counts else {})
 
 
 def released_from(party: Party) -> Party:
-    """The party whose remaining signers are not needed any more."""
-    signers = [
-        msgspec.structs.replace(signer, status="canceled") if signer.status in _OPEN else signer
-        for signer in party.signers
-    ]
-    return msgspec.structs.replace(party, signers=signers)
+    """The party whose remaining signers are not needed any more; who gets a copy still gets it."""
+    return _dismissed(party, lambda signer: signer.counts)
 
 
 def canceled(packet: Packet) -> Packet:
     """The packet in which nobody can sign any more."""
     parties = [
         msgspec.structs.replace(party, status="canceled") if party.status in ("waiting", "active") else party
-        for party in map(released_from, packet.parties)
+        for party in (_dismissed(one, lambda _: True) for one in packet.parties)
     ]
     return msgspec.structs.replace(packet, parties=parties)
+
+
+def copied(packet: Packet, at: str) -> Packet:
+    """The packet whose people with a copy have got it."""
+    told = {"status": "notified", "notified_at": at}
+    return _with_signers(packet, lambda _, one: told if one.role == "cc" and one.status == "waiting" else {})
+
+
+def _dismissed(party: Party, who: Callable[[Signer], bool]) -> Party:
+    signers = [
+        msgspec.structs.replace(signer, status="canceled") if signer.status in _OPEN and who(signer) else signer
+        for signer in party.signers
+    ]
+    return msgspec.structs.replace(party, signers=signers)
 
 
 def _with_signers(packet: Packet, changes: Any) -> Packet:

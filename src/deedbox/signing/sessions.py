@@ -26,7 +26,9 @@ _TOKEN_BYTES = 24
 _CODE_DIGITS = 6
 _LINK_SHAPE = re.compile(r"deed_sign_[A-Za-z0-9_-]{32}")
 _SESSION_SHAPE = re.compile(r"deed_session_[A-Za-z0-9_-]{32}")
-_BY_LINK: dict[LinkKind, Identity] = {"mail": "mailed_link", "embedded": "embedded_link"}
+_BY_LINK: dict[LinkKind, Identity] = {"mail": "mailed_link", "embedded": "embedded_link", "in_person": "in_person"}
+_ONCE: dict[LinkKind, int] = {"embedded": limits.EMBEDDED_LINK_SECONDS, "in_person": limits.IN_PERSON_SECONDS}
+"""Links that open once, and how long they may wait for it."""
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -38,7 +40,7 @@ class Session(msgspec.Struct, frozen=True):
     link: LinkKind
     """By which they came in."""
     voucher: Voucher | None
-    """Of an embedded link: the key that made it."""
+    """The key that made an embedded link, or who handed over the device."""
     checked: bool
     """Whether the code that the sender wants was given."""
     viewed: bool
@@ -69,19 +71,25 @@ class TriedCode(NamedTuple):
 def new_link(tx: Tx, signer_id: str, kind: LinkKind, *, now: datetime, voucher: Voucher | None = None) -> Secret:
     """The token of a new link; only its hash is kept."""
     token = Secret(f"deed_sign_{secrets.token_urlsafe(_TOKEN_BYTES)}")
-    ends = instant(now + timedelta(seconds=limits.EMBEDDED_LINK_SECONDS)) if kind == "embedded" else None
+    ends = instant(now + timedelta(seconds=_ONCE[kind])) if kind in _ONCE else None
     links.add_link(tx, sha256(token.reveal()), Link(signer_id, kind, voucher, ends), instant(now))
     return token
 
 
 def embedded_link(tx: Tx, packet: Packet, signer_id: str, voucher: Voucher, *, now: datetime) -> tuple[Secret, Instant]:
     """A link for a signer whose turn it is, to be shown in a page of the sender's; and when it ends."""
+    need_turn(packet, signer_id)
+    token = new_link(tx, signer_id, "embedded", now=now, voucher=voucher)
+    return token, instant(now + timedelta(seconds=limits.EMBEDDED_LINK_SECONDS))
+
+
+def need_turn(packet: Packet, signer_id: str) -> Signer:
+    """The signer, for whom others open the document; Conflict unless it is their turn."""
     party, signer = find_signer(packet, signer_id)
     states.after(packet.first.status, "sign")
     if party.status != "active" or signer.status not in ("notified", "viewed"):
         raise Conflict(f"It is not {signer.name}'s turn to sign")
-    token = new_link(tx, signer_id, "embedded", now=now, voucher=voucher)
-    return token, instant(now + timedelta(seconds=limits.EMBEDDED_LINK_SECONDS))
+    return signer
 
 
 def need_link_shape(token: str) -> None:
@@ -104,19 +112,24 @@ def _no_link() -> NotFound:
 
 def need_unused(link: Link, now: datetime) -> None:
     """Conflict for a link that works once and was used, or is too old; a mailed one works again and again."""
-    if link.kind == "embedded" and (link.used_at is not None or (link.expires_at or "") <= instant(now)):
+    if link.kind in _ONCE and (link.used_at is not None or (link.expires_at or "") <= instant(now)):
         raise Conflict("This signing link was used before or has expired. Ask the sender for a new one.")
 
 
 def open_session(tx: Tx, token: str, link: Link, *, now: datetime) -> Secret:
     """A new session for the link's token."""
     need_unused(link, now)
-    if link.kind == "embedded" and not links.use_link(tx, sha256(token), instant(now)):
+    if link.kind in _ONCE and not links.use_link(tx, sha256(token), instant(now)):
         raise Conflict("This signing link was used at this very moment. Ask the sender for a new one.")
     session = Secret(f"deed_session_{secrets.token_urlsafe(_TOKEN_BYTES)}")
-    expires = instant(now + timedelta(seconds=limits.SIGNER_SESSION_SECONDS))
+    expires = instant(now + timedelta(seconds=session_seconds(link.kind)))
     links.add_session(tx, sha256(session.reveal()), link.signer_id, sha256(token), instant(now), expires)
     return session
+
+
+def session_seconds(kind: LinkKind) -> int:
+    """How long a session lasts: on a device of someone else's, not longer than it may take to read and sign."""
+    return limits.IN_PERSON_SECONDS if kind == "in_person" else limits.SIGNER_SESSION_SECONDS
 
 
 def need_shape(token: str) -> None:
@@ -144,10 +157,13 @@ async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:
     """What is kept of the access codes, each with a salt of its own; no two signers share address and name."""
     signers = [signer for party in wanted for signer in party.signers]
     return {
-        (one.address, one.name): await slow_hash(one.access_code.strip())
-        for one in signers
-        if one.access_code is not None
+        (one.address, one.name): await hashed_code(one.access_code) for one in signers if one.access_code is not None
     }
+
+
+async def hashed_code(code: str) -> str:
+    """What is kept of an access code."""
+    return await slow_hash(code.strip())
 
 
 async def fresh_code() -> FreshCode:

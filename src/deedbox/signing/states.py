@@ -8,8 +8,8 @@ from deedbox.kernel.errors import Conflict
 from deedbox.signing.model import Document, Status
 
 Move: TypeAlias = Literal[
-    "lay_out", "fail", "edit", "delete", "amend", "send", "remind", "sign", "finalize", "complete", "decline", "void",
-    "expire",
+    "lay_out", "fail", "edit", "delete", "amend", "send", "remind", "sign", "approve", "delegate", "finalize",
+    "complete", "decline", "void", "expire",
 ]  # fmt: skip
 
 MOVES: Final[dict[tuple[Status, Move], Status]] = {
@@ -25,6 +25,8 @@ MOVES: Final[dict[tuple[Status, Move], Status]] = {
     ("sent", "amend"): "sent",
     ("sent", "remind"): "sent",
     ("sent", "sign"): "sent",
+    ("sent", "approve"): "sent",
+    ("sent", "delegate"): "sent",
     ("sent", "finalize"): "finalizing",
     ("sent", "decline"): "declined",
     ("sent", "void"): "voided",
@@ -32,7 +34,8 @@ MOVES: Final[dict[tuple[Status, Move], Status]] = {
     ("finalizing", "complete"): "completed",
 }
 """Whatever is not here is refused. `lay_out` puts the fields on a paper. A draft fails with another document of its
-packet. `amend` is what may change after sending: expiry, reminders, metadata, addresses."""
+packet. `amend` is what may change after sending: expiry, reminders, metadata, and what is known of people who have not
+acted."""
 
 TERMINAL: Final[frozenset[Status]] = frozenset({"completed", "declined", "voided", "expired", "failed"})
 

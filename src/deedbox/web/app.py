@@ -18,6 +18,7 @@ from deedbox.web.api_v1 import (
     document_files,
     document_list,
     document_moves,
+    document_signers,
     documents,
     events,
     hooks,
@@ -29,7 +30,7 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, mail
+from deedbox.web.dashboard import account, in_person, mail
 from deedbox.web.frame import body, head, openapi, options
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -52,6 +53,7 @@ ROUTES = [
     *document_list.ROUTES,
     *documents.ROUTES,
     *document_moves.ROUTES,
+    *document_signers.ROUTES,
     *document_files.ROUTES,
     *packet_list.ROUTES,
     *packets.ROUTES,
@@ -73,6 +75,7 @@ ROUTES = [
     *embeddings.ROUTES,
     *account.ROUTES,
     *mail.ROUTES,
+    *in_person.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -159,6 +159,7 @@ KINDS: dict[str, Kind] = {
     for kind in (
         Kind("document.sent", "Document sent to signers", DocumentTold(**_ABOUT, status="sent")),
         Kind("document.signed", "A signer completed their signature", Signed(**_ABOUT, status="sent", signer=_SIGNER)),
+        Kind("document.approved", "An approver agreed", Signed(**_ABOUT, status="sent", signer=_SIGNER)),
         Kind("document.completed", "All signers have signed", Completed(**_ABOUT, status="completed", sha256=_SHA256)),
         Kind(
             "document.declined",

@@ -29,7 +29,7 @@ def place(party: str) -> dict[str, Any]:
 def three(**more: Any) -> dict[str, Any]:
     """Everyone signs the lease, everyone reads the rules, and the landlord alone signs the annex.
 
-    Two of three tenants come first, and then the landlord."""
+    Two of three tenants come first, and then the landlord, with the approval of a bookkeeper."""
     tenants = [signer("ann"), signer("bob"), signer("cem")]
     return {
         "title": "Papers for a move",
@@ -40,7 +40,7 @@ def three(**more: Any) -> dict[str, Any]:
         ],
         "parties": [
             {"name": "Tenants", "rule": "quorum", "quorum": 2, "order": 1, "signers": tenants},
-            {"name": "Landlord", "order": 2, "signers": [signer("eve")]},
+            {"name": "Landlord", "order": 2, "signers": [signer("eve"), signer("kim", role="approver")]},
         ],
         **more,
     }
@@ -93,6 +93,11 @@ class Packets:
             assert (await browser.get("/session")).status_code == 200
             signature = {"kind": "typed", "text": name.title()}
             return await browser.post("/complete", json={"consent": True, "signature": signature})
+
+    async def approve(self, packet: Any, name: str) -> httpx.Response:
+        async with self.session(packet, name) as browser:
+            assert (await browser.get("/session")).status_code == 200
+            return await browser.post("/complete", json={"consent": True})
 
     async def decline(self, packet: Any, name: str) -> httpx.Response:
         async with self.session(packet, name) as browser:

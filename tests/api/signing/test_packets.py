@@ -33,23 +33,26 @@ async def test_a_packet_of_three_for_two_ordered_parties_completes_as_the_contra
 ) -> None:
     await named(office)
     packet = await packets.create(send=True)
-    assert (packet["status"], packet["progress"]["signers_total"]) == ("sent", 4)
+    assert (packet["status"], packet["progress"]["signers_total"]) == ("sent", 5)
     await _read_by_ann(packets, packet)
     assert (await packets.sign(packet, "ann")).json() == {"status": "signed", "document_status": "sent"}
     assert (await packets.sign(packet, "bob")).status_code == 200
-    assert (await packets.sign(packet, "eve")).json()["document_status"] == "finalizing"
+    assert (await packets.sign(packet, "eve")).json()["document_status"] == "sent"
+    assert (await packets.approve(packet, "kim")).json() == {"status": "approved", "document_status": "finalizing"}
     done = await packets.reached(packet, "completed")
     assert [one["status"] for one in done["documents"]] == ["completed"] * 3
     events, party = await packets.events(packet), ("party.completed", TITLE)
-    assert events[:15] == [*SENT, *SIGNED, *SIGNED, party, *SIGNED, party]
-    assert sorted(events[15:18]) == sorted(("document.completed", title) for title in ALL)
-    assert events[18:] == [("packet.completed", TITLE)]
+    approved = [("document.approved", title) for title in ALL]
+    assert events[:18] == [*SENT, *SIGNED, *SIGNED, party, *SIGNED, *approved, party]
+    assert sorted(events[18:21]) == sorted(("document.completed", title) for title in ALL)
+    assert events[21:] == [("packet.completed", TITLE)]
     await _check_files(packets, done)
     assert await told_by_mail(office) == [
         ("ann", "completion"),
         ("bob", "completion"),
         ("cem", "not_needed"),
         ("eve", "completion"),
+        ("kim", "completion"),
         ("mara", "completion"),
     ]
     [mail] = [one for one in await mails(office, "completion") if one.listed.to.startswith("ann@")]
@@ -83,14 +86,16 @@ async def _check_files(packets: Packets, done: Any) -> None:
         certificate, sealed = everything.read("certificate.pdf"), everything.read("01-Lease/Lease.pdf")
         evidence = json.loads(everything.read("02-Rules/evidence.json"))
     pages = {one["name"]: one["seen_pages"] for one in evidence["signers"]}
-    assert pages == {"Ann": [1], "Bob": [], "Cem": [], "Eve": []}, "what was served of the rules, and of nothing else"
+    assert pages == {"Ann": [1], "Bob": [], "Cem": [], "Eve": [], "Kim": []}, (
+        "what was served of the rules, and of nothing else"
+    )
     again = await packets.api.get(f"{address}/zip", headers={"If-None-Match": answer.headers["etag"]})
     assert again.status_code == 304
     assert (await packets.api.get(f"{address}/certificate")).content == certificate
     text = told(certificate)
     for document in done["documents"]:
         assert document["verification_code"] in text
-    for name in ("ann", "bob", "cem", "eve"):
+    for name in ("ann", "bob", "cem", "eve", "kim"):
         assert text.count(f"{name}@example.com") == 1
     assert text.count("I agree to sign") == 3, "one consent for each who signed"
     for content in (certificate, sealed):
@@ -161,9 +166,15 @@ async def test_what_belongs_to_the_packet_is_not_done_to_one_of_its_documents(pa
     shared[0] = {"message": {"subject": "s", "body": "b"}}
     answers = [await packets.api.post(f"{document}/{what}") for what in ("send", "void", "remind")]
     answers += [await packets.api.call("DELETE", document)]
+    ann = f"signers/{packet['parties'][0]['signers'][0]['id']}"
+    answers += [await packets.api.call("PATCH", f"{document}/{ann}", json={"email": "ann@example.org"})]
     answers += [await packets.api.call("PATCH", document, json=body) for body in shared]
     for answer in answers:
         assert (answer.status_code, packet["id"] in answer.json()["error"]) == (409, True), answer.text
+    corrected = await packets.api.call(
+        "PATCH", f"/api/v1/packets/{packet['id']}/{ann}", json={"email": "ann@example.org"}
+    )
+    assert (corrected.status_code, corrected.json()["email"]) == (200, "ann@example.org")
     renamed = await packets.api.call("PATCH", document, json={"title": "Lease of 4", "fields": [place("Tenants")]})
     assert renamed.status_code == 200
     assert (renamed.json()["title"], renamed.json()["packet_id"]) == ("Lease of 4", packet["id"])

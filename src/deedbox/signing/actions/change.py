@@ -9,20 +9,18 @@ from msgspec import UNSET
 
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, Conflict
-from deedbox.kernel.mailbox import checked_address
-from deedbox.signing import parties, sessions, states
+from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, draft_people, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.actions.create import check_parties, made_parties, need_told_apart
+from deedbox.signing.actions.correct import correct
+from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in, only_together
-from deedbox.signing.field_value import fault
 from deedbox.signing.model import Document, Packet, Party
-from deedbox.signing.new_document import DocumentChange, KnownField, end_of, numbered
+from deedbox.signing.new_document import DocumentChange, KnownField, SignerChange, end_of, numbered
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.prefill import left_for_tags
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
-from deedbox.words.refusals import wrong_values
 
 _DRAFTS_ONLY = ("message", "title")
 
@@ -98,7 +96,7 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
 def plan_timers(desk: Desk, packet: Packet) -> None:
     """The timers of a packet whose end or reminders are others now; those before do nothing."""
     expire.plan(desk, packet)
-    remind.plan_first(desk, packet)
+    remind.plan(desk, packet)
 
 
 def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: Paper) -> Packet:
@@ -125,44 +123,13 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
     return laid
 
 
-def correct(desk: Desk, packet: Packet, signer_id: str, email: str) -> Packet:
-    """The signer's address was wrong: links sent to it die, and the right one is invited."""
-    for document in packet.documents:
-        states.after(document.status, "amend")
-    party, signer = parties.find_signer(packet, signer_id)
-    if signer.status not in ("waiting", "notified", "viewed"):
-        raise Conflict(f"{signer.name} has already {signer.status}, so the address stays")
-    address = checked_address(email).lower()
-    for document in packet.documents:
-        for field in parties.own_fields(document, party, signer):
-            if field.type == "email" and (wrong := fault(document, field, address, packet.language)):
-                raise wrong_values([wrong])
-    after = parties.with_signer(packet, signer_id, email=address)
-    need_told_apart([(one.email, one.name) for _, one in after.signers()])
-    desk.save(packet, after)
-    for document in after.documents:
-        if document.status == "draft":  # whose fields are laid out again, and may name the address
-            asked = draft_people.followed(convert.asked_fields(desk.tx, document), packet.parties, after.parties)
-            documents.ask_fields(desk.tx, document.id, asked)
-    desk.notifier.recall(desk.tx, packet, signer)
-    sessions.forget(desk.tx, signer_id, now=desk.now)
-    for document in after.documents:
-        mailed = signer.status != "waiting" and desk.notifier.delivers()
-        desk.record(document, "signer.corrected", {"signer": signer_id, "email": address, "mailed": mailed})
-    if signer.status != "waiting":
-        _, corrected = parties.find_signer(after, signer_id)
-        token = sessions.new_link(desk.tx, signer_id, "mail", now=desk.now)
-        desk.notifier.invite(desk.tx, after, corrected, token, now=desk.now)
-    return after
-
-
 def _changed(desk: Desk, document_id: str, change: DocumentChange, edited: Callable[[Packet], Packet]) -> Packet:
     """Amended, edited, and then corrected: an edit compares people with those that were seen."""
     packet = edited(amend(desk, desk.packet_of(document_id), document_id, change))
     if change.signers and not packet.lone:
         raise only_together(packet)
     for one in change.signers:
-        packet = correct(desk, packet, one.id, one.email)
+        packet = correct(desk, packet, one.id, SignerChange(email=one.email))
     return packet
 
 

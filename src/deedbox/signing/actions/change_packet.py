@@ -10,12 +10,13 @@ from msgspec import UNSET
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, draft_people, expire, send
-from deedbox.signing.actions.change import correct, originals_of, plan_timers
+from deedbox.signing.actions.change import originals_of, plan_timers
 from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Packet
-from deedbox.signing.new_document import DocumentChange, KnownField, KnownParty, SignerChange, end_of
+from deedbox.signing.new_document import CorrectedAddress, DocumentChange, KnownField, KnownParty, SignerChange, end_of
 from deedbox.signing.new_packet import PacketChange
 from deedbox.signing.paper import Paper
 from deedbox.signing.sessions import HashedCodes
@@ -116,9 +117,9 @@ def _drawn(packet: Packet) -> tuple[object, ...]:
     return packet.parties, [document.fields for document in packet.documents]
 
 
-def _corrected(desk: Desk, packet: Packet, corrections: Sequence[SignerChange]) -> Packet:
+def _corrected(desk: Desk, packet: Packet, corrections: Sequence[CorrectedAddress]) -> Packet:
     for one in corrections:
-        packet = correct(desk, packet, one.id, one.email)
+        packet = correct(desk, packet, one.id, SignerChange(email=one.email))
     return packet
 
 

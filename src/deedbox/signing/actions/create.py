@@ -17,7 +17,7 @@ from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.desk import Desk, Office
-from deedbox.signing.model import Document, File, Packet, Party, Signer, Source
+from deedbox.signing.model import Auth, Document, File, Packet, Party, Signer, Source
 from deedbox.signing.new_document import KnownParty, KnownSigner, NewDocument, NewFile, NewParty, NewSigner, end_of
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.placing import laid_out
@@ -98,22 +98,37 @@ def check_parties(parties: Sequence[NewParty]) -> None:
     for party in parties:
         if not party.signers:
             raise BadRequest(f"The party {party.name} has no signers")
-        if party.rule == "quorum" and not 1 <= (party.quorum or 0) <= len(party.signers):
-            raise BadRequest(f"The quorum of {party.name} must lie between 1 and its {len(party.signers)} signers")
+        able = sum(signer.role != "cc" for signer in party.signers)
+        if party.rule == "quorum" and not 1 <= (party.quorum or 0) <= able:
+            raise BadRequest(f"The quorum of {party.name} must lie between 1 and its {able} signers")
         if party.rule != "quorum" and party.quorum is not None:
             raise BadRequest(f"The party {party.name} has a quorum, but its rule is {party.rule}")
         for signer in party.signers:
             need_printable(f"The name of {signer.email}", signer.name)
             if signer.time_zone is not None:
                 checked_zone(signer.time_zone)
-            has_code = signer.access_code is not None or (isinstance(signer, KnownSigner) and signer.id is not None)
-            if (signer.auth == "access_code") > has_code or ((signer.auth != "access_code") and signer.access_code):
-                raise BadRequest(f"{signer.email}: access_code belongs to auth access_code, and to no other")
-            if signer.access_code is not None and len(signer.access_code.strip()) < limits.ACCESS_CODE_CHARS_MIN:
-                raise BadRequest(
-                    f"{signer.email}: access_code must have at least {limits.ACCESS_CODE_CHARS_MIN} characters beside"
-                    " the spaces around it"
-                )
+            need_delegable(signer)
+            known = isinstance(signer, KnownSigner) and signer.id is not None
+            need_access_code(signer.email, signer.auth, signer.access_code, known=known)
+
+
+def need_access_code(email: str, auth: Auth, code: str | None, *, known: bool) -> None:
+    """Raises BadRequest unless there is an access code where one is asked for, given now or `known` before."""
+    if (auth == "access_code") > (code is not None or known) or (auth != "access_code" and code):
+        raise BadRequest(f"{email}: access_code belongs to auth access_code, and to no other")
+    if code is not None and len(code.strip()) < limits.ACCESS_CODE_CHARS_MIN:
+        raise BadRequest(
+            f"{email}: access_code must have at least {limits.ACCESS_CODE_CHARS_MIN} characters beside the spaces"
+            " around it"
+        )
+
+
+def need_delegable(signer: NewSigner | Signer) -> None:
+    """Raises BadRequest where someone could pass on what only they have the code for."""
+    if signer.delegation and signer.auth == "access_code":
+        raise BadRequest(
+            f"{signer.email}: delegation does not go with auth access_code: the code was agreed with this person alone"
+        )
 
 
 def need_told_apart(people: Sequence[tuple[str, str]]) -> None:
@@ -204,6 +219,8 @@ def _signer(party_id: str, one: NewSigner, language: str, now: datetime, codes: 
         auth=one.auth,
         access_code_hash=codes[one.address, one.name] if one.access_code else None,
         time_zone=one.time_zone,
+        role=one.role,
+        delegation=one.delegation,
     )
 
 

@@ -9,11 +9,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.model import Document, Packet, Party, Signer
 from deedbox.signing.new_document import (
+    CorrectedAddress,
     DocumentChange,
     KnownField,
     KnownParty,
     KnownSigner,
-    SignerChange,
     is_called,
 )
 
@@ -72,7 +72,7 @@ def with_corrections(change: DocumentChange, packet: Packet) -> DocumentChange:
     if as_before != [_known(party) for party in packet.parties]:
         return change
     given = [one for party in change.parties for one in party.signers]
-    corrected = [SignerChange(one.id, one.email) for one in given if one.id and one.address != addresses[one.id]]
+    corrected = [CorrectedAddress(one.id, one.email) for one in given if one.id and one.address != addresses[one.id]]
     return replace(change, parties=UNSET, signers=[*change.signers, *corrected])
 
 
@@ -80,7 +80,14 @@ def _known(party: Party) -> KnownParty:
     """The party as a sender gives it back."""
     signers = [
         KnownSigner(
-            name=one.name, email=one.email, language=one.language, auth=one.auth, time_zone=one.time_zone, id=one.id
+            name=one.name,
+            email=one.email,
+            language=one.language,
+            auth=one.auth,
+            time_zone=one.time_zone,
+            role=one.role,
+            delegation=one.delegation,
+            id=one.id,
         )
         for one in party.signers
     ]

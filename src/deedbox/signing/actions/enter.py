@@ -48,10 +48,10 @@ def entrance(tx: Tx, token: str, now: datetime) -> Entrance:
     return Entrance(link, packet, *parties.find_signer(packet, link.signer_id))
 
 
-async def code_for(found: Entrance) -> FreshCode | None:
+async def code_for(packet: Packet, signer: Signer) -> FreshCode | None:
     """A code to be mailed, where the sender wants one and there is something to open."""
-    open_still = found.packet.status in ("sent", "finalizing", "completed")
-    return await sessions.fresh_code() if found.signer.auth == "email_code" and open_still else None
+    open_still = packet.status in ("sent", "finalizing", "completed")
+    return await sessions.fresh_code() if signer.auth == "email_code" and open_still else None
 
 
 def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime, code: FreshCode | None) -> Secret:

@@ -1,12 +1,10 @@
 """Remind: those whose turn it is get another mail, on demand or by the timer."""
 
 import math
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 
-import msgspec
-
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs, limits, zones
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import TooManyRequests
@@ -39,11 +37,12 @@ def remind(desk: Desk, packet: Packet) -> Packet:
     return _reminded(desk, packet, due)
 
 
-def _reminded(desk: Desk, packet: Packet, due: Sequence[Signer]) -> Packet:
+def _reminded(desk: Desk, packet: Packet, due: Sequence[Signer], *, by_timer: bool = False) -> Packet:
     """The packet, each of these sent a mail with a link of its own."""
     after = packet
     for signer in due:
-        after = parties.with_signer(after, signer.id, reminded_at=desk.at)
+        counted = {"reminders": signer.reminders + 1, "timer_reminded_at": desk.at} if by_timer else {}
+        after = parties.with_signer(after, signer.id, reminded_at=desk.at, **counted)
         token = sessions.new_link(desk.tx, signer.id, "mail", now=desk.now)
         desk.notifier.remind(desk.tx, packet, signer, token, now=desk.now)
         for document in packet.documents:
@@ -52,53 +51,67 @@ def _reminded(desk: Desk, packet: Packet, due: Sequence[Signer]) -> Packet:
     return after
 
 
-def plan_first(desk: Desk, packet: Packet) -> None:
-    if packet.reminders is not None:
-        first = desk.now + timedelta(hours=packet.reminders.first_after_hours)
-        _plan(desk, packet, packet.reminders, 1, first)
+def remind_due(desk: Desk, packet: Packet) -> None:
+    """Reminds by the plan whomever it is time to remind, and plans the next look.
 
-
-def remind_again(desk: Desk, packet: Packet, number: int, plan: str) -> None:
-    """A reminder by the timer, and the plan for the next; a plan that was changed meanwhile ends."""
-    reminders = packet.reminders
-    if reminders is None or packet.first.status != "sent" or is_due(packet, desk.now):
-        return
-    if _json(reminders) != plan:
+    What is due is told by the records alone: a look too many, or too late, changes nothing."""
+    if packet.reminders is None or packet.first.status != "sent" or is_due(packet, desk.now):
         return
     # By the plan that the sender made, whenever someone was last reminded by hand.
-    _reminded(desk, packet, [*parties.waiting_for(packet)])
-    if number < min(reminders.max, limits.REMINDERS_MAX):
-        _plan(desk, packet, reminders, number + 1, desk.now + timedelta(hours=reminders.every_hours))
+    due = [signer for signer, at in _planned(packet, packet.reminders, desk.now) if at <= desk.now]
+    plan(desk, _reminded(desk, packet, due, by_timer=True))
 
 
-async def run(office: Office, work: Work) -> None:
-    """The handler of remind jobs, each of which plans the next."""
-    workspace_id, packet_id = work.named("packet_id")
-    number, plan = int(work.job.payload["number"]), str(work.job.payload["plan"])
-
-    def again(tx: Tx) -> None:
-        packet = documents.packet(tx, workspace_id, packet_id)
-        if packet is not None:
-            with office.desk(tx, workspace_id) as desk:
-                remind_again(desk, packet, number, plan)
-
-    await work.finish(again)
-
-
-def _plan(desk: Desk, packet: Packet, reminders: Reminders, number: int, at: datetime) -> None:
-    plan = _json(reminders)
+def plan(desk: Desk, packet: Packet) -> None:
+    """The timer that looks when the next reminder is due; none where nobody is to be reminded any more."""
+    if packet.reminders is None:
+        return
+    first = min((at for _, at in _planned(packet, packet.reminders, desk.now)), default=None)
+    if first is None or (packet.expires_at is not None and instant(first) >= packet.expires_at):
+        return
     jobs.enqueue(
         desk.tx,
         jobs.NewJob(
             REMIND_JOB,
-            {"packet_id": packet.id, "number": number, "plan": plan},
-            run_at=at,
-            unique_key=f"{REMIND_JOB}:{packet.id}:{plan}:{number}",
+            {"packet_id": packet.id},
+            run_at=first,
+            unique_key=f"{REMIND_JOB}:{packet.id}:{instant(first)}",
             workspace_id=packet.workspace_id,
         ),
         now=desk.now,
     )
 
 
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+async def run(office: Office, work: Work) -> None:
+    """The handler of remind jobs, each of which plans the next."""
+    workspace_id, packet_id = work.named("packet_id")
+
+    def look(tx: Tx) -> None:
+        packet = documents.packet(tx, workspace_id, packet_id)
+        if packet is not None:
+            with office.desk(tx, workspace_id) as desk:
+                remind_due(desk, packet)
+
+    await work.finish(look)
+
+
+def _planned(packet: Packet, reminders: Reminders, now: datetime) -> Iterator[tuple[Signer, datetime]]:
+    """Those whose turn it is, each with the time of their next reminder, which is never before now."""
+    for signer in parties.waiting_for(packet):
+        if signer.notified_at is None or signer.reminders >= reminders.max:
+            continue
+        hours = reminders.every_hours if signer.reminders else reminders.first_after_hours
+        since = max(signer.notified_at, signer.timer_reminded_at or "")
+        at = max(moment(since) + timedelta(hours=hours), now)
+        yield signer, at if reminders.at_night else by_day(at, signer.time_zone)
+
+
+def by_day(at: datetime, zone: str | None) -> datetime:
+    """The time, or the next morning if it is night there; UTC where the zone is not known."""
+    local = at.astimezone(zones.zone(zone) if zone else UTC)
+    if limits.REMIND_FROM_HOUR <= local.hour < limits.REMIND_UNTIL_HOUR:
+        return at
+    morning = local.replace(hour=limits.REMIND_FROM_HOUR, minute=0, second=0, microsecond=0, fold=0)
+    if local.hour >= limits.REMIND_UNTIL_HOUR:
+        morning += timedelta(days=1)
+    return morning.astimezone(UTC)

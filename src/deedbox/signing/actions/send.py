@@ -40,8 +40,8 @@ def as_sent(packet: Packet, now: datetime) -> Packet:
     """The packet as sending leaves it; nothing is written and nobody told. BadRequest if it cannot be sent."""
     at = instant(now)
     sent = [states.moved(document, "send", at) for document in packet.documents]
-    if not any(party.signers for party in packet.parties):
-        raise BadRequest("The document has no signers")
+    if not any(parties.counted(party) for party in packet.parties):
+        raise BadRequest("The document has no signers: someone has to sign or approve it, beside those with a copy")
     if packet.expires_at is not None and packet.expires_at <= at:
         raise BadRequest("The document's expires_at lies in the past")
     need_signatures(packet)
@@ -53,7 +53,8 @@ def need_signatures(packet: Packet) -> None:
     if all(document.asks_all for document in packet.documents):
         return
     fields = [field for document in packet.documents for field in document.fields if field.type == "signature"]
-    for party, signer in packet.signers():
+    signing = [(party, signer) for party, signer in packet.signers() if signer.role == "signer"]
+    for party, signer in signing:
         if not any(field.signer_id == signer.id or field.party_id == party.id for field in fields):
             raise BadRequest(
                 f"{signer.name} has no signature field in any document of the packet. Give one, or leave `fields` out"
@@ -69,11 +70,10 @@ def announce(desk: Desk, before: Packet, sent: Packet) -> None:
         desk.emit("document.sent", sent, document)
     invite(desk, before, sent)
     expire.plan(desk, sent)
-    remind.plan_first(desk, sent)
 
 
 def invite(desk: Desk, before: Packet, released: Packet) -> None:
-    """Tells the signers whose turn it has become."""
+    """Tells the signers whose turn it has become; from then on they are reminded."""
     waiting = {signer.id for _, signer in before.signers() if signer.status == "waiting"}
     for _, signer in released.signers():
         if signer.status == "notified" and signer.id in waiting:
@@ -82,3 +82,4 @@ def invite(desk: Desk, before: Packet, released: Packet) -> None:
                 desk.record(document, "signer.invited", detail, actor=SERVER)
             token = sessions.new_link(desk.tx, signer.id, "mail", now=desk.now)
             desk.notifier.invite(desk.tx, released, signer, token, now=desk.now)
+    remind.plan(desk, released)

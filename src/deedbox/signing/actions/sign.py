@@ -9,7 +9,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
-from deedbox.kernel.errors import Conflict, Saying
+from deedbox.kernel.errors import BadRequest, Conflict, Saying
 from deedbox.signing import parties, states
 from deedbox.signing.actions import send
 from deedbox.signing.actions.end import dismiss
@@ -49,6 +49,8 @@ async def image(office: Office, kind: SignatureKind, data: bytes) -> AsyncIterat
 def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     """The packet with the signature in it; the party's rule and the next party's turn follow from it."""
     party, signer = at_turn(packet, signer_id, desk.now)
+    if signer.role != "signer":
+        raise BadRequest("An approver leaves no signature: send the consent alone")
     if not how.seen.viewed:
         raise refused(Conflict, "not_shown")
     _check_hand(packet, party, signer, how)
@@ -69,14 +71,14 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     )
     for picture in how.images:
         blobs.adopt(desk.tx, picture, packet.first.id, desk.now)
-    after, completed = _followed_up(desk, signed, party.id)
+    after, completed = followed_up(desk, signed, party.id)
     desk.save(packet, after)
     people.drop_values(desk.tx, signer_id, _newly_filled(packet, signed))
     for document in packet.documents:
         desk.record(document, "signer.signed", _detail(document, signer, how), actor=signer_id)
         desk.emit("document.signed", packet, document, signer=signer_told(signer))
     if completed is not None:
-        _announce(desk, packet, after, completed)
+        announce(desk, packet, after, completed)
     return after
 
 
@@ -130,7 +132,7 @@ def _newly_filled(before: Packet, after: Packet) -> list[str]:
     ]
 
 
-def _followed_up(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Party | None]:
+def followed_up(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Party | None]:
     """The packet as the signature leaves it, and the party if it is complete now."""
     party = next(one for one in signed.parties if one.id == party_id)
     if not parties.is_met(party):
@@ -145,7 +147,7 @@ def _followed_up(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Par
     return msgspec.structs.replace(after, documents=documents), party
 
 
-def _announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
+def announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
     """What a complete party leads to: its event, the next invitations, or the jobs that seal."""
     for document in after.documents:
         desk.record(document, "party.completed", {"party": party.id}, actor=SERVER)

@@ -23,7 +23,7 @@ class Circumstances(msgspec.Struct, frozen=True):
     link: LinkKind
     """By which the session was opened."""
     voucher: Voucher | None = None
-    """Of an embedded link: the key that made it."""
+    """The key that made an embedded link, or who handed over the device."""
     identity: Identity | None = None
     """How it was checked who acts; None before that."""
     viewed: bool = False
@@ -32,7 +32,8 @@ class Circumstances(msgspec.Struct, frozen=True):
     def told(self) -> dict[str, object]:
         told: dict[str, object] = {"address": self.address, "user_agent": self.user_agent, "link": self.link}
         if self.voucher is not None:
-            told["key"] = {"id": self.voucher.id, "name": self.voucher.name}
+            by = "host" if self.link == "in_person" else "key"
+            told[by] = {"id": self.voucher.id, "name": self.voucher.name}
         if self.identity is not None:
             told["identity"] = self.identity
         return told
@@ -41,8 +42,12 @@ class Circumstances(msgspec.Struct, frozen=True):
 def at_turn(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signer]:
     """The signer whose turn it is; Conflict, with its own sentence, if it is not."""
     party, signer = parties.find_signer(packet, signer_id)
+    if signer.role == "cc":
+        raise refused(Conflict, "copy_only")
+    if signer.delegated_to is not None:
+        raise refused(Conflict, "passed_on")
     if signer.status == "signed":
-        raise refused(Conflict, "already_signed")
+        raise refused(Conflict, "already_approved" if signer.role == "approver" else "already_signed")
     if signer.status == "declined":
         raise refused(Conflict, "already_declined")
     status = "expired" if is_due(packet, now) else packet.status

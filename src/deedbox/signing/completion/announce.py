@@ -1,4 +1,4 @@
-"""Announce: everyone who signed gets what was sealed, once for the whole packet."""
+"""Announce: everyone who signed or gets a copy gets what was sealed, once for the whole packet."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from deedbox.signing.notifier import SealedDocument, SealedFiles
 
 
 def announce(desk: Desk, packet: Packet, sealed: Sequence[SealedDocument]) -> None:
-    """Tells those who signed, each with a link of their own, and the sender."""
-    signed = [signer.id for _, signer in packet.signers() if signer.status == "signed"]
-    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in signed}
+    """Tells those who signed or get a copy, each with a link of their own, and the sender."""
+    heard = [signer.id for _, signer in packet.signers() if signer.status == "signed" or signer.role == "cc"]
+    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in heard}
     files = SealedFiles(sealed, tokens, packet.certificate_sha256)
     desk.notifier.completed(desk.tx, packet, files, now=desk.now)

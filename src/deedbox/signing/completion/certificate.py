@@ -19,7 +19,7 @@ from deedbox.pdf.completion import (
     Told,
 )
 from deedbox.pdf.signed_input import EarlierSignature
-from deedbox.signing.completion.facts import Facts, act_of, consent_of, pages_seen, voucher_of
+from deedbox.signing.completion.facts import Facts, act_of, consent_of, host_of, pages_seen, voucher_of
 from deedbox.signing.field_value import printed
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
@@ -163,7 +163,8 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         email=signer.email,
         party=party.name if party.declared else "",
         identity=_identity(facts, table, signer, act),
-        status=signer.status,
+        status=_status(signer),
+        role=_role(facts, table, signer),
         steps=(
             *(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments if at),
             *([Told(table["pages_shown"], _pages_shown(facts, signer))] if signer.viewed_at else []),
@@ -179,13 +180,37 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
 
 
 def _identity(facts: Facts, table: Mapping[str, str], signer: Signer, act: dict[str, Any]) -> str:
-    voucher = voucher_of(act)
+    if signer.role == "cc":
+        return ""
+    voucher, host = voucher_of(act), host_of(act)
     key = f"{voucher.key_name} ({voucher.key_id})" if voucher else ""
-    way: str = signer.identity or "none"
-    if way == "mailed_link" and not _was_mailed(facts, signer):
-        way = "kept_link"
-    ways = [way, "embedded_link"] if voucher and way != "embedded_link" else [way]
-    return " · ".join(table[f"identity.{one}"].format(key=key) for one in ways)
+    ways: list[str] = [signer.identity or "none"]
+    if ways == ["mailed_link"] and not _was_mailed(facts, signer):
+        ways = ["kept_link"]
+    ways += ["embedded_link"] if voucher else []
+    ways += ["in_person"] if host else []
+    told = {"key": key, "host": f"{host.name} ({host.person_id})" if host else ""}
+    return " · ".join(table[f"identity.{one}"].format(**told) for one in dict.fromkeys(ways))
+
+
+def _status(signer: Signer) -> str:
+    """The name of the word that says how far this person came."""
+    if signer.delegated_to is not None:
+        return "delegated"
+    if signer.role == "cc":
+        return "copy"
+    return "approved" if signer.role == "approver" and signer.status == "signed" else signer.status
+
+
+def _role(facts: Facts, table: Mapping[str, str], signer: Signer) -> str:
+    """What the person was asked for, unless it was to sign; whose place they took, and who took theirs."""
+    told = [table[f"role.{signer.role}"]] if signer.role != "signer" else []
+    for _, other in facts.packet.signers():
+        if other.id == signer.delegated_to:
+            told.append(table["passed_on_to"].format(name=other.name))
+        if other.delegated_to == signer.id:
+            told.append(table["passed_on_by"].format(name=other.name))
+    return " · ".join(told)
 
 
 def _pages_shown(facts: Facts, signer: Signer) -> str:
@@ -225,7 +250,8 @@ def _event(entry: Entry, packet: Packet) -> CertifiedEvent:
     known = {signer.id: signer.name for _, signer in packet.signers()}
     told = entry.detail.get("signer")
     actor = known.get(entry.actor, entry.actor)
-    detail = known.get(str(told), "") if told is not None else str(entry.detail.get("reason") or "")
+    named = known.get(str(told), "") if told is not None else ""
+    detail = " · ".join(text for text in (named, str(entry.detail.get("reason") or "")) if text)
     at = entry.at.replace("T", " ").removesuffix("Z")
     return CertifiedEvent(at, entry.act, actor, detail, str(entry.detail.get("address", "")), entry.hash)
 

@@ -12,6 +12,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.jobs import Work
+from deedbox.signing import parties
 from deedbox.signing.completion import facts, verify_sealed
 from deedbox.signing.completion.announce import announce
 from deedbox.signing.completion.certify import Certifier
@@ -85,6 +86,7 @@ def complete(desk: Desk, known: SealedPacket, made: Received) -> Packet:
     first = before.completed_at is None
     completed_at = before.completed_at or desk.at
     after = msgspec.structs.replace(before, completed_at=completed_at, certificate_sha256=certificate.sha256)
+    after = parties.copied(after, desk.at) if first else after
     documents.change(desk.tx, before, after)
     sealed.recognise(desk.tx, before.first.id, certificate.sha256)
     for document in after.documents:

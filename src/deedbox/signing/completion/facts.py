@@ -19,6 +19,9 @@ from deedbox.signing.model import Document, Packet, Party, Signer, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
+_ACTS = ("signer.signed", "signer.approved", "signer.declined", "signer.delegated")
+"""Of these, a person does one."""
+
 
 class Facts(msgspec.Struct, frozen=True):
     """Everything that is known of a document whose signers are done."""
@@ -114,17 +117,16 @@ def evidence(
 
 
 def act_of(facts: Facts, signer: Signer) -> dict[str, Any]:
-    """What the trail tells of the signer's signing or declining."""
-    wanted = "signer.signed" if signer.signature else "signer.declined"
+    """What the trail tells of the signer's signing, approving, declining or passing it on."""
     for entry in facts.trail:
-        if entry.act == wanted and entry.actor == signer.id:
+        if entry.act in _ACTS and entry.actor == signer.id:
             return dict(entry.detail)
     return {}
 
 
 def consent_of(signer: Signer, act: dict[str, Any]) -> proof.Consent | None:
-    """What the signer agreed to, in the words that were shown."""
-    if signer.signature is None or signer.signed_at is None:
+    """What the signer or approver agreed to, in the words that were shown."""
+    if signer.signed_at is None:
         return None
     text = str(act["consent"])
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -148,6 +150,13 @@ def voucher_of(act: dict[str, Any]) -> proof.Voucher | None:
     return proof.Voucher(key_id=str(act["key"]["id"]), key_name=str(act["key"]["name"]))
 
 
+def host_of(act: dict[str, Any]) -> proof.Host | None:
+    """Who handed over the device on which the signer acted."""
+    if "host" not in act:
+        return None
+    return proof.Host(person_id=str(act["host"]["id"]), name=str(act["host"]["name"]))
+
+
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
     signed, act = signer.signature, act_of(facts, signer)
     fields = own_fields(facts.document, party, signer) if signed else []
@@ -157,7 +166,9 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         party_id=party.id,
         name=signer.name,
         email=signer.email,
+        role=signer.role,
         status=signer.status,
+        delegated_to=signer.delegated_to,
         consent=consent_of(signer, act),
         marks=[
             proof.Mark(field_id=field.id, kind=made.kind, text=made.text, image_sha256=made.image_sha256)
@@ -171,9 +182,10 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         },
         identity=signer.identity,
         vouched_by=voucher_of(act),
+        hosted_by=host_of(act),
         seen_sha256=facts.paper.sha256 if pages else None,
         seen_pages=pages,
-        signed_sha256=facts.paper.sha256 if signed else None,
+        signed_sha256=facts.paper.sha256 if signer.signed_at else None,
         address=str(act["address"]) if "address" in act else None,
         user_agent=str(act["user_agent"]) if "user_agent" in act else None,
         signed_at=signer.signed_at,  # type: ignore[arg-type]

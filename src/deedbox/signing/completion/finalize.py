@@ -15,7 +15,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
-from deedbox.signing import states
+from deedbox.signing import parties, states
 from deedbox.signing.completion import certify_packet, facts, upgrade, verify_sealed
 from deedbox.signing.completion.announce import announce
 from deedbox.signing.completion.certificate import Certified
@@ -137,7 +137,10 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     """The document, completed: its files are stored, and everyone is told, or the last of a packet certifies it."""
     packet, document = document_of(desk.tx, desk.workspace_id, document_id)
     completed = states.moved(document, "complete", desk.at, seal=made.seal, error=None)
-    documents.change_document(desk.tx, document, completed)
+    after = packet.with_document(completed)
+    if packet.lone:
+        after = parties.copied(after, desk.at)
+    desk.save(packet, after)
     received = [made.sealed, made.certificate, made.evidence]
     file, certificate, proof = blobs.adopt_all(desk.tx, received, document_id, desk.now)
     stored = SealedFile(file.sha256, file.size_bytes, certificate.sha256, proof.sha256, made.head, desk.at)
@@ -150,7 +153,6 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     if made.seal.degraded:
         upgrade.plan(desk, completed)
     desk.emit("document.completed", packet, completed, sha256=file.sha256)
-    after = packet.with_document(completed)
     if packet.lone:
         announce(desk, after, [SealedDocument(completed, file.sha256, certificate.sha256)])
     elif all(one.status == "completed" for one in after.documents):

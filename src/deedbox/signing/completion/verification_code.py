@@ -6,12 +6,15 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.completion import verify_sealed
 from deedbox.signing.desk import document_of
+from deedbox.signing.model import Role
 from deedbox.signing.store import audit, documents, sealed
 
 
 class VouchedSigner(msgspec.Struct, frozen=True):
     name: str
     """The signer's name."""
+    role: Role
+    """Whether the person signs or approves."""
     party: str
     """The party's name."""
     status: str
@@ -36,7 +39,7 @@ class Vouched(msgspec.Struct, frozen=True):
     earlier_sha256: list[str]
     """Of the same before it got another time-stamp: such a file is authentic too."""
     signers: list[VouchedSigner]
-    """Who signs it."""
+    """Who signs or approves it."""
 
 
 def by_code(tx: Tx, code: str) -> Vouched:
@@ -55,7 +58,8 @@ def by_code(tx: Tx, code: str) -> Vouched:
         sha256=sha256,
         earlier_sha256=[one for one in hashes if one != sha256],
         signers=[
-            VouchedSigner(signer.name, party.name, signer.status, signer.signed_at)
+            VouchedSigner(signer.name, signer.role, party.name, signer.status, signer.signed_at)
             for party, signer in packet.signers()
+            if signer.counts
         ],
     )

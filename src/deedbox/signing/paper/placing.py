@@ -89,7 +89,7 @@ def _signatures(
         signer.id
         for party in parties
         for signer in party.signers
-        if signer.id not in signing and party.id not in parties_signing
+        if signer.role == "signer" and signer.id not in signing and party.id not in parties_signing
     ]
     if len(places) < len(without):
         raise BadRequest("There is no place for every signature; give fields")
@@ -122,9 +122,16 @@ def _who(field: NewField, parties: Sequence[Party]) -> tuple[str | None, str | N
         raise BadRequest("A field names either its signer, by id, e-mail address or name, or its party, by id or name")
     called: list[tuple[str | None, str | None]] = []
     for party in parties:
+        able = [signer.id for signer in party.signers if signer.role == "signer"]
         if is_called(party, field.party):
-            called.append((party.signers[0].id, None) if len(party.signers) == 1 else (None, party.id))
-        called += [(signer.id, None) for signer in party.signers if is_called(signer, field.signer)]
+            if party.signers and not able:
+                raise BadRequest(f"A field names {field.party}, where nobody signs: approvers and cc fill nothing in")
+            called.append((able[0], None) if len(able) == 1 else (None, party.id))
+        for signer in party.signers:
+            if is_called(signer, field.signer):
+                if signer.role != "signer":
+                    raise BadRequest(f"A field names {field.signer}, whose role is {signer.role}: only signers fill in")
+                called.append((signer.id, None))
     if not called:
         raise BadRequest(f"A field names {field.signer or field.party}, who is not among signers and parties")
     if len(called) > 1:

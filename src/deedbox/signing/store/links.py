@@ -8,13 +8,13 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx, Value
 
-LinkKind: TypeAlias = Literal["mail", "embedded"]
-_LINK = "l.signer_id, l.kind, l.key_id, l.key_name, l.expires_at, l.used_at"
+LinkKind: TypeAlias = Literal["mail", "embedded", "in_person"]
+_LINK = "l.signer_id, l.kind, l.voucher_id, l.voucher_name, l.expires_at, l.used_at"
 _NO_CODE = ""
 
 
 class Voucher(msgspec.Struct, frozen=True):
-    """The API key with which the sender's system asked for an embedded link: its holder vouches for the person."""
+    """Who vouches for the person: the API key that asked for an embedded link, or who handed over the device."""
 
     id: str
     name: str
@@ -25,7 +25,7 @@ class Link(msgspec.Struct, frozen=True):
     kind: LinkKind
     voucher: Voucher | None = None
     expires_at: str | None = None
-    """Of an embedded link; a mailed one lasts as long as its document, and a while longer."""
+    """Of a link that opens once; a mailed one lasts as long as its document, and a while longer."""
     used_at: str | None = None
 
 
@@ -41,13 +41,13 @@ class SessionRow(msgspec.Struct, frozen=True):
 
 def add_link(tx: Tx, token_hash: bytes, link: Link, now: str) -> None:
     tx.run(
-        "insert into signing_links (token_hash, signer_id, kind, key_id, key_name, created_at, expires_at)"
-        " values (:token_hash, :signer_id, :kind, :key_id, :key_name, :now, :expires_at)",
+        "insert into signing_links (token_hash, signer_id, kind, voucher_id, voucher_name, created_at, expires_at)"
+        " values (:token_hash, :signer_id, :kind, :voucher_id, :voucher_name, :now, :expires_at)",
         token_hash=token_hash,
         signer_id=link.signer_id,
         kind=link.kind,
-        key_id=link.voucher.id if link.voucher else None,
-        key_name=link.voucher.name if link.voucher else None,
+        voucher_id=link.voucher.id if link.voucher else None,
+        voucher_name=link.voucher.name if link.voucher else None,
         now=now,
         expires_at=link.expires_at,
     )
@@ -183,6 +183,6 @@ def forget(tx: Tx, signer_id: str, now: str) -> None:
 
 
 def _link(row: Row) -> Link:
-    signer_id, kind, key_id, key_name, expires_at, used_at = row
-    voucher = Voucher(key_id, key_name or "") if key_id else None
+    signer_id, kind, voucher_id, voucher_name, expires_at, used_at = row
+    voucher = Voucher(voucher_id, voucher_name or "") if voucher_id else None
     return Link(signer_id, kind, voucher, expires_at, used_at)

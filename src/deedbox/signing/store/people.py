@@ -13,7 +13,7 @@ from deedbox.signing.model import Document, Field, Packet, Party, Signature, Sig
 _SIGNER = (
     "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",
     "declined_at", "decline_reason", "signature", "initials", "access_code_hash", "identity", "reminded_at",
-    "time_zone",
+    "time_zone", "role", "delegation", "delegated_to", "reminders", "timer_reminded_at",
 )  # fmt: skip
 _PARTY = ("id", "name", "turn", "rule", "quorum", "on_decline", "declared", "status", "completed_at")
 _FIELD = (
@@ -77,6 +77,16 @@ def _change_parties(tx: Tx, before: Packet, after: Packet) -> None:
         (_signer_row(one) for _, one in before.signers()),
         (_signer_row(one) for _, one in after.signers()),
     )
+
+
+def add_delegate(tx: Tx, packet: Packet, signer_id: str, delegate: Signer) -> None:
+    """Someone who takes a signer's place: behind them in the list, with all their fields."""
+    whose = {"packet_id": packet.id, "workspace_id": packet.workspace_id}
+    place = 1 + [signer.id for _, signer in packet.signers()].index(signer_id)
+    sql = "update signers set position = position + 1 where packet_id = :id and position >= :place"
+    tx.run(sql, id=packet.id, place=place)
+    insert_all(tx, "signers", [{**_signer_row(delegate), **whose, "position": place}])
+    tx.run("update fields set signer_id = :to where signer_id = :id", id=signer_id, to=delegate.id)
 
 
 def drop_parties(tx: Tx, packet: Packet) -> None:
@@ -198,6 +208,7 @@ def _change_rows(
 
 def _signer(row: Row) -> Signer:
     values = dict(zip(_SIGNER, row, strict=True))
+    values["delegation"] = bool(values["delegation"])
     for name in ("signature", "initials"):
         if values[name] is not None:
             values[name] = msgspec.json.decode(values[name], type=Signature)
@@ -206,6 +217,7 @@ def _signer(row: Row) -> Signer:
 
 def _signer_row(signer: Signer) -> dict[str, Value]:
     row: dict[str, Any] = {name: getattr(signer, name) for name in _SIGNER}
+    row["delegation"] = int(signer.delegation)
     for name in ("signature", "initials"):
         if row[name] is not None:
             row[name] = msgspec.json.encode(row[name]).decode()

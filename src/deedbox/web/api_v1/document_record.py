@@ -18,6 +18,7 @@ from deedbox.signing.model import (
     Party,
     PartyStatus,
     Reminders,
+    Role,
     Rule,
     Seal,
     Signer,
@@ -26,6 +27,7 @@ from deedbox.signing.model import (
     Status,
     Void,
 )
+from deedbox.signing.parties import counted
 
 
 class FileRecord(msgspec.Struct, frozen=True):
@@ -60,22 +62,28 @@ class SignerRecord(msgspec.Struct, frozen=True):
     """The language of the mails and pages for this person."""
     time_zone: str | None
     """The IANA name of the zone in which times are told to this person; null: UTC."""
+    role: Role
+    """Whether the person signs, approves, or gets a copy of the sealed file."""
     auth: Auth
     """What the person has to give beside the link."""
+    delegation: bool
+    """Whether the person may pass it on to someone else."""
     status: SignerStatus
     """How far this person is."""
     identity: Identity | None
     """How it was checked who acted; null until then."""
     notified_at: str | None
-    """When the invitation was sent; null until then."""
+    """When the invitation was sent, or the copy to a cc; null until then."""
     viewed_at: str | None
     """When the person first saw the document; null until then."""
     signed_at: str | None
-    """When the person signed; null until then."""
+    """When the person signed or approved; null until then."""
     declined_at: str | None
     """When the person declined; null unless that happened."""
     decline_reason: str | None
     """Why, in the person's own words."""
+    delegated_to: str | None
+    """The signer to whom the person has passed it on; null unless that happened."""
 
 
 class PartyRecord(msgspec.Struct, frozen=True):
@@ -101,11 +109,11 @@ class PartyRecord(msgspec.Struct, frozen=True):
 
 class Progress(msgspec.Struct, frozen=True):
     signers_total: int
-    """How many signers there are."""
+    """How many people have to sign or approve: neither who gets a copy nor who has passed it on."""
     signers_signed: int
-    """How many of them have signed."""
+    """How many of them have signed or approved."""
     parties_total: int
-    """How many parties there are."""
+    """How many parties there are in which someone signs or approves."""
     parties_completed: int
     """How many of them are complete."""
 
@@ -244,20 +252,21 @@ def party_record(party: Party) -> PartyRecord:
         party.quorum,
         party.on_decline,
         party.status,
-        [_signer(signer) for signer in party.signers],
+        [signer_record(signer) for signer in party.signers],
         party.completed_at,
     )
 
 
-def _signer(signer: Signer) -> SignerRecord:
+def signer_record(signer: Signer) -> SignerRecord:
     return SignerRecord(*(getattr(signer, name) for name in SignerRecord.__struct_fields__))
 
 
 def progress_of(packet: Packet) -> Progress:
-    signers = signed = completed = 0
+    signers = signed = parties = completed = 0
     for party in packet.parties:
-        completed += party.status == "completed"
-        signers += len(party.signers)
-        for signer in party.signers:
-            signed += signer.status == "signed"
-    return Progress(signers, signed, len(packet.parties), completed)
+        able = counted(party)
+        signers += len(able)
+        signed += sum(signer.status == "signed" for signer in able)
+        parties += bool(able)
+        completed += bool(able) and party.status == "completed"
+    return Progress(signers, signed, parties, completed)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blobs
@@ -157,6 +157,8 @@ async def change_document(
     wanted = write_back.changes(data, shown, DocumentChange)
     if wanted is None:
         return shown
+    if before.first.status == "sent" and (wanted.signers or wanted.parties is not UNSET):
+        here.caller.need("documents:send")  # who is asked to sign is the sender's to say
     office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
     async with change.prepared(office, mill, workspace_id, document_id, wanted) as make:
 

@@ -9,6 +9,7 @@ from litestar.connection import ASGIConnection
 
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.people import Session as Person
+from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unauthorized
@@ -137,3 +138,10 @@ class Context:
 def of(connection: ASGIConnection[Any, Any, Any, Any]) -> Context:
     context: Context = connection.scope[KEY]  # type: ignore[literal-required]
     return context
+
+
+def origin(request: AnyRequest) -> tuple[str, str]:
+    """The address and the program that a request comes from."""
+    client = request.scope.get("client")
+    agent = request.headers.get("user-agent", "")[: limits.USER_AGENT_CHARS]
+    return client[0] if client else "unknown", agent

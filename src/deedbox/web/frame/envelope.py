@@ -27,7 +27,7 @@ _DISCONNECTED = "client disconnected prematurely"
 """The framework's word for a caller that hangs up: no failure of ours, and nothing for the log."""
 
 
-_NEITHER = ("/tsa", "/login", "/account")
+_NEITHER = ("/tsa", "/login", "/account", "/app")
 """What belongs to neither API, so that a wrong content type has its own status there."""
 
 

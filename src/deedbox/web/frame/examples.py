@@ -159,6 +159,8 @@ SAMPLES: dict[str, Any] = {
     "declined_at": None,
     "default": None,
     "degraded": False,
+    "delegated_to": None,
+    "delegation": False,
     "delivered_at": _LATER,
     "description": "Tells the billing system",
     "dimensions": 384,
@@ -243,6 +245,7 @@ SAMPLES: dict[str, Any] = {
     "response_status": 200,
     "response_truncated": False,
     "revoked_at": None,
+    "role": "signer",
     "root": _SHA256,
     "scopes": ["documents:read"],
     "secret": "whsec_" + 2 * "MDEyMzQ1Njc4OWFi",
@@ -328,6 +331,9 @@ REQUESTS: dict[str, Any] = {
     "keep_fields": {"values": {id_of("fld"): "4 Mill Lane"}},
     "complete": {"consent": True, "signature": {"kind": "typed", "text": _NAME}},
     "decline": {"reason": "The rent is another than agreed"},
+    "delegate": {"name": "Bo", "email": "bo@example.com", "reason": "Bo signs leases"},
+    "correct_packet_signer": {"email": "ana@mail.example.com", "language": "pt"},
+    "correct_signer": {"email": "ana@mail.example.com", "language": "pt"},
 }
 """What a caller sends, by the function that takes it."""
 

@@ -35,11 +35,10 @@ def page(template: str, *, status: int = 200, headers: Mapping[str, str] | None 
     )
 
 
-def go(path: str, cookie: Cookie | None = None) -> Response[None]:
+def go(path: str, *cookies: Cookie) -> Response[None]:
     """See other: the browser gets `path` next."""
-    cookies = [cookie] if cookie else []
     return Response(
-        None, status_code=303, headers={"Location": path, **HEADERS}, cookies=cookies, media_type="text/plain"
+        None, status_code=303, headers={"Location": path, **HEADERS}, cookies=[*cookies], media_type="text/plain"
     )
 
 

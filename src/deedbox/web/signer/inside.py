@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
 from deedbox import words
-from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden
@@ -18,7 +17,7 @@ from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
 from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.words.refusals import refused
 
 T = TypeVar("T")
@@ -48,6 +47,11 @@ class Inside(NamedTuple):
     def only_reads(self, document: Document) -> bool:
         """Whether this person has nothing to fill in the document."""
         return not parties.own_fields(document, self.party, self.signer)
+
+    @property
+    def can_delegate(self) -> bool:
+        """Whether they may pass it on now."""
+        return self.signer.delegation and self.is_shown and self.signer.status != "signed"
 
     @property
     def is_shown(self) -> bool:
@@ -120,19 +124,15 @@ def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
     )
 
 
-def origin(request: AnyRequest) -> tuple[str, str]:
-    """The address and the program that a request comes from."""
-    client = request.scope.get("client")
-    agent = request.headers.get("user-agent", "")[: limits.USER_AGENT_CHARS]
-    return client[0] if client else "unknown", agent
-
-
 def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
     """What became of it, in the signer's language; None while they can still sign."""
     status, t = packet.status, words.of_use(signer.language, "page")
     ended = packet.ended_at
     if expire.is_due(packet, now):
         status = "expired"
+    if signer.delegated_to is not None:
+        _, other = parties.find_signer(packet, signer.delegated_to)
+        return t["outcome_delegated"].format(other=other.name)
     if signer.status == "canceled" and status in ("sent", "finalizing", "completed"):
         return t["outcome_not_needed"]
     if signer.status == "declined":
@@ -147,15 +147,22 @@ def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
         return t["outcome_declined"].format(signer=_who_declined(packet))
     if status in ("voided", "finalizing"):
         return t[f"outcome_{status}"].format(sender=packet.sender)
-    return t["outcome_signed"].format(sender=packet.sender) if signer.status == "signed" else None
+    if signer.status != "signed":
+        return None
+    return t["outcome_approved" if signer.role == "approver" else "outcome_signed"].format(sender=packet.sender)
 
 
 def need_sealed(who: Inside) -> None:
-    """Conflict unless everything is sealed and this person has signed it."""
+    """Conflict unless everything is sealed and this person has signed it or gets a copy."""
     if who.packet.status != "completed":
         raise refused(Conflict, "not_completed")
-    if who.signer.status != "signed":
+    if not may_have_it(who.signer):
         raise refused(Conflict, "not_for_you")
+
+
+def may_have_it(signer: Signer) -> bool:
+    """Whether the sealed file is for this person."""
+    return signer.status == "signed" or signer.role == "cc"
 
 
 def _who_declined(packet: Packet) -> str:

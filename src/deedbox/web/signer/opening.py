@@ -11,11 +11,11 @@ from deedbox.kernel.clock import moment
 from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import Entrance, Visit, code_for, enter, entrance
 from deedbox.web.frame import context, cookies
-from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.web.frame.doors import LINK, door
 from deedbox.web.frame.head import GET_ONLY, Scope
 from deedbox.web.frame.pages import go, names_html, page
-from deedbox.web.signer.inside import origin, outcome
+from deedbox.web.signer.inside import outcome
 
 
 @get("/s/{token:str}", opt={**door(LINK), GET_ONLY: True}, include_in_schema=False)
@@ -40,7 +40,7 @@ async def _opened(request: AnyRequest, token: str) -> Response[Any]:
     now, visit = deedbox.clock.now(), Visit(*origin(request))
     found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
     await expire.current(deedbox.office, found.packet)
-    code = await code_for(found)
+    code = await code_for(found.packet, found.signer)
     session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, visit, now, code))
     signer_id = found.signer.id
     cookie = cookies.made(request, cookies.of_signer(signer_id), session, limits.SIGNER_SESSION_SECONDS)

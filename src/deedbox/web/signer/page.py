@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
@@ -10,7 +11,9 @@ from litestar.params import FromPath
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
 from deedbox.signing.actions import sign
+from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline
+from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.field_value import BY_HAND, printed, standing
 from deedbox.signing.model import Field, Signature, consent
@@ -21,7 +24,7 @@ from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.signer import values
-from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, outcome
+from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, may_have_it, outcome
 from deedbox.words import refusals
 from deedbox.words.refusals import refused
 
@@ -70,6 +73,13 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     if act == "decline":
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
         await done(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
+    elif act == "delegate":
+        to = _delegation(form)
+        await done(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
+    elif act == "approve":
+        if not text(form, "consent"):
+            raise refused(BadRequest, "consent_approver")
+        await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
     elif act == "sign":
         if not text(form, "consent"):
             raise refused(BadRequest, "consent")
@@ -80,6 +90,16 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
     else:
         raise refused(BadRequest, "no_act")
+
+
+def _delegation(form: FormMultiDict) -> Delegation:
+    """To whom the form passes it on; BadRequest where name or address are missing or too long."""
+    reason = _bounded(form, "reason", limits.REASON_CHARS) or None
+    given = {"name": text(form, "name").strip(), "email": text(form, "email").strip(), "reason": reason}
+    try:
+        return msgspec.convert(given, Delegation)
+    except msgspec.ValidationError as error:
+        raise refused(BadRequest, "delegation") from error
 
 
 def _values(who: Inside, form: FormMultiDict) -> dict[str, str]:
@@ -136,12 +156,13 @@ async def _page(
         outcome=said,
         shown=who.is_shown,
         can_sign=who.is_shown and said is None,
-        can_download=packet.status == "completed" and signer.status == "signed" and not who.needs,
+        can_delegate=who.can_delegate,
+        can_download=packet.status == "completed" and may_have_it(signer) and not who.needs,
         only_reads=who.only_reads,
         fields=[_shown(field, kept, written, signer.language) for field in _fields(who)] if who.is_shown else [],
         own=_OWN,
         typed=typed or {},
-        consent=consent(signer.language),
+        consent=consent(signer.language, signer.role),
         error=refusals.said(error, signer.language) if error else "",
         wrong=refusals.beside(error, signer.language) if error else {},
     )

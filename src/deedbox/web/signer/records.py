@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.discreet import Discreet
-from deedbox.signing.model import Field, Message, Status
+from deedbox.signing.model import Field, Message, Role, Status
 
 _TEXT = limits.NO_NUL
 Value = Annotated[
@@ -41,6 +41,10 @@ class SessionSigner(msgspec.Struct, frozen=True):
     """The signer's name."""
     status: str
     """How far this person is."""
+    role: Role
+    """Whether this person signs, approves, or gets a copy of the sealed file."""
+    delegation: bool
+    """Whether this person may pass it on to someone else now."""
 
 
 class SessionParty(msgspec.Struct, frozen=True):
@@ -134,8 +138,8 @@ class UploadedMark(msgspec.Struct, forbid_unknown_fields=True, tag="uploaded", t
 class CompleteBody(msgspec.Struct, forbid_unknown_fields=True):
     consent: bool
     """Must be true: the signer agrees to the consent text."""
-    signature: Typed | Drawn | UploadedMark
-    """How the signer signs."""
+    signature: Typed | Drawn | UploadedMark | None = None
+    """How the signer signs; an approver gives none."""
     initials: Typed | Drawn | UploadedMark | None = None
     """For fields of initials; without them, the first letters of the signer's name stand there."""
     values: Values = {}
@@ -148,7 +152,7 @@ class DeclineBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Acted(msgspec.Struct, frozen=True):
-    status: Literal["signed", "declined"]
+    status: Literal["signed", "approved", "declined", "delegated"]
     """What the signer has done."""
     document_status: Status
     """Where the document stands now, or all of the packet."""

@@ -16,7 +16,10 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.signing.actions import sign
+from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline as decline_packet
+from deedbox.signing.actions.delegate import Delegation
+from deedbox.signing.actions.delegate import delegate as delegate_packet
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.actions.view import view_page
@@ -137,7 +140,7 @@ async def keep_fields(request: AnyRequest, signer_id: FromPath[str], data: JSONB
 @post(
     "/sign/{signer_id:str}/complete",
     opt=_SIGNER,
-    summary="Sign",
+    summary="Sign, or approve",
     tags=["signer"],
     status_code=200,
     request_max_body_size=limits.SIGNING_BODY_BYTES,
@@ -145,7 +148,11 @@ async def keep_fields(request: AnyRequest, signer_id: FromPath[str], data: JSONB
 async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[CompleteBody]) -> Acted:
     who, office = await inside(request), context.of(request).deedbox.office
     if not data.consent:
-        raise refused(BadRequest, "consent")
+        raise refused(BadRequest, "consent_approver" if who.signer.role == "approver" else "consent")
+    if data.signature is None:
+        seen = circumstances(request, who)
+        approved = await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+        return Acted("approved", approved.status)
     given = values.sent(who.fields, data.values, who.signer.language)
     async with AsyncExitStack() as held:
         signature, images = await _by_hand(office, data.signature, held)
@@ -167,6 +174,20 @@ async def decline(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[
     seen = circumstances(request, who)
     declined = await done(request, who, lambda desk, packet: decline_packet(desk, packet, signer_id, data.reason, seen))
     return Acted("declined", declined.status)
+
+
+@post(
+    "/sign/{signer_id:str}/delegate",
+    opt=_SIGNER,
+    summary="Pass it on to someone else, where the sender allows it",
+    tags=["signer"],
+    status_code=200,
+)
+async def delegate(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[Delegation]) -> Acted:
+    who = await inside(request)
+    seen = circumstances(request, who)
+    after = await done(request, who, lambda desk, packet: delegate_packet(desk, packet, signer_id, data, seen))
+    return Acted("delegated", after.status)
 
 
 @get(
@@ -203,12 +224,12 @@ def _record(who: Inside, filled: Mapping[str, str], outcome: str | None) -> Sess
     fields = who.fields if who.is_shown else []
     return SessionRecord(
         document=SessionDocument(document.id, document.title, document.status, packet.message if shown else None),
-        signer=SessionSigner(signer.id, signer.name, signer.status),
+        signer=SessionSigner(signer.id, signer.name, signer.status, signer.role, who.can_delegate),
         party=SessionParty(party.name, party.order),
         needs=who.needs,
         files=[SessionFile(file.id, file.name, file.pages, file.sizes) for one in shown for file in one.files],
         fields=[msgspec.structs.replace(field, value=standing(field, filled)) for field in fields],
-        consent_text=consent(signer.language),
+        consent_text=consent(signer.language, signer.role),
         outcome=outcome,
         packet=None if packet.lone else _packet(who),
     )
@@ -255,5 +276,6 @@ ROUTES = [
     keep_fields,
     complete,
     decline,
+    delegate,
     signer_download,
 ]

@@ -1,0 +1,101 @@
+"""Correct: what was wrong of someone who has not acted: their name, address, language, zone, or the code asked for."""
+
+from typing import Any
+
+import msgspec
+
+from deedbox.kernel.errors import Conflict
+from deedbox.kernel.mailbox import checked_address
+from deedbox.pdf.glyphs import need_printable
+from deedbox.signing import parties, sessions, states
+from deedbox.signing.actions import convert, draft_people, remind, send
+from deedbox.signing.actions.create import need_access_code, need_delegable, need_told_apart
+from deedbox.signing.desk import Desk
+from deedbox.signing.field_value import fault
+from deedbox.signing.model import Packet, Party, Signer
+from deedbox.signing.new_document import SignerChange
+from deedbox.signing.store import documents
+from deedbox.words.refusals import wrong_values
+
+_TOLD = ("email", "name", "language", "time_zone", "auth", "delegation")
+"""What the trail tells of a correction; of an access code, only that there is another."""
+
+
+def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, code_hash: str | None = None) -> Packet:
+    """The packet with the signer as they should have been; `code_hash` is that of the change's access code.
+
+    With another address or another check of identity, what was sent before opens nothing, and they are invited anew."""
+    for document in packet.documents:
+        states.after(document.status, "amend")
+    party, signer = parties.find_signer(packet, signer_id)
+    if signer.status not in ("waiting", "notified", "viewed"):
+        raise Conflict(f"{signer.name} {_standing(signer)}, so nothing can be corrected")
+    right = _corrected(desk, party, signer, change, code_hash)
+    if right == signer:
+        return packet
+    need_room(packet, party, signer, right)
+    after = parties.with_signer(packet, signer_id, **msgspec.structs.asdict(right))
+    need_told_apart([(one.email, one.name) for _, one in after.signers()])
+    desk.save(packet, after)
+    for document in after.documents:
+        if document.status == "draft":  # whose fields are laid out again, and may name the address
+            asked = draft_people.followed(convert.asked_fields(desk.tx, document), packet.parties, after.parties)
+            documents.ask_fields(desk.tx, document.id, asked)
+    others = _identity(right) != _identity(signer)
+    mailed = others and signer.status != "waiting" and desk.notifier.delivers()
+    for document in after.documents:
+        desk.record(document, "signer.corrected", {"signer": signer_id, **_told(signer, right), "mailed": mailed})
+    if others:
+        desk.notifier.recall(desk.tx, packet, signer)
+        sessions.forget(desk.tx, signer_id, now=desk.now)
+        if signer.status != "waiting":
+            token = sessions.new_link(desk.tx, signer_id, "mail", now=desk.now)
+            desk.notifier.invite(desk.tx, after, right, token, now=desk.now)
+    if packet.first.status == "sent":
+        remind.plan(desk, after)
+    return after
+
+
+def need_room(packet: Packet, party: Party, signer: Signer, right: Signer) -> None:
+    """BadRequest where the name or address that is to stand in the signer's fields cannot be printed there."""
+    for document in packet.documents:
+        for field in parties.own_fields(document, party, signer):
+            text = {"email": right.email, "name": right.name}.get(field.type)
+            if text and (wrong := fault(document, field, text, packet.language)):
+                raise wrong_values([wrong])
+
+
+def _corrected(desk: Desk, party: Party, signer: Signer, change: SignerChange, code_hash: str | None) -> Signer:
+    """The signer as they should have been; BadRequest for what nobody could sign with."""
+    change.check()
+    given: dict[str, Any] = change.given
+    code = given.pop("access_code", None)
+    if "email" in given:
+        given["email"] = checked_address(given["email"]).lower()
+    if "name" in given:
+        need_printable(f"The name of {signer.email}", given["name"])
+    right = msgspec.structs.replace(signer, **given)
+    need_access_code(right.email, right.auth, code, known=signer.access_code_hash is not None)
+    kept = signer.access_code_hash if right.auth == "access_code" else None
+    right = msgspec.structs.replace(right, access_code_hash=code_hash or kept)
+    need_delegable(right)
+    if right.auth != signer.auth:
+        send.need_mail_for_codes([msgspec.structs.replace(party, signers=[right])], desk.notifier)
+    moved = _identity(right) != _identity(signer) and signer.status != "waiting"
+    return msgspec.structs.replace(right, notified_at=desk.at) if moved else right
+
+
+def _identity(signer: Signer) -> tuple[object, ...]:
+    """What an invitation and a session rest on."""
+    return signer.email, signer.auth, signer.access_code_hash
+
+
+def _told(signer: Signer, right: Signer) -> dict[str, object]:
+    told = {name: getattr(right, name) for name in _TOLD if getattr(right, name) != getattr(signer, name)}
+    return told | ({"access_code": "another"} if right.access_code_hash != signer.access_code_hash else {})
+
+
+def _standing(signer: Signer) -> str:
+    if signer.delegated_to is not None:
+        return "has passed it on"
+    return "is no longer needed" if signer.status == "canceled" else f"has already {signer.status}"

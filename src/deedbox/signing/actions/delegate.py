@@ -1,0 +1,94 @@
+"""Delegate: a signer passes the packet on to someone else, where the sender has allowed it."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import Conflict
+from deedbox.kernel.ids import new_id
+from deedbox.kernel.mailbox import checked_address
+from deedbox.pdf.glyphs import need_printable
+from deedbox.signing import parties, states
+from deedbox.signing.actions import send
+from deedbox.signing.actions.correct import need_room
+from deedbox.signing.actions.create import need_told_apart
+from deedbox.signing.actions.turn import Circumstances, at_turn
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import Document, Packet, Signer
+from deedbox.signing.new_document import Email, Name
+from deedbox.signing.store import people
+from deedbox.words.refusals import refused
+
+
+class Delegation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Name
+    """The name of whoever signs instead."""
+    email: Email
+    """Where the invitation goes."""
+    reason: Annotated[str, Meta(max_length=limits.REASON_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
+    """Why, as the sender is told."""
+
+
+def delegate(desk: Desk, packet: Packet, signer_id: str, to: Delegation, seen: Circumstances) -> Packet:
+    """The packet with the other one in the signer's place: their fields, their role, and the same check of identity.
+
+    The other one cannot pass it on again."""
+    party, signer = at_turn(packet, signer_id, desk.now)
+    if not signer.delegation:
+        raise refused(Conflict, "no_delegation")
+    other = _stand_in(desk, signer, to)
+    need_told_apart([*((one.email, one.name) for _, one in packet.signers()), (other.email, other.name)])
+    need_room(packet, party, signer, other)
+    people.add_delegate(desk.tx, packet, signer_id, other)
+    people.drop_values(desk.tx, signer_id, [])
+    before = _with_stand_in(packet, signer_id, other)
+    moved = [states.moved(document, "delegate", desk.at) for document in before.documents]
+    after = parties.with_signer(
+        msgspec.structs.replace(before, documents=moved),
+        signer_id,
+        status="canceled",
+        delegated_to=other.id,
+        identity=seen.identity,
+    )
+    after = parties.with_signer(after, other.id, status="notified", notified_at=desk.at)
+    desk.save(before, after)
+    desk.notifier.recall(desk.tx, packet, signer)
+    for document in after.documents:
+        detail = {"signer": other.id, "name": other.name, "email": other.email, "reason": to.reason, **seen.told()}
+        desk.record(document, "signer.delegated", detail, actor=signer_id)
+    send.invite(desk, before, after)
+    desk.notifier.delegated(desk.tx, after, signer, other, to.reason, now=desk.now)
+    return after
+
+
+def _stand_in(desk: Desk, signer: Signer, to: Delegation) -> Signer:
+    need_printable("The name", to.name)
+    return Signer(
+        id=new_id("sgn", desk.now),
+        party_id=signer.party_id,
+        name=to.name,
+        email=checked_address(to.email).lower(),
+        language=signer.language,
+        auth=signer.auth,
+        time_zone=signer.time_zone,
+        role=signer.role,
+    )
+
+
+def _with_stand_in(packet: Packet, signer_id: str, other: Signer) -> Packet:
+    """The packet with the other one behind the signer, whose fields they have now."""
+    party, signer = parties.find_signer(packet, signer_id)
+    place = party.signers.index(signer) + 1
+    signers = [*party.signers[:place], other, *party.signers[place:]]
+    seated = parties.with_party(packet, party.id, signers=signers)
+    return msgspec.structs.replace(seated, documents=[_handed_on(one, signer_id, other.id) for one in seated.documents])
+
+
+def _handed_on(document: Document, signer_id: str, to: str) -> Document:
+    fields = [
+        msgspec.structs.replace(field, signer_id=to) if field.signer_id == signer_id else field
+        for field in document.fields
+    ]
+    return msgspec.structs.replace(document, fields=fields)

@@ -1,0 +1,78 @@
+"""Signing in person: someone who is signed in hands the device to a signer who is there."""
+
+from typing import Any
+
+from litestar import Response, get, post
+from litestar.params import FromPath
+
+from deedbox.accounts import people
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import DeedboxError
+from deedbox.signing import parties, sessions
+from deedbox.signing.actions import expire
+from deedbox.signing.actions.enter import Visit, code_for, enter
+from deedbox.signing.actions.hand_over import hand_over
+from deedbox.signing.model import Packet
+from deedbox.signing.store.links import Voucher
+from deedbox.web.frame import context, cookies
+from deedbox.web.frame.context import AnyRequest, origin
+from deedbox.web.frame.doors import PERSON, door
+from deedbox.web.frame.pages import go, page
+
+
+@get("/app/documents/{document_id:str}", opt=door(PERSON), include_in_schema=False)
+async def document_page(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    """The document's people, and a button for each whose turn it is."""
+    try:
+        return _page(await _packet(request, document_id), document_id)
+    except DeedboxError as error:
+        return page("no_document.html", status=error.status, error=error.message)
+
+
+@post("/app/documents/{document_id:str}/signers/{signer_id:str}/in-person", opt=door(PERSON), include_in_schema=False)
+async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+    """Opens the signer's session on this device, and ends the host's own: the signer holds the device from now on."""
+    here = context.of(request)
+    try:
+        packet = await _packet(request, document_id)
+        _, signer = parties.find_signer(packet, signer_id)
+    except DeedboxError as error:
+        return page("no_document.html", status=error.status, error=error.message)
+    office, person, now = here.deedbox.office, here.person, here.deedbox.clock.now()
+    code, visit = await code_for(packet, signer), Visit(*origin(request))
+
+    def act(tx: Tx) -> Secret:
+        with office.desk(tx, person.workspace_id, person.person_id, now) as desk:
+            host = Voucher(person.person_id, person.name)
+            token = hand_over(desk, desk.packet_of(document_id), signer_id, host, visit)
+        people.close_session(tx, here.token.reveal())
+        return enter(office, tx, token.reveal(), visit, now, code)
+
+    try:
+        session = await here.deedbox.db.write(act)
+    except DeedboxError as error:
+        return _page(packet, document_id, error)
+    seconds = sessions.session_seconds("in_person")
+    signed_in = cookies.made(request, cookies.of_signer(signer_id), session, seconds)
+    return go(f"/sign/{signer_id}", signed_in, cookies.made(request, cookies.PERSON, None, 0))
+
+
+async def _packet(request: AnyRequest, document_id: str) -> Packet:
+    here = context.of(request)
+    office = here.deedbox.office
+    return await expire.current(office, await office.packet_of(here.person.workspace_id, document_id))
+
+
+def _page(packet: Packet, document_id: str, error: DeedboxError | None = None) -> Response[Any]:
+    return page(
+        "document.html",
+        status=error.status if error else 200,
+        packet=packet,
+        document_id=document_id,
+        waiting=[*parties.waiting_for(packet)],
+        error=error.message if error else "",
+    )
+
+
+ROUTES: list[Any] = [document_page, sign_in_person]

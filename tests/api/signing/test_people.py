@@ -1,0 +1,225 @@
+"""Approvers, copies, delegation, corrections and signing in person, over HTTP, up to mail, evidence and certificate."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from deedbox.accounts import workspaces
+from tests.api.answers import faults
+from tests.api.signing.conftest import Office, signer
+from tests.api.signing.test_entry import HTML, entered, mailed, people, trail
+from tests.api.signing.test_mails import mails
+from tests.pdf.test_certificate import told
+
+pytestmark = pytest.mark.anyio
+
+SIGNED = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
+
+
+async def proofs(office: Office, document: Any) -> tuple[dict[str, Any], str]:
+    """What the evidence says of each person, by name, and the certificate's text."""
+    path = f"/api/v1/documents/{document['id']}"
+    evidence = (await office.api.get(f"{path}/evidence")).json()
+    certificate = (await office.api.get(f"{path}/certificate")).content
+    return {one["name"]: one for one in evidence["signers"]}, told(certificate)
+
+
+async def host(office: Office) -> httpx.AsyncClient:
+    """The browser of a signed-in person of the workspace."""
+    now = office.api.clock.now()
+    token = await office.api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, office.api.workspace, now=now))
+    browser = office.api.client()
+    assert (await browser.get(f"/login/{token.reveal()}")).status_code == 303
+    return browser
+
+
+async def test_an_approver_approves_on_the_page_and_a_copy_comes_at_the_end(office: Office) -> None:
+    people_ = [signer("ann"), signer("bob", role="approver", language="de"), signer("cem", role="cc")]
+    document = await office.create(send=True, signers=people_)
+    assert sorted([mail.listed.subject or "" for mail in await mails(office)]) == [
+        "Main asks you to sign: Lease",
+        "Main bittet um Ihre Zustimmung: Lease",
+    ], "who gets a copy is told at the end"
+    async with office.session(document, "bob") as browser:
+        shown = (await browser.get("/session")).json()
+        assert (shown["signer"]["role"], shown["fields"]) == ("approver", [])
+        page = await browser.get("", headers=HTML)
+        assert ('value="approve"' in page.text, 'name="signature"' in page.text) == (True, False)
+        refused = await browser.post("/complete", json=SIGNED)
+        assert (refused.status_code, "leaves no signature" in refused.json()["error"]) == (400, True)
+        assert (await browser.post("", data={"act": "approve"})).status_code == 400
+        assert (await browser.post("", data={"act": "approve", "consent": "yes"})).status_code == 303
+        assert "Sie haben diesem Dokument zugestimmt" in (await browser.get("", headers=HTML)).text
+    unsigned = await office.sign(document, "ann", signature=None)
+    assert (unsigned.status_code, unsigned.json()["error"]) == (400, "Type your name as your signature")
+    assert (await office.sign(document, "ann")).json()["status"] == "signed"
+    done = await office.completed(document)
+    assert await office.events(document) == [
+        "document.sent",
+        "document.approved",
+        "document.signed",
+        "document.completed",
+    ]
+    assert [one["signers"][0]["status"] for one in done["parties"]] == ["signed", "signed", "notified"]
+    proved, certificate = await proofs(office, document)
+    assert (proved["Bob"]["role"], proved["Bob"]["marks"], proved["Bob"]["identity"]) == (
+        "approver",
+        [],
+        "embedded_link",
+    )
+    assert proved["Bob"]["consent"]["text"].startswith("Ich habe dieses Dokument gelesen")
+    assert (proved["Cem"]["role"], proved["Cem"]["consent"]) == ("cc", None)
+    assert all(words in certificate for words in ("Asked to approve", "Approved", "Gets a copy"))
+    [path] = await mailed(office, "completion", to="cem@example.com")
+    async with office.api.client() as browser:
+        own = await entered(browser, path)
+        assert "complete and sealed" in (await browser.get(own, headers=HTML)).text
+        assert (await browser.get(f"{own}/download")).content.startswith(b"%PDF")
+        assert (await browser.post(f"{own}/complete", json={"consent": True})).status_code == 409
+
+
+async def test_only_approvals_seal_a_document(office: Office) -> None:
+    document = await office.create(send=True, signers=[signer("ann", role="approver")])
+    async with office.session(document, "ann") as browser:
+        await browser.get("/session")
+        approved = await browser.post("/complete", json={"consent": True})
+    assert approved.json() == {"status": "approved", "document_status": "finalizing"}
+    assert (await office.completed(document))["seal"]["level"]
+
+
+async def test_a_document_is_passed_on_and_everyone_is_told(office: Office) -> None:
+    document = await office.create(send=True, signers=[signer("ann", delegation=True)])
+    sender = {"sender_email": "mara@harbour.example", "sender_name": "Mara"}
+    assert (await office.api.call("PATCH", "/api/v1/workspace", json=sender)).status_code == 200
+    [path] = await mailed(office)
+    async with office.api.client() as browser:
+        own = await entered(browser, path)
+        assert 'value="delegate"' in (await browser.get(own, headers=HTML)).text
+        wrong = await browser.post(own, data={"act": "delegate", "name": "Eve", "email": "nobody"})
+        assert (wrong.status_code, "Give the name and the e-mail address" in wrong.text) == (400, True)
+        body = {"name": "Eve", "email": "Eve@example.com", "reason": "Eve signs leases"}
+        answer = await browser.post(f"{own}/delegate", json=body)
+        assert answer.json() == {"status": "delegated", "document_status": "sent"}
+        again = await browser.post(f"{own}/delegate", json=body)
+        assert (again.status_code, faults(f"{own}/delegate", again, 409)) == (409, [])
+        assert "You have passed this document on to Eve" in (await browser.get(own, headers=HTML)).text
+        assert (await browser.get(path, headers=HTML)).status_code == 200, "the old link says what happened"
+    letters = {(mail.listed.to.partition("@")[0], mail.listed.kind): mail.text for mail in await mails(office)}
+    assert "Ann has passed this document on to Eve (eve@example.com)" in letters["mara", "delegated"]
+    assert "Eve signs leases" in letters["mara", "delegated"]
+    assert "If it was not you" in letters["ann", "delegated"]
+    assert "Ann was asked first" in letters["eve", "invitation"]
+    [row] = await trail(office, document, "signer.delegated")
+    assert (row["actor"], row["detail"]["email"]) == (people(document)["Ann"], "eve@example.com")
+    assert (row["detail"]["reason"], row["detail"]["identity"]) == ("Eve signs leases", "mailed_link")
+    now = await office.document(document["id"])
+    assert (await office.sign(now, "eve")).status_code == 200
+    done = await office.completed(document)
+    assert done["progress"] == {"signers_total": 1, "signers_signed": 1, "parties_total": 1, "parties_completed": 1}
+    proved, certificate = await proofs(office, document)
+    assert proved["Ann"]["delegated_to"] == proved["Eve"]["id"]
+    assert all(words in certificate for words in ("Passed on to Eve", "Passed on by Ann", "Eve signs leases"))
+    assert [mail.listed.to for mail in await mails(office, "completion")].count("ann@example.com") == 0
+
+
+async def test_a_signer_is_corrected_by_who_may_send(office: Office) -> None:
+    document = await office.create(send=True, signers=[signer("ann"), signer("bob")])
+    path = f"/api/v1/documents/{document['id']}"
+    one = f"{path}/signers/{people(document)['Ann']}"
+    writer = await office.api.make_key("documents:read", "documents:write")
+    for place, body in (
+        (one, {"name": "Anna"}),
+        (path, {"signers": [{"id": people(document)["Ann"], "email": "a@b.de"}]}),
+    ):
+        refused = await office.api.call("PATCH", place, key=writer, json=body)
+        assert (refused.status_code, "documents:send" in refused.json()["error"]) == (403, True)
+    shown = document["parties"][0]["signers"][0]
+    same = await office.api.call("PATCH", one, json=shown)
+    assert (same.status_code, same.json()) == (200, shown), "what is read can be written back"
+    [old] = await mailed(office, to="ann@example.com")
+    change = {**shown, "name": "Anna", "email": "Anna@Example.com", "language": "fr", "auth": "access_code"}
+    answer = await office.api.call("PATCH", one, json={**change, "access_code": "open sesame"})
+    assert answer.status_code == 200, answer.text
+    right = answer.json()
+    assert (right["name"], right["email"], right["auth"]) == ("Anna", "anna@example.com", "access_code")
+    assert (await office.api.get(old, key=None, headers=HTML)).status_code == 404
+    [row] = await trail(office, document, "signer.corrected")
+    assert row["detail"]["access_code"] == "another"
+    assert "open sesame" not in str(row)
+    [new] = await mailed(office, to="anna@example.com")
+    async with office.api.client() as browser:
+        own = await entered(browser, new)
+        assert (await browser.get(f"{own}/session")).json()["needs"] == "code"
+        assert (await browser.post(f"{own}/code", json={"code": "open sesame"})).status_code == 200
+        await browser.get(f"{own}/session")
+        assert (await browser.post(f"{own}/complete", json=SIGNED)).status_code == 200
+    late = await office.api.call("PATCH", one, json={"name": "Ann"})
+    assert (late.status_code, "has already signed" in late.json()["error"]) == (409, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [({"status": "signed"}, "status: cannot be changed"), ({"role": "cc"}, "role: cannot be changed"), ({}, "Nothing"),
+     ({"time_zone": "Mars/Base"}, "not a time zone"), ({"email": "nobody"}, "e-mail"), ({"extra": 1}, "no such field"),
+     ({"access_code": "1234"}, "access_code belongs")],
+)  # fmt: skip
+async def test_what_cannot_be_corrected_is_named(office: Office, body: Any, said: str) -> None:
+    document = await office.create(send=True)
+    one = f"/api/v1/documents/{document['id']}/signers/{people(document)['Ann']}"
+    refused = await office.api.call("PATCH", one, json=body)
+    assert (refused.status_code, said in refused.json()["error"]) == (400, True), refused.text
+    nobody = await office.api.call("PATCH", one[:-3] + "000", json={"name": "Anna"})
+    assert nobody.status_code == 404
+
+
+async def test_a_device_is_handed_over_and_the_host_is_signed_out_on_it(office: Office) -> None:
+    document = await office.create(send=True, signers=[signer("ann")])
+    ann = people(document)["Ann"]
+    browser = await host(office)
+    page = await browser.get(f"/app/documents/{document['id']}")
+    form = f"/app/documents/{document['id']}/signers/{ann}/in-person"
+    assert (page.status_code, f'action="{form}"' in page.text) == (200, True)
+    foreign = await browser.post(form, headers={"Origin": "https://evil.example"})
+    assert foreign.status_code == 403
+    opened = await browser.post(form)
+    assert (opened.status_code, opened.headers["location"]) == (303, f"/sign/{ann}")
+    for path in ("/account", f"/app/documents/{document['id']}"):
+        assert (await browser.get(path)).headers["location"] == "/login", "the signer holds no login"
+    assert await office.api.rows("select count(*) from login_sessions") == [(0,)]
+    own = f"/sign/{ann}"
+    assert (await browser.get(f"{own}/session")).json()["needs"] is None
+    assert (await browser.post(f"{own}/complete", json=SIGNED)).status_code == 200
+    done = await office.completed(document)
+    [(person, name)] = await office.api.rows(
+        f"select p.id, p.name from people p join memberships m on m.person_id = p.id"
+        f" where m.workspace_id = '{office.api.workspace}'"
+    )
+    assert done["parties"][0]["signers"][0]["identity"] == "in_person"
+    [given, opened_row, signed] = await trail(
+        office, document, "signer.handed_over", "signer.link_opened", "signer.signed"
+    )
+    assert given["actor"] == person
+    assert {str(row["detail"]["host"]) for row in (given, opened_row, signed)} == {str({"id": person, "name": name})}
+    proved, certificate = await proofs(office, document)
+    assert (proved["Ann"]["identity"], proved["Ann"]["vouched_by"]) == ("in_person", None)
+    assert proved["Ann"]["hosted_by"] == {"person_id": person, "name": name}
+    assert f"In person, host: {name}" in certificate
+
+
+async def test_a_device_is_handed_over_for_an_hour_and_only_at_one_s_turn(office: Office) -> None:
+    people_ = [signer("ann", auth="access_code", access_code="open sesame"), signer("bob", order=2)]
+    document = await office.create(send=True, signers=people_)
+    ids, browser = people(document), await host(office)
+    early = await browser.post(f"/app/documents/{document['id']}/signers/{ids['Bob']}/in-person")
+    assert (early.status_code, "not Bob&#39;s turn" in early.text) == (409, True)
+    assert (await browser.get("/account")).status_code == 200, "nothing happened, so the host stays signed in"
+    for path in ("/app/documents/doc_nothing", f"/app/documents/{document['id']}x"):
+        assert (await browser.get(path)).status_code == 404
+    assert (await browser.post(f"/app/documents/{document['id']}/signers/{ids['Ann']}/in-person")).status_code == 303
+    own = f"/sign/{ids['Ann']}"
+    assert (await browser.get(f"{own}/session")).json()["needs"] == "code", "the host does not stand for the code"
+    office.api.clock.forward(3599)
+    assert (await browser.get(f"{own}/session")).status_code == 200
+    office.api.clock.forward(1)
+    assert (await browser.get(f"{own}/session")).status_code == 401

@@ -36,6 +36,17 @@ def test_a_select_has_options() -> None:
     assert tag.options == ("Cash", "Card")
 
 
+def test_a_tag_may_bound_a_text_and_group_radio_buttons() -> None:
+    text, radio = found(
+        paper(
+            lines("{{text:Buyer:Code;read_only=true;max_length=5;pattern=[A-Z]+}}", size=6)
+            + lines("{{radio:Buyer:Yes;group=Pets}}", y=600)
+        )
+    )
+    assert (text.read_only, text.max_length, text.pattern) == (True, 5, "[A-Z]+")
+    assert (radio.kind, radio.label, radio.group, radio.read_only) == ("radio", "Yes", "Pets", False)
+
+
 def test_tags_come_in_the_order_of_the_pages_and_lines() -> None:
     data = paper(lines("{{date:B}} and {{name:B}}", "{{checkbox:B}}"), lines("{{email:S}}"))
     assert [(tag.kind, tag.place.page) for tag in found(data)] == [
@@ -57,6 +68,8 @@ def test_what_is_no_tag_is_left_alone(text: str) -> None:
         "{{signature:Buyer;colour=red}}",
         "{{signature:Buyer;required=maybe}}",
         "{{signature:Buyer;w=wide}}",
+        "{{text:Buyer;max_length=0}}",
+        "{{text:Buyer;read_only=perhaps}}",
         "{{signature:Buyer;h=0}}",
         "{{signature:Buyer;w=-5}}",
         "{{select:Buyer:Payment}}",

@@ -70,6 +70,20 @@ class Original(Record, frozen=True):
     signatures: list[EarlierSignature] = []
 
 
+class Attachment(Record, frozen=True):
+    """A file that a signer gave for a field; the marked PDF has its pages behind those of the prepared one."""
+
+    field_id: str
+    signer_id: str
+    name: str
+    sha256: str
+    size_bytes: int
+    prepared: Bytes
+    """The PDF that was made of it."""
+    pages: list[int]
+    """Those of the marked PDF that are its pages, from 1."""
+
+
 class Document(Record, frozen=True):
     id: str
     title: str
@@ -78,6 +92,8 @@ class Document(Record, frozen=True):
     """The PDF that the signers saw."""
     marked: Bytes
     """The same with everything that was filled in; the sealed PDF begins with these bytes."""
+    attachments: list[Attachment] = []
+    """What the signers gave, in the order in which it was joined behind the prepared PDF."""
 
 
 class Party(Record, frozen=True):

@@ -233,7 +233,28 @@ HANDLE_CHARS = 254
 TIME_ZONE_CHARS = 64
 FIELD_LABEL_CHARS = 200
 FIELD_VALUE_CHARS = 2000
-PAGE_FORM_FIELDS = DOCUMENT_FIELDS + 10
+FIELD_GROUP_CHARS = 100
+FIELD_PATTERN_CHARS = 500
+FIELD_PATTERN_BYTES = 1 * MB
+"""What the program of one pattern may take in memory."""
+SHOW_IF_DEPTH = 10
+"""Of fields, each of which is shown only if the next is."""
+DOCUMENT_ATTACHMENTS = 20
+ATTACHMENT_BYTES = 10 * MB
+ATTACHED_FILE_BYTES = 96 * MB
+"""The paper and all that is attached to it; marks and the seal come on top."""
+FIELD_GROUP_CHARS = 100
+FIELD_PATTERN_CHARS = 500
+FIELD_PATTERN_BYTES = 1 * MB
+"""What the program of one pattern may take in memory."""
+SHOW_IF_DEPTH = 10
+"""Of fields, each of which is shown only if the next is."""
+DOCUMENT_ATTACHMENTS = 20
+ATTACHMENT_BYTES = 10 * MB
+ATTACHED_FILE_BYTES = 96 * MB
+"""The paper and all that is attached to it; marks and the seal come on top."""
+PAGE_FORM_FIELDS = 2 * DOCUMENT_FIELDS + 10
+"""Each box that may be hidden comes with a word on whether it was shown."""
 FIELD_OPTIONS = 100
 NUMBER_CHARS = 40
 REASON_CHARS = 1000

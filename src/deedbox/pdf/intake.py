@@ -97,7 +97,7 @@ def take_in(data: bytes, terms: Terms | None = None) -> Generator[bytes, None, P
     repaired = False
     try:
         made = _rewritten(data, wanted)
-        pages, found = _look_again(made)
+        pages, found = _look_again(made, wanted)
     except _BROKEN:
         repaired = True
         made, pages, found = _second_try(data, wanted)
@@ -185,7 +185,7 @@ def _second_try(data: bytes, terms: Terms) -> tuple[_Rewritten, tuple[Page, ...]
         made = _rewritten(saved, terms)
         if encrypted:
             made = made._replace(removed=(PROTECTION, *made.removed))
-        return (made, *_look_again(made))
+        return (made, *_look_again(made, terms))
     except _BROKEN as error:
         raise BadRequest(DAMAGED) from error
 
@@ -232,7 +232,7 @@ def _check_inside(pdf: pikepdf.Pdf, terms: Terms) -> None:
         raise BadRequest(XFA)
 
 
-def _look_again(made: _Rewritten) -> tuple[tuple[Page, ...], tuple[tags.Found, ...]]:
+def _look_again(made: _Rewritten, terms: Terms) -> tuple[tuple[Page, ...], tuple[tags.Found, ...]]:
     """The pages and tags of the file that was written: it must be whole to both libraries that will work on it."""
     with pikepdf.open(io.BytesIO(made.data), attempt_recovery=False) as pdf:
         views = [boxes.of_page(page.obj) for page in pdf.pages]
@@ -245,7 +245,8 @@ def _look_again(made: _Rewritten) -> tuple[tuple[Page, ...], tuple[tags.Found, .
             raise ValueError("the libraries count different pages")
         for number, text in made.texts:
             _find(document, number, text)
-        return tuple(Page(view.width, view.height) for view in views), tags.find(document, views)
+        found = tags.find(document, views) if terms.tags else ()
+        return tuple(Page(view.width, view.height) for view in views), found
     finally:
         document.close()
 

@@ -5,7 +5,8 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 Kind: TypeAlias = Literal[
-    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"
+    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select", "radio",
+    "attachment",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -39,6 +40,10 @@ class Tag(Struct, frozen=True):
     label: str = ""
     required: bool = True
     options: tuple[str, ...] = ()
+    read_only: bool = False
+    group: str | None = None
+    max_length: int | None = None
+    pattern: str | None = None
 
 
 class Prepared(Struct, frozen=True):
@@ -54,7 +59,9 @@ class Prepared(Struct, frozen=True):
 
 
 class Mark(Struct, frozen=True):
-    """What a field shows: a text, or the image of that name, or for a checkbox a tick if the text is not empty."""
+    """What a field shows: a text, or the image of that name.
+
+    In a checkbox or a radio button it is a mark, if the text is not empty."""
 
     kind: Kind
     place: Place

@@ -37,3 +37,5 @@ class Terms(Discreet, frozen=True):
     password: str | None = None
     """Opens the file. It is kept nowhere."""
     signed_input: SignedInput = "refuse"
+    tags: bool = True
+    """Whether its text may ask for fields; else what looks like a tag is text like any other."""

@@ -26,8 +26,12 @@ _WORD_SPACE = 0.25
 SIZES: dict[str, tuple[float, float]] = {
     "signature": (180, 48), "initials": (60, 36), "date": (90, 18), "name": (150, 18), "email": (170, 18),
     "text": (150, 18), "number": (80, 18), "checkbox": (14, 14), "select": (120, 18),
+    "radio": (14, 14), "attachment": (150, 18),
 }  # fmt: skip
 """Width and height of a field in points, where its tag does not say, on a line of letters of the usual size."""
+
+
+_SETTINGS = ("required", "w", "h", "options", "read_only", "group", "max_length", "pattern")
 
 
 class _Asked(NamedTuple):
@@ -38,6 +42,10 @@ class _Asked(NamedTuple):
     options: tuple[str, ...]
     w: float | None
     h: float | None
+    read_only: bool
+    group: str | None
+    max_length: int | None
+    pattern: str | None
 
 
 class Line(NamedTuple):
@@ -94,11 +102,11 @@ def read(text: str) -> _Asked | None:
         return None
     head, *settings = (part.strip() for part in match[2].split(";"))
     role, _, label = (part.strip() for part in head.partition(":"))
-    if not role or len(role) > limits.FIELD_LABEL_CHARS or len(label) > limits.FIELD_LABEL_CHARS:
+    given = dict(_setting(text, setting) for setting in settings if setting)
+    if not role or max(map(len, (role, label, given.get("group", "")))) > limits.FIELD_LABEL_CHARS:
         raise BadRequest(
             f"The text tag {text} must name a role, and names have at most {limits.FIELD_LABEL_CHARS} letters"
         )
-    given = dict(_setting(text, setting) for setting in settings if setting)
     options = tuple(option.strip() for option in given.get("options", "").split("|") if option.strip())
     if len(options) > limits.FIELD_OPTIONS or (kind == "select") != bool(options):
         raise BadRequest(f"The text tag {text}: a select, and nothing else, has options, as in options=Yes|No")
@@ -106,26 +114,37 @@ def read(text: str) -> _Asked | None:
         kind=kind,
         role=role,
         label=label,
-        required=_truth(text, given.get("required", "true")),
+        required=_truth(text, "required", given.get("required", "true")),
         options=options,
         w=_points(text, given.get("w")),
         h=_points(text, given.get("h")),
+        read_only=_truth(text, "read_only", given.get("read_only", "false")),
+        group=given.get("group") or None,
+        max_length=_count(text, given.get("max_length")),
+        pattern=given.get("pattern") or None,
     )
 
 
 def _setting(text: str, setting: str) -> tuple[str, str]:
     name, sign, value = (part.strip() for part in setting.partition("="))
-    if not sign or name not in ("required", "w", "h", "options"):
-        raise BadRequest(
-            f"The text tag {text} has an unknown setting {setting!r}: required, w, h and options are known"
-        )
+    if not sign or name not in _SETTINGS:
+        known = f"{', '.join(_SETTINGS[:-1])} and {_SETTINGS[-1]}"
+        raise BadRequest(f"The text tag {text} has an unknown setting {setting!r}: {known} are known")
     return name, value
 
 
-def _truth(text: str, value: str) -> bool:
+def _truth(text: str, name: str, value: str) -> bool:
     if value not in ("true", "false"):
-        raise BadRequest(f"The text tag {text}: required is true or false")
+        raise BadRequest(f"The text tag {text}: {name} is true or false")
     return value == "true"
+
+
+def _count(text: str, value: str | None) -> int | None:
+    if value is None:
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,5}", value) or int(value) > limits.FIELD_VALUE_CHARS:
+        raise BadRequest(f"The text tag {text}: max_length is a number from 1 to {limits.FIELD_VALUE_CHARS}")
+    return int(value)
 
 
 def _points(text: str, value: str | None) -> float | None:
@@ -304,6 +323,10 @@ def _tag(written: _Written, asked: _Asked, number: int, view: View) -> Tag:
         options=asked.options,
         place=Place(number, x, y, w, h),
         font_size=round(size, 2),
+        read_only=asked.read_only,
+        group=asked.group,
+        max_length=asked.max_length,
+        pattern=asked.pattern,
     )
 
 
@@ -311,6 +334,6 @@ def _above(kind: Kind, room: Room) -> float:
     """How much of a field lies above the line that it stands on."""
     if kind in ("signature", "initials"):
         return room.h
-    if kind == "checkbox":
+    if kind in ("checkbox", "radio"):
         return (room.h + CAPITALS * (room.size or USUAL)) / 2
     return room.baseline

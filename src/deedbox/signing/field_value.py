@@ -12,6 +12,7 @@ from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import described, unprintable
 from deedbox.pdf.room import Room, letters_by_hand, letters_that_fit
+from deedbox.signing import pattern
 from deedbox.signing.model import Document, Field, FieldType, Signature
 from deedbox.words import numbers
 from deedbox.words.refusals import refused
@@ -19,7 +20,9 @@ from deedbox.words.refusals import refused
 BY_HAND: tuple[FieldType, ...] = ("signature", "initials")
 """Fields that the signature fills."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TRIMMED: tuple[FieldType, ...] = ("date", "email", "number", "checkbox")
+_TRIMMED: tuple[FieldType, ...] = ("date", "email", "number", "checkbox", "radio")
+_NO_TEXT: tuple[FieldType, ...] = (*BY_HAND, "checkbox", "radio", "attachment")
+"""Fields on which no text is printed that anybody wrote into them."""
 
 
 def kept(field: Field, value: str) -> str:
@@ -27,6 +30,8 @@ def kept(field: Field, value: str) -> str:
     if not value.strip():
         return ""
     trimmed = value.strip() if field.type in _TRIMMED else value
+    if field.type == "radio" and trimmed == "false":
+        return ""
     return (numbers.plain(trimmed) or trimmed) if field.type == "number" else trimmed
 
 
@@ -51,7 +56,7 @@ def fault(document: Document, field: Field, value: str, language: str) -> Saying
     """What is wrong with a value in the form in which it is kept; an empty one is never wrong here.
 
     The language is the document's, in which the value is printed."""
-    if not value:
+    if not value or field.type == "attachment":
         return None
     return next(_faults(document, field, value, language), None)
 
@@ -82,13 +87,17 @@ def room_of(document: Document, field: Field) -> Room:
 def _faults(document: Document, field: Field, value: str, language: str) -> Iterator[Saying]:
     if len(value) > limits.FIELD_VALUE_CHARS:
         yield fault_of(field, "too_long", most=str(limits.FIELD_VALUE_CHARS))
+    if field.max_length is not None and len(value) > field.max_length:
+        yield fault_of(field, "too_long", most=str(field.max_length))
+    if field.pattern is not None and not pattern.matches(field.pattern, value):
+        yield fault_of(field, "pattern", pattern=field.pattern)
     if field.type == "select" and value not in field.options:
         yield fault_of(field, "select", options=", ".join(field.options))
     if not _is_of_type(field.type, value):
         yield fault_of(field, field.type)
     if missing := unprintable(value):
         yield fault_of(field, "unprintable", letters=described(missing))
-    if field.type not in (*BY_HAND, "checkbox"):
+    if field.type not in _NO_TEXT:
         letters = letters_that_fit(printed(field.type, value, language), room_of(document, field))
         if letters is not None:
             yield fault_of(field, "no_room", most=str(letters))
@@ -101,7 +110,9 @@ def _is_of_type(kind: FieldType, value: str) -> bool:
         return numbers.plain(value) == value
     if kind == "email":
         return _is_address(value)
-    return kind != "checkbox" or value in ("true", "false")
+    if kind in ("checkbox", "radio"):
+        return value in ("true", "false")
+    return True
 
 
 def _day(value: str) -> date | None:

@@ -24,7 +24,9 @@ Identity: TypeAlias = Literal["mailed_link", "embedded_link", "in_person", "emai
 workspace who handed them the device, or by a code."""
 Rule: TypeAlias = Literal["all", "any", "quorum"]
 OnDecline: TypeAlias = Literal["decline_document", "continue_while_possible"]
-FieldType: TypeAlias = Literal["signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select"]
+FieldType: TypeAlias = Literal[
+    "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select", "radio", "attachment"
+]
 SignatureKind: TypeAlias = Literal["typed", "drawn", "uploaded"]
 ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
 
@@ -51,6 +53,36 @@ class File(msgspec.Struct, frozen=True):
     @property
     def pages(self) -> int:
         return len(self.sizes)
+
+
+class Attachment(msgspec.Struct, frozen=True):
+    """A file that a signer has given for a field; its pages are joined behind the paper."""
+
+    field_id: str
+    signer_id: str
+    name: str
+    sha256: str
+    """Of the file as it came,"""
+    size_bytes: int
+    paper_sha256: str
+    """and of the PDF that was made of it."""
+    paper_bytes: int
+    sizes: list[tuple[float, float]]
+    """Width and height of each page as it is displayed."""
+
+    @property
+    def pages(self) -> int:
+        return len(self.sizes)
+
+
+class ShowIf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When a field is shown; while it is not, it holds nothing and prints nothing."""
+
+    field: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=limits.NO_NUL)]
+    """The field that decides, of the same signer or of one before: its id or its label, or the group of radio
+    buttons; an id in answers."""
+    equals: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_VALUE_CHARS, extra_json_schema=limits.NO_NUL)]
+    """What has to stand in it; of a group, the label of the radio button that has to be chosen."""
 
 
 class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id": "signer", "party_id": "party"}):
@@ -85,9 +117,19 @@ class Field(msgspec.Struct, frozen=True, rename={"file_id": "file", "signer_id":
     options: list[str]
     """The choices of a `select`."""
     value: str | None
-    """What was filled in; null until then."""
+    """What was filled in; null until then. Of an `attachment`, the SHA-256 of the file."""
     font_size: float | None = None
     """Points, at which its text is set if there is room; None for the usual."""
+    read_only: bool = False
+    """Whether the signer sees it and cannot change it."""
+    max_length: int | None = None
+    """The most characters that a `text` may have."""
+    pattern: str | None = None
+    """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
+    group: str | None = None
+    """The group of a `radio` button: of those of one signer, one is chosen."""
+    show_if: ShowIf | None = None
+    """When it is shown; null: always."""
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -182,6 +224,8 @@ class Document(msgspec.Struct, frozen=True):
     archive: Archive = Archive()
     signed_input: SignedInput = "refuse"
     """What is done with a file that was signed before it came."""
+    attachments: list[Attachment] = []
+    """Those of people who have signed, in the order of their fields."""
     asks_all: bool = True
     """Whether a signer for whom it has no signature field gets one: not where a packet's sender says who fills what."""
 
@@ -353,6 +397,15 @@ class Page(msgspec.Struct, frozen=True):
     limit: int
     cursor: str | None = None
     newest_first: bool = True
+
+
+def attached_pages(document: Document) -> dict[str, range]:
+    """The pages that each attachment has behind the paper, from 1, by its field."""
+    found, start = {}, sum(file.pages for file in document.files) + 1
+    for one in document.attachments:
+        found[one.field_id] = range(start, start + one.pages)
+        start += one.pages
+    return found
 
 
 def first_page(document: Document, file_id: str) -> int:

@@ -16,7 +16,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.signed_input import SignedInput
-from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Role, Rule, Signer
+from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Role, Rule, ShowIf, Signer
 
 _TEXT = limits.NO_NUL
 Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
@@ -151,6 +151,20 @@ class NewField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The choices of a `select`."""
     font_size: Annotated[float, Meta(ge=limits.FONT_SIZE_MIN, le=limits.FONT_SIZE_MAX)] | None = None
     """Points at which its text is set if there is room; 11 unless given."""
+    read_only: bool = False
+    """Whether the signer sees it and cannot change it; what stands in it is its default."""
+    max_length: Annotated[int, Meta(ge=1, le=limits.FIELD_VALUE_CHARS)] | None = None
+    """The most characters that a `text` may have."""
+    pattern: (
+        Annotated[str, Meta(min_length=1, max_length=limits.FIELD_PATTERN_CHARS, extra_json_schema=_TEXT)] | None
+    ) = None
+    """The regular expression that the whole of a `text` has to match, in the syntax of RE2."""
+    group: Annotated[str, Meta(min_length=1, max_length=limits.FIELD_GROUP_CHARS, extra_json_schema=_TEXT)] | None = (
+        None
+    )
+    """The group of a `radio` button: of those of one signer, one is chosen. Each has a label of its own."""
+    show_if: ShowIf | None = None
+    """When it is shown; always unless given."""
 
     @property
     def file_number(self) -> int:
@@ -328,7 +342,8 @@ def end_of(expires_at: datetime | None, now: datetime) -> str | None:
 
 def without_field(parties: Sequence[NewParty | Party], fields: Sequence[NewField]) -> int:
     """How many signers have no signature field among these."""
-    signing = [field for field in fields if field.type == "signature"]
+    # One that may stay hidden is none: whoever signs leaves a mark.
+    signing = [field for field in fields if field.type == "signature" and field.show_if is None]
     return sum(
         not any(is_called(signer, field.signer) or is_called(party, field.party) for field in signing)
         for party in parties

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from deedbox.kernel import jobs, limits
+from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
@@ -41,6 +42,10 @@ class PaperMill:
         async with self.intake.paper(originals, parties, fields) as paper:
             await self._rehearsal.check(paper, fields)
             yield paper
+
+    async def rehearse_joined(self, files: Sequence[Blob]) -> None:
+        """Raises BadRequest if the first, a paper, cannot be sealed with the others behind it."""
+        await self._rehearsal.check_joined(files)
 
 
 class Unmade(NamedTuple):

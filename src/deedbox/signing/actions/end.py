@@ -1,6 +1,6 @@
 """End: nobody can sign any more, or someone need not; whoever was invited hears of it."""
 
-from deedbox.signing import parties
+from deedbox.signing import attachments, parties
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 
@@ -9,6 +9,7 @@ def end(desk: Desk, before: Packet, ended: Packet, event: str, **told: object) -
     """The packet, saved and announced; its documents have their last state already."""
     after = parties.canceled(ended)
     desk.save(before, after)
+    attachments.settle(desk, before, after)
     for document in after.documents:
         desk.emit(event, after, document, **told)
     invited = [signer for _, signer in before.signers() if signer.status in ("notified", "viewed", "signed")]

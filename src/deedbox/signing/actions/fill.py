@@ -1,13 +1,14 @@
 """Fill: what a signer writes into their fields."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.signing import parties
 from deedbox.signing.actions.turn import at_turn
+from deedbox.signing.answers import groups
 from deedbox.signing.desk import Desk
-from deedbox.signing.field_value import fault, kept
-from deedbox.signing.model import Packet, Party, Signer
+from deedbox.signing.field_value import fault, fault_of, kept
+from deedbox.signing.model import Field, Packet, Party, Signer
 from deedbox.signing.store import people
 from deedbox.words.refusals import wrong_values
 
@@ -30,12 +31,24 @@ def checked(
         for document in packet.documents
         for field in parties.own_fields(document, party, signer)
     }
-    filled, faults = {}, []
+    filled, faults = {}, list[Saying]()
     for field_id, value in values.items():
         if field_id not in known:
             raise BadRequest(f"{field_id} is not one of your fields")
         document, field = known[field_id]
         filled[field_id] = kept(field, value)
-        if wrong := fault(document, field, filled[field_id], packet.language):
+        if field.read_only or field.type == "attachment":
+            faults.append(fault_of(field, "read_only" if field.read_only else "attachment"))
+        elif wrong := fault(document, field, filled[field_id], packet.language):
             faults.append(wrong)
+    for group in groups([field for _, field in known.values()]).values():
+        _choose(group, filled, faults)
     return filled, faults
+
+
+def _choose(group: Sequence[Field], filled: dict[str, str], faults: list[Saying]) -> None:
+    """Whoever chooses one radio button of a group takes back what was chosen before."""
+    chosen = [field for field in group if filled.get(field.id) == "true"]
+    faults += [fault_of(field, "radio", options=", ".join(one.label or "" for one in group)) for field in chosen[1:]]
+    if chosen:
+        filled |= {field.id: "" for field in group if field.id not in filled}

@@ -10,18 +10,23 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest, Conflict, Saying
-from deedbox.signing import parties, states
+from deedbox.signing import attachments, parties, show_if, states
 from deedbox.signing.actions import send
 from deedbox.signing.actions.end import dismiss
 from deedbox.signing.actions.fill import checked
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
+from deedbox.signing.answers import answered, groups
 from deedbox.signing.completion import finalize
 from deedbox.signing.desk import SERVER, Desk, Office
-from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of, standing
+from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Document, Field, Packet, Party, Signature, SignatureKind, Signer, consent
+from deedbox.signing.model import Attachment, Document, Packet, Party, Signature, SignatureKind, Signer, consent
+from deedbox.signing.store import attachments as kept_attachments
 from deedbox.signing.store import people
 from deedbox.words.refusals import refused, wrong_values
+
+_REQUIRED = {"checkbox": "required_tick", "attachment": "required_file"}
+"""The sentences for fields that are not simply filled in."""
 
 
 class SigningAct(msgspec.Struct, frozen=True):
@@ -53,11 +58,14 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
         raise BadRequest("An approver leaves no signature: send the consent alone")
     if not how.seen.viewed:
         raise refused(Conflict, "not_shown")
-    _check_hand(packet, party, signer, how)
     given, faults = checked(packet, party, signer, how.values)
-    filled = {**people.values_of(desk.tx, signer_id), **given}
-    documents = [_filled(desk, document, party, signer, filled) for document in packet.documents]
-    faults += _lacking(packet, party, signer, documents, {one.field_id for one in faults})
+    files = _kept_files(desk, packet, signer)
+    filled = {**people.values_of(desk.tx, signer_id), **given, **{one.field_id: one.sha256 for one in files}}
+    documents = [_filled(desk, document, party, signer, filled, files) for document in packet.documents]
+    _check_hand(documents, signer, how)
+    shown = {field_id for document in documents for field_id in show_if.shown(document.fields)}
+    faults = [one for one in faults if one.field_id in shown]
+    faults += _lacking(packet, party, signer, documents, shown - {one.field_id for one in faults})
     if faults:
         raise wrong_values(faults)
     signed = parties.with_signer(
@@ -74,52 +82,66 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     after, completed = followed_up(desk, signed, party.id)
     desk.save(packet, after)
     people.drop_values(desk.tx, signer_id, _newly_filled(packet, signed))
-    for document in packet.documents:
+    attachments.settle(desk, packet, after)
+    for document in signed.documents:
         desk.record(document, "signer.signed", _detail(document, signer, how), actor=signer_id)
+    for document in packet.documents:
         desk.emit("document.signed", packet, document, signer=signer_told(signer))
     if completed is not None:
         announce(desk, packet, after, completed)
     return after
 
 
-def _check_hand(packet: Packet, party: Party, signer: Signer, how: SigningAct) -> None:
+def _check_hand(documents: Sequence[Document], signer: Signer, how: SigningAct) -> None:
     """BadRequest for a typed signature or initials that cannot be printed where they have to stand."""
     signing = msgspec.structs.replace(signer, signature=how.signature, initials=how.initials)
-    for document in packet.documents:
-        for field in parties.own_fields(document, party, signer):
-            if (made := by_hand(signing, field.type)) is not None:
+    for document in documents:
+        for field in document.fields:
+            if field.value == signer.id and (made := by_hand(signing, field.type)) is not None:
                 check_by_hand(document, field, made)
 
 
+def _kept_files(desk: Desk, packet: Packet, signer: Signer) -> list[Attachment]:
+    """What the signer has given for fields that ask for a file."""
+    if not any(field.type == "attachment" for document in packet.documents for field in document.fields):
+        return []
+    return [one for one in kept_attachments.kept(desk.tx, packet.id) if one.signer_id == signer.id]
+
+
 def _lacking(
-    packet: Packet, party: Party, signer: Signer, documents: Sequence[Document], known: Collection[str]
+    packet: Packet, party: Party, signer: Signer, documents: Sequence[Document], shown: Collection[str]
 ) -> Iterator[Saying]:
-    """What else is wrong with the signer's fields: a required one is empty, or what nobody entered does not fit."""
+    """What else is wrong with those of the signer's fields that are shown: a required one is empty, or what nobody
+    entered does not fit."""
     for document in documents:
-        for field in parties.own_fields(document, party, signer):
-            if field.id in known:
+        fields = [field for field in parties.own_fields(document, party, signer) if field.id in shown]
+        for field in fields:
+            if field.type == "radio":
                 continue
             if field.required and (not field.value or (field.type == "checkbox" and field.value != "true")):
-                yield fault_of(field, "required_tick" if field.type == "checkbox" else "required")
+                yield fault_of(field, _REQUIRED.get(field.type, "required"))
             elif field.type not in BY_HAND and (wrong := fault(document, field, field.value or "", packet.language)):
                 yield wrong
+        for group in groups(fields).values():
+            if any(field.required for field in group) and not any(field.value for field in group):
+                yield fault_of(group[0], "required_choice", options=", ".join(field.label or "" for field in group))
 
 
-def _filled(desk: Desk, document: Document, party: Party, signer: Signer, filled: Mapping[str, str]) -> Document:
+def _filled(
+    desk: Desk,
+    document: Document,
+    party: Party,
+    signer: Signer,
+    filled: Mapping[str, str],
+    files: Sequence[Attachment],
+) -> Document:
     """The document with the signer's values in it. A default holds for a field that the signer has left as it was."""
-    own = {"date": desk.at[:10], "name": signer.name, "email": signer.email}
-    mine = {field.id for field in parties.own_fields(document, party, signer)}
-
-    def settled(field: Field) -> Field:
-        if field.type in BY_HAND:
-            value: str | None = signer.id
-        else:
-            stands = standing(field, filled)
-            value = (field.default if stands is None else stands) or own.get(field.type)
-        return msgspec.structs.replace(field, value=value) if value else field
-
-    fields = [settled(field) if field.id in mine else field for field in document.fields]
-    return states.moved(document, "sign", desk.at, fields=fields)
+    fields = answered(document, party, signer, filled, desk.at)
+    attached = attachments.attached(fields, document.attachments, files)
+    if attached != document.attachments:
+        paper = blobs.demand(desk.tx, document.paper_sha256 or "")
+        attachments.need_room(document, paper.size_bytes, attached)
+    return states.moved(document, "sign", desk.at, fields=fields, attachments=attached)
 
 
 def _newly_filled(before: Packet, after: Packet) -> list[str]:
@@ -162,11 +184,13 @@ def announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
 
 
 def _detail(document: Document, signer: Signer, how: SigningAct) -> dict[str, Any]:
+    attached = {one.field_id: one.sha256 for one in document.attachments if one.signer_id == signer.id}
     return {
         **how.seen.told(),
         "signature": msgspec.to_builtins(how.signature),
         **({"initials": msgspec.to_builtins(how.initials)} if how.initials else {}),
         "consent": consent(signer.language),
         "files": {file.id: file.sha256 for file in document.files},
+        **({"attachments": attached} if attached else {}),
         "prepared": document.paper_sha256,
     }

@@ -20,6 +20,7 @@ from deedbox.pdf.completion import (
 )
 from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.signing.completion.facts import Facts, act_of, consent_of, host_of, pages_seen, voucher_of
+from deedbox.signing.completion.marks import pages_told
 from deedbox.signing.field_value import printed
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
@@ -228,11 +229,22 @@ def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
     language = facts.packet.language
     table = words.of_use(language, "certificate")
     for field in own_fields(facts.document, party, signer):
+        files = [one for one in facts.document.attachments if one.field_id == field.id]
+        if any(one.signer_id != signer.id for one in files):
+            continue  # a colleague's
         if field.value is not None and field.type not in ("signature", "initials"):
-            yield Told(field.label or table[f"field.{field.type}"], _value(table, field, language))
+            label = field.label or table[f"field.{field.type}"]
+            if field.type == "radio":
+                label = field.group or label
+            yield Told(label, _value(facts, table, field, language))
 
 
-def _value(table: Mapping[str, str], field: Field, language: str) -> str:
+def _value(facts: Facts, table: Mapping[str, str], field: Field, language: str) -> str:
+    if field.type == "attachment":
+        file = next(one for one in facts.document.attachments if one.field_id == field.id)
+        return f"{file.name} · {pages_told(facts.document, field.id, language)} · SHA-256 {file.sha256}"
+    if field.type == "radio":
+        return field.label or ""
     if field.type == "checkbox":
         return table["yes"] if field.value == "true" else table["no"]
     return printed(field.type, field.value or "", language)

@@ -15,7 +15,7 @@ from deedbox.kernel.errors import NotFound
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Document, Packet, Party, Signer, first_page
+from deedbox.signing.model import Document, Packet, Party, Signer, attached_pages, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
@@ -31,6 +31,8 @@ class Facts(msgspec.Struct, frozen=True):
     document: Document
     paper: Blob
     trail: list[Entry]
+    attached: list[Blob]
+    """The PDFs that are joined behind the paper, in the order of the document's attachments."""
 
 
 def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
@@ -43,6 +45,7 @@ def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
         document=document,
         paper=blobs.demand(tx, document.paper_sha256),
         trail=audit.trail(tx, document_id),
+        attached=[blobs.demand(tx, one.paper_sha256) for one in document.attachments],
     )
 
 
@@ -78,6 +81,7 @@ def statement(facts: Facts, marked: Blob) -> Statement:
             for file in facts.document.files
         ],
         prepared=proof.Bytes(sha256=facts.paper.sha256, size_bytes=facts.paper.size_bytes),
+        attachments=_attachments(facts.document),
         marked=proof.Bytes(sha256=marked.sha256, size_bytes=marked.size_bytes),
     )
     parties = [
@@ -155,6 +159,22 @@ def host_of(act: dict[str, Any]) -> proof.Host | None:
     if "host" not in act:
         return None
     return proof.Host(person_id=str(act["host"]["id"]), name=str(act["host"]["name"]))
+
+
+def _attachments(document: Document) -> list[proof.Attachment]:
+    pages = attached_pages(document)
+    return [
+        proof.Attachment(
+            field_id=one.field_id,
+            signer_id=one.signer_id,
+            name=one.name,
+            sha256=one.sha256,
+            size_bytes=one.size_bytes,
+            prepared=proof.Bytes(sha256=one.paper_sha256, size_bytes=one.paper_bytes),
+            pages=[*pages[one.field_id]],
+        )
+        for one in document.attachments
+    ]
 
 
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:

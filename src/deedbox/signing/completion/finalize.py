@@ -26,6 +26,7 @@ from deedbox.signing.completion.seal import Sealer, SealRequest, signed_evidence
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
 from deedbox.signing.notifier import SealedDocument
+from deedbox.signing.paper.join import join
 from deedbox.signing.store import audit, documents, sealed
 from deedbox.signing.store.sealed import SealedFile
 
@@ -110,9 +111,16 @@ class Finalize:
 
     async def _marked(self, known: Facts, images: Mapping[str, bytes], held: AsyncExitStack) -> Blob:
         """The paper with every mark on its pages."""
+        paper = await self._joined(known, held) if known.attached else known.paper
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
-        async with streamed(self._blobs, known.paper) as data:
+        async with streamed(self._blobs, paper) as data:
             await self._office.workshop.mark(data, marks(known, images), incoming.write)
+        return await incoming.lend()
+
+    async def _joined(self, known: Facts, held: AsyncExitStack) -> Blob:
+        """The paper with what the signers have attached behind it: its own pages keep their numbers."""
+        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        await join(self._blobs, self._office.workshop, [known.paper, *known.attached], incoming.write)
         return await incoming.lend()
 
     async def _kept(self, content: bytes, held: AsyncExitStack) -> Received:

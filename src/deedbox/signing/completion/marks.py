@@ -9,7 +9,7 @@ from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.field_value import printed
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Field, Signer, first_page
+from deedbox.signing.model import Document, Field, Signer, attached_pages, first_page
 from deedbox.signing.parties import find_signer
 
 _SHORT_ID = 8
@@ -27,8 +27,10 @@ def _mark(facts: Facts, field: Field) -> Mark | None:
     language = facts.packet.language
     place = Place(first_page(facts.document, field.file_id) + field.page, field.x, field.y, field.w, field.h)
     if field.type not in ("signature", "initials"):
-        ticked = field.type != "checkbox" or field.value == "true"
+        ticked = field.type not in ("checkbox", "radio") or field.value == "true"
         text = printed(field.type, field.value, language)
+        if field.type == "attachment":
+            text = pages_told(facts.document, field.id, language)
         return Mark(field.type, place, text=text, font_size=field.font_size) if ticked else None
     # Of a signature, the value is who signed.
     _, signer = find_signer(facts.packet, field.value)
@@ -37,6 +39,13 @@ def _mark(facts: Facts, field: Field) -> Mark | None:
         raise LookupError(f"{signer.id} has signed without a signature")
     caption = _caption(signer, language) if field.type == "signature" else ()
     return Mark(field.type, place, text=made.text or "", image=made.image_sha256 or "", caption=caption)
+
+
+def pages_told(document: Document, field_id: str, language: str) -> str:
+    """Where the file of the field lies behind the paper."""
+    pages = attached_pages(document)[field_id]
+    name = "mark.attachment" if len(pages) > 1 else "mark.attachment_page"
+    return words.table(language)[name].format(first=pages[0], last=pages[-1])
 
 
 def _caption(signer: Signer, language: str) -> tuple[str, ...]:

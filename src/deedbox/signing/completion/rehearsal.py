@@ -19,6 +19,7 @@ from deedbox.signing.completion import verify_sealed
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from deedbox.signing.new_document import NewField
 from deedbox.signing.paper import Paper
+from deedbox.signing.paper.join import join
 from deedbox.signing.store import documents
 
 _NOWHERE = Addresses("http://rehearsal.invalid/crl", "http://rehearsal.invalid/ca")
@@ -39,6 +40,12 @@ class Rehearsal:
         async with self._blobs.receive(limits.PREPARED_FILE_BYTES) as incoming:
             async with streamed(self._blobs, paper.pdf.blob) as data:
                 await self._workshop.mark(data, _marks(paper, fields), incoming.write)
+            await self._seal(await incoming.lend())
+
+    async def check_joined(self, files: Sequence[Blob]) -> None:
+        """Raises BadRequest if a paper that was rehearsed before cannot be sealed with these files behind it."""
+        async with self._blobs.receive(limits.PREPARED_FILE_BYTES) as incoming:
+            await join(self._blobs, self._workshop, files, incoming.write)
             await self._seal(await incoming.lend())
 
     async def _seal(self, marked: Blob) -> None:

@@ -23,6 +23,8 @@ class Original(NamedTuple):
     signed_input: SignedInput = "refuse"
     pages: int = 0
     """How many it has in the paper before this one, with those that were added for signatures."""
+    tags: bool = True
+    """Whether its text may ask for fields."""
 
 
 class PaperFile(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Files on their way into a document: converted if need be, and made into one paper."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
@@ -10,7 +10,6 @@ from deedbox.kernel.blobs import Blob, Blobs, Received
 from deedbox.kernel.blobs.stream import head_of, streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.sandbox import Stream
 from deedbox.pdf import convert
 from deedbox.pdf.marks import Place, Prepared, Tag
 from deedbox.pdf.signed_input import EarlierSignature, Terms
@@ -18,6 +17,8 @@ from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Party
 from deedbox.signing.new_document import NewField, NewParty, without_field
 from deedbox.signing.paper import Original, Paper, PaperFile
+from deedbox.signing.paper.join import join
+from deedbox.words.refusals import refused
 
 NOT_LOCKED = "A password is for PDFs only. Give the file without one."
 CONVERTED_LATER = (
@@ -59,8 +60,21 @@ class Intake:
                 paper = await self._with_places(paper, signers, places, held)
             yield paper
 
+    @asynccontextmanager
+    async def attachment(self, name: str, file: Blob) -> AsyncIterator[tuple[Received, Sequence[tuple[float, float]]]]:
+        """The PDF that is made of a signer's file, with the sizes of its pages, until the end of this.
+
+        Of signatures in it, only the looks stay: the sender, who could refuse them, has no part in it."""
+        original = Original(name, file, signed_input="flatten", tags=False)
+        if await self._source(original) not in ("pdf", "image"):
+            raise refused(BadRequest, "attachment_kind")
+        async with AsyncExitStack() as held:
+            pdf, made = await self._taken(0, original, held)
+            yield pdf, made.sizes
+
     async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
-        terms = Terms(original.password.reveal() if original.password else None, original.signed_input)
+        password = original.password.reveal() if original.password else None
+        terms = Terms(password, original.signed_input, original.tags)
         try:
             source = await self._source(original)
             pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
@@ -86,19 +100,11 @@ class Intake:
         return await incoming.finish()
 
     async def _joined(self, pdfs: Sequence[Received], held: AsyncExitStack) -> Received:
-        sizes = [pdf.blob.size_bytes for pdf in pdfs]
-        if sum(sizes) > limits.PREPARED_FILE_BYTES:
+        if sum(pdf.blob.size_bytes for pdf in pdfs) > limits.PREPARED_FILE_BYTES:
             raise BadRequest(f"Together the files have more than {limits.PREPARED_FILE_BYTES // limits.MB} MB")
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
-        async with aclosing(self._one_after_another(pdfs)) as pieces:
-            await self._workshop.join(Stream(sum(sizes), pieces), sizes, incoming.write)
+        await join(self._blobs, self._workshop, [pdf.blob for pdf in pdfs], incoming.write)
         return await incoming.finish()
-
-    async def _one_after_another(self, pdfs: Sequence[Received]) -> AsyncGenerator[bytes, None]:
-        for pdf in pdfs:
-            async with streamed(self._blobs, pdf.blob) as data:
-                async for piece in data.pieces:
-                    yield piece
 
     async def _with_places(self, paper: Paper, signers: int, taken: Sequence[Place], held: AsyncExitStack) -> Paper:
         """The same with places for so many signatures, on pages of their own if there is no room."""
@@ -145,4 +151,8 @@ def _field(number: int, tag: Tag) -> NewField:
         label=tag.label or None,
         options=tag.options,
         font_size=tag.font_size,
+        read_only=tag.read_only,
+        max_length=tag.max_length,
+        pattern=tag.pattern,
+        group=tag.group,
     )

@@ -9,10 +9,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.pdf.marks import Place
-from deedbox.signing.field_value import BY_HAND, fault, kept
+from deedbox.signing import show_if
+from deedbox.signing.field_value import fault, kept
 from deedbox.signing.model import Document, Field, File, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, is_called
-from deedbox.signing.paper import Paper
+from deedbox.signing.paper import Paper, field_rules
 from deedbox.signing.prefill import prefilled
 from deedbox.words.refusals import sentence
 
@@ -40,7 +41,7 @@ def laid_out(
         placed += _signatures(placed, files[-1], paper.places, packet.parties, now)
     laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
     for field in placed:
-        for text in _known_texts(field, packet.parties):
+        for text in _known_texts(field, placed, packet.parties):
             if wrong := fault(laid, field, text, packet.language):
                 raise BadRequest(f"{field.label or f'The {field.type} on page {field.page}'}: {sentence(wrong)}")
     return laid
@@ -63,8 +64,9 @@ def _spot(field: NewField | Field, file_number: int) -> tuple[object, ...]:
     return (file_number, field.type, field.page, field.x, field.y, field.w, field.h)
 
 
-def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
-    """Everything that is known already and may come to stand in the field."""
+def _known_texts(field: Field, fields: Sequence[Field], parties: Sequence[Party]) -> Iterator[str]:
+    """Everything that is known already and may come to stand in the field, with what others wait for."""
+    yield from (kept(field, one.show_if.equals) for one in fields if one.show_if and one.show_if.field == field.id)
     yield from (text for text in (field.default, *field.options) if text)
     if field.type in ("name", "email"):
         mine = [
@@ -76,15 +78,18 @@ def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
 def _fields(wanted: Sequence[NewField], files: Sequence[File], parties: Sequence[Party], now: datetime) -> list[Field]:
     if len(wanted) > limits.DOCUMENT_FIELDS:
         raise BadRequest(f"A document has at most {limits.DOCUMENT_FIELDS} fields")
-    return [_placed(field, files, parties, now) for field in wanted]
+    placed = show_if.resolved([_placed(field, files, parties, now) for field in wanted], parties)
+    field_rules.check_all(placed)
+    return placed
 
 
 def _signatures(
     placed: Sequence[Field], last: File, places: Sequence[Place], parties: Sequence[Party], now: datetime
 ) -> list[Field]:
-    """For each signer without a signature field, one at a place of the last file."""
-    signing = {field.signer_id for field in placed if field.type == "signature"}
-    parties_signing = {field.party_id for field in placed if field.type == "signature"}
+    """For each signer without a signature field that is always shown, one at a place of the last file."""
+    always = [field for field in placed if field.type == "signature" and field.show_if is None]
+    signing = {field.signer_id for field in always}
+    parties_signing = {field.party_id for field in always}
     without = [
         signer.id
         for party in parties
@@ -104,17 +109,16 @@ def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], no
         raise BadRequest(f"A field stands on page {field.page}, but {file.name} has {file.pages} pages")
     if field.x + field.w > 1 or field.y + field.h > 1:
         raise BadRequest(f"A field on page {field.page} of {file.name} reaches beyond the page")
-    if field.type == "select" and not field.options:
-        raise BadRequest("A select field needs options")
-    if field.type in BY_HAND and field.default:
-        raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
     signer_id, party_id = _who(field, parties)
     field_id = (field.id if isinstance(field, KnownField) else None) or new_id("fld", now)
     placed = Field(
         field_id, file.id, signer_id, party_id, field.type, field.page, field.x, field.y, field.w, field.h,
         field.required, field.label, field.default, list(field.options), None, field.font_size,
+        field.read_only, field.max_length, field.pattern, field.group, field.show_if,
     )  # fmt: skip
-    return msgspec.structs.replace(placed, default=kept(placed, field.default or "") or None)
+    placed = msgspec.structs.replace(placed, default=kept(placed, field.default or "") or None)
+    field_rules.check(placed)
+    return placed
 
 
 def _who(field: NewField, parties: Sequence[Party]) -> tuple[str | None, str | None]:

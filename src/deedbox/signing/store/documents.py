@@ -14,6 +14,7 @@ from deedbox.kernel.ids import new_id
 from deedbox.signing.model import (
     Archive,
     ArchiveReceipt,
+    Attachment,
     Decline,
     Document,
     Field,
@@ -39,7 +40,8 @@ _DOCUMENT = (
     "id", "workspace_id", "packet_id", "title", "status", "source", "external_id", "metadata", "files",
     "require_timestamp", "signed_input", "created_at", "updated_at", "template_id", "bulk_send_id", "paper_sha256",
     "seal", "sent_at", "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "verification_code",
-    "error", "asks_all", "archive_status", "archive_attempts", "archived_at", "archive_receipt", "archive_error",
+    "error", "archive_status", "archive_attempts", "archived_at", "archive_receipt", "archive_error", "attachments",
+    "asks_all",
 )  # fmt: skip
 _COLUMNS = ", ".join([f"d.{name}" for name in _DOCUMENT] + [f"p.{name}" for name in _PACKET])
 _WHOLE = f"select {_COLUMNS} from documents d join packets p on p.id = d.packet_id"
@@ -47,6 +49,7 @@ _FILES = msgspec.json.Decoder(list[File])
 _METADATA = msgspec.json.Decoder(dict[str, str])
 _MESSAGE, _REMINDERS = msgspec.json.Decoder(Message), msgspec.json.Decoder(Reminders)
 _SEAL, _DECLINE, _VOID = msgspec.json.Decoder(Seal), msgspec.json.Decoder(Decline), msgspec.json.Decoder(Void)
+_ATTACHMENTS, _NONE = msgspec.json.Decoder(list[Attachment]), "[]"
 _RECEIPT = msgspec.json.Decoder(ArchiveReceipt)
 _NOT_ARCHIVED = Archive()
 _EQUAL = ("packet_id", "bulk_send_id", "template_id", "external_id")
@@ -303,8 +306,8 @@ def _document(row: Row, fields: list[Field]) -> Document:
     # By position: a list of documents is made of these, and by name it would take twice as long.
     (id, workspace_id, packet_id, title, status, source, external_id, metadata, files, require_timestamp, signed_input,
      created_at, updated_at, template_id, bulk_send_id, paper, seal, sent_at, completed_at, declined_at, voided_at,
-     expired_at, decline, void, code, error, asks_all, archive_status, attempts, archived_at, receipt,
-     archive_error) = row[: len(_DOCUMENT)]  # fmt: skip
+     expired_at, decline, void, code, error, archive_status, attempts, archived_at, receipt,
+     archive_error, attachments, asks_all) = row[: len(_DOCUMENT)]  # fmt: skip
     archive = _NOT_ARCHIVED
     if archive_status != "disabled" or attempts:
         kept = None if receipt is None else _RECEIPT.decode(receipt)
@@ -338,6 +341,7 @@ def _document(row: Row, fields: list[Field]) -> Document:
         error,
         archive,
         signed_input,
+        [] if attachments == _NONE else _ATTACHMENTS.decode(attachments),
         bool(asks_all),
     )
 
@@ -368,6 +372,7 @@ def _packet_row(packet: Packet) -> dict[str, Value]:
 def _document_row(document: Document) -> dict[str, Value]:
     row: dict[str, Any] = {name: getattr(document, name) for name in _DOCUMENT if hasattr(document, name)}
     row |= {"metadata": _json(document.metadata), "files": _json(document.files)}
+    row["attachments"] = _json(document.attachments) if document.attachments else _NONE
     row |= {name: _json_or_none(row[name]) for name in ("seal", "decline", "void")}
     row |= {"require_timestamp": int(document.require_timestamp), "asks_all": int(document.asks_all)}
     return {**row, **_archive_row(document.archive)}

@@ -8,7 +8,7 @@ import msgspec
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert_all
 from deedbox.kernel.errors import Conflict
-from deedbox.signing.model import Document, Field, Packet, Party, Signature, Signer
+from deedbox.signing.model import Document, Field, Packet, Party, ShowIf, Signature, Signer
 
 _SIGNER = (
     "id", "party_id", "name", "email", "language", "auth", "status", "notified_at", "viewed_at", "signed_at",
@@ -18,8 +18,10 @@ _SIGNER = (
 _PARTY = ("id", "name", "turn", "rule", "quorum", "on_decline", "declared", "status", "completed_at")
 _FIELD = (
     "id", "file_id", "signer_id", "party_id", "type", "page", "x", "y", "w", "h", "required", "label",
-    "default_value", "options", "value", "font_size",
+    "default_value", "options", "value", "font_size", "read_only", "max_length", "pattern", "group_name", "show_if",
 )  # fmt: skip
+
+_SHOW_IF = msgspec.json.Decoder(ShowIf)
 
 
 def parties(tx: Tx, packet_ids: Collection[str]) -> dict[str, list[Party]]:
@@ -117,7 +119,8 @@ def fields(tx: Tx, document_ids: Collection[str]) -> dict[str, list[Field]]:
     )
     found: dict[str, list[Field]] = {}
     for document_id, *row in _parts(tx, sql, document_ids):
-        row[10], row[13] = bool(row[10]), msgspec.json.decode(row[13])
+        row[10], row[13], row[16] = bool(row[10]), msgspec.json.decode(row[13]), bool(row[16])
+        row[20] = None if row[20] is None else _SHOW_IF.decode(row[20])
         found.setdefault(document_id, []).append(Field(*row))
     return found
 
@@ -231,6 +234,8 @@ def _party_row(party: Party) -> dict[str, Value]:
 
 def _field_row(field: Field) -> dict[str, Value]:
     row: dict[str, Any] = msgspec.structs.asdict(field)
-    row |= {"default_value": row.pop("default"), "required": int(field.required)}
+    row |= {"default_value": row.pop("default"), "required": int(field.required), "read_only": int(field.read_only)}
+    row["group_name"] = row.pop("group")
+    row["show_if"] = None if field.show_if is None else msgspec.json.encode(field.show_if).decode()
     row["options"] = msgspec.json.encode(field.options).decode()
     return row

@@ -26,6 +26,7 @@ from deedbox.signing.model import (
     Source,
     Status,
     Void,
+    attached_pages,
 )
 from deedbox.signing.parties import counted
 
@@ -107,6 +108,21 @@ class PartyRecord(msgspec.Struct, frozen=True):
     """When its rule was met; null until then."""
 
 
+class AttachmentRecord(msgspec.Struct, frozen=True):
+    field: str
+    """The field that it was given for."""
+    signer: str
+    """The signer who gave it."""
+    name: str
+    """The name that it came with."""
+    sha256: str
+    """The SHA-256 of the bytes that came."""
+    size_bytes: int
+    """How many bytes came."""
+    pages: list[int]
+    """Its pages in the sealed file, from 1."""
+
+
 class Progress(msgspec.Struct, frozen=True):
     signers_total: int
     """How many people have to sign or approve: neither who gets a copy nor who has passed it on."""
@@ -180,6 +196,8 @@ class DocumentRecord(msgspec.Struct, frozen=True):
     """Leads whoever holds the paper to what is known of it; printed on the certificate."""
     signed_input: SignedInput
     """What is done with a file that was signed before it came."""
+    attachments: list[AttachmentRecord]
+    """The files that its signers have signed with, in the order in which they lie behind its own."""
     error: str | None
     """Why the document could not be converted, or why sealing it has failed so far."""
 
@@ -224,6 +242,7 @@ def record(packet: Packet, document: Document, *, archiving: bool = False) -> Do
         archive_of(document, archiving=archiving),
         document.verification_code,
         document.signed_input,
+        _attachments(document) if document.attachments else [],
         document.error,
     )
 
@@ -240,6 +259,14 @@ def files_of(document: Document) -> list[FileRecord]:
             file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed, file.signatures
         )
         for position, file in enumerate(document.files)
+    ]
+
+
+def _attachments(document: Document) -> list[AttachmentRecord]:
+    pages = attached_pages(document)
+    return [
+        AttachmentRecord(one.field_id, one.signer_id, one.name, one.sha256, one.size_bytes, [*pages[one.field_id]])
+        for one in document.attachments
     ]
 
 

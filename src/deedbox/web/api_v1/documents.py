@@ -84,6 +84,7 @@ _MAKES = {
     "document_id": "/id",
     "signer_id": "/parties/0/signers/0/id",
     "file_id": "/files/0/id",
+    "field_id": "/fields/0/id",
     "code": "/verification_code",
 }
 """The ids that the answer gives, by the names that paths have for them."""

@@ -78,7 +78,7 @@ PACKET_WITH_FILES: dict[str, Any] = {
         "additionalProperties": False,
     }
 }
-TOO_LARGE = f"File exceeds maximum size of {limits.UPLOAD_BYTES // limits.MB}MB"
+_TOO_LARGE = "File exceeds maximum size of {most}MB"
 
 
 _TOO_MUCH_JSON = (
@@ -98,14 +98,16 @@ class DocumentForm(NamedTuple):
 
 
 @asynccontextmanager
-async def one_file(request: AnyRequest, blobs: Blobs, accept: Callable[[str], object]) -> AsyncIterator[Part]:
+async def one_file(
+    request: AnyRequest, blobs: Blobs, accept: Callable[[str], object], most: int = limits.UPLOAD_BYTES
+) -> AsyncIterator[Part]:
     """The one file of the form. `accept` refuses a name before its bytes are read; what is not adopted is removed."""
-    announced = request.headers.get("content-length", "")
-    too_much = announced.isdigit() and int(announced) > limits.UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES
+    too_large, announced = _TOO_LARGE.format(most=most // limits.MB), request.headers.get("content-length", "")
+    too_much = announced.isdigit() and int(announced) > most + limits.UPLOAD_FORM_BYTES
     if too_much and form.is_form(request):
-        raise TooLarge(TOO_LARGE)
+        raise TooLarge(too_large)
     names: list[str] = []
-    async with blobs.receive(limits.UPLOAD_BYTES) as incoming:
+    async with blobs.receive(most) as incoming:
 
         async def opened(part: MultipartSegment) -> Take:
             if part.name != FILE:
@@ -117,7 +119,7 @@ async def one_file(request: AnyRequest, blobs: Blobs, accept: Callable[[str], ob
             name = form.filename(part)
             accept(name)
             names.append(name)
-            return _to(incoming, TOO_LARGE)
+            return _to(incoming, too_large)
 
         await form.read(request, opened)
         if not names:

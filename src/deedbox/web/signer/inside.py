@@ -8,7 +8,7 @@ from deedbox import words
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden
-from deedbox.signing import parties, sessions
+from deedbox.signing import parties, sessions, show_if
 from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import packet_for, shown_until, try_code
 from deedbox.signing.actions.turn import Circumstances, is_shown
@@ -52,6 +52,13 @@ class Inside(NamedTuple):
     def can_delegate(self) -> bool:
         """Whether they may pass it on now."""
         return self.signer.delegation and self.is_shown and self.signer.status != "signed"
+
+    @property
+    def possible_fields(self) -> list[Field]:
+        """Those of them that what others have filled in does not hide."""
+        own = {field.id for field in self.fields}
+        shown = {one for document in self.packet.documents for one in show_if.possible(document.fields, own)}
+        return [field for field in self.fields if field.id in shown]
 
     @property
     def is_shown(self) -> bool:

@@ -1,6 +1,6 @@
 """The signing page: what there is to sign, and a plain form that signs or declines without script."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -9,21 +9,26 @@ from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 
 from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
-from deedbox.signing.actions import sign
+from deedbox.signing import show_if
+from deedbox.signing.actions import attach, sign
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.delegate import Delegation, delegate
+from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
+from deedbox.signing.answers import answered, groups
 from deedbox.signing.field_value import BY_HAND, printed, standing
-from deedbox.signing.model import Field, Signature, consent
+from deedbox.signing.field_value import kept as kept_form
+from deedbox.signing.model import Attachment, Field, Signature, consent
 from deedbox.signing.store import people
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
-from deedbox.web.signer import values
+from deedbox.web.signer import attachments, values
 from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, may_have_it, outcome
 from deedbox.words import refusals
 from deedbox.words.refusals import refused
@@ -33,11 +38,14 @@ _OWN = ("date", "name", "email")
 
 
 class FieldShown(NamedTuple):
-    """A field of the form, what stands in its box, and of a day how the language says it."""
+    """A field of the form, what stands in its box, and of a day how the language says it.
+
+    Radio buttons come as one, with all of their group; of each of those, the name that the form has for the group."""
 
     field: Field
     value: str
     said: str
+    choices: Sequence["FieldShown"] = ()
 
 
 @get("/sign/{signer_id:str}", opt=door(SIGNER), include_in_schema=False)
@@ -63,6 +71,23 @@ async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response
     return go(f"/sign/{signer_id}")
 
 
+@post(
+    "/sign/{signer_id:str}/attachments/{field_id:str}",
+    opt=door(SIGNER),
+    include_in_schema=False,
+    request_max_body_size=None,
+)
+async def attach_on_page(request: AnyRequest, signer_id: FromPath[str], field_id: FromPath[str]) -> Response[Any]:
+    """Takes the file of the form; what cannot be taken is said on the page."""
+    try:
+        await attachments.taken(request, field_id)
+    except DeedboxError as error:
+        if error.status >= 500:
+            raise
+        return await _page(request, error=error)
+    return go(f"/sign/{signer_id}")
+
+
 async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None:
     act = text(form, "act")
     if act == "code":
@@ -80,6 +105,12 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         if not text(form, "consent"):
             raise refused(BadRequest, "consent_approver")
         await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+    elif act == "keep":
+        given = _values(who, form)
+        await done(request, who, lambda desk, packet: fill(desk, packet, signer_id, given))
+    elif act == "detach":
+        field_id = text(form, "field")
+        await done(request, who, lambda desk, packet: attach.remove(desk, packet, signer_id, field_id))
     elif act == "sign":
         if not text(form, "consent"):
             raise refused(BadRequest, "consent")
@@ -102,15 +133,24 @@ def _delegation(form: FormMultiDict) -> Delegation:
         raise refused(BadRequest, "delegation") from error
 
 
-def _values(who: Inside, form: FormMultiDict) -> dict[str, str]:
+def _values(who: Inside, form: Mapping[str, Any]) -> dict[str, str]:
     """What the form says of each field that is filled by hand; an unticked box is not sent by browsers."""
     given = {}
-    for field in _fields(who):
-        if field.type == "checkbox":
-            given[field.id] = "true" if text(form, field.id) else "false"
+    fields = [field for field in _fields(who) if not field.read_only and field.type != "attachment"]
+    for field in fields:
+        if field.type == "checkbox" and (field.show_if is None or f"{field.id}-shown" in form):
+            given[field.id] = "true" if form.get(field.id) else "false"
         elif field.id in form:
-            given[field.id] = text(form, field.id).strip()
-    return values.typed(_fields(who), given, who.signer.language)
+            given[field.id] = str(form[field.id]).replace("\0", "").strip()
+    for group in groups(fields).values():
+        if form.get(_group_name(group)) in {field.id for field in group}:
+            given[str(form[_group_name(group)])] = "true"
+    return values.typed(fields, given, who.signer.language)
+
+
+def _group_name(group: Sequence[Field]) -> str:
+    """Under which the form sends the id of the chosen radio button."""
+    return f"{group[0].id}-group"
 
 
 def _fields(who: Inside) -> list[Field]:
@@ -124,27 +164,58 @@ def _bounded(form: FormMultiDict, name: str, most: int) -> str:
     return given
 
 
-def _shown(field: Field, kept: Mapping[str, str], typed: Mapping[str, Any] | None, language: str) -> FieldShown:
+def _shown(field: Field, stands: str, typed: Mapping[str, Any] | None, language: str) -> FieldShown:
     """What stands in the field's box: what was typed, else what is kept or offered, numbers as the language writes."""
-    stands = standing(field, kept)
-    value = (field.default or "") if stands is None else stands
-    if typed is not None:
+    value = stands
+    if typed is not None and not field.read_only:
         value = str(typed.get(field.id, ""))
-    elif field.type == "number":
+    elif field.type == "number" or (field.read_only and field.type == "date"):
         value = printed(field.type, value, language)
     said = printed(field.type, value, language)
     return FieldShown(field, value, said if field.type == "date" and said != value else "")
+
+
+def _form(
+    who: Inside, kept: Mapping[str, str], files: Sequence[Attachment], typed: Mapping[str, Any] | None, now: str
+) -> list[FieldShown]:
+    """The fields that are shown to the signer, by what they have kept, typed and given."""
+    given = _values(who, typed) if typed is not None else {}
+    own = {field.id: field for field in _fields(who)}
+    filled = {
+        **kept,
+        **{field_id: kept_form(own[field_id], value) for field_id, value in given.items()},
+        **{one.field_id: one.sha256 for one in files if one.signer_id == who.signer.id},
+    }
+    stand: dict[str, str] = {}
+    for document in who.packet.documents:
+        fields = answered(document, who.party, who.signer, filled, now)
+        shown = show_if.shown(fields)
+        stand |= {field.id: field.value or "" for field in fields if field.id in shown}
+    buttons = {group[0].id: group for group in groups([one for one in own.values() if one.id in stand]).values()}
+    names = {one.id: _group_name(group) for group in groups(list(own.values())).values() for one in group}
+    rows = []
+    for field in own.values():
+        # What is filled in for those who leave it empty is not theirs yet.
+        offered = field.read_only or field.type not in _OWN or standing(field, filled) or field.default
+        if field.id in buttons:
+            choices = [FieldShown(one, stand[one.id], names[one.id]) for one in buttons[field.id]]
+            rows.append(FieldShown(field, "", "", choices))
+        elif field.id in stand and field.type != "radio":
+            rows.append(_shown(field, stand[field.id] if offered else "", typed, who.signer.language))
+    return rows
 
 
 async def _page(
     request: AnyRequest, *, error: DeedboxError | None = None, typed: Mapping[str, Any] | None = None
 ) -> Response[Any]:
     who, deedbox = await looked(request), context.of(request).deedbox
-    packet, signer = who.packet, who.signer
+    packet, signer, now = who.packet, who.signer, deedbox.clock.now()
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
-    said = outcome(packet, signer, deedbox.clock.now())
+    files = await attachments.seen(request, who) if who.is_shown else []
+    said = outcome(packet, signer, now)
     # The forms for a code and for a decline send no fields: these stand as they were.
-    written = typed if typed is not None and typed.get("act") == "sign" else None
+    written = typed if typed is not None and typed.get("act") in ("sign", "keep") else None
+    fields = _form(who, kept, files, written, instant(now)) if who.is_shown else []
     return page(
         "signer/page.html",
         status=error.status if error else 200,
@@ -159,7 +230,11 @@ async def _page(
         can_delegate=who.can_delegate,
         can_download=packet.status == "completed" and may_have_it(signer) and not who.needs,
         only_reads=who.only_reads,
-        fields=[_shown(field, kept, written, signer.language) for field in _fields(who)] if who.is_shown else [],
+        fields=fields,
+        depends=any(field.show_if for field in _fields(who)),
+        files=files,
+        names={one.id: one.name for _, one in packet.signers()},
+        most=limits.ATTACHMENT_BYTES // limits.MB,
         own=_OWN,
         typed=typed or {},
         consent=consent(signer.language, signer.role),
@@ -168,4 +243,4 @@ async def _page(
     )
 
 
-ROUTES: list[Any] = [signing_page, act_on_page]
+ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page]

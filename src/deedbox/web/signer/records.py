@@ -15,7 +15,8 @@ Value = Annotated[
     Meta(
         max_length=limits.FIELD_VALUE_CHARS,
         description="Empty for none. A date as 2026-05-03; a number as 1234.5 or as the signer's language writes it,"
-        " unless that is another number; `true` or `false` for a checkbox.",
+        " unless that is another number; `true` or `false` for a checkbox, and for a radio"
+        " button.",
         extra_json_schema=_TEXT,
     ),
 ]
@@ -89,6 +90,25 @@ class SessionPacket(msgspec.Struct, frozen=True):
     """What is signed in one act, in the order in which it is shown."""
 
 
+class SessionAttachment(msgspec.Struct, frozen=True):
+    """A file that was given for a field."""
+
+    field: str
+    """The field's id."""
+    signer: str
+    """The id of the signer who gave it."""
+    name: str
+    """The file's name."""
+    sha256: str
+    """The SHA-256 of the bytes that came."""
+    size_bytes: int
+    """How many bytes came."""
+    pages: int
+    """How many pages it has."""
+    sizes: list[tuple[float, float]]
+    """Width and height of each page as it is displayed, in points."""
+
+
 class SessionRecord(msgspec.Struct, frozen=True):
     document: SessionDocument
     """What is to be signed; of a packet, its first document."""
@@ -101,7 +121,9 @@ class SessionRecord(msgspec.Struct, frozen=True):
     files: list[SessionFile]
     """The files to read; none until the code is given."""
     fields: list[Field]
-    """What this signer fills in."""
+    """What this signer fills in; without those that are not shown, whatever is filled in."""
+    attachments: list[SessionAttachment]
+    """The files that were given for fields: by this signer so far, and by those who have signed before."""
     consent_text: str
     """In the signer's language."""
     outcome: str | None

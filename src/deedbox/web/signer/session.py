@@ -1,7 +1,7 @@
 """The signer's session for programs and scripts: one person and what they sign, a cookie and no key."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Annotated, Any, Literal
 
@@ -25,7 +25,7 @@ from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.actions.view import view_page
 from deedbox.signing.desk import Office
 from deedbox.signing.field_value import standing
-from deedbox.signing.model import Signature, consent, first_page
+from deedbox.signing.model import Attachment, Signature, consent, first_page
 from deedbox.signing.packet_files import for_signers
 from deedbox.signing.store import links, people, sealed
 from deedbox.web.frame import context, openapi
@@ -35,7 +35,7 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.query import QUERY
 from deedbox.web.frame.zip_response import zip_response
-from deedbox.web.signer import values
+from deedbox.web.signer import attachments, values
 from deedbox.web.signer.inside import (
     Inside,
     at_desk,
@@ -83,7 +83,8 @@ async def signer_session(request: AnyRequest, signer_id: FromPath[str]) -> Sessi
     who = await looked(request)
     deedbox = context.of(request).deedbox
     filled = await deedbox.db.read(lambda tx: people.values_of(tx, signer_id)) if who.is_shown else {}
-    return _record(who, filled, outcome(who.packet, who.signer, deedbox.clock.now()))
+    attached = await attachments.seen(request, who) if who.is_shown else []
+    return _record(who, filled, attached, outcome(who.packet, who.signer, deedbox.clock.now()))
 
 
 @post("/sign/{signer_id:str}/code", opt=_SIGNER, summary="Give the code", tags=["signer"], status_code=200)
@@ -218,17 +219,21 @@ async def signer_download(request: AnyRequest, signer_id: FromPath[str]) -> Resp
     return await file_response(request, deedbox.blobs, blob, "application/pdf", f"{found[0].title}.pdf")
 
 
-def _record(who: Inside, filled: Mapping[str, str], outcome: str | None) -> SessionRecord:
+def _record(
+    who: Inside, filled: Mapping[str, str], attached: Sequence[Attachment], outcome: str | None
+) -> SessionRecord:
     packet, party, signer = who.packet, who.party, who.signer
     document, shown = packet.first, packet.documents if who.is_shown else []
-    fields = who.fields if who.is_shown else []
+    fields = who.possible_fields if who.is_shown else []
+    given = {**filled, **{one.field_id: one.sha256 for one in attached if one.signer_id == signer.id}}
     return SessionRecord(
         document=SessionDocument(document.id, document.title, document.status, packet.message if shown else None),
         signer=SessionSigner(signer.id, signer.name, signer.status, signer.role, who.can_delegate),
         party=SessionParty(party.name, party.order),
         needs=who.needs,
         files=[SessionFile(file.id, file.name, file.pages, file.sizes) for one in shown for file in one.files],
-        fields=[msgspec.structs.replace(field, value=standing(field, filled)) for field in fields],
+        fields=[msgspec.structs.replace(field, value=standing(field, given)) for field in fields],
+        attachments=[attachments.shown(one) for one in attached],
         consent_text=consent(signer.language, signer.role),
         outcome=outcome,
         packet=None if packet.lone else _packet(who),
@@ -278,4 +283,5 @@ ROUTES = [
     decline,
     delegate,
     signer_download,
+    *attachments.ROUTES,
 ]

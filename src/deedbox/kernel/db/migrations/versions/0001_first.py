@@ -212,7 +212,8 @@ create table documents (
     archive_receipt TEXT,
     archive_error TEXT,
     verification_code TEXT unique,
-    error TEXT
+    error TEXT,
+    attachments TEXT not null
 );
 create index documents_with_title on documents (workspace_id, id, title_folded);
 create index documents_by_status on documents (workspace_id, status, id);
@@ -287,7 +288,12 @@ create table fields (
     default_value TEXT,
     options TEXT not null,
     value TEXT,
-    font_size REAL
+    font_size REAL,
+    read_only INT not null,
+    max_length INT,
+    pattern TEXT,
+    group_name TEXT,
+    show_if TEXT
 );
 create index fields_of_document on fields (document_id, position);
 create index fields_of_signer on fields (signer_id);
@@ -299,6 +305,13 @@ create table field_values (
     primary key (field_id, signer_id)
 );
 create index field_values_of_signer on field_values (signer_id);
+create table kept_attachments (
+    field_id TEXT not null references fields (id),
+    signer_id TEXT not null references signers (id),
+    attachment TEXT not null,
+    primary key (field_id, signer_id)
+);
+create index kept_attachments_of_signer on kept_attachments (signer_id);
 create table signing_links (
     token_hash BYTES primary key,
     signer_id TEXT not null references signers (id),

@@ -1,0 +1,89 @@
+"""Attach: a signer gives a file for a field; it can be replaced and taken back until they sign."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import NotFound
+from deedbox.signing import attachments, parties
+from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.actions.turn import at_turn
+from deedbox.signing.desk import Desk, Office
+from deedbox.signing.model import Attachment, Document, Packet
+from deedbox.signing.store import attachments as store
+
+
+@asynccontextmanager
+async def prepared(
+    office: Office, mill: PaperMill, packet: Packet, place: tuple[str, str], name: str, file: Received
+) -> AsyncIterator[Callable[[Desk, Packet], Attachment]]:
+    """What keeps the file for the signer and the field of the place, once it has been through the sandboxes.
+
+    It is rehearsed with all that it will be joined to: what could not be sealed is refused now."""
+    signer_id, field_id = place
+    document = need_field(packet, place, office.clock.now())
+    beside = await office.db.read(lambda tx: _beside(tx, packet, document, place))
+    others = await office.db.read(lambda tx: [blobs.demand(tx, one.paper_sha256) for one in beside])
+    paper = await office.db.read(lambda tx: _paper(tx, document))
+    async with mill.intake.attachment(name, file.blob) as (pdf, sizes):
+        made = Attachment(
+            field_id, signer_id, name, file.blob.sha256, file.blob.size_bytes, pdf.blob.sha256, pdf.blob.size_bytes,
+            [*sizes],
+        )  # fmt: skip
+        attachments.need_room(document, paper.size_bytes, [*beside, made])
+        await mill.rehearse_joined([paper, *others, pdf.blob])
+        yield lambda desk, packet: keep(desk, packet, made, file, pdf)
+
+
+def keep(desk: Desk, packet: Packet, made: Attachment, file: Received, pdf: Received) -> Attachment:
+    """The attachment, kept until its signer signs, in place of the one before."""
+    place = made.signer_id, made.field_id
+    document = need_field(packet, place, desk.now)
+    beside = _beside(desk.tx, packet, document, place)
+    attachments.need_room(document, _paper(desk.tx, document).size_bytes, [*beside, made])
+    before = _kept(desk.tx, packet, place)
+    blobs.adopt_all(desk.tx, [file, pdf], attachments.owner(made), desk.now)
+    store.keep(desk.tx, made)
+    if before is not None:
+        attachments.release(desk, before, instead=made)
+    return made
+
+
+def remove(desk: Desk, packet: Packet, signer_id: str, field_id: str) -> None:
+    """The file that was kept is gone; NotFound if there is none."""
+    at_turn(packet, signer_id, desk.now)
+    before = _kept(desk.tx, packet, (signer_id, field_id))
+    if before is None:
+        raise NotFound("There is no such attachment")
+    store.drop(desk.tx, [before])
+    attachments.release(desk, before)
+
+
+def need_field(packet: Packet, place: tuple[str, str], now: datetime) -> Document:
+    """The document with the field; NotFound unless it is one of the signer's for a file, Conflict out of turn."""
+    signer_id, field_id = place
+    party, signer = at_turn(packet, signer_id, now)
+    for document in packet.documents:
+        for field in parties.own_fields(document, party, signer):
+            if field.id == field_id and field.type == "attachment":
+                return document
+    raise NotFound("You have no field of this id for a file")
+
+
+def _beside(tx: Tx, packet: Packet, document: Document, place: tuple[str, str]) -> list[Attachment]:
+    """What else would be joined behind the paper if the signer signed now."""
+    signer_id, field_id = place
+    mine = [one for one in store.kept(tx, packet.id) if one.signer_id == signer_id]
+    known = {one.field_id: one for one in (*document.attachments, *mine)}
+    return [known[field.id] for field in document.fields if field.id in known and field.id != field_id]
+
+
+def _kept(tx: Tx, packet: Packet, place: tuple[str, str]) -> Attachment | None:
+    return next((one for one in store.kept(tx, packet.id) if (one.signer_id, one.field_id) == place), None)
+
+
+def _paper(tx: Tx, document: Document) -> Blob:
+    return blobs.demand(tx, document.paper_sha256 or "")

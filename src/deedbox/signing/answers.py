@@ -1,0 +1,52 @@
+"""What stands in a signer's fields: their own answers, else what was offered; and nothing in those that are hidden."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from deedbox.signing import parties, show_if
+from deedbox.signing.field_value import BY_HAND, standing
+from deedbox.signing.model import Document, Field, Party, Signer
+
+
+def answered(document: Document, party: Party, signer: Signer, filled: Mapping[str, str], at: str) -> list[Field]:
+    """The document's fields as they are once this signer, who has filled in this, signs at that time."""
+    own = {"date": at[:10], "name": signer.name, "email": signer.email, "signature": signer.id, "initials": signer.id}
+    mine = parties.own_fields(document, party, signer)
+    values = {field.id: _value(field, filled, own) or None for field in mine}
+    for group in groups(mine).values():
+        values |= _chosen(group, filled, values)
+    fields = [_holding(field, values) for field in document.fields]
+    hidden = values.keys() - show_if.shown(fields)
+    return [_holding(field, dict.fromkeys(hidden)) for field in fields] if hidden else fields
+
+
+def _holding(field: Field, values: Mapping[str, str | None]) -> Field:
+    """The field with its value among these, if it is there."""
+    return replace(field, value=values[field.id]) if values.get(field.id, field.value) != field.value else field
+
+
+def groups(fields: Sequence[Field]) -> dict[tuple[str | None, str | None, str | None], list[Field]]:
+    """The radio buttons among the fields, by their signer or party and their group."""
+    found: dict[tuple[str | None, str | None, str | None], list[Field]] = {}
+    for field in fields:
+        if field.type == "radio":
+            found.setdefault((field.signer_id, field.party_id, field.group), []).append(field)
+    return found
+
+
+def _value(field: Field, filled: Mapping[str, str], own: Mapping[str, str]) -> str | None:
+    if field.type in BY_HAND:
+        return own[field.type]
+    stands = None if field.read_only else standing(field, filled)
+    return (field.default if stands is None else stands) or own.get(field.type)
+
+
+def _chosen(
+    group: Sequence[Field], filled: Mapping[str, str], values: Mapping[str, str | None]
+) -> dict[str, str | None]:
+    """The values of a group: what this signer has chosen goes before what a colleague has, or the sender offers."""
+    ids = [field.id for field in group]
+    by_signer = [one for one in ids if filled.get(one) == "true"]
+    chosen = next((one for one in (*by_signer, *ids) if one in by_signer or values[one] == "true"), None)
+    return {one: "true" if one == chosen else None for one in ids}

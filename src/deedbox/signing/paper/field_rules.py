@@ -1,0 +1,50 @@
+"""What the properties of a field demand of each other: what nobody could ever fill in is refused."""
+
+from collections.abc import Sequence
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.signing import answers, pattern
+from deedbox.signing.field_value import BY_HAND
+from deedbox.signing.model import Field
+from deedbox.signing.show_if import told
+
+_OF_TYPE = (("max_length", "text"), ("pattern", "text"), ("group", "radio"))
+_FILLED_FOR_THEM = ("date", "name", "email")
+
+
+def check(field: Field) -> None:
+    """Raises BadRequest for properties that do not go together."""
+    for name, kind in _OF_TYPE:
+        if getattr(field, name) is not None and field.type != kind:
+            raise BadRequest(f"{told(field)} has a {name}, which only a {kind} field may have")
+    if field.type == "select" and not field.options:
+        raise BadRequest("A select field needs options")
+    if field.type == "radio" and not (field.group and field.label):
+        raise BadRequest(f"{told(field)} needs a group and a label: the label is what is chosen")
+    if field.pattern is not None:
+        pattern.check(field.pattern)
+    by_signer = field.type in (*BY_HAND, "attachment")
+    if by_signer and field.default:
+        raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
+    if by_signer and field.read_only:
+        raise BadRequest(f"The {field.type} on page {field.page} is read_only, but only its signer can fill it")
+    fixed = field.read_only and field.required and field.type not in (*_FILLED_FOR_THEM, "radio")
+    if fixed and (not field.default or (field.type == "checkbox" and field.default != "true")):
+        raise BadRequest(f"{told(field)} is required and read_only, so it needs a default or a value of yours")
+
+
+def check_all(fields: Sequence[Field]) -> None:
+    """Raises BadRequest for radio buttons that do not make a group, and for more files than can be joined."""
+    if sum(field.type == "attachment" for field in fields) > limits.DOCUMENT_ATTACHMENTS:
+        raise BadRequest(f"A document has at most {limits.DOCUMENT_ATTACHMENTS} attachments")
+    for (_, _, name), group in answers.groups(fields).items():
+        if len({field.label for field in group}) < len(group):
+            raise BadRequest(f"Two radio buttons of the group {name!r} have the same label")
+        if len({field.read_only for field in group}) > 1:
+            raise BadRequest(f"The radio buttons of the group {name!r} must all be read_only, or none of them")
+        offered = sum(field.default == "true" for field in group)
+        if offered > 1:
+            raise BadRequest(f"Two radio buttons of the group {name!r} are chosen by default: one may be")
+        if group[0].read_only and not offered and any(field.required for field in group):
+            raise BadRequest(f"The group {name!r} is required and read_only, so one of it needs the default 'true'")

@@ -1,0 +1,128 @@
+"""Which fields are shown: those without a condition, and those whose condition holds."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import BadRequest
+from deedbox.signing.field_value import kept
+from deedbox.signing.model import Field, Party, ShowIf
+
+NOTHING = ("signature", "initials", "attachment")
+"""Types whose value no condition can name."""
+_TICKED = ("checkbox", "radio")
+
+
+def shown(fields: Sequence[Field]) -> set[str]:
+    """The ids of the fields that are shown, by the values that stand in all of them."""
+    return _true(fields, lambda decides, equals: _value(decides) == equals)
+
+
+def possible(fields: Sequence[Field], own: Collection[str]) -> set[str]:
+    """The ids of the fields that are shown or may come to be, whatever is still written into these own ones."""
+
+    def may_be(decides: Field, equals: str) -> bool:
+        return (decides.id in own and not decides.read_only) or _value(decides) == equals
+
+    return _true(fields, may_be)
+
+
+def resolved(fields: Sequence[Field], parties: Sequence[Party]) -> list[Field]:
+    """The fields with ids in their conditions; BadRequest for a condition that nobody could decide or fulfil."""
+    known = [_resolved(field, fields) for field in fields]
+    by_id = {field.id: field for field in known}
+    for field in known:
+        if field.show_if is not None:
+            _check(field, _chain(field, by_id), parties)
+    return known
+
+
+def _true(fields: Sequence[Field], holds: Callable[[Field, str], bool]) -> set[str]:
+    by_id, known = {field.id: field for field in fields}, dict[str, bool]()
+
+    def is_true(field: Field) -> bool:
+        if field.id not in known:
+            condition = field.show_if
+            decides = by_id[condition.field] if condition else None
+            known[field.id] = (
+                condition is None or decides is None or (holds(decides, condition.equals) and is_true(decides))
+            )
+        return known[field.id]
+
+    return {field.id for field in fields if is_true(field)}
+
+
+def _value(field: Field) -> str | None:
+    return (field.value or "false") if field.type in _TICKED else field.value
+
+
+def _resolved(field: Field, fields: Sequence[Field]) -> Field:
+    if field.show_if is None:
+        return field
+    name, equals = field.show_if.field, field.show_if.equals
+    called = [one for one in fields if one.id == name] or [one for one in fields if one.label == name]
+    if not called:
+        # A group stands for the radio button that has to be chosen in it.
+        called = [one for one in fields if one.type == "radio" and (one.group, one.label) == (name, equals)]
+        equals = "true"
+    if len(called) != 1:
+        many = "several fields are called so: give an id" if called else "there is no such field"
+        raise BadRequest(f"{told(field)} is shown if {name!r} equals {field.show_if.equals!r}, but {many}")
+    return replace(field, show_if=ShowIf(called[0].id, kept(called[0], equals) or equals))
+
+
+def _chain(field: Field, by_id: Mapping[str, Field]) -> list[tuple[Field, str]]:
+    """The fields that decide, one after the other, each with what has to stand in it."""
+    found: list[tuple[Field, str]] = []
+    condition = field.show_if
+    while condition is not None:
+        decides = by_id[condition.field]
+        if decides.id == field.id or len(found) == limits.SHOW_IF_DEPTH:
+            raise BadRequest(
+                f"{told(field)} is shown only if others are, in a circle or over more than {limits.SHOW_IF_DEPTH} steps"
+            )
+        found.append((decides, condition.equals))
+        condition = decides.show_if
+    return found
+
+
+def _check(field: Field, chain: Sequence[tuple[Field, str]], parties: Sequence[Party]) -> None:
+    decides, equals = chain[0]
+    whose = (decides.signer_id, decides.party_id)
+    if whose != (field.signer_id, field.party_id) and _order(decides, parties) >= _order(field, parties):
+        raise BadRequest(
+            f"{told(field)} depends on {told(decides)}, which is filled by someone who does not sign before: it must be"
+            " of the same signer, or of one of a lower order"
+        )
+    if not _can_be(decides, equals):
+        raise BadRequest(f"{told(field)} could never be shown: {told(decides)} can never be {equals!r}")
+    chosen = [one for one, value in chain if one.type == "radio" and value == "true"]
+    if field.type == "radio":
+        chosen.append(field)
+    groups = [(one.signer_id, one.party_id, one.group) for one in chosen]
+    if len(set(groups)) != len(groups):
+        raise BadRequest(f"{told(field)} could never be of use: two radio buttons of one group would have to be chosen")
+
+
+def _can_be(field: Field, value: str) -> bool:
+    if field.type in NOTHING:
+        return False
+    if field.type in _TICKED and value not in ("true", "false"):
+        return False
+    if field.read_only and field.type not in ("date", "name", "email"):
+        return _value(replace(field, value=field.default)) == value
+    return field.type != "select" or value in field.options
+
+
+def _order(field: Field, parties: Sequence[Party]) -> int:
+    return next(
+        party.order
+        for party in parties
+        if field.party_id == party.id or any(one.id == field.signer_id for one in party.signers)
+    )
+
+
+def told(field: Field) -> str:
+    """The field, as a sender is told of it."""
+    return repr(field.label) if field.label else f"The {field.type} on page {field.page}"

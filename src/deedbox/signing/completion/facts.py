@@ -154,13 +154,6 @@ def voucher_of(act: dict[str, Any]) -> proof.Voucher | None:
     return proof.Voucher(key_id=str(act["key"]["id"]), key_name=str(act["key"]["name"]))
 
 
-def host_of(act: dict[str, Any]) -> proof.Host | None:
-    """Who handed over the device on which the signer acted."""
-    if "host" not in act:
-        return None
-    return proof.Host(person_id=str(act["host"]["id"]), name=str(act["host"]["name"]))
-
-
 def _attachments(document: Document) -> list[proof.Attachment]:
     pages = attached_pages(document)
     return [
@@ -175,6 +168,13 @@ def _attachments(document: Document) -> list[proof.Attachment]:
         )
         for one in document.attachments
     ]
+
+
+def host_of(act: dict[str, Any]) -> proof.Host | None:
+    """Who handed over the device on which the signer acted."""
+    if "host" not in act:
+        return None
+    return proof.Host(person_id=str(act["host"]["id"]), name=str(act["host"]["name"]))
 
 
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:

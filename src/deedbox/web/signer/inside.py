@@ -49,16 +49,16 @@ class Inside(NamedTuple):
         return not parties.own_fields(document, self.party, self.signer)
 
     @property
-    def can_delegate(self) -> bool:
-        """Whether they may pass it on now."""
-        return self.signer.delegation and self.is_shown and self.signer.status != "signed"
-
-    @property
     def possible_fields(self) -> list[Field]:
         """Those of them that what others have filled in does not hide."""
         own = {field.id for field in self.fields}
         shown = {one for document in self.packet.documents for one in show_if.possible(document.fields, own)}
         return [field for field in self.fields if field.id in shown]
+
+    @property
+    def can_delegate(self) -> bool:
+        """Whether they may pass it on now."""
+        return self.signer.delegation and self.is_shown and self.signer.status != "signed"
 
     @property
     def is_shown(self) -> bool:

@@ -98,6 +98,12 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     if act == "decline":
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
         await done(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
+    elif act == "keep":
+        given = _values(who, form)
+        await done(request, who, lambda desk, packet: fill(desk, packet, signer_id, given))
+    elif act == "detach":
+        field_id = text(form, "field")
+        await done(request, who, lambda desk, packet: attach.remove(desk, packet, signer_id, field_id))
     elif act == "delegate":
         to = _delegation(form)
         await done(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
@@ -105,12 +111,6 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         if not text(form, "consent"):
             raise refused(BadRequest, "consent_approver")
         await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
-    elif act == "keep":
-        given = _values(who, form)
-        await done(request, who, lambda desk, packet: fill(desk, packet, signer_id, given))
-    elif act == "detach":
-        field_id = text(form, "field")
-        await done(request, who, lambda desk, packet: attach.remove(desk, packet, signer_id, field_id))
     elif act == "sign":
         if not text(form, "consent"):
             raise refused(BadRequest, "consent")
@@ -228,8 +228,7 @@ async def _page(
         shown=who.is_shown,
         can_sign=who.is_shown and said is None,
         can_delegate=who.can_delegate,
-        can_download=packet.status == "completed" and may_have_it(signer) and not who.needs,
-        only_reads=who.only_reads,
+        can_download=packet.first.status == "completed" and may_have_it(signer) and not who.needs,
         fields=fields,
         depends=any(field.show_if for field in _fields(who)),
         files=files,

@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make serve` and `make test`.
-.PHONY: serve test check bench rigs fuzz reference lock clean
+.PHONY: serve test check bench rigs fuzz reference client lock clean
 PY := .venv/bin/python
 WORKERS ?= 4
 
@@ -44,6 +44,10 @@ fuzz: ## schemathesis in full, stateful phase included, against a running server
 reference: ## write docs/reference from the code
 	@scripts/setup test
 	@$(PY) scripts/reference.py
+
+client: ## write the Python client from the OpenAPI document
+	@scripts/setup test
+	@$(PY) scripts/client.py
 
 lock: ## lock the dependencies of pyproject.toml
 	@scripts/lock

@@ -41,6 +41,7 @@ from deedbox.search.library import TextCache
 from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
+from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
 from deedbox.signing.completion.certify import Certifier
@@ -118,6 +119,7 @@ class Deedbox:
                 FORGET_JOB: self.renewal.forget,
                 REBUILD_JOB: self.search.rebuild,
                 CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
+                CONVERT_TEMPLATE_JOB: TemplateConversion(self.office, self.paper_mill).run,
                 FINALIZE_JOB: Finalize(self.office, sealer, certifier).run,
                 CERTIFY_PACKET_JOB: PacketCertification(self.office, certifier).run,
                 UPGRADE_JOB: Upgrade(self.office, certifier, remote).run,

@@ -51,6 +51,10 @@ def named(path: str) -> str:
     return short.replace("{hook_id:str}", "{hook}").replace("{delivery_id:str}", "{delivery}")
 
 
+def new_template(name: str) -> dict[str, Any]:
+    return {"name": name, "file": new_document("")["file"], "roles": [{"name": "Tenant"}]}
+
+
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/api/v1/keys": ({"json": {"name": "a"}}, {"json": {"name": "b"}}),
     "/documents/upload": ({"files": {"file": ("a.txt", b"a text")}}, {"files": {"file": ("a.txt", b"b")}}),
@@ -60,6 +64,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/embed_and_quantize": ({"json": {"text": "a"}}, {"json": {"text": "b"}}),
     "/v1/embeddings": ({"json": {"input": "a"}}, {"json": {"input": "b"}}),
     "/api/v1/documents": ({"json": new_document("One")}, {"json": new_document("Two")}),
+    "/api/v1/templates": ({"json": new_template("One")}, {"json": new_template("Two")}),
     "/api/v1/documents/{id}/send": ({}, {"content": b"other"}),
     "/api/v1/documents/{id}/remind": ({}, {"content": b"other"}),
     "/api/v1/documents/{id}/signers/{signer}/link": ({}, {"content": b"other"}),

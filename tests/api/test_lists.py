@@ -68,9 +68,13 @@ async def _signing(api: Api) -> dict[str, str]:
         packet = {"title": f"Papers {number}", "documents": [{"title": "Lease", "file": file}], "signers": signers}
         await _posted(api, "/api/v1/packets", {**packet, "send": True})
         api.clock.forward(1)
+        new = {"name": f"Lease {number}", "file": file, "roles": [{"name": "Tenant"}]}
+        template = await _posted(api, "/api/v1/templates", new)
+    for number in range(2):
+        await api.call("PATCH", f"/api/v1/templates/{template['id']}", json={"name": f"Lease, changed {number}"})
     await api.call("PATCH", f"/api/v1/documents/{document['id']}", json={"metadata": {"a": "b"}})
     await _posted(api, f"/api/v1/documents/{document['id']}/void")
-    return {"document_id": document["id"], "hook_id": paused}
+    return {"document_id": document["id"], "hook_id": paused, "template_id": template["id"]}
 
 
 async def _search(api: Api) -> dict[str, str]:

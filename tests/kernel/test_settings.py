@@ -72,6 +72,10 @@ def test_an_unknown_variable_is_refused_by_name_with_a_hint(name: str, hint: str
     assert PASSWORD not in str(refused)
 
 
+def test_what_the_client_reads_from_the_environment_is_no_setting() -> None:
+    assert load({"DEEDBOX_URL": "https://deedbox.example.com", "DEEDBOX_API_KEY": "deed_live_x"}) == load({})
+
+
 def test_an_unknown_key_in_the_file_is_refused_by_name_with_a_hint(tmp_path: Path) -> None:
     refused = refusal(file_with(tmp_path, "databse_url = 'postgresql://x'"))
     assert "databse_url" in refused.reason

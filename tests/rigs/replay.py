@@ -158,6 +158,7 @@ async def prepared(doors: Doors, name: str, sink: Sink) -> list[Case]:
     cases += [_sender_acts(act, made[act], f"{name} {act}") for act in ("send", "void", "remind")]
     cases += [_link(made["link"], f"{name} link"), _key(f"{name} key"), _verified(f"{name} verify")]
     cases += [await _signer_acts(doors, act, made[act]) for act in ("complete", "decline")]
+    cases += [_template(f"{name} template"), await _from_template(doors, f"{name} from a template")]
     return [*cases, _hook(f"{name} hook", sink), *await _hook_acts(doors, name, sink)]
 
 
@@ -191,6 +192,21 @@ def _uploaded(title: str) -> Case:
     document = msgspec.json.encode({"title": title, "signers": [person(1)]})
     files = {"document": (None, document, "application/json"), "file": ("deed.pdf", PAPER, "application/pdf")}
     return Case("/api/v1/documents", _posting(title, "/api/v1/documents", files=files), _titled(title))
+
+
+def _template_body(name: str) -> dict[str, Any]:
+    return {"name": name, "file": wanted(name, send=False)["file"], "roles": [{"name": "Buyer"}]}
+
+
+def _template(name: str) -> Case:
+    shoot = _posting(name, "/api/v1/templates", json=_template_body(name))
+    return Case("/api/v1/templates", shoot, f"select count(*) from template_versions where name = '{name}'")
+
+
+async def _from_template(doors: Doors, title: str) -> Case:
+    template = (await doors.sender.post("/api/v1/templates", json=_template_body(f"{title} itself"))).json()
+    body = {"title": title, "template_id": template["id"], "roles": {"Buyer": person(1)}, "send": True}
+    return Case("/api/v1/documents", _posting(title, "/api/v1/documents", json=body), _titled(title))
 
 
 def _recorded(document: Any, act: str) -> str:

@@ -103,7 +103,7 @@ class Certificates:
         own, brought = await self._db.read(lambda tx: (store.authorities(tx), store.brought(tx, slot)))
         ends = [(ledger.chain_of(row) or [row.certificate])[-1] for row in brought]
         roots = [*(row.certificate for row in own if row.slot == ROOT), *ends]
-        return Trusted(list(dict.fromkeys(roots)), [await self.crl(row.id) for row in own], self._timestamp_roots)
+        return Trusted(list(dict.fromkeys(roots)), [await self._crl(row) for row in own], self._timestamp_roots)
 
     async def timestamper(self) -> Timestamper:
         """The installation's time-stamp unit."""
@@ -115,11 +115,7 @@ class Certificates:
 
     async def crl(self, name: str) -> bytes:
         """The CRL, in DER, of an authority: its id, or `root` or `issuing` for the one in use."""
-        issuer = await self._authority(name)
-        now = self._clock.now()
-        if issuer.crl is not None and ledger.is_fresh(issuer, now):
-            return issuer.crl
-        return await self._db.write(lambda tx: self._ledger.crl(tx, issuer.id, now))
+        return await self._crl(await self._authority(name))
 
     async def certificate(self, name: str) -> bytes:
         """The certificate, in DER, of an authority, named as for `crl`."""
@@ -193,6 +189,12 @@ class Certificates:
     async def _written(self, step: Callable[..., CertificateRow], slot: str) -> CertificateRow:
         now = self._clock.now()
         return await self._db.write(lambda tx: step(tx, slot, now))
+
+    async def _crl(self, issuer: CertificateRow) -> bytes:
+        now = self._clock.now()
+        if issuer.crl is not None and ledger.is_fresh(issuer, now):
+            return issuer.crl
+        return await self._db.write(lambda tx: self._ledger.crl(tx, issuer.id, now))
 
     async def _authority(self, name: str) -> CertificateRow:
         if name in AUTHORITIES:

@@ -13,6 +13,7 @@ from deedbox.kernel.errors import DeedboxError, SetupError
 
 COMMANDS = {
     "serve": "Run the server.",
+    "send": "Send a file to people to sign.",
     "keys": "Create, list and revoke API keys; rotate the master key.",
     "ca": "Show, renew and revoke the certificates that seal and time-stamp; bring your own.",
     "hooks": "Create, list and delete webhooks; receive their deliveries here, and send them again.",
@@ -68,6 +69,10 @@ def main() -> None:
         _fail(error.reason, error.next_step)
     except DeedboxError as error:
         _fail(error.message, "")
+    except ModuleNotFoundError as error:
+        # Without the extra `server` there are only the commands that talk to a server elsewhere.
+        reason = f"This needs the server's packages, and {error.name} is not installed."
+        _fail(reason, "Install them with: pip install 'deedbox[server]'")
     except OSError as error:
         if error.errno not in _DISK_ERRORS:
             raise

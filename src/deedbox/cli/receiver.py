@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import uvicorn
 
+from deedbox.client.webhook import Verdict, check
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.crypto import Secret
-from deedbox.webhooks.receiver import Verdict, check
 
 _HARMLESS = re.compile(r"[ -~]{1,200}")
 
@@ -78,7 +78,7 @@ class Receiver(uvicorn.Server):
         await send({"type": "http.response.body", "body": b""})
 
     def _take(self, headers: dict[str, str], body: bytes, now: datetime) -> int:
-        verdict = check(self._secret, headers, body, now=now) if self._secret else None
+        verdict = check(body, headers, self._secret.reveal(), now=now) if self._secret else None
         status = self._status if verdict is None or verdict.valid else 401
         kind, event_id, delivery, attempt = (
             _readable(headers.get(f"x-service-{name}")) for name in ("event", "event-id", "delivery", "attempt")

@@ -47,6 +47,7 @@ LIST_BATCH = 500
 
 # keys, people, sessions
 KEY_NAME_CHARS = 100
+COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
 KEY_SCOPES = 64
 KEYS_PER_WORKSPACE = 1000
 RATE_PER_MINUTE_MAX = 100_000
@@ -227,22 +228,15 @@ PACKET_FILES = 50
 DOCUMENT_PARTIES = 50
 DOCUMENT_SIGNERS = 100
 DOCUMENT_FIELDS = 1000
+TEMPLATE_VERSIONS = 1000
+EXPIRES_AFTER_HOURS_MAX = 5 * 8784
+"""Five years."""
 PARTY_ORDER_MAX = 1000
 SIGNER_NAME_CHARS = 200
 HANDLE_CHARS = 254
 TIME_ZONE_CHARS = 64
 FIELD_LABEL_CHARS = 200
 FIELD_VALUE_CHARS = 2000
-FIELD_GROUP_CHARS = 100
-FIELD_PATTERN_CHARS = 500
-FIELD_PATTERN_BYTES = 1 * MB
-"""What the program of one pattern may take in memory."""
-SHOW_IF_DEPTH = 10
-"""Of fields, each of which is shown only if the next is."""
-DOCUMENT_ATTACHMENTS = 20
-ATTACHMENT_BYTES = 10 * MB
-ATTACHED_FILE_BYTES = 96 * MB
-"""The paper and all that is attached to it; marks and the seal come on top."""
 FIELD_GROUP_CHARS = 100
 FIELD_PATTERN_CHARS = 500
 FIELD_PATTERN_BYTES = 1 * MB
@@ -462,6 +456,8 @@ PKCS12_CERTIFICATES = 8
 PKCS11_SECONDS = 20
 """For one use of a token, waiting for its turn included."""
 SEAL_IDENTITIES = 256
+WRITTEN_TIMES = 1024
+"""Days and times of day whose words are remembered."""
 SEAL_ADDED_BYTES = 1 * MB
 SEAL_SECONDS = 60
 SEAL_CPU_SECONDS = 60

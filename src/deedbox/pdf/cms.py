@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeAlias
 
 from cryptography import x509
@@ -9,6 +10,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
+from deedbox.kernel import limits
 from deedbox.pdf import der, low_s
 from deedbox.pdf.der import Item, Malformed
 
@@ -175,6 +177,18 @@ class Own(NamedTuple):
 
 def own(content_info: bytes) -> Own:
     """What a SignedData says that a Signer wrote; Malformed if one byte could have been written by anything else."""
+    read, attributes, key = _own_form(content_info)
+    _demand_true(key, read.signature, attributes, hashes.SHA256())
+    return read
+
+
+def demand_own_form(content_info: bytes) -> None:
+    """Malformed if what is `verified` already was written by anything else than a Signer."""
+    _own_form(content_info)
+
+
+def _own_form(content_info: bytes) -> tuple[Own, bytes, object]:
+    """What a SignedData in the form of a Signer says, its signed attributes, and whose key is to have signed them."""
     try:
         read = _own(content_info)
     except (IndexError, ValueError) as error:  # too few values to unpack, among others
@@ -189,8 +203,7 @@ def own(content_info: bytes) -> Own:
         raise Malformed("The signature is not written as Deedbox writes signatures")
     if low_s.normalised(read.signature, key) != read.signature:
         raise Malformed("The signature is the other one of the two that ECDSA has for everything")
-    _demand_true(key, read.signature, attributes, hashes.SHA256())
-    return read
+    return read, attributes, key
 
 
 def _own(content_info: bytes) -> Own:
@@ -281,6 +294,7 @@ def is_self_issued(certificate_der: bytes) -> bool:
     return issuer == owner
 
 
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)  # one certificate seals many files, and each file names it many times
 def _named(certificate_der: bytes) -> tuple[bytes, bytes, bytes]:
     """Serial number, issuer and subject of a certificate, byte for byte."""
     body = der.children(der.children(certificate_der)[0].whole)
@@ -288,6 +302,7 @@ def _named(certificate_der: bytes) -> tuple[bytes, bytes, bytes]:
     return fields[0].whole, fields[2].whole, fields[4].whole
 
 
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def _signing_certificate(certificate_der: bytes) -> bytes:
     """The ESSCertIDv2 attribute: the certificate's SHA-256, so that no other can take its place."""
     serial, issuer, _ = _named(certificate_der)
@@ -366,6 +381,7 @@ def _demand_true(key: object, signature: bytes, signed: bytes, chosen: hashes.Ha
         raise Malformed("The signature is not that of its certificate") from error
 
 
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def _public_key(certificate_der: bytes) -> object:
     try:
         return x509.load_der_x509_certificate(certificate_der).public_key()

@@ -13,9 +13,9 @@ from pypdfium2 import raw
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import annotations, boxes, clean, damage, metadata, tags, untag
+from deedbox.pdf import annotations, boxes, clean, damage, form_fields, metadata, tags, untag
 from deedbox.pdf.damage import DAMAGED
-from deedbox.pdf.marks import Page, Prepared
+from deedbox.pdf.marks import FormField, Page, Prepared
 from deedbox.pdf.signed_input import Terms
 
 _OTHER_FILES = {
@@ -63,6 +63,7 @@ class _Rewritten(NamedTuple):
     signed: bool
     texts: tuple[tuple[int, str], ...]
     """Page, from 0, and what must be found there."""
+    form: tuple[FormField, ...] = ()
 
 
 def prepare() -> None:
@@ -82,7 +83,7 @@ def prepare() -> None:
         pdf.Root["/AcroForm"] = Dictionary(Fields=page.Annots, NeedAppearances=True)
         pdf.Root["/Metadata"] = pdf.make_stream(b"<a xmlns='urn:rehearsal'>text</a>")
         data = written(pdf)
-    for _ in take_in(data):
+    for _ in (*take_in(data), *take_in(data, Terms(form=True))):
         pass
     try:
         _second_try(data[: len(data) // 2], _USUAL)
@@ -105,7 +106,7 @@ def take_in(data: bytes, terms: Terms | None = None) -> Generator[bytes, None, P
     if len(paper.data) > limits.PREPARED_FILE_BYTES:
         raise BadRequest(TOO_LARGE)
     yield from pieces(paper.data)
-    return Prepared(pages=pages, tags=paper.tags, removed=made.removed, repaired=repaired, signed=made.signed)
+    return Prepared(pages, paper.tags, made.form, made.removed, repaired, made.signed)
 
 
 def pieces(data: bytes) -> Generator[bytes, None, None]:
@@ -143,9 +144,10 @@ def _rewritten(data: bytes, terms: Terms) -> _Rewritten:
         if pdf.get_warnings():
             damage.check_whole(pdf, data)
         signed = clean.is_signed(pdf.Root)
+        form = form_fields.take_off(pdf) if terms.form else ()
         settled = annotations.settle(pdf)
         removed = (*((PROTECTION,) if pdf.is_encrypted else ()), *clean.form_parts(pdf.Root), *settled.removed)
-        made = _Rewritten(b"", removed, signed, settled.written)
+        made = _Rewritten(b"", removed, signed, settled.written, form)
         if not settled.undrawn:
             return _finished(pdf, made)
         drawn = clean.with_appearances(written(pdf))

@@ -46,11 +46,29 @@ class Tag(Struct, frozen=True):
     pattern: str | None = None
 
 
+class FormField(Struct, frozen=True):
+    """A field of a fillable PDF."""
+
+    name: str
+    kind: Kind
+    place: Place
+    required: bool = False
+    value: str = ""
+    """What stood in it."""
+    options: tuple[str, ...] = ()
+    font_size: float | None = None
+    max_length: int | None = None
+    group: str | None = None
+    """Of radio buttons, of which the name is what is chosen."""
+
+
 class Prepared(Struct, frozen=True):
     """What is known of a file that was taken in."""
 
     pages: tuple[Page, ...]
     tags: tuple[Tag, ...] = ()
+    form: tuple[FormField, ...] = ()
+    """Of a fillable PDF, where they were asked for; they are gone from the pages."""
     removed: tuple[str, ...] = ()
     """What could have changed the face of the sealed file, in words for the sender."""
     repaired: bool = False

@@ -106,7 +106,7 @@ def _free_band(data: bytes, view: View, height: float, used: list[Place]) -> flo
     try:
         page = document[len(document) - 1]
         scale = min(1.0, math.sqrt(limits.PAGE_IMAGE_PIXELS / (view.width * view.height)))
-        picture = np.asarray(page.render(scale=scale, grayscale=True).to_pil().convert("L"))
+        picture = page.render(scale=scale, grayscale=True).to_numpy()
     finally:
         document.close()
     points = view.height / picture.shape[0]

@@ -39,3 +39,5 @@ class Terms(Discreet, frozen=True):
     signed_input: SignedInput = "refuse"
     tags: bool = True
     """Whether its text may ask for fields; else what looks like a tag is text like any other."""
+    form: bool = False
+    """Whether the fields of a fillable PDF are taken off its pages, to be asked of those who sign."""

@@ -191,7 +191,7 @@ def read(token: bytes, digests: Callable[[str], bytes], *, exact: bool = True) -
         raise Malformed("The time-stamp holds something that nobody signed")
     is_own = info[1].whole == POLICY
     if is_own and exact:
-        cms.own(token)
+        cms.demand_own_form(token)
     return Token(held.signer, held.certificates, _moment(info[4].content), is_own)
 
 

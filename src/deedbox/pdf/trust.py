@@ -138,6 +138,7 @@ def _problem(path: Sequence[x509.Certificate], at: datetime) -> str:
     return ""
 
 
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def _unknown(certificate: x509.Certificate) -> str:
     for extension in certificate.extensions:
         if extension.critical and not isinstance(extension.value, _KNOWN):
@@ -155,12 +156,14 @@ def _may_issue(certificate: x509.Certificate, below: int) -> bool:
     return deep_enough and (not isinstance(usage, x509.KeyUsage) or usage.key_cert_sign)
 
 
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def may_seal(certificate: bytes) -> bool:
     """Whether the certificate is for signing documents: not an authority's, and not only for time-stamps."""
     one = loaded(certificate)
     return not _is_authority(one) and _signs(one) and not _makes_timestamps(one)
 
 
+@lru_cache(maxsize=limits.SEAL_IDENTITIES)
 def may_timestamp(certificate: bytes) -> bool:
     """Whether the certificate is for time-stamps, and for nothing else."""
     one = loaded(certificate)

@@ -207,6 +207,7 @@ class Document(msgspec.Struct, frozen=True):
     updated_at: str
     fields: list[Field] = []
     template_id: str | None = None
+    template_version: int | None = None
     bulk_send_id: str | None = None
     paper_sha256: str | None = None
     """The PDF that the signers see, which holds all files; None before it is made."""
@@ -328,6 +329,8 @@ class Packet(msgspec.Struct, frozen=True):
     expires_at: str | None
     parties: list[Party]
     documents: list[Document]
+    expires_after_hours: int | None = None
+    """From sending, where no end is named."""
     title: str = ""
     """What it is called; a lone document has its own title."""
     external_id: str | None = None

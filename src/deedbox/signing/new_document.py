@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -16,7 +16,19 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.zones import checked_zone
 from deedbox.pdf.signed_input import SignedInput
-from deedbox.signing.model import Auth, FieldType, Message, OnDecline, Party, Reminders, Role, Rule, ShowIf, Signer
+from deedbox.signing.model import (
+    Auth,
+    Field,
+    FieldType,
+    Message,
+    OnDecline,
+    Party,
+    Reminders,
+    Role,
+    Rule,
+    ShowIf,
+    Signer,
+)
 
 _TEXT = limits.NO_NUL
 Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
@@ -66,6 +78,7 @@ AccessCode: TypeAlias = Annotated[
     ),
 ]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+ExternalId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=_TEXT)]
 FilePassword: TypeAlias = Annotated[
     str,
     Meta(
@@ -100,6 +113,13 @@ class NewSigner(Discreet, frozen=True, forbid_unknown_fields=True):
     def address(self) -> str:
         """The e-mail address as it is kept and compared; BadRequest if no mail could reach it."""
         return checked_address(self.email).lower()
+
+
+People: TypeAlias = Annotated[
+    dict[Name, NewSigner | Annotated[Sequence[NewSigner], Meta(min_length=1, max_length=limits.DOCUMENT_SIGNERS)]],
+    Meta(max_length=limits.DOCUMENT_PARTIES),
+]
+"""Who has which role of a template: one person, or several."""
 
 
 class LoneSigner(NewSigner, frozen=True, forbid_unknown_fields=True):
@@ -197,6 +217,9 @@ class KnownField(NewField, frozen=True, forbid_unknown_fields=True):
     """The field that it changes; without it, a new one."""
 
 
+K = TypeVar("K", bound=KnownField)
+
+
 class NewFile(msgspec.Struct, frozen=True):
     """A file as it came, stored and not yet adopted."""
 
@@ -206,8 +229,12 @@ class NewFile(msgspec.Struct, frozen=True):
 
 
 class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    title: Title
-    """What it is called, in mails and on the certificate."""
+    title: Title | None = None
+    """What it is called, in mails and on the certificate. It may be left out where a template has a name."""
+    template_id: Id | None = None
+    """The template of which it is made, instead of files, parties and fields."""
+    roles: People = {}
+    """With `template_id`: who has which role, by its name; one person, or a list of people."""
     parties: Annotated[Sequence[NewParty], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
     """Who signs, and in which order."""
     signers: Annotated[Sequence[LoneSigner], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
@@ -220,16 +247,14 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """What the invitation says, instead of the usual words."""
     metadata: Metadata = {}
     """Your own names and values: at most {METADATA_ENTRIES}."""
-    external_id: (
-        Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=_TEXT)] | None
-    ) = None
+    external_id: ExternalId | None = None
     """Your own id for it, by which it can be found."""
     expires_at: Moment | None = None
     """When it can no longer be signed; it must lie ahead."""
     reminders: Reminders | None = None
     """When people are reminded; never unless given."""
-    language: Language = "en"
-    """The language of the certificate, and of whoever has none of their own."""
+    language: Language | None = None
+    """The language of the certificate, and of whoever has none of their own: that of the template, else `en`."""
     require_timestamp: bool = False
     """Complete it only with a time-stamp of the authority that the server's settings name."""
     signed_input: SignedInput = "refuse"
@@ -358,7 +383,13 @@ def is_called(someone: NewParty | Party | NewSigner | Signer, handle: str | None
     return handle is not None and handle.casefold() in {one.casefold() for one in known if one}
 
 
-def numbered(fields: Sequence[KnownField], file_ids: Sequence[str]) -> list[KnownField]:
+def numbered(fields: Sequence[K], file_ids: Sequence[str]) -> list[K]:
     """The fields with the numbers of their files instead of ids."""
     numbers: dict[str | int, int] = {file_id: number for number, file_id in enumerate(file_ids)}
     return [msgspec.structs.replace(field, file=numbers.get(field.file, field.file)) for field in fields]
+
+
+def as_known(field: Field, file_number: int) -> KnownField:
+    """A field of a document as its sender gives it back."""
+    told = msgspec.structs.asdict(field) | {"file": file_number, "signer": field.signer_id, "party": field.party_id}
+    return KnownField(**{name: told[name] for name in KnownField.__struct_fields__})

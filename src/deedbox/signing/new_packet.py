@@ -13,6 +13,7 @@ from deedbox.pdf.signed_input import SignedInput
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import (
     FieldValue,
+    Id,
     KnownParty,
     Label,
     Language,
@@ -33,8 +34,10 @@ ExternalId = Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHA
 class NewPacketDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is a document's own in a packet."""
 
-    title: Title
-    """What the document is called, in mails and on the certificates."""
+    title: Title | None = None
+    """What the document is called, in mails and on the certificates; that of the template unless given."""
+    template_id: Id | None = None
+    """The template that it is made from, instead of files: its roles are the parties of the packet with their names."""
     fields: Annotated[Sequence[NewField], Meta(max_length=limits.DOCUMENT_FIELDS)] | None = None
     """What is filled in, where and by whom; whoever has no field in it reads it, and with `[]` that is everyone.
     Without `fields`, everyone signs on its last page who has no signature field by a text tag."""

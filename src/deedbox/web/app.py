@@ -5,9 +5,7 @@ import functools
 from typing import Any, cast
 
 from litestar import Litestar, Response
-from litestar.connection import ASGIConnection
 from litestar.datastructures import State
-from litestar.handlers import BaseRouteHandler
 
 from deedbox.kernel import limits, log
 from deedbox.web.api_search import content, embeddings, health, index_runs, info, query
@@ -27,6 +25,7 @@ from deedbox.web.api_v1 import (
     packet_list,
     packet_moves,
     packets,
+    templates,
     verify,
     workspace,
 )
@@ -59,6 +58,7 @@ ROUTES = [
     *packets.ROUTES,
     *packet_moves.ROUTES,
     *packet_files.ROUTES,
+    *templates.ROUTES,
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,
@@ -88,7 +88,7 @@ def build(deedbox: Deedbox) -> Guard:
     metrics, served = Metrics(), head.routes(routes)
     app = Litestar(
         route_handlers=[*options.routes(served), *served],
-        guards=[_before_the_route],
+        before_request=_before_the_route,
         request_class=body.JsonRequest,
         exception_handlers={Exception: _error_response},
         openapi_config=None,
@@ -115,11 +115,12 @@ def _routes(deedbox: Deedbox) -> list[Any]:
     return [authority.open_time_stamp if route is authority.time_stamp else route for route in ROUTES]
 
 
-async def _before_the_route(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    # One for all: the framework copies the handler for each of its guards, which takes longer than these do.
-    confirm(connection, handler)
-    queries.decode(connection, handler)
-    await body.decode(connection, handler)
+async def _before_the_route(request: AnyRequest) -> None:
+    # Not as one of the framework's guards: for each of those it copies the handler, which takes longer than these do.
+    handler = request.route_handler
+    confirm(request, handler)
+    queries.decode(request, handler)
+    await body.decode(request, handler)
 
 
 def _error_response(request: AnyRequest, error: Exception) -> Response[Any]:

@@ -3,13 +3,13 @@
 A name begins with its use: `mail.`, `certificate.`. Dates and numbers are written as the language does, by Babel."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from datetime import date as Date
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import Literal, TypeAlias
 
-from deedbox.kernel import zones
+from deedbox.kernel import limits, zones
 from deedbox.words import ar, de, en, es, fr, ja, pt, zh
 
 Width: TypeAlias = Literal["short", "medium"]
@@ -75,6 +75,11 @@ def moment(language: str, at: datetime, zone: str | None = None, *, width: Width
 
 def date(language: str, day: Date) -> str:
     """A day with its month in letters: 3 May 2026."""
+    return _date(language, day.date() if isinstance(day, datetime) else day)
+
+
+@lru_cache(maxsize=limits.WRITTEN_TIMES)  # Babel takes longer for one than all else that is on its line
+def _date(language: str, day: Date) -> str:
     # Here and not above: it takes 50 ms to load, and most processes write no date.
     from babel.dates import format_date
 
@@ -82,9 +87,14 @@ def date(language: str, day: Date) -> str:
 
 
 def _clock(language: str, at: datetime, width: Width) -> str:
+    return _time(language, at.time().replace(microsecond=0), width)
+
+
+@lru_cache(maxsize=limits.WRITTEN_TIMES)
+def _time(language: str, at: time, width: Width) -> str:
     from babel.dates import format_time
 
-    return str(format_time(at, width, tzinfo=at.tzinfo, locale=_locale(language)))
+    return str(format_time(at, width, locale=_locale(language)))
 
 
 def _zone_name(language: str, at: datetime) -> str:

@@ -280,3 +280,33 @@ async def test_a_packet_with_word_documents_is_sent_when_the_last_is_converted(
     sent = await packets.reached(packet, "sent")
     assert {one["status"] for one in sent["documents"]} == {"sent"}
     assert [kind for kind, _ in await packets.events(packet)] == ["packet.sent", *["document.sent"] * 3]
+
+
+async def test_a_document_of_a_packet_is_made_from_a_template_whose_roles_are_its_parties(packets: Packets) -> None:
+    flat = {**place("Tenants"), "type": "text", "y": 0.5, "label": "Flat"}
+    template = {
+        "name": "House rules",
+        "file": file("rules.pdf", RULES),
+        "roles": [{"name": "Tenants"}, {"name": "Landlord"}],
+        "fields": [{**place("Tenants"), "x": 0.5}, place("Landlord"), flat],
+    }
+    made = await packets.api.post("/api/v1/templates", template)
+    assert made.status_code == 201, made.text
+    ready = made.json()
+    documents = [
+        {"title": "Lease", "file": file()},
+        {"template_id": ready["id"], "values": {"Flat": "4"}, "metadata": {"a": "b"}},
+    ]
+    packet = await packets.create(documents=documents, send=True)
+    rules = packet["documents"][1]
+    assert (rules["title"], rules["template_id"], rules["status"]) == ("House rules", ready["id"], "sent")
+    assert [field["default"] for field in rules["fields"] if field["type"] == "text"] == ["4"]
+    parties = {party["name"]: party["id"] for party in packet["parties"]}
+    assert parties["Tenants"] in {field["party"] for field in rules["fields"]}
+    both = await packets.api.post("/api/v1/packets", three(documents=[{**documents[1], "file": file()}]))
+    assert (both.status_code, "the template says which files" in both.json()["error"]) == (400, True)
+    other = three(documents=[documents[1]], parties=[{"name": "Others", "signers": [signer("ann")]}])
+    answer = await packets.api.post("/api/v1/packets", other)
+    assert (answer.status_code, "Tenants" in answer.json()["error"]) == (400, True), answer.text
+    gone = await packets.api.post("/api/v1/packets", three(documents=[{"template_id": "tpl_other"}]))
+    assert gone.status_code == 404

@@ -8,7 +8,7 @@ import pytest
 from deedbox.kernel.db.postgres import PostgresTx
 from deedbox.kernel.db.sqlite import SqliteTx
 from tests.api.conftest import opened
-from tests.api.signing.conftest import Office
+from tests.api.signing.conftest import Office, signer
 from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -46,5 +46,21 @@ async def test_create_and_send_takes_at_most_twelve_statements(office: Office, m
         asked = watched(patch)
         document = await office.create(send=True)
     assert document["status"] == "sent"
-    [writing] = [sql for sql in asked.values() if any("insert into documents" in one for one in sql)]
-    assert len(writing) <= MOST, "\n".join(writing)
+    assert len(writing(asked)) <= MOST, "\n".join(writing(asked))
+
+
+async def test_from_a_template_it_takes_no_more(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = {"name": "Lease", "file": office.body()["file"], "roles": [{"name": "Tenant"}]}
+    template = (await office.api.post("/api/v1/templates", new)).json()
+    wanted = {"template_id": template["id"], "roles": {"Tenant": signer("ann")}, "send": True}
+    with monkeypatch.context() as patch:
+        asked = watched(patch)
+        document = (await office.api.post("/api/v1/documents", wanted)).json()
+    assert document["status"] == "sent"
+    assert len(writing(asked)) <= MOST, "\n".join(writing(asked))
+
+
+def writing(asked: dict[int, list[str]]) -> list[str]:
+    """What the transaction was asked that wrote the document."""
+    [found] = [sql for sql in asked.values() if any("insert into documents" in one for one in sql)]
+    return found

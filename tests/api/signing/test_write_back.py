@@ -14,7 +14,7 @@ from tests.pdf.papers import lines, paper
 
 pytestmark = pytest.mark.anyio
 
-HOOKS, DOCUMENTS, KEYS = "/api/v1/hooks", "/api/v1/documents", "/api/v1/keys"
+HOOKS, DOCUMENTS, KEYS, TEMPLATES = "/api/v1/hooks", "/api/v1/documents", "/api/v1/keys", "/api/v1/templates"
 PLACE = {"page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.05}
 PARTIES = [
     {"name": "Tenant", "signers": [signer("ann", language="de", time_zone="Europe/Berlin"), signer("bob")], "order": 2},
@@ -80,11 +80,24 @@ async def _documents(office: Office) -> list[str]:
     return [f"{DOCUMENTS}/{one['id']}" for one in (draft, sent, voided, expired, sealed)]
 
 
+async def _templates(office: Office) -> list[str]:
+    """One with all that a template has, and one from tags."""
+    roles = [{"name": "Tenant", "rule": "quorum", "quorum": 1, "signers": 2}, {"name": "Landlord", "order": 2}]
+    fields = [{"type": "text", "party": "Tenant", "label": "Rent", "default": "500", **PLACE}]
+    whole = {name: WHOLE[name] for name in ("message", "metadata", "reminders")}
+    file = {"name": "tags.pdf", "content_base64": base64.b64encode(TAGGED).decode()}
+    made = []
+    for more in ({"roles": roles, "fields": fields, **whole, "file": office.body()["file"]}, {"file": file}):
+        made.append((await office.api.post(TEMPLATES, {"name": "Lease", **more})).json())
+    return [f"{TEMPLATES}/{one['id']}" for one in made]
+
+
 MADE: dict[str, Callable[[Office], Awaitable[list[str]]]] = {
     "/api/v1/workspace": _workspace,
     "/api/v1/hooks/{hook_id}": _hooks,
     "/api/v1/documents/{document_id}": _documents,
     "/api/v1/keys/{key_id}": _keys,
+    "/api/v1/templates/{template_id}": _templates,
 }
 """What makes records of each kind that can be read and changed."""
 

@@ -39,10 +39,23 @@ async def test_what_is_lent_can_be_read_until_the_end_and_no_longer(shelf: Shelf
         await incoming.write(data)
         lent = await incoming.lend()
         assert (lent.sha256, lent.size_bytes) == (hashlib.sha256(data).hexdigest(), len(data))
-        assert await shelf.blobs.read(lent.location, len(data)) == data
+        assert b"".join([chunk async for chunk in shelf.blobs.open_range(lent.location)]) == data
     with pytest.raises(LostFile):
         await shelf.blobs.read(lent.location, len(data))
     assert await shelf.blobs.size() == 0
+
+
+async def test_a_small_file_that_is_lent_is_never_stored(shelf: Shelf) -> None:
+    data = os.urandom(3_000)
+    async with shelf.blobs.receive(len(data)) as incoming:
+        await incoming.write(data)
+        lent = await incoming.lend()
+        assert (lent.sha256, lent.size_bytes) == (hashlib.sha256(data).hexdigest(), len(data))
+        assert [chunk async for chunk in shelf.blobs.open_range(lent.location)] == [data]
+        assert [chunk async for chunk in shelf.blobs.open_range(lent.location, 10, 20)] == [data[10:30]]
+        assert shelf.files() == set()
+    with pytest.raises(LostFile):
+        [chunk async for chunk in shelf.blobs.open_range(lent.location)]
 
 
 async def test_an_empty_file_is_a_file(shelf: Shelf, db: Database) -> None:

@@ -68,7 +68,7 @@ class Incoming(Protocol):
         """The received bytes, durable, ready for `store.adopt`."""
 
     async def lend(self) -> Blob:
-        """The received bytes, to be read until the end of this and no longer."""
+        """The received bytes, for `open_range` until the end of this and no longer."""
 
 
 class Blobs(Protocol):

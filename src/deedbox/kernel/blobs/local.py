@@ -17,7 +17,7 @@ from deedbox.kernel.blobs import store
 from deedbox.kernel.blobs.missing import missing
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, SHELF, location_of, too_large
 from deedbox.kernel.blobs.trash import empty_trash
-from deedbox.kernel.blobs.upload import Upload
+from deedbox.kernel.blobs.upload import Lent, Upload
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Code, LostFile, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
@@ -35,6 +35,7 @@ class LocalBlobs:
         self.folder = folder
         self._entropy = entropy
         self._doubtful: set[str] = set()
+        self._lent: Lent = {}
         try:
             self._durable_shelves = _prepare(folder)
         except OSError as error:
@@ -49,9 +50,14 @@ class LocalBlobs:
             max_bytes=min(max_bytes, limits.BLOB_BYTES_MAX),
             piece_bytes=limits.BLOB_CHUNK_BYTES,
             doubt=self._doubtful.add,
+            lent=self._lent,
         )
 
     async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
+        if location in self._lent:
+            if lent := self._lent[location][start : None if length is None else start + length]:
+                yield lent
+            return
         file = await asyncio.to_thread(_open, self._path(location))
         try:
             end = start + length if length is not None else os.fstat(file).st_size
@@ -151,7 +157,7 @@ class _Draft:
 
     def __init__(self, folder: Path, name: str, shelve: Callable[[str], None]) -> None:
         self._folder = folder
-        self._name = name
+        self.name = name
         self._path = folder / INCOMING / name
         self._shelve = shelve
         self._digest = hashlib.sha256()
@@ -170,7 +176,7 @@ class _Draft:
                 _flush(file)
             self._close()
             sha256 = self._digest.hexdigest()
-            location = location_of(sha256, self._name)
+            location = location_of(sha256, self.name)
             self._shelve(location[:2])
             os.rename(self._path, self._folder / location)
             self._path = self._folder / location

@@ -20,7 +20,7 @@ from deedbox.kernel.blobs import store
 from deedbox.kernel.blobs.missing import missing
 from deedbox.kernel.blobs.names import INCOMING, LOCATION, location_of, too_large
 from deedbox.kernel.blobs.trash import empty_trash
-from deedbox.kernel.blobs.upload import Upload
+from deedbox.kernel.blobs.upload import Lent, Upload
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Code, DeedboxError, LostFile, NotFound, Unavailable
 from deedbox.kernel.ids import Entropy
@@ -43,6 +43,7 @@ class S3Blobs:
         self._entropy = entropy
         self._part_bytes = part_bytes
         self._doubtful: set[str] = set()
+        self._lent: Lent = {}
         # Threads of its own: a store that is slow must not take those that everything else needs.
         self._threads = ThreadPoolExecutor(limits.S3_THREADS, thread_name_prefix="s3")
 
@@ -52,11 +53,16 @@ class S3Blobs:
             max_bytes=min(max_bytes, limits.BLOB_BYTES_MAX),
             piece_bytes=self._part_bytes,
             doubt=self._doubtful.add,
+            lent=self._lent,
             threads=self._threads,
         )
 
     async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
         _check(location)
+        if location in self._lent:
+            if lent := self._lent[location][start : None if length is None else start + length]:
+                yield lent
+            return
         with _named(location):
             reading = await self._in_thread(self.bucket.open, location, start, length)
         try:
@@ -150,7 +156,7 @@ class _Draft:
 
     def __init__(self, bucket: Bucket, name: str) -> None:
         self._bucket = bucket
-        self._name = name
+        self.name = name
         self._digest = hashlib.sha256()
         self._size = 0
         self._parts: Multipart | None = None
@@ -168,7 +174,7 @@ class _Draft:
             self._take(data)
             sha256 = self._digest.hexdigest()
             # Noted before it is there: a request whose answer is lost may have stored it.
-            self._placed = location_of(sha256, self._name)
+            self._placed = location_of(sha256, self.name)
             if self._parts is None:
                 self._bucket.put(self._placed, data, sha256)
             else:
@@ -203,7 +209,7 @@ class _Draft:
 
     def _send(self, data: bytearray) -> None:
         if self._parts is None:
-            self._parts = Multipart(self._bucket, f"{INCOMING}/{self._name}")
+            self._parts = Multipart(self._bucket, f"{INCOMING}/{self.name}")
         self._parts.send(data)
 
     def _move(self, source: str, target: str, sha256: str) -> None:

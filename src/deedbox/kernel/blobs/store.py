@@ -21,6 +21,11 @@ _HOLD = "select location from blobs where sha256 = :sha256 {lock}"
 # The update changes nothing: it locks the row against all others.
 _LOCK = "update blobs set size_bytes = size_bytes where sha256 = :sha256 returning sha256, size_bytes, location"
 _REFER = "insert into blob_refs (sha256, owner) values {rows} on conflict do nothing"
+_SHARE = """
+insert into blob_refs (sha256, owner)
+with owners (owner) as (values {owners})
+select blobs.sha256, owners.owner from blobs, owners where blobs.sha256 in ({hashes}) {lock}
+"""
 _TRASH = "insert into blob_trash (location, trashed_at) values (:location, :now) on conflict do nothing"
 _CONDEMN = """
 insert into blob_trash (location, trashed_at)
@@ -103,6 +108,26 @@ def refer(tx: Tx, sha256: str, owner: str) -> Blob:
         raise LostFile(sha256)
     _add_references(tx, [sha256], owner)
     return Blob(*row)
+
+
+def share(tx: Tx, hashes: Collection[str], owners: Sequence[str]) -> None:
+    """Each of the stored blobs is now needed by each of these new owners too; LostFile if there is none."""
+    wanted = sorted(set(hashes))
+    values = {f"a{number}": one for number, one in enumerate(wanted)}
+    values |= {f"b{number}": one for number, one in enumerate(owners)}
+    names = ", ".join(f":a{number}" for number in range(len(wanted)))
+    rows = ", ".join(f"(:b{number})" for number in range(len(owners)))
+    lock = "for share of blobs" if tx.dialect == "postgres" else ""
+    added = tx.run(_SHARE.format(owners=rows, hashes=names, lock=lock), **values)
+    if added != len(wanted) * len(owners):
+        kept = {sha256 for (sha256,) in tx.all(f"select sha256 from blobs where sha256 in ({names})", **values)}
+        raise LostFile(next((one for one in wanted if one not in kept), wanted[0]))
+
+
+def release_all(tx: Tx, owner: str, now: datetime) -> None:
+    """Owner needs nothing any more."""
+    for (sha256,) in tx.all("select sha256 from blob_refs where owner = :owner order by sha256", owner=owner):
+        release(tx, sha256, owner, now)
 
 
 def release(tx: Tx, sha256: str, owner: str, now: datetime) -> None:

@@ -1,19 +1,26 @@
 """One upload to a folder or a bucket: it keeps to its limit, and removes what nobody adopted."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
+from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Received
-from deedbox.kernel.blobs.names import too_large
+from deedbox.kernel.blobs.names import location_of, too_large
 from deedbox.kernel.errors import DeedboxError
 
 T = TypeVar("T")
+Lent: TypeAlias = dict[str, bytes]
+"""Small files that are lent, by their location: they are read from here, and were never stored."""
 
 
 class Draft(Protocol):
     """Bytes on their way to their place. The methods run in threads; one that comes after `discard` stores nothing."""
+
+    name: str
+    """One that nobody has used before."""
 
     def append(self, data: bytearray) -> None: ...
 
@@ -34,12 +41,15 @@ class Upload:
         max_bytes: int,
         piece_bytes: int,
         doubt: Callable[[str], None],
+        lent: Lent,
         threads: Executor | None = None,
     ) -> None:
         self._draft = draft
         self._max_bytes = max_bytes
         self._piece_bytes = piece_bytes
         self._doubt = doubt
+        self._lent = lent
+        self._lent_at = ""
         self._threads = threads
         self._waiting = bytearray()
         self._size = 0
@@ -50,6 +60,7 @@ class Upload:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._lent.pop(self._lent_at, None)
         if self._received is None or self._received.withdraw():
             await self._discard()
         elif not self._received.adopted:
@@ -71,7 +82,13 @@ class Upload:
         return self._received
 
     async def lend(self) -> Blob:
-        return await self._stored(durable=False)
+        if self._begun or self._size > limits.BLOB_CHUNK_BYTES:
+            return await self._stored(durable=False)
+        # All of it is in memory still, and soon forgotten: it need not be stored for that.
+        sha256 = hashlib.sha256(self._waiting).hexdigest()
+        self._lent_at = location_of(sha256, self._draft.name)
+        self._lent[self._lent_at] = bytes(self._waiting)
+        return Blob(sha256, self._size, self._lent_at)
 
     async def _stored(self, *, durable: bool) -> Blob:
         sha256, location = await self._on_draft(self._draft.keep, self._waiting, durable)

@@ -180,17 +180,17 @@ class Child:
             raise EOFError("The child was never connected")
         if isinstance(message, Call):
             before, stream, after = call_frame(message)
-            self._input.write(before)
-            if stream is not None:
-                await self._write(self._input, stream)
-                self._input.write(after)
+            if stream is None:
+                self._input.write(before)
+            else:
+                await self._write(self._input, bytes(before), stream, after)
         else:
             self._input.write(frame(message))
         if into is not None:
             return await self._drain(self._input, into)
         return read_reply(await self._replies.take(SANDBOX_MESSAGE_BYTES))
 
-    async def _write(self, pipe: asyncio.WriteTransport, stream: Stream) -> None:
+    async def _write(self, pipe: asyncio.WriteTransport, before: bytes, stream: Stream, after: bytes) -> None:
         """Returns right after the last piece: a reply that came before it is awaited would be unasked for."""
         left = stream.size_bytes
         while left:
@@ -198,8 +198,12 @@ class Child:
             if not piece or len(piece) > left:
                 raise Unavailable("The file changed while it was read. Try again.")
             await self._requests.room()
-            pipe.write(piece)
             left -= len(piece)
+            # With all that belongs to it, so that the child is not woken for a few bytes.
+            pipe.write(b"".join((before, piece, b"" if left else after)))
+            before = b""
+        if not stream.size_bytes:
+            pipe.write(before + after)
 
     async def _drain(self, pipe: asyncio.WriteTransport, into: Sink) -> Reply:
         """The reply that comes after the pieces; the child may send the next only when it is asked for it."""

@@ -12,7 +12,16 @@ import msgspec
 from deedbox.kernel.errors import SetupError
 from deedbox.kernel.log import redacted
 from deedbox.kernel.settings.checks import check
-from deedbox.kernel.settings.fields import CONFIG, ECOSYSTEM_KEY, PREFIX, SECRETS, Networks, Settings, variable
+from deedbox.kernel.settings.fields import (
+    CONFIG,
+    ECOSYSTEM_KEY,
+    OF_THE_CLIENT,
+    PREFIX,
+    SECRETS,
+    Networks,
+    Settings,
+    variable,
+)
 
 __all__ = ["ECOSYSTEM_KEY", "PREFIX", "Networks", "Settings", "load", "variable"]
 
@@ -40,7 +49,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             # A container passes on an unset variable as an empty one.
             if text:
                 values[fields[name]] = text
-        elif name.startswith(PREFIX) and name != CONFIG:
+        elif name.startswith(PREFIX) and name not in (CONFIG, *OF_THE_CLIENT):
             raise _unknown(name, list(fields), "the environment")
     return values
 

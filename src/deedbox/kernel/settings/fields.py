@@ -14,6 +14,8 @@ from deedbox.kernel.s3.place import Access
 
 PREFIX = "DEEDBOX_"
 CONFIG = "DEEDBOX_CONFIG"
+OF_THE_CLIENT = ("DEEDBOX_URL", "DEEDBOX_API_KEY")
+"""Variables that the Python client and the commands that use it read: no settings of a server."""
 # The archive's key keeps the name that the signing API gives it.
 ECOSYSTEM_KEY = "SERVICE_ECOSYSTEM_KEY"
 SECRETS = (

@@ -17,7 +17,7 @@ from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.desk import Desk, Office, document_in, only_together
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, KnownField, SignerChange, end_of, numbered
-from deedbox.signing.paper import Original, Paper
+from deedbox.signing.paper import Original, Paper, StoredPaper
 from deedbox.signing.prefill import left_for_tags
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
@@ -55,6 +55,10 @@ async def prepared(
     wanted: Sequence[Any] = convert.signing_on(packet, document) if change.parties is UNSET else change.parties
     codes = await sessions.hashed_codes([] if change.parties is UNSET else change.parties)
     seen = Seen(packet.parties, document, codes)
+    if document.template_id is not None and document.paper_sha256 is not None:
+        ready = StoredPaper.of(document.paper_sha256, document.files)
+        yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, ready))
+        return
     async with mill.paper(originals_of(found, change), wanted, asked) as paper:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, paper))
 
@@ -79,7 +83,7 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
         name: value for name in ("message", "reminders") if (value := getattr(change, name)) is not UNSET
     }
     if change.expires_at is not UNSET:
-        shared["expires_at"] = end_of(change.expires_at, desk.now)
+        shared |= {"expires_at": end_of(change.expires_at, desk.now), "expires_after_hours": None}
     if not own and not shared:
         return packet
     if shared and not packet.lone:
@@ -99,7 +103,7 @@ def plan_timers(desk: Desk, packet: Packet) -> None:
     remind.plan(desk, packet)
 
 
-def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: Paper) -> Packet:
+def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: Paper | StoredPaper) -> Packet:
     """The draft with other parties or fields, laid out on a paper that was made for what was seen."""
     document = document_in(draft, seen.document.id)
     states.after(document.status, "edit")

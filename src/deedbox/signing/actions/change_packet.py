@@ -18,7 +18,7 @@ from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import CorrectedAddress, DocumentChange, KnownField, KnownParty, SignerChange, end_of
 from deedbox.signing.new_packet import PacketChange
-from deedbox.signing.paper import Paper
+from deedbox.signing.paper import Paper, StoredPaper
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
 
@@ -32,7 +32,7 @@ class Relaid(NamedTuple):
     document_id: str
     asked: Sequence[KnownField]
     values: dict[str, str]
-    paper: Paper
+    paper: Paper | StoredPaper
 
 
 class OtherParties(NamedTuple):
@@ -138,6 +138,10 @@ async def _papers(
         own = {file.id for file in document.files}
         originals = originals_of(found, DocumentChange(files=[one for one in change.files if one.id in own]))
         signing = parties if document.asks_all else []
-        paper = await held.enter_async_context(mill.paper(originals, signing, asked))
+        paper: Paper | StoredPaper
+        if document.template_id is not None and document.paper_sha256 is not None:
+            paper = StoredPaper.of(document.paper_sha256, document.files)
+        else:
+            paper = await held.enter_async_context(mill.paper(originals, signing, asked))
         papers.append(Relaid(document.id, asked, found.values, paper))
     return papers

@@ -19,7 +19,7 @@ from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.desk import SERVER, Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, NewParty
-from deedbox.signing.paper import Original, Paper
+from deedbox.signing.paper import Original, Paper, Planner, StoredPaper
 from deedbox.signing.paper.intake import Intake
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.store import documents
@@ -41,6 +41,13 @@ class PaperMill:
         """The paper of these files for these signers, until the end of this; BadRequest says why there can be none."""
         async with self.intake.paper(originals, parties, fields) as paper:
             await self._rehearsal.check(paper, fields)
+            yield paper
+
+    @asynccontextmanager
+    async def planned(self, originals: Sequence[Original], planner: Planner) -> AsyncIterator[Paper]:
+        """The paper of these files, with fields that are planned once it is known what they bring along."""
+        async with self.intake.planned(originals, planner) as (paper, plan):
+            await self._rehearsal.check(paper, plan.fields)
             yield paper
 
     async def rehearse_joined(self, files: Sequence[Blob]) -> None:
@@ -95,14 +102,15 @@ def lay_out(
     desk: Desk,
     packet: Packet,
     document: Document,
-    paper: Paper,
+    paper: Paper | StoredPaper,
     asked: Sequence[NewField],
     values: Mapping[str, str],
 ) -> Packet:
     """The packet with the draft on its paper; the one before is let go."""
     draft = states.moved(document, "lay_out", desk.at)
     laid = laid_out(packet, draft, paper, asked, desk.now, values)
-    blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
+    if isinstance(paper, Paper):
+        blobs.adopt(desk.tx, paper.pdf, document.id, desk.now)
     if document.paper_sha256 not in (None, laid.paper_sha256, *(file.sha256 for file in document.files)):
         blobs.release(desk.tx, document.paper_sha256 or "", document.id, desk.now)
     return packet.with_document(laid)

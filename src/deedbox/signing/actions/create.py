@@ -26,6 +26,7 @@ from deedbox.signing.store import documents
 
 _CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CODE_GROUPS = 4
+DEFAULT_LANGUAGE = "en"
 _NO_CODES: HashedCodes = {}
 
 
@@ -39,6 +40,9 @@ async def prepared(
     originals = [Original(file.name, file.original.blob, file.password, new.signed_input) for file in files]
     if not originals:
         raise BadRequest("The document needs a file")
+    title_of(new)
+    if new.roles:
+        raise BadRequest("roles: they belong to a template, and there is no template_id")
     # Before the files, which take longer to refuse.
     send.need_mail_for_codes(named_parties(new), office.notifier)
     end_of(new.expires_at, office.clock.now())
@@ -59,7 +63,7 @@ def create(
     codes: HashedCodes = _NO_CODES,
 ) -> Packet:
     """A packet of one document: a draft, sent if the request says so; without paper it waits for its conversion."""
-    packet = new_packet(desk, new, files, source, codes)
+    packet = new_packet(desk, new, [made_file(file, desk.now) for file in files], source, codes)
     after, blobs_received = packet, [file.original for file in files]
     if paper is not None:
         after = laid(packet, packet.first, paper, new, desk.now)
@@ -151,10 +155,10 @@ def made_parties(
     return [_party(party, language, now, codes, declared=declared) for party in in_turn]
 
 
-def new_packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: Source, codes: HashedCodes) -> Packet:
-    """A packet of one document that has no paper yet; nothing is written."""
+def new_packet(desk: Desk, new: NewDocument, files: list[File], source: Source, codes: HashedCodes) -> Packet:
+    """The packet of one document that is asked for, with nothing on its paper yet; nothing is stored."""
     packet_id = new_id("pkt", desk.now)
-    wanted = named_parties(new)
+    wanted, language = named_parties(new), new.language or DEFAULT_LANGUAGE
     return Packet(
         id=packet_id,
         workspace_id=desk.workspace_id,
@@ -162,22 +166,22 @@ def new_packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: S
         sender="",  # these three as the workspace has them when this is stored
         company="",
         sender_email=None,
-        language=new.language,
+        language=language,
         message=new.message,
         reminders=new.reminders,
         expires_at=end_of(new.expires_at, desk.now),
-        parties=made_parties(wanted, new.language, desk.now, codes, declared=bool(new.parties)),
+        parties=made_parties(wanted, language, desk.now, codes, declared=bool(new.parties)),
         documents=[
             Document(
                 id=new_id("doc", desk.now),
                 workspace_id=desk.workspace_id,
                 packet_id=packet_id,
-                title=new.title,
+                title=title_of(new),
                 status="processing",
                 source=source,
                 external_id=new.external_id,
                 metadata=dict(new.metadata),
-                files=[_file(file, desk.now) for file in files],
+                files=files,
                 require_timestamp=new.require_timestamp,
                 signed_input=new.signed_input,
                 created_at=desk.at,
@@ -186,6 +190,13 @@ def new_packet(desk: Desk, new: NewDocument, files: Sequence[NewFile], source: S
             )
         ],
     )
+
+
+def title_of(new: NewDocument) -> str:
+    """Its title; BadRequest if it has none."""
+    if new.title is None:
+        raise BadRequest("title: missing")
+    return new.title
 
 
 def laid(packet: Packet, document: Document, paper: Paper, new: NewDocument, now: datetime) -> Packet:
@@ -198,7 +209,7 @@ def _lone_parties(new: NewDocument) -> list[NewParty]:
     return [NewParty(one.name, [one], one.order) for one in new.signers]
 
 
-def _file(file: NewFile, now: datetime) -> File:
+def made_file(file: NewFile, now: datetime) -> File:
     blob = file.original.blob
     return File(new_id("fil", now), file.name, blob.sha256, blob.size_bytes)
 

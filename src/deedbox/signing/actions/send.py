@@ -1,7 +1,7 @@
 """Send: the packet is on its way to the parties that sign first."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -39,6 +39,9 @@ def need_mail_for_codes(parties: Sequence[NewParty | Party], notifier: Notifier)
 def as_sent(packet: Packet, now: datetime) -> Packet:
     """The packet as sending leaves it; nothing is written and nobody told. BadRequest if it cannot be sent."""
     at = instant(now)
+    if packet.expires_at is None and packet.expires_after_hours is not None:
+        end = now + timedelta(hours=packet.expires_after_hours)
+        packet = msgspec.structs.replace(packet, expires_at=instant(end))
     sent = [states.moved(document, "send", at) for document in packet.documents]
     if not any(parties.counted(party) for party in packet.parties):
         raise BadRequest("The document has no signers: someone has to sign or approve it, beside those with a copy")

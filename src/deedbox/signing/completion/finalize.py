@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from deedbox.evidence import file as evidence
+from deedbox.evidence.chain import Entry
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
@@ -87,9 +88,8 @@ class Finalize:
         images = await self._certifier.images(known)
         marked = await self._marked(known, images, held)
         statement = facts.statement(known, marked)
-        head = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
-        known = await self._db.read(lambda tx: facts.gathered(tx, document.workspace_id, document.id))
-        known = facts.up_to(known, head)
+        trail = await self._db.write(lambda tx: self._state(tx, document, statement.sha256))
+        known, head = msgspec.structs.replace(known, trail=trail), trail[-1].hash
         request = SealRequest(
             document_id=document.id,
             audit_head=head,
@@ -97,13 +97,10 @@ class Finalize:
             demand_timestamp=document.require_timestamp,
         )
         made = await held.enter_async_context(self._sealer.sealed(marked, document.workspace_id, request))
-        certificates = self._office.certificates
-        identity = await certificates.seal_identity(document.workspace_id)
         report = await verify_sealed.demand_authentic(self._office, made.received.blob, marked, document, head)
-        told = facts.evidence(
-            statement, known, [verify_sealed.named(made.received.blob, report)], identity, await certificates.root_pem()
-        )
-        proof = await self._kept(await signed_evidence(told, identity), held)
+        root = await self._office.certificates.root_pem()
+        told = facts.evidence(statement, known, [verify_sealed.named(made.received.blob, report)], made.identity, root)
+        proof = await self._kept(await signed_evidence(told, made.identity), held)
         at = self._clock.now()
         about = Certified(made.received.blob, made.seal, report.signatures[0].timestamp_time or "", head)
         certificate = await self._certifier.certificate(known, about, images, instant(at), held)
@@ -128,13 +125,13 @@ class Finalize:
         await incoming.write(content)
         return await incoming.finish()
 
-    def _state(self, tx: Tx, document: Document, statement_sha256: str) -> str:
-        """The head of the trail, whose last row says what is to be sealed; an attempt before may have written it."""
-        last = audit.trail(tx, document.id)[-1]
-        if last.act == _SEALING and last.detail.get(evidence.STATEMENT) == statement_sha256:
-            return last.hash
+    def _state(self, tx: Tx, document: Document, statement_sha256: str) -> list[Entry]:
+        """The trail, whose last row says what is to be sealed; an attempt before may have written it."""
+        trail = audit.trail(tx, document.id)
+        if trail[-1].act == _SEALING and trail[-1].detail.get(evidence.STATEMENT) == statement_sha256:
+            return trail
         with self._office.desk(tx, document.workspace_id) as desk:
-            return desk.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER).hash
+            return [*trail, desk.record(document, _SEALING, {evidence.STATEMENT: statement_sha256}, actor=SERVER)]
 
     def _complete(self, tx: Tx, document: Document, made: _Made) -> None:
         with self._office.desk(tx, document.workspace_id, now=made.at) as desk:

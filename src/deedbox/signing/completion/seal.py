@@ -41,6 +41,8 @@ class SealRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Sealed(NamedTuple):
     received: Received
     seal: Seal
+    identity: SealIdentity
+    """What it was sealed with."""
 
 
 class Identities(Protocol):
@@ -80,7 +82,7 @@ class Sealer:
             signature = await _signed(half.digest(prepared), identity)
             token, foreign = await self._token(signature.digest, own, request, now)
             await half.finish(prepared, signature.with_timestamp(token))
-            yield Sealed(await incoming.finish(), self._worth(identity, foreign=foreign))
+            yield Sealed(await incoming.finish(), self._worth(identity, foreign=foreign), identity)
 
     def _asked(self, request: SealRequest) -> bool:
         """Whether another authority is asked for the time-stamp."""

@@ -2,8 +2,8 @@
 
 It is made of stored files alone, so that it can be used again."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -11,7 +11,8 @@ from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.crypto import Secret
 from deedbox.pdf.marks import Place
 from deedbox.pdf.signed_input import EarlierSignature, SignedInput
-from deedbox.signing.new_document import NewField
+from deedbox.signing.model import File, Party
+from deedbox.signing.new_document import NewField, NewParty
 
 
 class Original(NamedTuple):
@@ -25,6 +26,8 @@ class Original(NamedTuple):
     """How many it has in the paper before this one, with those that were added for signatures."""
     tags: bool = True
     """Whether its text may ask for fields."""
+    form: bool = False
+    """Whether the fields of a fillable PDF are taken for fields to sign, and not only for what they show."""
 
 
 class PaperFile(msgspec.Struct, frozen=True):
@@ -34,10 +37,23 @@ class PaperFile(msgspec.Struct, frozen=True):
     """Width and height of each page as it is displayed."""
     tags: Sequence[NewField] = ()
     """Fields that the text of the file itself places."""
+    form: Sequence[NewField] = ()
+    """Fields of a fillable PDF, with their names as labels; whose they are, it does not say."""
     removed: Sequence[str] = ()
     """What was taken out because it could have changed the face of the sealed file."""
     signatures: Sequence[EarlierSignature] = ()
     """Those that the file held when it came."""
+
+
+class Plan(NamedTuple):
+    """Who signs, and every field on the paper."""
+
+    parties: Sequence[NewParty | Party]
+    fields: Sequence[NewField]
+
+
+Planner: TypeAlias = Callable[[Sequence[PaperFile]], Plan]
+"""Makes a plan of what the files bring along."""
 
 
 class Paper(msgspec.Struct, frozen=True):
@@ -49,3 +65,23 @@ class Paper(msgspec.Struct, frozen=True):
     @property
     def tags(self) -> list[NewField]:
         return [tag for file in self.files for tag in file.tags]
+
+    @property
+    def sha256(self) -> str:
+        return self.pdf.blob.sha256
+
+
+class StoredPaper(msgspec.Struct, frozen=True):
+    """A paper that was made and rehearsed before: there is nothing to be done but to refer to it."""
+
+    sha256: str
+    files: Sequence[PaperFile]
+    places: Sequence[Place] = ()
+    tags: Sequence[NewField] = ()
+
+    @staticmethod
+    def of(sha256: str, files: Sequence[File], places: Sequence[Place] = ()) -> "StoredPaper":
+        """The paper of these files; its fields are known, so that it has no tags."""
+        return StoredPaper(
+            sha256, [PaperFile(file.sizes, (), (), file.removed, file.signatures) for file in files], places
+        )

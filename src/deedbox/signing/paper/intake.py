@@ -11,12 +11,12 @@ from deedbox.kernel.blobs.stream import head_of, streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import convert
-from deedbox.pdf.marks import Place, Prepared, Tag
+from deedbox.pdf.marks import FormField, Place, Prepared, Tag
 from deedbox.pdf.signed_input import EarlierSignature, Terms
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Party
 from deedbox.signing.new_document import NewField, NewParty, without_field
-from deedbox.signing.paper import Original, Paper, PaperFile
+from deedbox.signing.paper import Original, Paper, PaperFile, Plan, Planner
 from deedbox.signing.paper.join import join
 from deedbox.words.refusals import refused
 
@@ -50,15 +50,32 @@ class Intake:
     ) -> AsyncIterator[Paper]:
         """The paper of these files for these signers, until the end of this; BadRequest says why there can be none."""
         async with AsyncExitStack() as held:
-            taken = [await self._taken(number, one, held) for number, one in enumerate(originals)]
-            pdfs, files = [pdf for pdf, _ in taken], [file for _, file in taken]
-            paper = Paper(pdfs[0] if len(pdfs) == 1 else await self._joined(pdfs, held), files)
-            wanted = [*fields, *paper.tags]
-            places = _taken_in_last(wanted, files, originals[-1].pages)
-            signers, pages = without_field(parties, wanted), sum(len(file.sizes) for file in files)
-            if signers or any(place.page > pages for place in places):
-                paper = await self._with_places(paper, signers, places, held)
-            yield paper
+            paper = await self._whole(originals, held)
+            yield await self._placed(paper, Plan(parties, [*fields, *paper.tags]), originals[-1].pages, held)
+
+    @asynccontextmanager
+    async def planned(self, originals: Sequence[Original], planner: Planner) -> AsyncIterator[tuple[Paper, Plan]]:
+        """The paper of these files, and the plan that was made of what they bring along; it has no tags any more."""
+        async with AsyncExitStack() as held:
+            paper = await self._whole(originals, held)
+            plan = planner(paper.files)
+            files = [msgspec.structs.replace(file, tags=(), form=()) for file in paper.files]
+            bare = msgspec.structs.replace(paper, files=files)
+            yield await self._placed(bare, plan, originals[-1].pages, held), plan
+
+    async def _whole(self, originals: Sequence[Original], held: AsyncExitStack) -> Paper:
+        """All files as one PDF, without places for signatures."""
+        taken = [await self._taken(number, one, held) for number, one in enumerate(originals)]
+        pdfs, files = [pdf for pdf, _ in taken], [file for _, file in taken]
+        return Paper(pdfs[0] if len(pdfs) == 1 else await self._joined(pdfs, held), files)
+
+    async def _placed(self, paper: Paper, plan: Plan, shown: int, held: AsyncExitStack) -> Paper:
+        """The paper with a place for each signature that has no field."""
+        places = _taken_in_last(plan.fields, paper.files, shown)
+        signers, pages = without_field(plan.parties, plan.fields), sum(len(file.sizes) for file in paper.files)
+        if signers or any(place.page > pages for place in places):
+            return await self._with_places(paper, signers, places, held)
+        return paper
 
     @asynccontextmanager
     async def attachment(self, name: str, file: Blob) -> AsyncIterator[tuple[Received, Sequence[tuple[float, float]]]]:
@@ -74,7 +91,7 @@ class Intake:
 
     async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
         password = original.password.reveal() if original.password else None
-        terms = Terms(password, original.signed_input, original.tags)
+        terms = Terms(password, original.signed_input, original.tags, original.form)
         try:
             source = await self._source(original)
             pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
@@ -136,6 +153,7 @@ def _paper_file(number: int, made: Prepared, signatures: Sequence[EarlierSignatu
     return PaperFile(
         sizes=[(page.width, page.height) for page in made.pages],
         tags=[_field(number, tag) for tag in made.tags],
+        form=[_form_field(number, field) for field in made.form],
         removed=made.removed,
         signatures=signatures,
     )
@@ -155,4 +173,19 @@ def _field(number: int, tag: Tag) -> NewField:
         max_length=tag.max_length,
         pattern=tag.pattern,
         group=tag.group,
+    )
+
+
+def _form_field(number: int, field: FormField) -> NewField:
+    return NewField(
+        type=field.kind,
+        **msgspec.structs.asdict(field.place),
+        file=number,
+        required=field.required,
+        label=field.name or None,
+        default=field.value or None,
+        options=field.options,
+        font_size=field.font_size,
+        max_length=field.max_length,
+        group=field.group,
     )

@@ -13,7 +13,7 @@ from deedbox.signing import show_if
 from deedbox.signing.field_value import fault, kept
 from deedbox.signing.model import Document, Field, File, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, is_called
-from deedbox.signing.paper import Paper, field_rules
+from deedbox.signing.paper import Paper, StoredPaper, field_rules
 from deedbox.signing.prefill import prefilled
 from deedbox.words.refusals import sentence
 
@@ -23,7 +23,7 @@ _NO_VALUES: Mapping[str, str] = {}
 def laid_out(
     packet: Packet,
     document: Document,
-    paper: Paper,
+    paper: Paper | StoredPaper,
     asked: Sequence[NewField],
     now: datetime,
     values: Mapping[str, str] = _NO_VALUES,
@@ -39,7 +39,7 @@ def laid_out(
     placed = _fields(prefilled([*asked, *tags], values), files, packet.parties, now)
     if document.asks_all:
         placed += _signatures(placed, files[-1], paper.places, packet.parties, now)
-    laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.pdf.blob.sha256)
+    laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.sha256)
     for field in placed:
         for text in _known_texts(field, placed, packet.parties):
             if wrong := fault(laid, field, text, packet.language):

@@ -31,15 +31,16 @@ from deedbox.signing.model import (
 from deedbox.signing.store import people
 
 _PACKET = (
-    "lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at", "title",
-    "external_id", "metadata", "completed_at", "certificate_sha256",
+    "lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at",
+    "expires_after_hours", "title", "external_id", "metadata", "completed_at", "certificate_sha256",
 )  # fmt: skip
 _SENDER = {"sender": "coalesce(sender_name, name)", "company": "name", "sender_email": "sender_email"}
 """What a packet takes from its workspace, and how."""
 _DOCUMENT = (
     "id", "workspace_id", "packet_id", "title", "status", "source", "external_id", "metadata", "files",
-    "require_timestamp", "signed_input", "created_at", "updated_at", "template_id", "bulk_send_id", "paper_sha256",
-    "seal", "sent_at", "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "verification_code",
+    "require_timestamp", "signed_input", "created_at", "updated_at", "template_id", "template_version",
+    "bulk_send_id", "paper_sha256", "seal",
+    "sent_at", "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "verification_code",
     "error", "archive_status", "archive_attempts", "archived_at", "archive_receipt", "archive_error", "attachments",
     "asks_all",
 )  # fmt: skip
@@ -131,8 +132,12 @@ def asked_values(tx: Tx, document_id: str) -> dict[str, str]:
 
 
 def is_paper(tx: Tx, sha256: str) -> bool:
-    """Whether some document has this PDF as its paper."""
-    return tx.one("select 1 from documents where paper_sha256 = :sha256 limit 1", sha256=sha256) is not None
+    """Whether some document or template has this PDF as its paper."""
+    sql = (
+        "select 1 where exists (select 1 from documents where paper_sha256 = :sha256)"
+        " or exists (select 1 from template_versions where paper_sha256 = :sha256)"
+    )
+    return tx.one(sql, sha256=sha256) is not None
 
 
 def never_archived(tx: Tx, after: tuple[str, str], most: int) -> list[tuple[str, str, str]]:
@@ -275,7 +280,7 @@ def _packets(tx: Tx, rows: Sequence[Row], *, together: bool = True) -> list[Pack
 
 
 def _packet(row: Row, parties: list[Party]) -> Packet:
-    (lone, sender, company, sender_email, language, message, reminders, expires_at, title, external_id, metadata,
+    (lone, sender, company, sender_email, language, message, reminders, expires_at, hours, title, external_id, metadata,
      completed_at, certificate) = row[len(_DOCUMENT) :]  # fmt: skip
     return Packet(
         row[2],
@@ -290,6 +295,7 @@ def _packet(row: Row, parties: list[Party]) -> Packet:
         expires_at,
         parties,
         [],
+        hours,
         title,
         external_id,
         {} if lone else _METADATA.decode(metadata),
@@ -305,8 +311,8 @@ def _sent_by(packet: Packet, sender: Row) -> Packet:
 def _document(row: Row, fields: list[Field]) -> Document:
     # By position: a list of documents is made of these, and by name it would take twice as long.
     (id, workspace_id, packet_id, title, status, source, external_id, metadata, files, require_timestamp, signed_input,
-     created_at, updated_at, template_id, bulk_send_id, paper, seal, sent_at, completed_at, declined_at, voided_at,
-     expired_at, decline, void, code, error, archive_status, attempts, archived_at, receipt,
+     created_at, updated_at, template_id, template_version, bulk_send_id, paper, seal, sent_at, completed_at,
+     declined_at, voided_at, expired_at, decline, void, code, error, archive_status, attempts, archived_at, receipt,
      archive_error, attachments, asks_all) = row[: len(_DOCUMENT)]  # fmt: skip
     archive = _NOT_ARCHIVED
     if archive_status != "disabled" or attempts:
@@ -327,6 +333,7 @@ def _document(row: Row, fields: list[Field]) -> Document:
         updated_at,
         fields,
         template_id,
+        template_version,
         bulk_send_id,
         paper,
         None if seal is None else _SEAL.decode(seal),
@@ -358,6 +365,7 @@ def _packet_row(packet: Packet) -> dict[str, Value]:
         "message": _json_or_none(packet.message),
         "reminders": _json_or_none(packet.reminders),
         "expires_at": packet.expires_at,
+        "expires_after_hours": packet.expires_after_hours,
         "title": packet.title,
         "title_folded": folded(packet.title),
         "external_id": packet.external_id,
@@ -404,7 +412,7 @@ def conditions_of(wanted: Filter, prefix: str) -> tuple[list[str], dict[str, Val
         values["signer_email"] = wanted.signer_email
     if wanted.q is not None:
         conditions.append("title_folded like :q escape '\\'")
-        values["q"] = f"%{_literal(folded(wanted.q))}%"
+        values["q"] = f"%{literal(folded(wanted.q))}%"
     if wanted.created_after is not None:
         conditions.append("created_at > :created_after and id >= :first_after")
         values["created_after"] = wanted.created_after
@@ -432,7 +440,7 @@ def _first_id(prefix: str, begin: datetime) -> str:
     return new_id(prefix, max(begin, _EPOCH), bytes)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 

@@ -1,5 +1,6 @@
 """A document as the API shows it: its own, and what it shares with the other documents of its packet."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -11,6 +12,7 @@ from deedbox.signing.model import (
     Decline,
     Document,
     Field,
+    File,
     Identity,
     Message,
     OnDecline,
@@ -150,6 +152,8 @@ class DocumentRecord(msgspec.Struct, frozen=True):
     """The sender's own names and values."""
     template_id: str | None
     """The template it was made from; null if none."""
+    template_version: int | None
+    """The version of the template; null if it was made from none."""
     packet_id: str | None
     """The packet it is sent in; null if it is sent by itself."""
     bulk_send_id: str | None
@@ -219,11 +223,12 @@ def record(packet: Packet, document: Document, *, archiving: bool = False) -> Do
         document.external_id,
         document.metadata,
         document.template_id,
+        document.template_version,
         None if packet.lone else packet.id,
         document.bulk_send_id,
         packet.message,
         packet.language,
-        files_of(document) if document.files else [],
+        file_records(document.files) if document.files else [],
         [party_record(party) for party in packet.parties] if packet.parties else [],
         document.fields,
         progress_of(packet) if packet.parties else _NOBODY,
@@ -253,12 +258,12 @@ def archive_of(document: Document, *, archiving: bool) -> Archive:
     return _PENDING if waits else document.archive
 
 
-def files_of(document: Document) -> list[FileRecord]:
+def file_records(files: Sequence[File]) -> list[FileRecord]:
     return [
         FileRecord(
             file.id, file.name, file.sha256, file.size_bytes, file.pages, position, file.removed, file.signatures
         )
-        for position, file in enumerate(document.files)
+        for position, file in enumerate(files)
     ]
 
 

@@ -21,7 +21,7 @@ from deedbox.web.api_v1.document_record import (
     PartyRecord,
     Progress,
     archive_of,
-    files_of,
+    file_records,
     party_record,
     progress_of,
 )
@@ -42,6 +42,8 @@ class PacketDocument(msgspec.Struct, frozen=True):
     """The sender's own names and values for the document."""
     template_id: str | None
     """The template it was made from; null if none."""
+    template_version: int | None
+    """The version of that template; null if none."""
     files: list[FileRecord]
     """Its files, in their order."""
     fields: list[Field]
@@ -139,7 +141,8 @@ def _document(document: Document, *, archiving: bool) -> PacketDocument:
         external_id=document.external_id,
         metadata=document.metadata,
         template_id=document.template_id,
-        files=files_of(document),
+        template_version=document.template_version,
+        files=file_records(document.files),
         fields=document.fields,
         seal=document.seal,
         archive=archive_of(document, archiving=archiving),

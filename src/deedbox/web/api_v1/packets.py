@@ -20,7 +20,7 @@ from deedbox.signing.actions.delete import delete as delete_drafts
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import FilePassword, NewFile
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument, PacketChange
-from deedbox.web.api_v1.documents import FileName, NewFileBody, one_or_several, received_files
+from deedbox.web.api_v1.new_files import FileName, NewFileBody, stored
 from deedbox.web.api_v1.packet_record import PacketRecord, packet_record
 from deedbox.web.frame import context, form, once, openapi, upload, write_back
 from deedbox.web.frame.body import READS, decoded, need_json
@@ -34,6 +34,12 @@ class PacketDocumentBody(NewPacketDocument, frozen=True, forbid_unknown_fields=T
     """The one file of the document."""
     files: Annotated[Sequence[NewFileBody], Meta(max_length=limits.DOCUMENT_FILES)] = []
     """The files of the document, if it has several; they are signed as one."""
+
+    def sources(self) -> Sequence[NewFileBody]:
+        """The files that the body itself carries."""
+        if self.file is not None and self.files:
+            raise BadRequest("Give file or files, not both")
+        return [self.file] if self.file is not None else self.files
 
 
 class NewPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -53,7 +59,7 @@ class PartName(Discreet, frozen=True, forbid_unknown_fields=True):
 
 
 class FormPacketDocument(NewPacketDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    files: Annotated[Sequence[PartName], Meta(min_length=1, max_length=limits.DOCUMENT_FILES)]
+    files: Annotated[Sequence[PartName], Meta(max_length=limits.DOCUMENT_FILES)] = []
     """The parts that are its files, by their names."""
 
 
@@ -129,7 +135,7 @@ async def create_packet(request: AnyRequest) -> Response[PacketRecord]:
 
 
 @get("/api/v1/packets/{packet_id:str}", opt=door("documents:read"), summary="One packet", tags=["packets"])
-async def show_packet(request: AnyRequest, packet_id: FromPath[str]) -> PacketRecord:
+async def get_packet(request: AnyRequest, packet_id: FromPath[str]) -> PacketRecord:
     return _record(request, await context.of(request).packet(packet_id))
 
 
@@ -195,10 +201,10 @@ async def _asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
         need_json(request)
         content = await upload.document_json(request)
         body = await decoded(request, NewPacketBody, content)
-        sources = [one_or_several(document.file, document.files) for document in body.documents]
+        sources = [document.sources() for document in body.documents]
         if sum(map(len, sources)) > limits.PACKET_FILES:
             raise BadRequest(f"A packet has at most {limits.PACKET_FILES} files")
-        yield Asked(body, [await received_files(blobs, files, held) for files in sources], content)
+        yield Asked(body, [[await stored(blobs, one, held) for one in files] for files in sources], content)
 
 
-ROUTES = [create_packet, show_packet, change_packet, delete_packet]
+ROUTES = [create_packet, get_packet, change_packet, delete_packet]

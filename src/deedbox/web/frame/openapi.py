@@ -58,6 +58,7 @@ _SECURITY = {
 _TAGS = {
     "documents": "Documents sent to be signed: made, sent, followed, and fetched when they are sealed",
     "packets": "Several documents for the same people: one link, one consent, one act of signing",
+    "templates": "Files, roles and fields of which documents are made, in versions",
     "signer": "What the signing page asks and tells, for one signer",
     "verification": "Whether a file is what was sealed here",
     "hooks": "Webhooks, their deliveries, and the events that they tell of",

@@ -86,7 +86,7 @@ def _each(given: Any, shown: Any, kind: Any, place: str) -> Any:
     """The same for the records of a list; which is which, their ids tell."""
     if not isinstance(given, list) or not isinstance(shown, list):
         return given
-    known = {one["id"]: one for one in shown}
+    known = {one["id"]: one for one in shown if "id" in one}
     kept = []
     for number, one in enumerate(given):
         if isinstance(one, dict) and isinstance(one.get("id"), str):

@@ -164,6 +164,7 @@ create table packets (
     message TEXT,
     reminders TEXT,
     expires_at TEXT,
+    expires_after_hours INT,
     title TEXT not null,
     title_folded TEXT not null,
     external_id TEXT,
@@ -188,6 +189,7 @@ create table documents (
     external_id TEXT,
     metadata TEXT not null,
     template_id TEXT,
+    template_version INT,
     bulk_send_id TEXT,
     files TEXT not null,
     paper_sha256 TEXT,
@@ -224,6 +226,26 @@ create index documents_by_bulk_send on documents (workspace_id, bulk_send_id, id
 create index documents_by_paper on documents (paper_sha256);
 create index documents_never_archived on documents (completed_at, id)
     where status = 'completed' and archive_status = 'disabled';
+create table templates (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    name_folded TEXT not null,
+    version INT not null,
+    created_at TEXT not null
+);
+create index templates_with_name on templates (workspace_id, id, name_folded);
+create table template_versions (
+    template_id TEXT not null references templates (id),
+    version INT not null,
+    name TEXT not null,
+    status TEXT not null,
+    error TEXT,
+    content TEXT not null,
+    paper_sha256 TEXT,
+    created_at TEXT not null,
+    primary key (template_id, version)
+);
+create index template_versions_by_paper on template_versions (paper_sha256);
 create table parties (
     id TEXT primary key,
     packet_id TEXT not null references packets (id),

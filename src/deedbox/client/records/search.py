@@ -1,0 +1,243 @@
+# Written by scripts/client.py from the OpenAPI document: change it there.
+"""Records of `search`."""
+
+from msgspec import Struct
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    status: str
+    """Always `healthy`."""
+    timestamp: str
+    """The server's time."""
+
+
+class Uploaded(Struct, frozen=True, kw_only=True):
+    status: str
+    """Always `success`."""
+    doc_id: str
+    """The document's id."""
+    filename: str
+    """The name that it came with, made clean."""
+    size_bytes: int
+    """How many bytes came."""
+    text_length: int
+    """Characters of the extracted text."""
+    message: str
+    """What to do next."""
+
+
+class Upload(Struct, frozen=True, kw_only=True):
+    doc_id: str
+    """The document's id."""
+    filename: str
+    """The name that it came with."""
+    size_bytes: int
+    """How many bytes came."""
+    text_length: int
+    """Characters of the extracted text."""
+    status: str
+    """Whether it answers queries yet."""
+    error: str | None
+    """Why indexing failed."""
+    sha256: str
+    """The SHA-256 of the bytes."""
+    media_type: str
+    """What kind of file it is."""
+    pages: int | None
+    """Null where the format has no pages."""
+    chunks: int
+    """Chunks that answer queries now."""
+    created_at: str
+    """When it was uploaded."""
+    indexed_at: str | None
+    """When it was last indexed; null: never."""
+    stale: bool
+    """Whether its chunks were made by another model or chunker."""
+
+
+class DocumentList(Struct, frozen=True, kw_only=True):
+    documents: list[Upload]
+    """The documents, oldest first."""
+    count: int
+    """How many are in this answer."""
+    has_more: bool
+    """Whether there are more."""
+    next_cursor: str | None
+    """Give it as `cursor` to get the next page; null on the last one."""
+
+
+class Chunk(Struct, frozen=True, kw_only=True):
+    chunk_id: str
+    """The chunk's id: the document's and its number."""
+    chunk_index: int
+    """The chunk's number in the document, from 0."""
+    text: str
+    """The chunk's text."""
+    char_start: int
+    """Where the chunk begins in the document's text."""
+    char_end: int
+    """Where the chunk ends in the document's text."""
+    page: int | None
+    """The page on which the chunk begins; null where the format has no pages."""
+    heading: str | None
+    """The heading under which it stands; null if none."""
+
+
+class ChunkPage(Struct, frozen=True, kw_only=True):
+    chunks: list[Chunk]
+    """The chunks, in their order."""
+    count: int
+    """How many are in this answer."""
+    has_more: bool
+    """Whether there are more."""
+    next_cursor: str | None
+    """Give it as `cursor` to get the next page; null on the last one."""
+
+
+class Info(Struct, frozen=True, kw_only=True):
+    name: str
+    """Always `deedbox`."""
+    version: str
+    """The version of the server."""
+    embedding_model: str
+    """`none` until a model is installed."""
+    embedding_dimensions: int
+    """Components of a vector; 0 until a model is installed."""
+    model: str
+    """The engine that ranks."""
+    chunk_size: int
+    """In tokens of the embedding model."""
+    chunk_overlap: int
+    """In tokens of the embedding model."""
+
+
+class Stats(Struct, frozen=True, kw_only=True):
+    documents: int
+    """Documents of the workspace."""
+    chunks: int
+    """Chunks of those that are indexed."""
+    queries: int
+    """Queries that were answered so far."""
+    storage_bytes: int
+    """Bytes of the files and of the index."""
+    index_size: int
+    """Vectors that answer queries."""
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    doc_id: str
+    """The document's id."""
+    error: str
+    """Why it could not be indexed."""
+
+
+class Indexed(Struct, frozen=True, kw_only=True):
+    status: str
+    """`partial` if some documents could not be indexed."""
+    documents_processed: int
+    """Documents in scope that are indexed now."""
+    documents_skipped: int
+    """Those of them that were indexed already, and are unchanged."""
+    total_chunks: int
+    """Chunks of the documents in scope."""
+    index_size: int
+    """Vectors in the whole index."""
+    elapsed_seconds: float
+    """How long it took."""
+    message: str
+    """The outcome, in a sentence."""
+    failed: list[Failure] | None = None
+    """The documents that could not be indexed, and why; left out if there are none."""
+
+
+class RunProgress(Struct, frozen=True, kw_only=True):
+    document: str | None
+    """The document that is being worked on."""
+    phase: str
+    """What is being done with it."""
+    done: int
+    """Documents that are through."""
+    total: int
+    """Documents in scope."""
+
+
+class RunResult(Struct, frozen=True, kw_only=True):
+    documents_processed: int
+    """Documents in scope that are indexed now."""
+    documents_skipped: int
+    """Those of them that were indexed already, and are unchanged."""
+    total_chunks: int
+    """Chunks of the documents in scope."""
+    failed: list[Failure]
+    """The documents that could not be indexed, and why."""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    id: str
+    """The job's id."""
+    status: str
+    """How far it is."""
+    progress: RunProgress
+    """What is being done."""
+    result: RunResult | None
+    """What has become of the documents; null until it is done."""
+    error: str | None
+    """Why it failed or was ended; null unless that happened."""
+    created_at: str
+    """When it was asked for."""
+    finished_at: str | None
+    """When it ended; null until then."""
+
+
+class RunPage(Struct, frozen=True, kw_only=True):
+    jobs: list[Run]
+    """The index runs of this page, newest first."""
+    count: int
+    """How many are in this answer."""
+    has_more: bool
+    """Whether there are more."""
+    next_cursor: str | None
+    """Give it as `cursor` to get the next page; null on the last one."""
+
+
+class ChunkPlace(Struct, frozen=True, kw_only=True):
+    doc_id: str
+    """The document's id."""
+    filename: str
+    """The document's name."""
+    chunk_index: int
+    """The chunk's number in the document, from 0."""
+    page: int | None
+    """The page on which the chunk begins, where there are pages."""
+    char_start: int
+    """Where the chunk begins in the document's text."""
+    char_end: int
+    """Where the chunk ends in the document's text."""
+    sha256: str
+    """The hash of the document's bytes."""
+    heading: str | None
+    """The heading under which it stands; null if none."""
+    highlights: list[tuple[int, int]]
+    """Where words of the query stand in the chunk's text: start and end."""
+
+
+class ResultChunk(Struct, frozen=True, kw_only=True):
+    chunk_id: str
+    """The chunk's id: the document's and its number."""
+    text: str
+    """The chunk's text."""
+    score: float
+    """Higher is better; comparable within one answer only."""
+    metadata: ChunkPlace
+    """Where the chunk stands."""
+
+
+class QueryAnswer(Struct, frozen=True, kw_only=True):
+    query: str
+    """The question, without spaces around it."""
+    count: int
+    """How many are in this answer."""
+    elapsed_ms: float
+    """How long it took, in milliseconds."""
+    results: list[ResultChunk]
+    """The passages, best first."""

@@ -1,0 +1,39 @@
+# Written by scripts/client.py from the OpenAPI document: change it there.
+"""Requests of `search`."""
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+
+class IndexOrder(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    doc_ids: list[str] | UnsetType = UNSET
+    """Only these documents; without it, all that were uploaded."""
+
+
+class QueryFilter(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    filename: str | None = None
+    """Only documents of exactly this name."""
+    media_type: str | None = None
+    """Only documents of this media type."""
+    created_after: datetime | str | None = None
+    """Only documents uploaded then or later."""
+    created_before: datetime | str | None = None
+    """Only documents uploaded earlier."""
+    signed: bool | None = None
+    """Only files and certificates that were sealed in this workspace, known by their bytes; or only the
+    others."""
+
+
+class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    query: str
+    """The question, in 1 to 8,192 characters."""
+    top_k: int | None = None
+    """How many passages; 5 by default."""
+    mode: Literal["hybrid", "keyword", "semantic"] = "hybrid"
+    """What decides: meaning and words, or one of them."""
+    doc_ids: list[str] | None = None
+    """Only these documents, each of which must exist."""
+    filter: QueryFilter | None = None
+    """Only documents that are so."""

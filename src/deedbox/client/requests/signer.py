@@ -1,0 +1,45 @@
+# Written by scripts/client.py from the OpenAPI document: change it there.
+"""Requests of `signer`."""
+
+from msgspec import Struct
+
+
+class Code(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    code: str
+    """The code that was mailed, or the one that the sender told."""
+
+
+class Values(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    values: dict[str, str]
+    """What is filled in so far, by the field's id."""
+
+
+class Typed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="typed"):
+    text: str
+    """The name, to be written in a script."""
+
+
+class Drawn(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="drawn"):
+    image: str
+    """A data URL, PNG or JPEG."""
+
+
+class UploadedMark(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="uploaded"):
+    image: str
+    """A data URL, PNG or JPEG."""
+
+
+class Complete(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    consent: bool
+    """Must be true: the signer agrees to the consent text."""
+    signature: Typed | Drawn | UploadedMark
+    """How the signer signs."""
+    initials: Typed | Drawn | UploadedMark | None = None
+    """For fields of initials; without them, the first letters of the signer's name stand there."""
+    values: dict[str, str] = {}
+    """What is filled in, by the field's id, beside what was kept before."""
+
+
+class DeclineBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    reason: str | None = None
+    """Why, as the sender is told."""

@@ -1,0 +1,17 @@
+# Written by scripts/client.py from the OpenAPI document: change it there.
+"""Requests of `workspace`."""
+
+from msgspec import UNSET, Struct, UnsetType
+
+
+class WorkspaceChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is given is changed; the rest stays."""
+
+    name: str | UnsetType = UNSET
+    """The company in whose name documents are sent."""
+    sender_name: str | UnsetType | None = UNSET
+    """Who asks people to sign; null: the company itself."""
+    sender_email: str | UnsetType | None = UNSET
+    """Where replies and the sender's notices go; null: to the owner."""
+    notices: bool | UnsetType = UNSET
+    """Whether the sender gets a mail when a document is completed, declined or expired."""

@@ -1,0 +1,127 @@
+"""Convert a template: its files become the paper of all its documents; those that take long, by a job."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from deedbox.kernel import jobs, limits
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.jobs import Work
+from deedbox.kernel.sandbox import SandboxFailed
+from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.actions.create_from_template import drafted, ready_of
+from deedbox.signing.desk import Desk, Office
+from deedbox.signing.paper import Original, Paper, PaperFile, Plan
+from deedbox.signing.paper.by_role import ByRole, by_role, check_fields, check_roles, sample_parties, sample_people
+from deedbox.signing.store import templates
+from deedbox.signing.template import Content, FromTemplate, Template
+
+CONVERT_TEMPLATE_JOB = "convert_template"
+
+
+class Unmade(NamedTuple):
+    """A version of a template whose paper is to be made."""
+
+    template: Template
+    originals: Sequence[Original]
+    finding: bool
+    """Whether fields that the files bring along are added to those of the template."""
+
+
+@asynccontextmanager
+async def made(mill: PaperMill, unmade: Unmade, now: datetime) -> AsyncIterator[tuple[Template, Paper]]:
+    """The version, ready, with its paper until the end of this; BadRequest says why there can be none."""
+    content, found = unmade.template.content, list[ByRole]()
+
+    def planner(files: Sequence[PaperFile]) -> Plan:
+        brought = files if unmade.finding else ()
+        found.append(by_role(content.roles, content.fields, brought, now))
+        check_roles(found[0].roles)
+        check_fields(found[0].fields, found[0].roles)
+        return Plan(sample_parties(found[0].roles), found[0].fields)
+
+    async with mill.planned(unmade.originals, planner) as paper:
+        complete = _complete(content, found[0], paper)
+        yield replace(unmade.template, status="ready", paper_sha256=paper.sha256, content=complete), paper
+
+
+def try_out(desk: Desk, template: Template) -> None:
+    """Raises BadRequest if no document can be made from the version: a field lies off its page, a default is wrong."""
+    if template.paper_sha256 is not None:
+        drafted(
+            desk, ready_of(template), FromTemplate(template_id=template.id, roles=sample_people(template.content.roles))
+        )
+
+
+def plan(desk: Desk, template: Template, *, finding: bool) -> None:
+    """The version is converted as soon as there is time for it."""
+    jobs.enqueue(
+        desk.tx,
+        jobs.NewJob(
+            CONVERT_TEMPLATE_JOB,
+            {"template_id": template.id, "version": template.version, "finding": finding},
+            unique_key=f"{CONVERT_TEMPLATE_JOB}:{template.id}:{template.version}",
+            workspace_id=template.workspace_id,
+        ),
+        now=desk.now,
+    )
+
+
+class TemplateConversion:
+    """The job that makes the papers of templates whose files must be converted first."""
+
+    def __init__(self, office: Office, mill: PaperMill) -> None:
+        self._office, self._mill = office, mill
+
+    async def run(self, work: Work) -> None:
+        """The handler of these jobs."""
+        workspace_id, template_id = work.named("template_id")
+        version, finding = int(str(work.job.payload["version"])), bool(work.job.payload["finding"])
+        found = await self._office.db.read(lambda tx: _processing(tx, workspace_id, template_id, version))
+        if found is None:
+            return  # an attempt before this one has done it, or the template is gone
+        unmade = Unmade(found.template, found.originals, finding)
+        try:
+            if work.job.attempts > limits.PREPARE_ATTEMPTS:
+                raise BadRequest(
+                    "The file could not be converted; it may be damaged. Save it as a PDF and upload that."
+                )
+            async with made(self._mill, unmade, self._office.clock.now()) as (ready, paper):
+                await work.finish(lambda tx: self._converted(tx, ready, paper))
+        except (BadRequest, SandboxFailed) as error:
+            failed = replace(unmade.template, status="failed", error=error.message)
+            await work.finish(lambda tx: templates.complete(tx, failed))
+
+    def _converted(self, tx: Tx, ready: Template, paper: Paper) -> None:
+        with self._office.desk(tx, ready.workspace_id) as desk:
+            try_out(desk, ready)
+            if templates.complete(tx, ready):
+                blobs.adopt(tx, paper.pdf, ready.id, desk.now)
+
+
+def originals_of(tx: Tx, content: Content) -> list[Original]:
+    """The stored files of a version."""
+    return [
+        Original(file.name, blobs.demand(tx, file.sha256), None, content.signed_input, file.pages, form=True)
+        for file in content.files
+    ]
+
+
+def _processing(tx: Tx, workspace_id: str, template_id: str, version: int) -> Unmade | None:
+    template = templates.find(tx, workspace_id, template_id, version)
+    if template is None or template.status != "processing":
+        return None
+    return Unmade(template, originals_of(tx, template.content), finding=True)
+
+
+def _complete(content: Content, found: ByRole, paper: Paper) -> Content:
+    files = [
+        replace(file, sizes=[*made.sizes], removed=[*made.removed], signatures=[*made.signatures])
+        for file, made in zip(content.files, paper.files, strict=True)
+    ]
+    return replace(content, files=files, roles=found.roles, fields=found.fields, places=[*paper.places])

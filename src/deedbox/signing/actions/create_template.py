@@ -1,0 +1,140 @@
+"""Create a template: from files, taken in and rehearsed once for all its documents, or from a document."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from msgspec.structs import asdict, replace
+
+from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.clock import instant
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.ids import new_id
+from deedbox.pdf.marks import Place
+from deedbox.signing import states
+from deedbox.signing.actions import convert_template
+from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.actions.convert_template import Unmade, try_out
+from deedbox.signing.actions.create import DEFAULT_LANGUAGE
+from deedbox.signing.desk import Desk, Office, document_of
+from deedbox.signing.model import Document, Field, File, Packet
+from deedbox.signing.new_document import NewFile, as_known
+from deedbox.signing.paper import Original
+from deedbox.signing.paper.by_role import check_fields, check_roles, renewed, template_field
+from deedbox.signing.store import templates
+from deedbox.signing.template import Content, NewTemplate, Role, Template, TemplateField
+
+
+@asynccontextmanager
+async def prepared(
+    office: Office, mill: PaperMill, workspace_id: str, new: NewTemplate, files: Sequence[NewFile]
+) -> AsyncIterator[Callable[[Desk], Template]]:
+    """What creates the template at a desk, once its files have been through the sandboxes.
+
+    Word and HTML are converted later, by a job: until then the template is `processing`."""
+    if bool(files) == (new.document_id is not None):
+        raise BadRequest("Give a file, files or document_id, and only one of these")
+    check_roles(new.roles)
+    if new.roles:
+        check_fields(new.fields, new.roles)
+    if new.document_id is not None:
+        document_id = new.document_id
+        yield lambda desk: from_document(desk, new, document_id)
+        return
+    now = office.clock.now()
+    template, received = _template(workspace_id, new, files, now), [file.original for file in files]
+    originals = [Original(one.name, one.original.blob, one.password, new.signed_input, form=True) for one in files]
+    if await mill.intake.takes_long(originals):
+        yield lambda desk: _to_be_converted(desk, template, received)
+        return
+    async with convert_template.made(mill, Unmade(template, originals, finding=True), now) as (ready, paper):
+        yield lambda desk: _stored(desk, ready, [*received, paper.pdf])
+
+
+def from_document(desk: Desk, new: NewTemplate, document_id: str) -> Template:
+    """The template with the files, parties and fields of a document, whose paper is ready."""
+    packet, document = document_of(desk.tx, desk.workspace_id, document_id)
+    if new.roles or new.fields:
+        raise BadRequest(f"{'roles' if new.roles else 'fields'}: the document says it. Change the template by PATCH.")
+    if document.paper_sha256 is None:
+        raise states.refusal(document.status)
+    shown = replace(new, message=new.message or packet.message, reminders=new.reminders or packet.reminders)
+    content = replace(
+        _content(shown, [replace(file, id=new_id("fil", desk.now)) for file in document.files]),
+        roles=[
+            Role(one.name, one.order, one.rule, one.quorum, len(one.signers), one.on_decline) for one in packet.parties
+        ],
+        fields=_fields(packet, document, desk.now),
+        places=[
+            Place(one.page, one.x, one.y, one.w, one.h) for one in document.fields if _is_seat(packet, document, one)
+        ],
+        language=new.language or packet.language,
+        signed_input=document.signed_input,
+    )
+    template = Template(
+        new_id("tpl", desk.now), desk.workspace_id, 1, new.name, "ready", None, document.paper_sha256, content, desk.at,
+        desk.at,
+    )  # fmt: skip
+    check_roles(content.roles)
+    try_out(desk, template)
+    blobs.share(desk.tx, {document.paper_sha256, *(file.sha256 for file in document.files)}, [template.id])
+    templates.add(desk.tx, template)
+    return template
+
+
+def new_file(name: str, received: Received, now: datetime) -> File:
+    """A file that came, before anything is known of its pages."""
+    return File(new_id("fil", now), name, received.blob.sha256, received.blob.size_bytes)
+
+
+def _template(workspace_id: str, new: NewTemplate, files: Sequence[NewFile], now: datetime) -> Template:
+    content = _content(new, [new_file(file.name, file.original, now) for file in files])
+    content = replace(content, fields=[template_field(field, now) for field in new.fields])
+    at = instant(now)
+    return Template(new_id("tpl", now), workspace_id, 1, new.name, "processing", None, None, content, at, at)
+
+
+def _content(new: NewTemplate, files: Sequence[File]) -> Content:
+    return Content(
+        files=files,
+        roles=new.roles,
+        message=new.message,
+        reminders=new.reminders,
+        expires_after_hours=new.expires_after_hours,
+        metadata=dict(new.metadata),
+        language=new.language or DEFAULT_LANGUAGE,
+        signed_input=new.signed_input,
+    )
+
+
+def _to_be_converted(desk: Desk, template: Template, received: Sequence[Received]) -> Template:
+    convert_template.plan(desk, template, finding=True)
+    return _stored(desk, template, received)
+
+
+def _stored(desk: Desk, template: Template, received: Sequence[Received]) -> Template:
+    try_out(desk, template)
+    blobs.adopt_all(desk.tx, received, template.id, desk.now)
+    templates.add(desk.tx, template)
+    return template
+
+
+def _fields(packet: Packet, document: Document, now: datetime) -> list[TemplateField]:
+    """The document's fields by role. A party's people are interchangeable: a field of one is a field of the party."""
+    numbers = {file.id: number for number, file in enumerate(document.files)}
+    roles = {party.id: party.name for party in packet.parties}
+    roles |= {signer.id: party.name for party, signer in packet.signers()}
+    known = [as_known(field, numbers[field.file_id]) for field in document.fields]
+    fields = [
+        TemplateField(**asdict(replace(one, signer=None, party=roles[one.signer or one.party or ""])))
+        for one, field in zip(known, document.fields, strict=True)
+        if not _is_seat(packet, document, field)
+    ]
+    return renewed(fields, now)
+
+
+def _is_seat(packet: Packet, document: Document, field: Field) -> bool:
+    """Whether it is the signature of one of several people, at a place that anyone of their role may take."""
+    shared = {signer.id for party, signer in packet.signers() if len(party.signers) > 1}
+    return field.type == "signature" and field.signer_id in shared and field.file_id == document.files[-1].id

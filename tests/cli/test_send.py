@@ -1,0 +1,89 @@
+"""`deedbox send`: through the server on the data folder, and through one elsewhere, without its packages."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import server
+from tests.api.search.files import pdf
+from tests.rigs.installation import ROOT
+
+ANN, BEN = "Ann <ann@example.com>", "Ben <ben@example.com>"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("send") / "data"
+
+
+@pytest.fixture(scope="module")
+def running(data: Path) -> Iterator[server.Server]:
+    with server.running(data) as started:
+        yield started
+
+
+@pytest.fixture
+def lease(tmp_path: Path) -> str:
+    path = tmp_path / "lease.pdf"
+    path.write_bytes(pdf("A lease.", size=(595, 842)))
+    return str(path)
+
+
+def elsewhere(running: server.Server, *words: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
+    """A command where only the client is installed, against the server at an address."""
+    env = server.environment(
+        DEEDBOX_URL=running.address, DEEDBOX_API_KEY=key or str(running.api_key), PYTHONPATH=str(ROOT)
+    )
+    command = [sys.executable, "-m", "tests.client.alone", "deedbox", *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
+
+
+def test_a_file_is_sent_through_the_server_on_the_data_folder(running: server.Server, data: Path, lease: str) -> None:
+    done = server.run("send", lease, "--to", ANN, "--to", BEN, "--order", "--message", "Please.", data=data)
+    assert done.returncode == 0, done.stderr
+    document_id, status = done.stdout.split()
+    with running.client() as http:
+        document = http.get(f"/api/v1/documents/{document_id}").json()
+        keys = {key["name"]: key["status"] for key in http.get("/api/v1/keys").json()["keys"]}
+    people = [(party["order"], party["signers"][0]["email"]) for party in document["parties"]]
+    assert (status, document["title"], document["status"]) == ("sent", "lease", "sent")
+    assert people == [(1, "ann@example.com"), (2, "ben@example.com")]
+    assert document["message"] == {"subject": "lease", "body": "Please."}
+    assert keys["deedbox send"] == "revoked"
+
+
+def test_with_the_client_alone_it_goes_to_the_server_that_the_environment_names(
+    running: server.Server, lease: str
+) -> None:
+    words = ("send", lease, "--to", ANN, "--title", "Flat 7", "--expires", "2099-01-31", "--draft", "--json")
+    done = elsewhere(running, *words)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["title"], document["status"]) == ("Flat 7", "draft")
+    assert document["expires_at"] == "2099-01-31T00:00:00Z"
+
+
+def test_a_command_of_the_server_says_what_is_missing_where_only_the_client_is(running: server.Server) -> None:
+    done = elsewhere(running, "jobs", "list")
+    assert (done.returncode, "pip install 'deedbox[server]'" in done.stderr) == (1, True)
+
+
+def test_a_refusal_is_a_sentence_and_exit_code_1(
+    running: server.Server, data: Path, lease: str, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"no PDF")
+    done = server.run("send", str(broken), "--to", ANN, data=data)
+    assert (done.returncode, done.stderr.startswith("deedbox: ")) == (1, True)
+    done = elsewhere(running, "send", lease, "--to", ANN, key="deed_live_" + "0" * 32)
+    assert (done.returncode, "key" in done.stderr.lower()) == (1, True)
+    assert "No server runs" in server.run("send", lease, "--to", ANN, data=tmp_path / "nowhere").stderr
+
+
+def test_wrong_use_is_exit_code_2(data: Path, lease: str) -> None:
+    for words in ((lease,), (lease, "--to", "ann@example.com"), (lease, "--to", "Ann"), ("nothing.pdf", "--to", ANN)):
+        assert server.run("send", *words, data=data).returncode == 2, words

@@ -27,7 +27,7 @@ check: ## ruff, mypy and import-linter
 bench: ## every figure, beside its peer
 	@scripts/setup run
 	@scripts/setup bench
-	@for name in request freeze write start pages ingest query whole_query seal lifecycle webhooks; do $(PY) -m bench.$$name || exit 1; done
+	@for name in request freeze write start pages ingest query whole_query seal lifecycle bulk webhooks; do $(PY) -m bench.$$name || exit 1; done
 
 rigs: ## the fault and attack rigs in full size
 	@scripts/setup test

@@ -157,6 +157,7 @@ class Place(NamedTuple):
 class Server:
     def __init__(self, port: int, pid: int, key: str, pdf: bytes) -> None:
         self.pid = pid
+        self.port = port
         self._desk = (port, key, pdf)
         self.alone: list[dict[str, float]] = []
         self.together: list[dict[str, float]] = []
@@ -241,29 +242,29 @@ def places(folder: Path, filled: Sequence[int], postgres: str | None) -> Iterato
     urls = {number: _named(postgres, name) if postgres else None for number, name in names.items()}
     made = {number: Place(folder / str(number), urls[number]) for number in names}
     if postgres:
-        _administer(postgres, f"create database {names[0]}")
+        administer(postgres, f"create database {names[0]}")
     try:
         yield made[0], {number: made[number] for number in filled}
     finally:
         for name in names.values() if postgres else ():
-            _administer(str(postgres), f"drop database if exists {name} with (force)")
+            administer(str(postgres), f"drop database if exists {name} with (force)")
 
 
 def copied(first: Place, place: Place, postgres: str | None) -> None:
     shutil.copytree(first.data, place.data)
     if postgres and first.url and place.url:
-        _administer(postgres, f"create database {_database(place.url)} template {_database(first.url)}")
+        administer(postgres, f"create database {database_of(place.url)} template {database_of(first.url)}")
 
 
 def _named(url: str, database: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
 
 
-def _database(url: str) -> str:
+def database_of(url: str) -> str:
     return urlsplit(url).path.lstrip("/")
 
 
-def _administer(url: str, sql: str) -> None:
+def administer(url: str, sql: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(sql.encode())
 

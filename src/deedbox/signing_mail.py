@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from deedbox import words
 from deedbox.accounts import workspace_profile
 from deedbox.kernel import limits
-from deedbox.kernel.clock import Instant
+from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.mailbox import Mailbox
@@ -32,7 +32,8 @@ class MailNotifier:
     def invite(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Invitation
 
-        self._send(tx, packet, signer, Invitation(**self._invitation(packet, signer, token)), now)
+        bulk = packet.first.bulk_send_id is not None and packet.first.sent_at == instant(now)
+        self._send(tx, packet, signer, Invitation(**self._invitation(packet, signer, token)), now, bulk=bulk)
 
     def remind(self, tx: Tx, packet: Packet, signer: Signer, token: Secret, *, now: datetime) -> None:
         from deedbox.mail import Reminder

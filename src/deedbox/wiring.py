@@ -44,6 +44,9 @@ from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
+from deedbox.signing.bulk.accept import BULK_JOB
+from deedbox.signing.bulk.model import ENCRYPTED_ROWS
+from deedbox.signing.bulk.send_rows import SendRows
 from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.certify_packet import CERTIFY_PACKET_JOB, PacketCertification
 from deedbox.signing.completion.finalize import FINALIZE_JOB, Finalize
@@ -73,6 +76,7 @@ ENCRYPTED_COLUMNS = [
     ENCRYPTED_KEYS,
     mail.ENCRYPTED_MAIL,
     hooks.ENCRYPTED_SECRETS,
+    ENCRYPTED_ROWS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -125,6 +129,7 @@ class Deedbox:
                 UPGRADE_JOB: Upgrade(self.office, certifier, remote).run,
                 EXPIRE_JOB: functools.partial(expire.run, self.office),
                 REMIND_JOB: functools.partial(remind.run, self.office),
+                BULK_JOB: SendRows(self.office, self.box).run,
                 MAIL_JOB: self.mailer.deliver,
                 **self.archive.handlers,
             },

@@ -231,13 +231,13 @@ async def test_slashes_inside_a_path_change_nothing_of_an_error(api: Api) -> Non
 async def test_no_second_decoding_of_a_body(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The seeded bug would be the framework's own: it decodes generically what the route has as a struct."""
     calls: list[Any] = []
-    decoded = bodies._decoded
+    decoded = bodies.decoded_now
 
     def counted(kind: Any, content: bytes) -> Any:
         calls.append(kind.__name__)
         return decoded(kind, content)
 
-    monkeypatch.setattr(bodies, "_decoded", counted)
+    monkeypatch.setattr(bodies, "decoded_now", counted)
     monkeypatch.setattr("litestar.connection.request.decode_json", None)
     assert (await api.post("/api/v1/keys", {"name": "a"})).status_code == 201
     assert calls == ["NewKey"]

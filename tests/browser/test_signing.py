@@ -93,6 +93,40 @@ async def test_two_documents_are_signed_side_by_side_without_script(
     assert {one["title"]: one["status"] for one in _documents(client)} == {"Lease": "completed", "Sale": "declined"}
 
 
+async def test_a_choice_shows_what_depends_on_it_and_a_file_is_given_without_script(
+    browser: Browser, sender: tuple[server.Server, httpx.Client]
+) -> None:
+    _, client = sender
+    fields = [
+        {"type": "radio", "group": "Pets", "label": "Yes", **FIELD},
+        {"type": "radio", "group": "Pets", "label": "No", **FIELD},
+        {"type": "text", "label": "Which", "show_if": {"field": "Pets", "equals": "Yes"}, **FIELD},
+        {"type": "text", "label": "Rent", "read_only": True, "default": "500", **FIELD},
+        {"type": "attachment", "label": "Passport", **FIELD},
+    ]
+    people = [{"name": "Ann", "email": "ann@example.com"}]
+    address, document_id = sent(client, title="Lease", signers=people, fields=fields)
+    context = await browser.new_context(viewport=PHONE, java_script_enabled=False)  # type: ignore[arg-type]
+    page = await context.new_page()
+    await opened(page, address)
+    passport = {"name": "passport.pdf", "mimeType": "application/pdf", "buffer": pdf("Passport", size=(595, 842))}
+    await page.get_by_label("Passport").set_input_files(passport)  # type: ignore[arg-type]
+    await page.get_by_role("button", name="Upload").click()
+    await page.get_by_role("heading", name="passport.pdf, attached by Ann").wait_for()
+    await page.get_by_label("Yes").check()
+    assert await page.get_by_label("Which").count() == 0
+    await page.get_by_role("button", name="Save without signing").click()
+    await page.get_by_label("Which").fill("A cat")
+    assert await page.get_by_label("Yes").is_checked()
+    assert await page.get_by_label("Rent").input_value() == "500"
+    await page.get_by_label("I agree to sign").check()
+    await page.get_by_role("button", name="Sign", exact=True).click()
+    await page.get_by_role("status").wait_for()
+    found = client.get(f"/api/v1/documents/{document_id}").json()
+    assert {one["label"]: one["value"] for one in found["fields"]}["Which"] == "A cat"
+    assert [one["name"] for one in found["attachments"]] == ["passport.pdf"]
+
+
 async def test_a_phone_shows_every_page_without_scrolling_sideways(
     browser: Browser, sender: tuple[server.Server, httpx.Client]
 ) -> None:

@@ -1,6 +1,7 @@
 """An event exists exactly when its change does, and its subject's events are numbered without a gap."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from deedbox.kernel import limits, outbox
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.outbox import Event, store
+from deedbox.kernel.outbox import Event, News, store
 from tests.conftest import HandClock
 from tests.kernel.counted import Counted
 
@@ -87,7 +88,8 @@ async def test_a_transaction_may_emit_several_events_of_one_subject(
 async def test_a_reaction_shares_the_transaction_of_its_event(
     db: Database, workspace: str, clock: HandClock, kind: str
 ) -> None:
-    def rename(tx: Tx, event: Event) -> None:
+    def rename(tx: Tx, events: Sequence[Event]) -> None:
+        [event] = events
         assert tx.one("select sequence from events where id = :id", id=event.id) == (1,)
         tx.run("update workspaces set name = :name where id = :id", name=event.subject_id, id=event.workspace_id)
 
@@ -111,8 +113,8 @@ async def test_a_reaction_runs_once_however_often_it_was_wired_and_only_for_its_
 ) -> None:
     heard: list[str] = []
 
-    def listen(tx: Tx, event: Event) -> None:
-        heard.append(event.kind)
+    def listen(tx: Tx, events: Sequence[Event]) -> None:
+        heard.extend(event.kind for event in events)
 
     outbox.react(db, kind, listen)
     outbox.react(db, kind, listen)
@@ -124,7 +126,7 @@ async def test_a_reaction_runs_once_however_often_it_was_wired_and_only_for_its_
 async def test_a_failing_reaction_rolls_back_everything(
     db: Database, workspace: str, clock: HandClock, kind: str
 ) -> None:
-    def refuse(tx: Tx, event: Event) -> None:
+    def refuse(tx: Tx, events: Sequence[Event]) -> None:
         raise LookupError("no")
 
     outbox.react(db, kind, refuse)
@@ -197,7 +199,7 @@ async def test_a_reaction_hears_nothing_of_another_installation_in_the_same_proc
     migrate_sqlite(other_path, clock.now())
     other = SqliteDatabase(other_path)
     heard: list[str] = []
-    outbox.react(other, kind, lambda _tx, event: heard.append(event.subject_id))
+    outbox.react(other, kind, lambda _tx, events: heard.append(events[0].subject_id))
     try:
         await other.write(lambda tx: tx.run("insert into workspaces (id, name, created_at) values ('wsp_1', '0', '')"))
         await db.write(lambda tx: outbox.emit(tx, workspace, kind, "here", {}, now=clock.now()))
@@ -205,3 +207,22 @@ async def test_a_reaction_hears_nothing_of_another_installation_in_the_same_proc
     finally:
         await other.close()
     assert heard == ["there"]
+
+
+async def test_many_events_are_numbered_by_subject_and_told_in_groups_of_one_kind(
+    db: Database, workspace: str, clock: HandClock, kind: str
+) -> None:
+    heard: list[list[str]] = []
+    outbox.react(db, kind, lambda _tx, events: heard.append([event.subject_id for event in events]))
+    await db.write(lambda tx: outbox.emit(tx, workspace, kind, "a", {}, now=clock.now()))
+    news = [News(kind, "a", {}), News(kind, "b", {}), News("other", "b", {}), News(kind, "a", {})]
+
+    def emit(tx: Tx) -> tuple[list[Event], int]:
+        counted = Counted(tx)
+        return outbox.emit_all(counted, workspace, news, now=clock.now()), len(set(counted.statements))
+
+    emitted, statements = await db.write(emit)
+    assert [(event.subject_id, event.sequence) for event in emitted] == [("a", 2), ("b", 1), ("b", 2), ("a", 3)]
+    assert [event.id for event in await events(db)][1:] == [event.id for event in emitted]
+    assert heard == [["a"], ["a", "b"], ["a"]]
+    assert statements == 2

@@ -25,6 +25,7 @@ from deedbox.search import extract
 from deedbox.search.embed import turns
 from deedbox.web.frame import context, guard, once
 from deedbox.web.frame.head import Scope
+from tests.rigs.bulk_faults import row_noted_after_commit
 from tests.rigs.signing_faults import (
     GAP_SECONDS,
     LONG_GAP_SECONDS,
@@ -159,6 +160,7 @@ BUGS: dict[str, Callable[[], None]] = {
     "parse in the server process": parse_in_the_server_process,
     # Within one transaction a check without a condition would do no harm here: both databases put writers in order.
     "read-check-write without a condition": check_outside_the_transaction,
+    "row noted as sent after the commit": row_noted_after_commit,
 }
 
 if __name__ == "__main__":

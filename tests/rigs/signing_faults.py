@@ -2,17 +2,16 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 from deedbox import wiring
 from deedbox.kernel import outbox
-from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Isolation, Tx
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from deedbox.kernel.outbox import Event
+from deedbox.kernel.outbox import Event, News
 from deedbox.signing import parties, states
 from deedbox.signing.actions import decline, fill, sign, turn
 from deedbox.signing.model import Packet, Party, Signer, Status
@@ -27,26 +26,24 @@ LONG_GAP_SECONDS = 1.0
 
 def event_after_commit() -> None:
     """The state is changed and acknowledged; its event follows in a transaction of its own."""
-    emit, begin = outbox.emit, wiring.Deedbox.start
+    emit, begin = outbox.emit_all, wiring.Deedbox.start
     servers: list[wiring.Deedbox] = []
-    following: set[asyncio.Task[Event]] = set()
+    following: set[asyncio.Task[list[Event]]] = set()
 
     async def remembered(self: wiring.Deedbox) -> None:
         servers.append(self)
         await begin(self)
 
-    def later(
-        tx: Tx, workspace_id: str, kind: str, subject: str | outbox.Subject, data: Mapping[str, Any], *, now: datetime
-    ) -> Event:
-        async def write() -> Event:
+    def later(tx: Tx, workspace_id: str, news: Sequence[News], *, now: datetime) -> list[Event]:
+        async def write() -> list[Event]:
             await asyncio.sleep(LONG_GAP_SECONDS)
-            return await servers[-1].db.write(lambda tx: emit(tx, workspace_id, kind, subject, data, now=now))
+            return await servers[-1].db.write(lambda tx: emit(tx, workspace_id, news, now=now))
 
         tx.on_commit(lambda: following.add(asyncio.ensure_future(write())))
-        return Event("evt_later", workspace_id, kind, str(subject), 0, "{}", instant(now))
+        return []
 
     wiring.Deedbox.start = remembered  # type: ignore[method-assign]
-    outbox.emit = later
+    outbox.emit_all = later
 
 
 class _Checked(Exception):

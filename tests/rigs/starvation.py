@@ -3,6 +3,7 @@
 `python -m tests.rigs.starvation` prints the table in full size; with RIG_SOURCE it is that of another source folder.
 """
 
+import base64
 import http.client
 import json
 import os
@@ -26,6 +27,7 @@ from msgspec import Struct, field
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from tests import server
+from tests.api.search.files import pdf
 from tests.rigs import FULL
 from tests.rigs.faulty_server import VARIABLE
 
@@ -37,12 +39,14 @@ HALF_OPEN = 4200 if FULL else 300
 REFUSED = "deedbox_connections_refused_total"
 TEXTS = 256
 TEXT_CHARS = 3900 if FULL else 260
+BATCH_ROWS = limits.BULK_ROWS if FULL else 200
 LARGE_SENDERS = 8
 LARGE_ROUNDS = 4 if FULL else 1
 WATCH_SECONDS = 15.0 if FULL else 1.5
 """For how long the other caller is watched, once everything is taken that can be."""
 PATIENCE_SECONDS = 60
 """After this a request counts as never answered."""
+PAGE = pdf("The tenant pays the rent.", size=(595, 842))
 DEEP = b"[" * (limits.JSON_BODY_BYTES - limits.KB)
 WIDE = b"[" + b"[]," * (7 * limits.MB // 3) + b"[]]"
 BASE64 = b'{"title": "x", "file": {"name": "x.pdf", "content_base64": "' + b"QUJD" * (5 * limits.MB) + b'"}}'
@@ -344,6 +348,26 @@ def dripping_json(stage: Stage, row: Row) -> None:
         row.facts["held"] = len(open_still(sockets))
 
 
+def large_batch(stage: Stage, row: Row) -> None:
+    """One key sends to thousands of people at once: all rows are checked in its request, and sent by its job."""
+    file = {"name": "lease.pdf", "content_base64": base64.b64encode(PAGE).decode()}
+    template = {"name": "Lease", "file": file, "roles": [{"name": "Tenant"}]}
+    _, made = stage.ask("POST", "/api/v1/templates", json.dumps(template).encode(), key=stage.greedy)
+    people = [{"name": "Ann", "email": f"ann{number}@example.com"} for number in range(BATCH_ROWS)]
+    rows = [{"roles": {"Tenant": one}} for one in people]
+    body = {"name": "Everybody", "template_id": json.loads(made)["id"], "rows": rows}
+    with Watch(stage, row):
+        status, answer = stage.ask("POST", "/api/v1/bulk-sends", json.dumps(body).encode(), key=stage.greedy)
+        batch = json.loads(answer)
+        row.facts = {"asked for": BATCH_ROWS, f"answered {status}": 1, "asked by the other meanwhile": len(row.waited)}
+        end = stopwatch() + 10 * PATIENCE_SECONDS
+        while status == 201 and batch["status"] != "completed" and stopwatch() < end:
+            time.sleep(0.1)
+            batch = json.loads(stage.ask("GET", f"/api/v1/bulk-sends/{batch['id']}", key=stage.greedy)[1])
+    if status != 201 or batch["counts"]["sent"] != BATCH_ROWS:
+        row.faults.append(f"the batch came to {answer[:200]!r}")
+
+
 def watch(stage: Stage, row: Row) -> None:
     with Watch(stage, row):
         time.sleep(WATCH_SECONDS)
@@ -357,6 +381,7 @@ CASES: dict[str, Case] = {
     "large and deep JSON without a key": large_json_without_a_key,
     "large and deep JSON with a key": large_json_with_a_key,
     "large JSON that drips, of one key": dripping_json,
+    "a batch of thousands of rows, of one key": large_batch,
 }
 
 

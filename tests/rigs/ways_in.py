@@ -4,18 +4,23 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import msgspec
 import pypdfium2
 
 from deedbox import words
+from deedbox.accounts import workspaces
 from tests.api.signing.conftest import CODE as MAILED_CODE
 from tests.api.signing.conftest import LINK, Mailing, signer
 from tests.rigs.aftermath import Report
 
-WAYS = [(link, auth) for auth in ("none", "email_code", "access_code") for link in ("mail", "embedded")]
-IDENTITIES = ("mailed_link", "embedded_link", "email_code", "access_code")
+WAYS = [(link, auth) for auth in ("none", "email_code", "access_code") for link in ("mail", "embedded", "in_person")]
+IDENTITIES = ("mailed_link", "embedded_link", "in_person", "email_code", "access_code")
+ROW = {"complete": "signed", "approve": "approved", "decline": "declined", "delegate": "delegated"}
+"""The row that each act leaves."""
 CODE = "open sesame"
-LANGUAGE = {"ann": "de", "bob": "en"}
+LANGUAGE = {"ann": "de", "bob": "en", "cem": "fr", "dan": "ja"}
+CONSENT = {"complete": "consent", "approve": "consent_approver"}
 
 
 class Deeds(msgspec.Struct):
@@ -35,20 +40,26 @@ class Rig:
         self.faults: list[str] = []
 
     async def run(self) -> Report:
-        """In each document one declines and another signs, both by the same way in."""
+        """In each document one declines, one passes it on, one approves and one signs, all by the same way in."""
         for number, (link, auth) in enumerate(WAYS):
             await self._document(f"Deed {number}", link, auth)
         return Report(self.figures, self.faults)
 
     async def _document(self, title: str, link: str, auth: str) -> None:
         access = {"access_code": CODE} if auth == "access_code" else {}
-        people = [signer(name, auth=auth, language=LANGUAGE[name], **access) for name in ("ann", "bob")]
-        party = {"name": "Board", "rule": "any", "on_decline": "continue_while_possible", "signers": people}
-        document = await self.office.create(title=title, send=True, signers=[], parties=[party])
         deeds = {
             "ann": Deeds(link, auth, "decline", wrong=1 if auth != "none" else 0),
+            "dan": Deeds(link, auth, "delegate"),
+            "cem": Deeds(link, auth, "approve", pages=[1]),
             "bob": Deeds(link, auth, "complete", wrong=2 if auth != "none" else 0, pages=[2]),
         }
+        if auth == "access_code":  # which was agreed with one person, and cannot be passed on
+            del deeds["dan"]
+        may: dict[str, dict[str, Any]] = {"cem": {"role": "approver"}, "dan": {"delegation": True}}
+        people = [signer(name, auth=auth, language=LANGUAGE[name], **access, **may.get(name, {})) for name in deeds]
+        rules = {"rule": "quorum", "quorum": 2, "on_decline": "continue_while_possible"}
+        party = {"name": "Board", **rules, "signers": people}
+        document = await self.office.create(title=title, send=True, signers=[], parties=[party])
         for name, deed in deeds.items():
             await self._come(document, name, deed)
             self.figures["acts"] += 1
@@ -59,21 +70,34 @@ class Rig:
                 self.faults.append(f"untrue: {title} ({link}, {auth}): {claim}")
 
     async def _come(self, document: Any, name: str, deed: Deeds) -> None:
-        path = await self._link(document, name, deed.link)
         async with self.office.api.client() as browser:
+            path = await self._way(browser, document, name, deed.link)
             own = (await browser.post(path, headers={"Accept": "text/html"})).headers["location"]
             for code in await self._tries(document, name, deed):
                 await browser.post(f"{own}/code", json={"code": code})
             assert (await browser.get(f"{own}/session")).json()["needs"] is None
             for page in deed.pages:
                 await browser.get(f"{own}/files/{document['files'][0]['id']}/pages/{page}.webp?width=100")
-            signed = {"consent": True, "signature": {"kind": "typed", "text": name.title()}}
-            done = await browser.post(f"{own}/{deed.act}", json=signed if deed.act == "complete" else {})
+            bodies = {
+                "complete": {"consent": True, "signature": {"kind": "typed", "text": name.title()}},
+                "approve": {"consent": True},
+                "delegate": {"name": "Eve", "email": "eve@example.com"},
+            }
+            verb = "complete" if deed.act == "approve" else deed.act
+            done = await browser.post(f"{own}/{verb}", json=bodies.get(deed.act, {}))
             assert done.status_code == 200, done.text
 
-    async def _link(self, document: Any, name: str, kind: str) -> str:
+    async def _way(self, browser: httpx.AsyncClient, document: Any, name: str, kind: str) -> str:
+        """What is pressed to come in; in person, the host has signed in on the same device."""
         if kind == "embedded":
             return await self.office.link(document, name)
+        if kind == "in_person":
+            api, now = self.office.api, self.office.api.clock.now()
+            token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
+            await browser.get(f"/login/{token.reveal()}")
+            people = [one for party in document["parties"] for one in party["signers"]]
+            [signer_id] = [one["id"] for one in people if one["name"] == name.title()]
+            return f"/app/documents/{document['id']}/signers/{signer_id}/in-person"
         return await self.office.read(LINK, name, document["title"])
 
     async def _tries(self, document: Any, name: str, deed: Deeds) -> list[str]:
@@ -98,12 +122,21 @@ class Rig:
         for shown, proved in zip(record["parties"][0]["signers"], evidence["signers"], strict=True):
             rows = [row for row in trail if row["actor"] == shown["id"]]
             name, paper = shown["name"].lower(), evidence["document"]["prepared"]["sha256"]
+            if name not in deeds:
+                found += _of_who_never_came(shown, proved, rows)
+                continue
             told.add(_by_rows(rows))
             told |= {"embedded_link"} if any("key" in row["detail"] for row in rows) else set()
+            told |= {"in_person"} if any("host" in row["detail"] for row in rows) else set()
             found += _of_deeds(deeds[name], rows)
             found += self._of_identity(shown, proved, rows)
-            found += _of_evidence(proved, rows, paper, LANGUAGE[name])
-        return [*found, *self._of_certificate(certificate, told)]
+            found += _of_evidence(
+                proved, rows, paper, words.table(LANGUAGE[name]).get(CONSENT.get(deeds[name].act, ""))
+            )
+        hosts = [row["detail"]["host"] for row in trail if row["act"] == "signer.handed_over"]
+        found.append(("a hand-over has no row", len(hosts) == sum(deed.link == "in_person" for deed in deeds.values())))
+        host = f"{hosts[0]['name']} ({hosts[0]['id']})" if hosts else "nobody"
+        return [*found, *self._of_certificate(certificate, told, host)]
 
     def _of_identity(self, shown: Any, proved: Any, rows: list[Any]) -> Iterator[tuple[str, bool]]:
         told = _by_rows(rows)
@@ -112,12 +145,17 @@ class Rig:
         embedded = any(row["act"] == "signer.link_opened" and "key" in row["detail"] for row in rows)
         key = {"key_id": self.office.api.key.id, "key_name": "test"} if embedded else None
         yield f"the evidence lets {proved['vouched_by']} vouch", proved["vouched_by"] == key
+        hosts = [
+            row["detail"]["host"] for row in rows if row["act"] == "signer.link_opened" and "host" in row["detail"]
+        ]
+        host = {"person_id": hosts[0]["id"], "name": hosts[0]["name"]} if hosts else None
+        yield f"the evidence names {proved['hosted_by']} as host", proved["hosted_by"] == host
 
-    def _of_certificate(self, certificate: str, told: set[str]) -> Iterator[tuple[str, bool]]:
+    def _of_certificate(self, certificate: str, told: set[str], host: str) -> Iterator[tuple[str, bool]]:
         """It says of the signers what the rows tell, and nothing of another way in."""
         key = f"test ({self.office.api.key.id})"
         for identity in IDENTITIES:
-            sentence = words.table("en")[f"certificate.identity.{identity}"].format(key=key)
+            sentence = words.table("en")[f"certificate.identity.{identity}"].format(key=key, host=host)
             said = _plain(sentence) in certificate
             yield f"the certificate {'says' if said else 'does not say'}: {sentence}", said == (identity in told)
 
@@ -126,7 +164,7 @@ def _by_rows(rows: list[Any]) -> str:
     """How identity was checked, by what the trail tells of the one session there was."""
     codes = [row["detail"]["auth"] for row in rows if row["act"] == "signer.code_right"]
     [opened] = [row["detail"]["link"] for row in rows if row["act"] == "signer.link_opened"]
-    return str(codes[0]) if codes else {"mail": "mailed_link", "embedded": "embedded_link"}[opened]
+    return str(codes[0]) if codes else {"mail": "mailed_link", "embedded": "embedded_link"}.get(opened, opened)
 
 
 def _of_deeds(deed: Deeds, rows: list[Any]) -> Iterator[tuple[str, bool]]:
@@ -135,7 +173,7 @@ def _of_deeds(deed: Deeds, rows: list[Any]) -> Iterator[tuple[str, bool]]:
     done = ["signer.link_opened", *["signer.code_wrong"] * deed.wrong]
     done += ["signer.code_right"] if deed.auth != "none" else []
     done += ["signer.viewed", *["signer.page_viewed"] * len(deed.pages)]
-    done.append("signer.signed" if deed.act == "complete" else "signer.declined")
+    done.append(f"signer.{ROW[deed.act]}")
     yield f"{deed} is told as {acts}", acts == done
     yield "the opening is told with another link", rows[0]["detail"]["link"] == deed.link
     yield (
@@ -144,16 +182,21 @@ def _of_deeds(deed: Deeds, rows: list[Any]) -> Iterator[tuple[str, bool]]:
     )
 
 
-def _of_evidence(proved: Any, rows: list[Any], paper: str, language: str) -> Iterator[tuple[str, bool]]:
+def _of_who_never_came(shown: Any, proved: Any, rows: list[Any]) -> Iterator[tuple[str, bool]]:
+    """To whom it was passed on, and who was not needed any more."""
+    claims = [shown["identity"], *(proved[name] for name in ("identity", "address", "consent", "seen_sha256"))]
+    yield f"{claims} is claimed of someone who never came", rows == [] and not any(claims)
+
+
+def _of_evidence(proved: Any, rows: list[Any], paper: str, text: str | None) -> Iterator[tuple[str, bool]]:
     last = rows[-1]
     yield "the evidence has another address", proved["address"] == last["detail"]["address"]
     yield "the evidence has another program", proved["user_agent"] == last["detail"]["user_agent"]
     pages = [row["detail"]["page"] for row in rows if row["act"] == "signer.page_viewed"]
     yield "pages are claimed that were not served", proved["seen_pages"] == pages
     yield "a file is claimed that was not served", proved["seen_sha256"] == (paper if pages else None)
-    signed = last["act"] == "signer.signed"
     consent = proved["consent"] or {"text": None, "at": None}
-    said = (words.table(language)["consent"], last["at"]) if signed else (None, None)
+    said = (text, last["at"]) if text else (None, None)
     yield "the consent is not what was shown when they signed", (consent["text"], consent["at"]) == said
 
 

@@ -120,6 +120,20 @@ def test_a_condition_may_name_an_earlier_signer_s_field_or_a_choice_in_a_group()
     assert [one.show_if for one in found[:3]] == [ShowIf("fld_1", "true"), None, ShowIf("fld_3", "true")]
 
 
+def test_what_others_or_the_sender_have_settled_can_no_longer_come_to_be_shown() -> None:
+    fields = [
+        field(0, signer=BOB, show_if=ShowIf("fld_1", "true")),
+        field(1, value="false"),
+        field(2, signer=BOB, show_if=ShowIf("fld_3", "true")),
+        field(3, signer=BOB),
+        field(4, "text", signer=BOB, show_if=ShowIf("fld_5", "b")),
+        field(5, "text", signer=BOB, read_only=True, default="a"),
+    ]
+    own = {one.id for one in fields if one.signer_id == BOB.id}
+    assert show_if.possible(fields, own) & own == {"fld_2", "fld_3", "fld_5"}
+    assert show_if.shown(fields) & own == {"fld_3", "fld_5"}
+
+
 def test_of_a_group_one_is_chosen_whoever_chose_before() -> None:
     both = [field(n, "radio", group="g", signer_id=None, party_id="pty_1") for n in (1, 2)]
     signed = document([replace(both[0], value="true"), both[1]])

@@ -16,15 +16,16 @@ from deedbox.kernel.db.migrate import migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.errors import BadRequest, Conflict, TooManyRequests
 from deedbox.signing import states
+from deedbox.signing.new_document import NewParty
 from deedbox.signing.states import MOVES, TERMINAL, Move
-from deedbox.web.api_v1.document_record import DocumentRecord, PartyRecord
+from deedbox.web.api_v1.document_record import DocumentRecord, PartyRecord, SignerRecord
 from tests.conftest import HandClock
 from tests.rigs import FULL
-from tests.signing.desk import Desk, party
+from tests.signing.desk import Desk, party, signer
 
 T = TypeVar("T")
 EXAMPLES, STEPS = (500, 40) if FULL else (15, 30)
-NAMES = ("ann", "bob", "cem", "dan")
+NAMES = ("ann", "bob", "cem", "dan", "ann2", "bob2")
 SHAPES = (
     (party("One", "ann"),),
     (party("Both", "ann", "bob"),),
@@ -32,6 +33,20 @@ SHAPES = (
     (party("Any", "ann", "bob", rule="any"), party("Last", "cem", order=2)),
     (party("Board", "ann", "bob", "cem", rule="quorum", quorum=2, on_decline="continue_while_possible"),),
     (party("Board", "ann", "bob", "cem", rule="quorum", quorum=2), party("Late", "dan", order=5)),
+    (NewParty("Ears", [signer("dan", role="cc")]), NewParty("Seat", [signer("ann", delegation=True)], order=2)),
+    (
+        NewParty("Mixed", [signer("ann", delegation=True), signer("bob", role="approver"), signer("dan", role="cc")]),
+        party("Late", "cem", order=2),
+    ),
+    (
+        NewParty(
+            "Board",
+            [signer("ann", delegation=True), signer("bob", role="approver", delegation=True), signer("cem")],
+            rule="quorum",
+            quorum=2,
+            on_decline="continue_while_possible",
+        ),
+    ),
 )
 
 
@@ -44,8 +59,13 @@ def _empty() -> bytes:
         return path.read_bytes()
 
 
+def able(party: PartyRecord) -> list[SignerRecord]:
+    """Those whom its rule counts."""
+    return [one for one in party.signers if one.role != "cc" and one.delegated_to is None]
+
+
 def is_met(party: PartyRecord) -> bool:
-    needed = {"all": len(party.signers), "any": 1, "quorum": party.quorum or 0}[party.rule]
+    needed = {"all": len(able(party)), "any": 1, "quorum": party.quorum or 0}[party.rule]
     return sum(one.status == "signed" for one in party.signers) >= needed
 
 
@@ -87,7 +107,7 @@ class Lifecycle(RuleBasedStateMachine):
             return
         after = self.run(self.desk.now(self.document))
         allowed = {MOVES.get((before.status, move)), *([before.status] if before.status == "sent" else [])}
-        if move == "sign":
+        if move in ("sign", "approve"):
             allowed.add("finalizing")
         assert (before.status, move) in MOVES, f"{move} was done in {before.status}"
         assert after.status in allowed, f"{move} led from {before.status} to {after.status}"
@@ -99,12 +119,27 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def sign(self, name: str) -> None:
         if self.knows(name):
-            self.tried("sign", self.desk.sign(self.document, name))
+            self.tried("sign", self.desk.sign(self.now, name))
+
+    @rule(name=st.sampled_from(NAMES))
+    def approve(self, name: str) -> None:
+        if self.knows(name):
+            self.tried("approve", self.desk.approve(self.now, name))
+
+    @rule(name=st.sampled_from(("ann", "bob")))
+    def delegate(self, name: str) -> None:
+        if self.knows(name):
+            self.tried("delegate", self.desk.delegate(self.now, name, f"{name}2"))
+
+    @rule(name=st.sampled_from(NAMES), auth=st.sampled_from(("none", "email_code")))
+    def correct(self, name: str, auth: str) -> None:
+        if self.knows(name):
+            self.tried("amend", self.desk.correct(self.now, name, auth=auth, language="fr"))
 
     @rule(name=st.sampled_from(NAMES))
     def decline(self, name: str) -> None:
         if self.knows(name):
-            self.tried("decline", self.desk.decline(self.document, name))
+            self.tried("decline", self.desk.decline(self.now, name))
 
     @rule()
     def void(self) -> None:
@@ -133,8 +168,12 @@ class Lifecycle(RuleBasedStateMachine):
         sql = "update documents set status = :status where id = :id"
         self.run(self.db.write(lambda tx: tx.run(sql, status=status, id=self.document.id)))
 
+    @property
+    def now(self) -> DocumentRecord:
+        return self.run(self.desk.now(self.document))
+
     def knows(self, name: str) -> bool:
-        return any(one.email.startswith(f"{name}@") for each in self.document.parties for one in each.signers)
+        return any(one.email.startswith(f"{name}@") for each in self.now.parties for one in each.signers)
 
     @invariant()
     def holds(self) -> None:
@@ -146,15 +185,22 @@ class Lifecycle(RuleBasedStateMachine):
         signers = [one for each in found.parties for one in each.signers]
         signed = [one for one in signers if one.status == "signed"]
         assert found.progress.signers_signed == len(signed)
-        assert found.progress.parties_completed == sum(each.status == "completed" for each in found.parties)
-        for each in found.parties:
+        acting = [each for each in found.parties if able(each)]
+        assert found.progress.parties_completed == sum(each.status == "completed" for each in acting)
+        for each in acting:
             assert (each.status == "completed") == (is_met(each) and each.status != "canceled")
+        seats = [len(able(each)) for each in found.parties]
+        assert seats == [len(able(each)) for each in before.parties], "a place was lost or won"
+        left = {one.id for one in signers if one.delegated_to}
+        assert not [field for field in found.fields if field.signer_id in left], "a field waits for who passed it on"
         if found.status in ("finalizing", "completed"):
             assert all(each.status == "completed" for each in found.parties)
         if found.status in ("declined", "voided", "expired"):
             assert not [one for one in signers if one.status in ("waiting", "notified", "viewed")]
         events = self.run(self.desk.events(found))
-        assert events.count("document.signed") == len(signed)
+        roles = [one.role for one in signed]
+        assert events.count("document.signed") == roles.count("signer")
+        assert events.count("document.approved") == roles.count("approver")
         told = self.run(self.desk.told(found))
         assert events.count("document.declined") == sum(one.status == "declined" for one in signers)
         endings = [

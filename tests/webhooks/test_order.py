@@ -76,9 +76,8 @@ async def test_events_of_several_subjects_in_one_line_are_fed_and_delivered_in_t
     await office.sender.start(alone=True)
 
     def write(tx: Tx) -> None:
-        for kind, subject in wanted:
-            about = outbox.Subject(subject, line="pkt_1")
-            outbox.emit(tx, WORKSPACE, kind, about, {"of": subject}, now=office.clock.now())
+        news = [outbox.News(kind, subject, {"of": subject}, line="pkt_1") for kind, subject in wanted]
+        outbox.emit_all(tx, WORKSPACE, news, now=office.clock.now())
 
     await office.db.write(write)
     await until(lambda: len(office.sink.received) == len(wanted))

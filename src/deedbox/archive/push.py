@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -39,9 +39,9 @@ class Push:
         """The log has that the key is missing: there may be any number of jobs to put off."""
         self._builder = PackageBuilder(archive.blobs, self._blob, archive.folder)
 
-    def react(self, tx: Tx, event: Event) -> None:
+    def react(self, tx: Tx, events: Sequence[Event]) -> None:
         """The reaction to `document.completed`, in its transaction."""
-        if self.key is not None:
+        for event in events if self.key is not None else ():
             self.plan(tx, event.workspace_id, event.subject_id, now=moment(event.created_at))
 
     def plan(self, tx: Tx, workspace_id: str, document_id: str, *, now: datetime) -> bool:

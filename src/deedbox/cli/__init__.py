@@ -14,6 +14,7 @@ from deedbox.kernel.errors import DeedboxError, SetupError
 COMMANDS = {
     "serve": "Run the server.",
     "send": "Send a file to people to sign.",
+    "template": "Make and list templates, of which documents are made.",
     "keys": "Create, list and revoke API keys; rotate the master key.",
     "ca": "Show, renew and revoke the certificates that seal and time-stamp; bring your own.",
     "hooks": "Create, list and delete webhooks; receive their deliveries here, and send them again.",

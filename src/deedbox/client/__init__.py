@@ -6,6 +6,7 @@ from deedbox.client.deedbox import AsyncDeedbox, Deedbox
 from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.errors import ApiError, BadSignature, DeedboxError, NoAnswer
 from deedbox.client.events import ServerEvent
+from deedbox.client.records.bulk_sends import BulkRowPage, BulkSend, BulkSendPage, Counts, DryRun, Flaw, Row
 from deedbox.client.records.documents import (
     Archive,
     ArchiveReceipt,
@@ -47,6 +48,7 @@ from deedbox.client.records.hooks import (
     RotatedHook,
 )
 from deedbox.client.records.keys import Key, KeyPage, MadeKey, Me, RateLimit, Workspace
+from deedbox.client.records.packets import Packet, PacketDocument, PacketPage
 from deedbox.client.records.search import (
     Chunk,
     ChunkPage,
@@ -73,13 +75,17 @@ from deedbox.client.records.signer import (
     SessionAttachment,
     SessionDocument,
     SessionFile,
+    SessionPacket,
+    SessionPacketDocument,
     SessionParty,
     SessionSigner,
 )
 from deedbox.client.records.templates import Role, Template, TemplateField, TemplatePage, TemplateVersions
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
 from deedbox.client.records.workspace import WorkspaceProfile
+from deedbox.client.requests.bulk_sends import NewBulkSend, NewRow
 from deedbox.client.requests.documents import (
+    CorrectedAddress,
     DocumentChange,
     KnownField,
     KnownParty,
@@ -97,8 +103,9 @@ from deedbox.client.requests.documents import (
 from deedbox.client.requests.embeddings import NewEmbedding, NewEmbeddings
 from deedbox.client.requests.hooks import HookChange, HookRecovery, HookRotation, HookTest, NewHook
 from deedbox.client.requests.keys import KeyChange, NewKey
+from deedbox.client.requests.packets import NewPacket, PacketChange, PacketDocumentBody
 from deedbox.client.requests.search import IndexOrder, NewQuery, QueryFilter
-from deedbox.client.requests.signer import Code, Complete, DeclineBody, Drawn, Typed, UploadedMark, Values
+from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Drawn, Typed, UploadedMark, Values
 from deedbox.client.requests.templates import NewTemplate, TemplateChange
 from deedbox.client.requests.workspace import WorkspaceChange
 from deedbox.client.webhook import verify_webhook
@@ -115,6 +122,9 @@ __all__ = [
     "AuditEntry",
     "AuditTrail",
     "BadSignature",
+    "BulkRowPage",
+    "BulkSend",
+    "BulkSendPage",
     "Catalogue",
     "Certificate",
     "Checks",
@@ -123,10 +133,13 @@ __all__ = [
     "ChunkPlace",
     "Code",
     "Complete",
+    "CorrectedAddress",
+    "Counts",
     "Decline",
     "DeclineBody",
     "Deedbox",
     "DeedboxError",
+    "Delegation",
     "Delivery",
     "DeliveryDetail",
     "DeliveryPage",
@@ -138,6 +151,7 @@ __all__ = [
     "Done",
     "Download",
     "Drawn",
+    "DryRun",
     "EarlierSignature",
     "Embedding",
     "EmbeddingItem",
@@ -149,6 +163,7 @@ __all__ = [
     "Field",
     "File",
     "FileSource",
+    "Flaw",
     "Health",
     "Hook",
     "HookChange",
@@ -171,6 +186,7 @@ __all__ = [
     "MadeKey",
     "Me",
     "Message",
+    "NewBulkSend",
     "NewDocument",
     "NewEmbedding",
     "NewEmbeddings",
@@ -178,11 +194,18 @@ __all__ = [
     "NewFile",
     "NewHook",
     "NewKey",
+    "NewPacket",
     "NewParty",
     "NewQuery",
+    "NewRow",
     "NewSigner",
     "NewTemplate",
     "NoAnswer",
+    "Packet",
+    "PacketChange",
+    "PacketDocument",
+    "PacketDocumentBody",
+    "PacketPage",
     "Party",
     "Progress",
     "QuantizedEmbedding",
@@ -195,6 +218,7 @@ __all__ = [
     "ResultChunk",
     "Role",
     "RotatedHook",
+    "Row",
     "Run",
     "RunPage",
     "RunProgress",
@@ -205,6 +229,8 @@ __all__ = [
     "SessionAttachment",
     "SessionDocument",
     "SessionFile",
+    "SessionPacket",
+    "SessionPacketDocument",
     "SessionParty",
     "SessionSigner",
     "ShowIf",

@@ -4,11 +4,13 @@
 from functools import cached_property
 
 from deedbox.client.calls.authority import AsyncAuthorityCalls, AuthorityCalls
+from deedbox.client.calls.bulk_sends import AsyncBulkSendsCalls, BulkSendsCalls
 from deedbox.client.calls.documents import AsyncDocumentsCalls, DocumentsCalls
 from deedbox.client.calls.embeddings import AsyncEmbeddingsCalls, EmbeddingsCalls
 from deedbox.client.calls.hooks import AsyncHooksCalls, HooksCalls
 from deedbox.client.calls.keys import AsyncKeysCalls, KeysCalls
 from deedbox.client.calls.operations import AsyncOperationsCalls, OperationsCalls
+from deedbox.client.calls.packets import AsyncPacketsCalls, PacketsCalls
 from deedbox.client.calls.search import AsyncSearchCalls, SearchCalls
 from deedbox.client.calls.signer import AsyncSignerCalls, SignerCalls
 from deedbox.client.calls.templates import AsyncTemplatesCalls, TemplatesCalls
@@ -28,9 +30,19 @@ class Deedbox(Connection):
         return DocumentsCalls(self)
 
     @cached_property
+    def packets(self) -> PacketsCalls:
+        """Several documents for the same people: one link, one consent, one act of signing."""
+        return PacketsCalls(self)
+
+    @cached_property
     def templates(self) -> TemplatesCalls:
         """Files, roles and fields of which documents are made, in versions."""
         return TemplatesCalls(self)
+
+    @cached_property
+    def bulk_sends(self) -> BulkSendsCalls:
+        """One template, a document for each row of a table."""
+        return BulkSendsCalls(self)
 
     @cached_property
     def signer(self) -> SignerCalls:
@@ -89,9 +101,19 @@ class AsyncDeedbox(AsyncConnection):
         return AsyncDocumentsCalls(self)
 
     @cached_property
+    def packets(self) -> AsyncPacketsCalls:
+        """Several documents for the same people: one link, one consent, one act of signing."""
+        return AsyncPacketsCalls(self)
+
+    @cached_property
     def templates(self) -> AsyncTemplatesCalls:
         """Files, roles and fields of which documents are made, in versions."""
         return AsyncTemplatesCalls(self)
+
+    @cached_property
+    def bulk_sends(self) -> AsyncBulkSendsCalls:
+        """One template, a document for each row of a table."""
+        return AsyncBulkSendsCalls(self)
 
     @cached_property
     def signer(self) -> AsyncSignerCalls:

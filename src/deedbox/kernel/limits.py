@@ -282,6 +282,34 @@ USER_AGENT_CHARS = 500
 PAGE_WIDTH_MIN = 100
 PAGE_WIDTH_MAX = 3000
 
+# bulk sends
+BULK_ROWS = 10_000
+BULK_BYTES = 16 * MB
+"""Of the rows as JSON, or of the CSV file."""
+BULK_COLUMNS = 200
+BULK_CELL_CHARS = 4000
+BULK_LINE_CHARS = 256 * KB
+BULK_NAME_CHARS = 200
+BULK_KEY_CHARS = 255
+BULK_ROWS_PER_MINUTE_MAX = 60_000
+BULK_FLAWS = 10_000
+"""That one report names; rows with flaws are counted beyond it."""
+BULK_FLAWS_SAID = 5
+"""That one error names."""
+BULK_ERROR_CHARS = 500
+BULK_CHECK_SECONDS = 120
+"""In which all rows of a request are checked: others have their turns meanwhile."""
+BULK_TURN_ROWS = 4
+"""Checked or drafted at once: nothing else runs meanwhile."""
+BULK_SLICE_ROWS = 25
+"""Sent in one transaction: whoever sends a single document waits for no more."""
+BULK_SLICES = 40
+"""Sent before it is another bulk send's turn."""
+BULK_ATTEMPTS = 100
+"""A process that dies while rows are sent costs one of them; what it has sent stays sent."""
+BULK_PACE_SECONDS = 2
+"""Of the rows of one minute, as many as fall into so many seconds are sent together."""
+
 # search
 UPLOAD_BYTES = 50 * MB
 UPLOAD_PART_HEADER_BYTES = 8 * KB

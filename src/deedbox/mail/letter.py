@@ -178,6 +178,8 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
     """All of them go with the mail, or none when together they are too large for one."""
     about: str | None = None
     """The id of the document or packet that it is about."""
+    bulk: bool = False
+    """One of many of its kind: it leaves after all others."""
     not_after: datetime | None = None
     """When it has lost its meaning: a code that has run out is not sent any more."""
 

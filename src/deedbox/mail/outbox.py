@@ -79,13 +79,12 @@ class Mailer:
         return bool(tried) and not any(tried)
 
     def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
-        jobs.enqueue(
+        jobs.put(
             tx,
             jobs.NewJob(
                 MAIL_JOB,
                 {"mail": entry.id},
-                # Someone sits in front of the page and waits for the code.
-                priority=jobs.URGENT if isinstance(mail.letter, Code) else jobs.NORMAL,
+                priority=_priority(mail),
                 workspace_id=entry.workspace_id,
                 max_attempts=limits.MAIL_ATTEMPTS,
             ),
@@ -154,6 +153,12 @@ def prune(tx: Tx, now: datetime) -> int:
         _let_go(tx, entry, now)
         store.delete(tx, entry)
     return len(old)
+
+
+def _priority(mail: Mail) -> int:
+    if isinstance(mail.letter, Code):  # someone sits in front of the page and waits for it
+        return jobs.URGENT
+    return jobs.BULK if mail.bulk else jobs.NORMAL
 
 
 def _addressed(mail: Mail) -> Mail:

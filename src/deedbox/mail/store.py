@@ -42,7 +42,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 def insert(tx: Tx, entry: Entry) -> None:
     values = ", ".join(f":{name}" for name in Entry.__struct_fields__)
     row = {**msgspec.structs.asdict(entry), "attachments": msgspec.json.encode(entry.attachments).decode()}
-    tx.run(f"insert into mails ({_COLUMNS}) values ({values})", **row)
+    tx.later(f"insert into mails ({_COLUMNS}) values ({values})", **row)
 
 
 def find(tx: Tx, workspace_id: str, mail_id: str) -> Entry | None:

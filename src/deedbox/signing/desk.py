@@ -1,6 +1,6 @@
 """The desk at which every action is done, and the office whose desks they are."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -15,7 +15,7 @@ from deedbox.kernel.blobs import Blobs
 from deedbox.kernel.clock import Clock, Instant, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.kernel.outbox import Subject
+from deedbox.kernel.outbox import News
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.notifier import Notifier
@@ -25,19 +25,32 @@ SERVER = "server"
 """The actor of what happens by itself: an expiry, a seal."""
 
 
-class Desk:
+class Occasion:
+    """In which workspace something is done, and at which moment."""
+
+    def __init__(self, workspace_id: str, now: datetime) -> None:
+        self.workspace_id = workspace_id
+        self.now = now
+
+    @property
+    def at(self) -> Instant:
+        """The moment as records keep it."""
+        return instant(self.now)
+
+
+class Desk(Occasion):
     """One transaction of one workspace: who acts in it, at which moment, and who tells people of it.
 
-    Used as a context: the rows of the audit trail are written together at its end."""
+    Used as a context: the rows of the audit trail and the events are written together at its end."""
 
     def __init__(self, tx: Tx, workspace_id: str, actor: str, now: datetime, notifier: Notifier) -> None:
+        super().__init__(workspace_id, now)
         self.tx = tx
-        self.workspace_id = workspace_id
         self.actor = actor
-        self.now = now
         self.notifier = notifier
         self._heads: dict[str, tuple[int, str]] = {}
         self._entries: list[tuple[str, Entry]] = []
+        self._news: list[News] = []
         self._open = False
 
     def __enter__(self) -> "Desk":
@@ -50,11 +63,8 @@ class Desk:
         self._open = False
         if error is None:
             audit.add(self.tx, self._entries)
-
-    @property
-    def at(self) -> Instant:
-        """The moment as records keep it."""
-        return instant(self.now)
+            if self._news:
+                outbox.emit_all(self.tx, self.workspace_id, self._news, now=self.now)
 
     def packet_of(self, document_id: str) -> Packet:
         """The packet that the document lies in; another workspace's document is not there at all."""
@@ -73,8 +83,16 @@ class Desk:
 
     def add(self, packet: Packet, asked: Mapping[str, Any]) -> Packet:
         """The new packet, stored; the trails of its documents begin here."""
-        self._heads |= {document.id: (0, chain.genesis(document.id)) for document in packet.documents}
+        self._begin_trails([packet])
         return documents.add(self.tx, packet, asked)
+
+    def add_all(self, packets: Sequence[Packet], asked: Mapping[str, Any]) -> list[Packet]:
+        """As `add`, for many packets: as many statements as for one."""
+        self._begin_trails(packets)
+        return documents.add_all(self.tx, packets, asked)
+
+    def _begin_trails(self, packets: Iterable[Packet]) -> None:
+        self._heads |= {one.id: (0, chain.genesis(one.id)) for packet in packets for one in packet.documents}
 
     def save(self, before: Packet, after: Packet) -> None:
         """Writes what differs; Conflict if another was first."""
@@ -108,8 +126,7 @@ class Desk:
         if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
             told |= {"metadata": {}, "truncated": True}
         # In one line with the packet's: a receiver hears of both in the order in which they happened.
-        about = Subject(document.id, line=document.id if packet.lone else packet.id)
-        outbox.emit(self.tx, self.workspace_id, kind, about, told, now=self.now)
+        self._tell(News(kind, document.id, told, line=document.id if packet.lone else packet.id))
 
     def emit_for_all(self, kind: str, packet: Packet, **more: object) -> None:
         """The one event of all documents of the packet: it is the document's own where there is only one."""
@@ -134,7 +151,12 @@ class Desk:
         }
         if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
             told |= {"metadata": {}, "truncated": True}
-        outbox.emit(self.tx, self.workspace_id, kind, packet.id, told, now=self.now)
+        self._tell(News(kind, packet.id, told))
+
+    def _tell(self, news: News) -> None:
+        if not self._open:
+            raise RuntimeError("what is told at a desk that is not open would be lost")
+        self._news.append(news)
 
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):

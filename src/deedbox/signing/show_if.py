@@ -23,7 +23,7 @@ def possible(fields: Sequence[Field], own: Collection[str]) -> set[str]:
     """The ids of the fields that are shown or may come to be, whatever is still written into these own ones."""
 
     def may_be(decides: Field, equals: str) -> bool:
-        return (decides.id in own and not decides.read_only) or _value(decides) == equals
+        return _can_be(decides, equals) if decides.id in own else _value(decides) == equals
 
     return _true(fields, may_be)
 

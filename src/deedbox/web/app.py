@@ -12,6 +12,8 @@ from deedbox.web.api_search import content, embeddings, health, index_runs, info
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import (
     archive,
+    bulk_rows,
+    bulk_sends,
     deliveries,
     document_files,
     document_list,
@@ -58,6 +60,8 @@ ROUTES = [
     *packets.ROUTES,
     *packet_moves.ROUTES,
     *packet_files.ROUTES,
+    *bulk_sends.ROUTES,
+    *bulk_rows.ROUTES,
     *templates.ROUTES,
     *verify.ROUTES,
     *archive.ROUTES,

@@ -21,16 +21,25 @@ def announce(tx: Tx, hook_ids: Sequence[str]) -> None:
         tx.on_commit(partial(listener, hook_ids))
 
 
-def plan(tx: Tx, event: Event) -> None:
+def plan(tx: Tx, events: Sequence[Event]) -> None:
     """One delivery for each subscription that is active or paused. The reaction to every kind of event."""
-    hook_ids = store.subscribers(tx, event.workspace_id, event.kind)
+    hook_ids = store.subscribers(tx, events[0].workspace_id, events[0].kind)
     if hook_ids:
-        add(tx, event, hook_ids, body.encoded(event), now=made_at(event.id))
+        rows = [row for event in events for row in _rows(event, hook_ids, body.encoded(event), made_at(event.id))]
+        store.add_deliveries(tx, rows)
+        announce(tx, hook_ids)
 
 
 def add(tx: Tx, event: Event, hook_ids: Sequence[str], text: str, *, now: datetime) -> list[DeliveryRow]:
     """Deliveries of this body, due now."""
-    rows = [
+    rows = _rows(event, hook_ids, text, now)
+    store.add_deliveries(tx, rows)
+    announce(tx, hook_ids)
+    return rows
+
+
+def _rows(event: Event, hook_ids: Sequence[str], text: str, now: datetime) -> list[DeliveryRow]:
+    return [
         DeliveryRow(
             id=new_id("dlv", now),
             workspace_id=event.workspace_id,
@@ -46,6 +55,3 @@ def add(tx: Tx, event: Event, hook_ids: Sequence[str], text: str, *, now: dateti
         )
         for hook_id in hook_ids
     ]
-    store.add_deliveries(tx, rows)
-    announce(tx, hook_ids)
-    return rows

@@ -158,6 +158,24 @@ async def test_a_template_from_a_document_needs_no_file(office: Office) -> None:
     assert len({one["signer"] for one in made["fields"]}) == 3
 
 
+async def test_people_of_one_name_make_roles_of_their_own(office: Office) -> None:
+    twins = [{"name": "Ann", "email": f"ann{number}@example.com"} for number in range(2)]
+    document = await office.create(signers=twins)
+    template = await create(office, roles=None, file=None, document_id=document["id"])
+    assert [role["name"] for role in template["roles"]] == ["Ann", "Ann 2"]
+    assert [field["party"] for field in template["fields"]] == ["Ann", "Ann 2"]
+
+
+async def test_a_field_on_a_file_that_there_is_not_is_refused(office: Office, word_processor: Path) -> None:
+    field = {"type": "text", "party": "Tenant", "file": 1, "page": 1, "x": 0.1, "y": 0.5, "w": 0.3, "h": 0.03}
+    word = file(b"PK\x03\x04 word/document.xml", "lease.docx")
+    new = {"name": "Lease", "file": word, "roles": [{"name": "Tenant"}], "fields": [field]}
+    answer = await office.api.post("/api/v1/templates", new)
+    assert (answer.status_code, answer.json()["error"][:20]) == (400, "A field names file 1")
+    template = await create(office, file=None, files=[file(), file()], fields=[field])
+    assert "A field names file 1" in await change(office, template, {"files": [file()]}, 400)
+
+
 async def test_the_draft_from_a_template_can_be_changed(office: Office) -> None:
     template = await create(office, TAGGED, roles=None)
     draft = await make(office, template, roles={"Tenant": signer("ann"), "Landlord": signer("bob")})

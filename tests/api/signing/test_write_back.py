@@ -24,10 +24,10 @@ FIELDS = [
     {"type": "text", "party": "Tenant", "label": "Rent", "default": "500", **PLACE},
     {"type": "signature", "signer": "CEM@example.com", **PLACE, "y": 0.3},
     {"type": "select", "signer": "Bob", "options": ["a", "b"], **PLACE, "y": 0.5, "file": 0},
-    {"type": "text", "signer": "Cem", "label": "Code", "max_length": 9, "pattern": "[a-z]+", **PLACE, "y": 0.6},
-    {"type": "radio", "signer": "Cem", "label": "Yes", "group": "Pets", "required": False, **PLACE, "y": 0.7},
-    {"type": "text", "signer": "Cem", "show_if": {"field": "Pets", "equals": "Yes"}, **PLACE, "y": 0.8},
-    {"type": "text", "signer": "Cem", "read_only": True, "default": "fixed", **PLACE, "y": 0.9},
+    {"type": "text", "signer": "Ann", "label": "Code", "max_length": 9, "pattern": "[a-z]+", **PLACE, "y": 0.6},
+    {"type": "radio", "signer": "Ann", "label": "Yes", "group": "Pets", "required": False, **PLACE, "y": 0.7},
+    {"type": "text", "signer": "Ann", "show_if": {"field": "Pets", "equals": "Yes"}, **PLACE, "y": 0.8},
+    {"type": "text", "signer": "Ann", "read_only": True, "default": "fixed", **PLACE, "y": 0.9},
 ]
 WHOLE: dict[str, Any] = {
     "parties": PARTIES,

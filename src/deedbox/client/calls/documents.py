@@ -14,12 +14,14 @@ from deedbox.client.records.documents import (
     Document,
     DocumentArchive,
     DocumentPage,
+    Signer,
     SigningLink,
 )
 from deedbox.client.requests.documents import (
     DocumentChange,
     NewDocument,
     Reason,
+    SignerChange,
 )
 
 
@@ -148,6 +150,15 @@ class DocumentsCalls:
             SigningLink,
         )
 
+    def correct_signer(self, document_id: str, signer_id: str, body: SignerChange) -> Signer:
+        """Correct someone who has not acted.
+
+        With another address, or another check of identity, links that were sent before die, and a new one is mailed.
+        Tries at a code stay counted. The people of a packet are corrected at the packet."""
+        return self._connection.answer(
+            Call("PATCH", f"/api/v1/documents/{part(document_id)}/signers/{part(signer_id)}", body=body), Signer
+        )
+
     def original_file(self, document_id: str, **query: Unpack[OriginalFileQuery]) -> Download:
         """The original bytes."""
         return self._connection.download(Call("GET", f"/api/v1/documents/{part(document_id)}/file", query=query))
@@ -267,6 +278,15 @@ class AsyncDocumentsCalls:
                 headers=once(idempotency_key),
             ),
             SigningLink,
+        )
+
+    async def correct_signer(self, document_id: str, signer_id: str, body: SignerChange) -> Signer:
+        """Correct someone who has not acted.
+
+        With another address, or another check of identity, links that were sent before die, and a new one is mailed.
+        Tries at a code stay counted. The people of a packet are corrected at the packet."""
+        return await self._connection.answer(
+            Call("PATCH", f"/api/v1/documents/{part(document_id)}/signers/{part(signer_id)}", body=body), Signer
         )
 
     def original_file(self, document_id: str, **query: Unpack[OriginalFileQuery]) -> AsyncDownload:

@@ -7,7 +7,7 @@ from deedbox.client.call import Call, FileSource, Form, part
 from deedbox.client.connection import AsyncConnection, Connection
 from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.records.signer import Acted, Done, Session, SessionAttachment
-from deedbox.client.requests.signer import Code, Complete, DeclineBody, Values
+from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Values
 
 
 class SignerPageQuery(TypedDict, total=False):
@@ -15,6 +15,13 @@ class SignerPageQuery(TypedDict, total=False):
 
     width: int
     """Of the picture, in pixels."""
+
+
+class SignerDownloadQuery(TypedDict, total=False):
+    """What `signer_download` can be asked for."""
+
+    document: str
+    """Only this document of the packet."""
 
 
 class AttachmentPageQuery(TypedDict, total=False):
@@ -49,16 +56,22 @@ class SignerCalls:
         return self._connection.answer(Call("PUT", f"/sign/{part(signer_id)}/fields", body=body, key=False), Done)
 
     def complete(self, signer_id: str, body: Complete) -> Acted:
-        """Sign."""
+        """Sign, or approve."""
         return self._connection.answer(Call("POST", f"/sign/{part(signer_id)}/complete", body=body, key=False), Acted)
 
     def decline(self, signer_id: str, body: DeclineBody) -> Acted:
         """Decline to sign."""
         return self._connection.answer(Call("POST", f"/sign/{part(signer_id)}/decline", body=body, key=False), Acted)
 
-    def download(self, signer_id: str) -> Download:
-        """The sealed file."""
-        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", key=False))
+    def delegate(self, signer_id: str, body: Delegation) -> Acted:
+        """Pass it on to someone else, where the sender allows it."""
+        return self._connection.answer(Call("POST", f"/sign/{part(signer_id)}/delegate", body=body, key=False), Acted)
+
+    def download(self, signer_id: str, **query: Unpack[SignerDownloadQuery]) -> Download:
+        """The sealed file, or those of a packet.
+
+        Of a packet, a zip file of all sealed files and certificates; with `document`, one sealed file."""
+        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", query=query, key=False))
 
     def attach_file(self, signer_id: str, field_id: str, file: FileSource) -> SessionAttachment:
         """Give the file of a field.
@@ -115,7 +128,7 @@ class AsyncSignerCalls:
         return await self._connection.answer(Call("PUT", f"/sign/{part(signer_id)}/fields", body=body, key=False), Done)
 
     async def complete(self, signer_id: str, body: Complete) -> Acted:
-        """Sign."""
+        """Sign, or approve."""
         return await self._connection.answer(
             Call("POST", f"/sign/{part(signer_id)}/complete", body=body, key=False), Acted
         )
@@ -126,9 +139,17 @@ class AsyncSignerCalls:
             Call("POST", f"/sign/{part(signer_id)}/decline", body=body, key=False), Acted
         )
 
-    def download(self, signer_id: str) -> AsyncDownload:
-        """The sealed file."""
-        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", key=False))
+    async def delegate(self, signer_id: str, body: Delegation) -> Acted:
+        """Pass it on to someone else, where the sender allows it."""
+        return await self._connection.answer(
+            Call("POST", f"/sign/{part(signer_id)}/delegate", body=body, key=False), Acted
+        )
+
+    def download(self, signer_id: str, **query: Unpack[SignerDownloadQuery]) -> AsyncDownload:
+        """The sealed file, or those of a packet.
+
+        Of a packet, a zip file of all sealed files and certificates; with `document`, one sealed file."""
+        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", query=query, key=False))
 
     async def attach_file(self, signer_id: str, field_id: str, file: FileSource) -> SessionAttachment:
         """Give the file of a field.

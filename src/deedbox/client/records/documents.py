@@ -66,22 +66,28 @@ class Signer(Struct, frozen=True, kw_only=True):
     """The language of the mails and pages for this person."""
     time_zone: str | None
     """The IANA name of the zone in which times are told to this person; null: UTC."""
+    role: str
+    """Whether the person signs, approves, or gets a copy of the sealed file."""
     auth: str
     """What the person has to give beside the link."""
+    delegation: bool
+    """Whether the person may pass it on to someone else."""
     status: str
     """How far this person is."""
     identity: str | None
     """How it was checked who acted; null until then."""
     notified_at: str | None
-    """When the invitation was sent; null until then."""
+    """When the invitation was sent, or the copy to a cc; null until then."""
     viewed_at: str | None
     """When the person first saw the document; null until then."""
     signed_at: str | None
-    """When the person signed; null until then."""
+    """When the person signed or approved; null until then."""
     declined_at: str | None
     """When the person declined; null unless that happened."""
     decline_reason: str | None
     """Why, in the person's own words."""
+    delegated_to: str | None
+    """The signer to whom the person has passed it on; null unless that happened."""
 
 
 class Party(Struct, frozen=True, kw_only=True):
@@ -164,11 +170,11 @@ class Field(Struct, frozen=True, kw_only=True):
 
 class Progress(Struct, frozen=True, kw_only=True):
     signers_total: int
-    """How many signers there are."""
+    """How many people have to sign or approve: neither who gets a copy nor who has passed it on."""
     signers_signed: int
-    """How many of them have signed."""
+    """How many of them have signed or approved."""
     parties_total: int
-    """How many parties there are."""
+    """How many parties there are in which someone signs or approves."""
     parties_completed: int
     """How many of them are complete."""
 
@@ -191,7 +197,10 @@ class Reminders(Struct, frozen=True, kw_only=True, omit_defaults=True):
     every_hours: int
     """Hours from one reminder to the next."""
     max: int
-    """How many reminders at most."""
+    """How many reminders at most, to each person."""
+    at_night: bool = False
+    """Whether they also come at night; else from 8 to 20 o'clock where the person is, or UTC if that is not
+    known."""
 
 
 class Decline(Struct, frozen=True, kw_only=True):

@@ -73,6 +73,8 @@ class Verification(Struct, frozen=True, kw_only=True):
 class VouchedSigner(Struct, frozen=True, kw_only=True):
     name: str
     """The signer's name."""
+    role: str
+    """Whether the person signs or approves."""
     party: str
     """The party's name."""
     status: str
@@ -97,4 +99,4 @@ class Vouched(Struct, frozen=True, kw_only=True):
     earlier_sha256: list[str]
     """Of the same before it got another time-stamp: such a file is authentic too."""
     signers: list[VouchedSigner]
-    """Who signs it."""
+    """Who signs or approves it."""

@@ -26,7 +26,13 @@ class NewSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown
     again."""
     time_zone: str | None = None
-    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`."""
+    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by
+    day there."""
+    role: Literal["approver", "cc", "signer"] = "signer"
+    """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of
+    the sealed file."""
+    delegation: bool = False
+    """Whether the person may pass it on to someone else, once; not with `auth` `access_code`."""
 
 
 class NewParty(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -57,7 +63,13 @@ class LoneSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown
     again."""
     time_zone: str | None = None
-    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`."""
+    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by
+    day there."""
+    role: Literal["approver", "cc", "signer"] = "signer"
+    """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of
+    the sealed file."""
+    delegation: bool = False
+    """Whether the person may pass it on to someone else, once; not with `auth` `access_code`."""
     order: int = 1
     """When it is this signer's turn: lower ones first, equal ones side by side."""
 
@@ -156,7 +168,7 @@ class NewDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The files of the document, if it has several; they are signed as one."""
 
 
-class SignerChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CorrectedAddress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     """The signer's id."""
     email: str
@@ -178,7 +190,13 @@ class KnownSigner(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown
     again."""
     time_zone: str | None = None
-    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`."""
+    """The IANA name of the zone in which times are told to the person, such as `Europe/Berlin`; reminders come by
+    day there."""
+    role: Literal["approver", "cc", "signer"] = "signer"
+    """`signer` signs; `approver` agrees without a mark on the page; `cc` is never waited for and gets a copy of
+    the sealed file."""
+    delegation: bool = False
+    """Whether the person may pass it on to someone else, once; not with `auth` `access_code`."""
     id: str | None = None
     """The signer whom it changes; without it, a new one."""
 
@@ -270,8 +288,8 @@ class DocumentChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it can no longer be signed; null: never."""
     reminders: Reminders | UnsetType | None = UNSET
     """When people are reminded; null: never."""
-    signers: list[SignerChange] = []
-    """Corrected e-mail addresses of signers who are known."""
+    signers: list[CorrectedAddress] = []
+    """Corrected e-mail addresses of signers who are known; after sending, this needs documents:send."""
     message: Message | UnsetType | None = UNSET
     """What the invitation says; null: the usual words."""
     parties: list[KnownParty] | UnsetType = UNSET
@@ -287,3 +305,23 @@ class DocumentChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Reason(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     """Why, as the signers are told."""
+
+
+class SignerChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is corrected of someone who has not acted; what is not given stays."""
+
+    name: str | UnsetType = UNSET
+    """The name, as it stands on the certificate."""
+    email: str | UnsetType = UNSET
+    """The right address; links that went to the old one die."""
+    language: str | UnsetType = UNSET
+    """The language of the mails and pages for this person."""
+    time_zone: str | UnsetType | None = UNSET
+    """The IANA name of the zone in which times are told to the person; null: UTC."""
+    auth: Literal["access_code", "email_code", "none"] | UnsetType = UNSET
+    """What the person has to give beside the link; with another one, links that were sent before die."""
+    access_code: str | UnsetType = UNSET
+    """With `auth` `access_code`: what you have agreed with the person. It is kept as a hash, and never shown
+    again."""
+    delegation: bool | UnsetType = UNSET
+    """Whether the person may pass it on to someone else, once; not with `auth` `access_code`."""

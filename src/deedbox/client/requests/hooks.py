@@ -14,6 +14,7 @@ class NewHook(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Literal[
             "document.sent",
             "document.signed",
+            "document.approved",
             "document.completed",
             "document.declined",
             "document.voided",
@@ -32,6 +33,7 @@ class NewHook(Struct, frozen=True, kw_only=True, omit_defaults=True):
             Literal[
                 "document.sent",
                 "document.signed",
+                "document.approved",
                 "document.completed",
                 "document.declined",
                 "document.voided",
@@ -60,6 +62,7 @@ class HookChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
             Literal[
                 "document.sent",
                 "document.signed",
+                "document.approved",
                 "document.completed",
                 "document.declined",
                 "document.voided",
@@ -83,6 +86,7 @@ class HookTest(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Literal[
             "document.sent",
             "document.signed",
+            "document.approved",
             "document.completed",
             "document.declined",
             "document.voided",

@@ -32,8 +32,8 @@ class UploadedMark(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fi
 class Complete(Struct, frozen=True, kw_only=True, omit_defaults=True):
     consent: bool
     """Must be true: the signer agrees to the consent text."""
-    signature: Typed | Drawn | UploadedMark
-    """How the signer signs."""
+    signature: Typed | Drawn | UploadedMark | None = None
+    """How the signer signs; an approver gives none."""
     initials: Typed | Drawn | UploadedMark | None = None
     """For fields of initials; without them, the first letters of the signer's name stand there."""
     values: dict[str, str] = {}
@@ -41,5 +41,14 @@ class Complete(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DeclineBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    reason: str | None = None
+    """Why, as the sender is told."""
+
+
+class Delegation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    name: str
+    """The name of whoever signs instead."""
+    email: str
+    """Where the invitation goes."""
     reason: str | None = None
     """Why, as the sender is told."""

@@ -50,6 +50,9 @@ class Tx(Protocol):
     def many(self, sql: str, rows: list[Mapping[str, Value]], /) -> None:
         """The statement once for each row."""
 
+    def later(self, sql: str, /, **values: Value) -> None:
+        """The statement before the next that is not put off, or at the end: those of one text go together."""
+
     def on_commit(self, callback: Callable[[], None]) -> None:
         """Run on the event loop once this transaction is durable: a wake-up, never needed for durability."""
 

@@ -18,6 +18,7 @@ from psycopg.pq import TransactionStatus
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value
+from deedbox.kernel.db.put_off import PutOff
 from deedbox.kernel.errors import Code, SetupError, Unavailable
 
 T = TypeVar("T")
@@ -77,6 +78,7 @@ class PostgresTx:
         self._connection = connection
         self.listeners = listeners
         self.callbacks: list[Callable[[], None]] = []
+        self._put_off = PutOff()
 
     def one(self, sql: str, /, **values: Value) -> Row | None:
         return self._execute(sql, values).fetchone()
@@ -88,13 +90,22 @@ class PostgresTx:
         return self._execute(sql, values).rowcount
 
     def many(self, sql: str, rows: list[Mapping[str, Value]], /) -> None:
+        self.settle()
         with self._connection.cursor() as cursor:
             cursor.executemany(_translated(sql).encode(), rows)
+
+    def later(self, sql: str, /, **values: Value) -> None:
+        self._put_off.add(sql, values)
+
+    def settle(self) -> None:
+        """Runs what was put off; the database does so at the end."""
+        self._put_off.settle(self)
 
     def on_commit(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)
 
     def _execute(self, sql: str, values: Mapping[str, Value]) -> psycopg.Cursor[Row]:
+        self.settle()
         return self._connection.execute(_translated(sql).encode(), values)
 
 
@@ -183,6 +194,7 @@ class PostgresDatabase:
             tx = PostgresTx(connection, self.listeners)
             try:
                 result = task.fn(tx)
+                tx.settle()
                 if connection.info.transaction_status == TransactionStatus.INERROR:
                     # PostgreSQL answers a commit now with a silent rollback: nothing would be saved.
                     raise RuntimeError("a statement failed and its error was swallowed")

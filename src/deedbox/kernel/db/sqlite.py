@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value
+from deedbox.kernel.db.put_off import PutOff
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 
 T = TypeVar("T")
@@ -41,19 +42,31 @@ class SqliteTx:
         self._connection = connection
         self.listeners = listeners
         self.callbacks: list[Callable[[], None]] = []
+        self._put_off = PutOff()
 
     def one(self, sql: str, /, **values: Value) -> Row | None:
+        self.settle()
         row: Row | None = self._connection.execute(sql, values).fetchone()
         return row
 
     def all(self, sql: str, /, **values: Value) -> list[Row]:
+        self.settle()
         return self._connection.execute(sql, values).fetchall()
 
     def run(self, sql: str, /, **values: Value) -> int:
+        self.settle()
         return self._connection.execute(sql, values).rowcount
 
     def many(self, sql: str, rows: list[Mapping[str, Value]], /) -> None:
+        self.settle()
         self._connection.executemany(sql, rows)
+
+    def later(self, sql: str, /, **values: Value) -> None:
+        self._put_off.add(sql, values)
+
+    def settle(self) -> None:
+        """Runs what was put off; the database does so at the end."""
+        self._put_off.settle(self)
 
     def on_commit(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)
@@ -189,6 +202,7 @@ class SqliteDatabase:
         connection.execute("savepoint one_write")
         try:
             write.result = write.fn(tx)
+            tx.settle()
             write.callbacks = tx.callbacks
         except BaseException as error:  # whatever fn raised belongs to the one who called it, never to this thread
             write.error = (unavailable(error) if isinstance(error, sqlite3.Error) else None) or error

@@ -2,7 +2,7 @@
 
 from deedbox.kernel.jobs.job import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, NewJob, Progress, State
 from deedbox.kernel.jobs.runner import Handler, Runner, Work
-from deedbox.kernel.jobs.store import cancel, counts, end, enqueue, find, of_kind, parked, retry
+from deedbox.kernel.jobs.store import cancel, counts, end, enqueue, find, of_kind, parked, put, retry
 
 __all__ = [
     "BULK",
@@ -24,5 +24,6 @@ __all__ = [
     "find",
     "of_kind",
     "parked",
+    "put",
     "retry",
 ]

@@ -8,7 +8,7 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
-from deedbox.kernel.db import Row, Tx
+from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs.job import PRIORITIES, Job, LeaseLost, NewJob, Progress, Slots
@@ -36,7 +36,7 @@ where id in (select id from due) returning {_COLUMNS}
 _INSERT = (
     "insert into jobs (id, kind, workspace_id, payload, priority, unique_key, state, run_at, attempts,"
     " max_attempts, created_at) values (:id, :kind, :workspace_id, :payload, :priority, :unique_key, 'ready',"
-    " :run_at, 0, :max_attempts, :created_at) on conflict (unique_key) do nothing returning id"
+    " :run_at, 0, :max_attempts, :created_at) on conflict (unique_key) do nothing"
 )
 JOBS_DUE = "jobs due"
 """Runners listen to it. They look for work by themselves; being told only makes it sooner."""
@@ -45,12 +45,29 @@ _OURS = "where id = :id and worker = :worker and attempts = :attempts and state 
 
 def enqueue(tx: Tx, job: NewJob, *, now: datetime) -> str:
     """The id of the job; one that waits or runs with the same key is joined."""
+    values, returning = _values(tx, job, now), f"{_INSERT} returning id"
+    made = tx.one(returning, **values) or _joined(tx, job.unique_key) or tx.one(returning, **values)
+    if made is None:
+        raise Unavailable("The same job is being planned by too many at once. Try again in a moment.")
+    return str(made[0])
+
+
+def put(tx: Tx, job: NewJob, *, now: datetime) -> None:
+    """As `enqueue`, where nobody asks for the id: the jobs of one transaction are then written together."""
+    tx.later(_INSERT, **_values(tx, job, now))
+
+
+def _values(tx: Tx, job: NewJob, now: datetime) -> dict[str, Value]:
+    """The new job's row; runners are woken for it once it is durable."""
     if job.priority not in PRIORITIES:
         raise ValueError(f"there is no priority {job.priority}: such a job would never be claimed")
     text = msgspec.json.encode(job.payload)
     if len(text) > limits.JOB_PAYLOAD_BYTES:
         raise ValueError(f"the payload of a {job.kind} job has more than {limits.JOB_PAYLOAD_BYTES} bytes")
-    values = {
+    if job.run_at is None or job.run_at <= now:
+        for wake in tx.listeners.of(JOBS_DUE):
+            tx.on_commit(wake)
+    return {
         "id": new_id("job", now),
         "kind": job.kind,
         "workspace_id": job.workspace_id,
@@ -61,13 +78,6 @@ def enqueue(tx: Tx, job: NewJob, *, now: datetime) -> str:
         "max_attempts": job.max_attempts,
         "created_at": instant(now),
     }
-    if job.run_at is None or job.run_at <= now:
-        for wake in tx.listeners.of(JOBS_DUE):
-            tx.on_commit(wake)
-    made = tx.one(_INSERT, **values) or _joined(tx, job.unique_key) or tx.one(_INSERT, **values)
-    if made is None:
-        raise Unavailable("The same job is being planned by too many at once. Try again in a moment.")
-    return str(made[0])
 
 
 def _joined(tx: Tx, unique_key: str | None) -> Row | None:

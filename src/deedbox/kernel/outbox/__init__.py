@@ -1,6 +1,7 @@
 """Events: written in the transaction that changes the state, and in no other way."""
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -11,11 +12,12 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.outbox import store
-from deedbox.kernel.outbox.event import Event, Subject
+from deedbox.kernel.outbox.event import Event, News
 
-__all__ = ["Event", "Reaction", "Subject", "emit", "react"]
+__all__ = ["Event", "News", "Reaction", "emit", "emit_all", "react"]
 
-Reaction: TypeAlias = Callable[[Tx, Event], None]
+Reaction: TypeAlias = Callable[[Tx, Sequence[Event]], None]
+"""Gets the events of one kind that were emitted one after the other."""
 
 
 def react(db: Database, kind: str, reaction: Reaction) -> None:
@@ -23,30 +25,34 @@ def react(db: Database, kind: str, reaction: Reaction) -> None:
     db.listeners.add(kind, reaction)
 
 
-def emit(
-    tx: Tx, workspace_id: str, kind: str, subject: str | Subject, data: Mapping[str, Any], *, now: datetime
-) -> Event:
-    """The event, stored with the next sequence number of its subject; its reactions share the transaction.
+def emit(tx: Tx, workspace_id: str, kind: str, subject_id: str, data: Mapping[str, Any], *, now: datetime) -> Event:
+    """As `emit_all`, for one event."""
+    return emit_all(tx, workspace_id, [News(kind, subject_id, data)], now=now)[0]
 
-    A subject that is given by its id alone has a line of its own.
+
+def emit_all(tx: Tx, workspace_id: str, news: Sequence[News], *, now: datetime) -> list[Event]:
+    """The events, stored in this order with the next numbers of their subjects; reactions share the transaction.
+
     The transaction must be serializable, as `db.write` makes it: two emitters of one subject are then put in order."""
-    text = msgspec.json.encode(data).decode()
+    events = store.add(tx, [_event(workspace_id, each, now) for each in news])
+    for kind, group in itertools.groupby(events, lambda event: event.kind):
+        told = list(group)
+        for reaction in tx.listeners.of(kind):
+            reaction(tx, told)
+    return events
+
+
+def _event(workspace_id: str, news: News, now: datetime) -> Event:
+    text = msgspec.json.encode(news.data).decode()
     if len(text.encode()) > limits.EVENT_BYTES:
-        raise ValueError(f"the data of {kind} has more than {limits.EVENT_BYTES} bytes")
-    about = Subject(subject, subject) if isinstance(subject, str) else subject
-    event = store.add(
-        tx,
-        Event(
-            id=new_id("evt", now),
-            workspace_id=workspace_id,
-            kind=kind,
-            subject_id=about.id,
-            sequence=0,
-            data=text,
-            created_at=instant(now),
-            line=about.line,
-        ),
+        raise ValueError(f"the data of {news.kind} has more than {limits.EVENT_BYTES} bytes")
+    return Event(
+        id=new_id("evt", now),
+        workspace_id=workspace_id,
+        kind=news.kind,
+        subject_id=news.subject_id,
+        sequence=0,
+        data=text,
+        created_at=instant(now),
+        line=news.line or news.subject_id,
     )
-    for reaction in tx.listeners.of(kind):
-        reaction(tx, event)
-    return event

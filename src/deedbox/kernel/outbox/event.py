@@ -1,15 +1,19 @@
-"""An event, as it is stored and told to reactions."""
+"""An event, as it is told to the outbox, and as it is stored and told to reactions."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 
-class Subject(NamedTuple):
-    """What an event is about, and the line in which it is told: receivers get the events of one line in order."""
+class News(NamedTuple):
+    """What has happened to a subject."""
 
-    id: str
-    line: str
+    kind: str
+    subject_id: str
+    data: Mapping[str, Any]
+    line: str = ""
+    """In which it is told: receivers hear of one line in order. The subject has one of its own unless it is given."""
 
 
 class Event(msgspec.Struct, frozen=True):

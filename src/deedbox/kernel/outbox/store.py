@@ -1,16 +1,33 @@
 """The events table."""
 
+from collections import Counter
+from collections.abc import Collection, Sequence
+
 import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.kernel.db.rows import insert_all
 from deedbox.kernel.outbox.event import Event
 
 _COLUMNS = "id, workspace_id, kind, subject_id, sequence, data, created_at, line"
 
 
-def add(tx: Tx, event: Event) -> Event:
-    """The event with its number among those of its subject."""
+def add(tx: Tx, events: Sequence[Event]) -> list[Event]:
+    """The events, each with its number among those of its subject."""
+    if len(events) == 1:
+        return [_add_one(tx, events[0])]
+    last = _last_numbers(tx, {event.subject_id for event in events})
+    numbered = []
+    for event in events:
+        last[event.subject_id] += 1
+        numbered.append(msgspec.structs.replace(event, sequence=last[event.subject_id]))
+    insert_all(tx, "events", [msgspec.structs.asdict(event) for event in numbered])
+    return numbered
+
+
+def _add_one(tx: Tx, event: Event) -> Event:
+    """As `add`, by one statement."""
     row = tx.one(
         f"insert into events ({_COLUMNS})"
         " select :id, :workspace_id, :kind, :subject_id, coalesce(max(sequence), 0) + 1, :data, :created_at, :line"
@@ -24,6 +41,14 @@ def add(tx: Tx, event: Event) -> Event:
         line=event.line,
     )
     return msgspec.structs.replace(event, sequence=int(row[0]) if row else 1)
+
+
+def _last_numbers(tx: Tx, subject_ids: Collection[str]) -> Counter[str]:
+    """The number of each subject's last event; 0 of those that have none."""
+    named = {f"id{number}": one for number, one in enumerate(subject_ids)}
+    sql = "select subject_id, max(sequence) from events where subject_id in ({ids}) group by subject_id"
+    rows = tx.all(sql.format(ids=":" + ", :".join(named)), **named) if named else []
+    return Counter({row[0]: row[1] for row in rows})
 
 
 def place(tx: Tx, workspace_id: str) -> None:

@@ -25,16 +25,14 @@ async def prepared(
     It is rehearsed with all that it will be joined to: what could not be sealed is refused now."""
     signer_id, field_id = place
     document = need_field(packet, place, office.clock.now())
-    beside = await office.db.read(lambda tx: _beside(tx, packet, document, place))
-    others = await office.db.read(lambda tx: [blobs.demand(tx, one.paper_sha256) for one in beside])
-    paper = await office.db.read(lambda tx: _paper(tx, document))
+    beside, pdfs = await office.db.read(lambda tx: _around(tx, packet, document, place))
     async with mill.intake.attachment(name, file.blob) as (pdf, sizes):
         made = Attachment(
             field_id, signer_id, name, file.blob.sha256, file.blob.size_bytes, pdf.blob.sha256, pdf.blob.size_bytes,
             [*sizes],
         )  # fmt: skip
-        attachments.need_room(document, paper.size_bytes, [*beside, made])
-        await mill.rehearse_joined([paper, *others, pdf.blob])
+        attachments.need_room(document, pdfs[0].size_bytes, [*beside, made])
+        await mill.rehearse_joined([*pdfs, pdf.blob])
         yield lambda desk, packet: keep(desk, packet, made, file, pdf)
 
 
@@ -71,6 +69,12 @@ def need_field(packet: Packet, place: tuple[str, str], now: datetime) -> Documen
             if field.id == field_id and field.type == "attachment":
                 return document
     raise NotFound("You have no field of this id for a file")
+
+
+def _around(tx: Tx, packet: Packet, document: Document, place: tuple[str, str]) -> tuple[list[Attachment], list[Blob]]:
+    """What the file will be joined to: the attachments, and all PDFs, the paper first."""
+    beside = _beside(tx, packet, document, place)
+    return beside, [_paper(tx, document), *(blobs.demand(tx, one.paper_sha256) for one in beside)]
 
 
 def _beside(tx: Tx, packet: Packet, document: Document, place: tuple[str, str]) -> list[Attachment]:

@@ -21,7 +21,7 @@ from deedbox.signing.actions.create_template import new_file
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.new_document import NewFile, numbered, without_field
 from deedbox.signing.paper import Original
-from deedbox.signing.paper.by_role import check_fields, check_roles, sample_parties
+from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, sample_parties
 from deedbox.signing.store import templates
 from deedbox.signing.template import Content, Template, TemplateChange, TemplateField
 
@@ -40,6 +40,7 @@ async def prepared(
     now, received = office.clock.now(), [file.original for file in files]
     after = _next(before, change, files, now)
     check_roles(after.content.roles)
+    check_files(after.content.fields, len(after.content.files))
     if not _needs_paper(before, after, files):
         check_fields(after.content.fields, after.content.roles)
         yield lambda desk: _stored(desk, before, after, received)

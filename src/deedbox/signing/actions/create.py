@@ -16,7 +16,7 @@ from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.desk import Desk, Office
+from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.model import Auth, Document, File, Packet, Party, Signer, Source
 from deedbox.signing.new_document import KnownParty, KnownSigner, NewDocument, NewFile, NewParty, NewSigner, end_of
 from deedbox.signing.paper import Original, Paper
@@ -155,7 +155,7 @@ def made_parties(
     return [_party(party, language, now, codes, declared=declared) for party in in_turn]
 
 
-def new_packet(desk: Desk, new: NewDocument, files: list[File], source: Source, codes: HashedCodes) -> Packet:
+def new_packet(desk: Occasion, new: NewDocument, files: list[File], source: Source, codes: HashedCodes) -> Packet:
     """The packet of one document that is asked for, with nothing on its paper yet; nothing is stored."""
     packet_id = new_id("pkt", desk.now)
     wanted, language = named_parties(new), new.language or DEFAULT_LANGUAGE

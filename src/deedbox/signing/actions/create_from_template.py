@@ -15,7 +15,7 @@ from deedbox.kernel.ids import new_id
 from deedbox.signing import sessions, states
 from deedbox.signing.actions import create as creation
 from deedbox.signing.actions import send
-from deedbox.signing.desk import Desk, Office
+from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.model import Document, Packet, Source
 from deedbox.signing.new_document import (
     KnownField,
@@ -95,7 +95,7 @@ async def prepared(office: Office, wanted: FromTemplate) -> AsyncIterator[Callab
 
 
 def drafted(
-    desk: Desk,
+    desk: Occasion,
     ready: ReadyTemplate,
     wanted: FromTemplate,
     *,

@@ -1,8 +1,9 @@
 """Create a template: from files, taken in and rehearsed once for all its documents, or from a document."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from itertools import count
 
 from msgspec.structs import asdict, replace
 
@@ -12,7 +13,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.pdf.marks import Place
-from deedbox.signing import states
+from deedbox.signing import parties, states
 from deedbox.signing.actions import convert_template
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.convert_template import Unmade, try_out
@@ -21,7 +22,7 @@ from deedbox.signing.desk import Desk, Office, document_of
 from deedbox.signing.model import Document, Field, File, Packet
 from deedbox.signing.new_document import NewFile, as_known
 from deedbox.signing.paper import Original
-from deedbox.signing.paper.by_role import check_fields, check_roles, renewed, template_field
+from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, renewed, template_field
 from deedbox.signing.store import templates
 from deedbox.signing.template import Content, NewTemplate, Role, Template, TemplateField
 
@@ -42,6 +43,7 @@ async def prepared(
         document_id = new.document_id
         yield lambda desk: from_document(desk, new, document_id)
         return
+    check_files(new.fields, len(files))
     now = office.clock.now()
     template, received = _template(workspace_id, new, files, now), [file.original for file in files]
     originals = [Original(one.name, one.original.blob, one.password, new.signed_input, form=True) for one in files]
@@ -60,12 +62,11 @@ def from_document(desk: Desk, new: NewTemplate, document_id: str) -> Template:
     if document.paper_sha256 is None:
         raise states.refusal(document.status)
     shown = replace(new, message=new.message or packet.message, reminders=new.reminders or packet.reminders)
+    roles = _roles(packet, document)
     content = replace(
         _content(shown, [replace(file, id=new_id("fil", desk.now)) for file in document.files]),
-        roles=[
-            Role(one.name, one.order, one.rule, one.quorum, len(one.signers), one.on_decline) for one in packet.parties
-        ],
-        fields=_fields(packet, document, desk.now),
+        roles=[*roles.values()],
+        fields=_fields(packet, document, roles, desk.now),
         places=[
             Place(one.page, one.x, one.y, one.w, one.h) for one in document.fields if _is_seat(packet, document, one)
         ],
@@ -120,14 +121,28 @@ def _stored(desk: Desk, template: Template, received: Sequence[Received]) -> Tem
     return template
 
 
-def _fields(packet: Packet, document: Document, now: datetime) -> list[TemplateField]:
+def _roles(packet: Packet, document: Document) -> dict[str, Role]:
+    """The parties that have a part in the document as roles, by their ids; of those with one name, the later ones are
+    numbered."""
+    found: dict[str, Role] = {}
+    for party in packet.parties:
+        if not packet.lone and not any(parties.own_fields(document, party, one) for one in party.signers):
+            continue
+        taken = {role.name.casefold() for role in found.values()}
+        names = (party.name if number == 1 else f"{party.name} {number}" for number in count(1))
+        name = next(one for one in names if one.casefold() not in taken)
+        found[party.id] = Role(name, party.order, party.rule, party.quorum, len(party.signers), party.on_decline)
+    return found
+
+
+def _fields(packet: Packet, document: Document, roles: Mapping[str, Role], now: datetime) -> list[TemplateField]:
     """The document's fields by role. A party's people are interchangeable: a field of one is a field of the party."""
     numbers = {file.id: number for number, file in enumerate(document.files)}
-    roles = {party.id: party.name for party in packet.parties}
-    roles |= {signer.id: party.name for party, signer in packet.signers()}
+    whose = {party_id: role.name for party_id, role in roles.items()}
+    whose |= {signer.id: whose[party.id] for party, signer in packet.signers() if party.id in whose}
     known = [as_known(field, numbers[field.file_id]) for field in document.fields]
     fields = [
-        TemplateField(**asdict(replace(one, signer=None, party=roles[one.signer or one.party or ""])))
+        TemplateField(**asdict(replace(one, signer=None, party=whose[one.signer or one.party or ""])))
         for one, field in zip(known, document.fields, strict=True)
         if not _is_seat(packet, document, field)
     ]

@@ -10,7 +10,7 @@ from deedbox.kernel.errors import Conflict
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import need_printable
-from deedbox.signing import parties, states
+from deedbox.signing import attachments, parties, states
 from deedbox.signing.actions import send
 from deedbox.signing.actions.correct import need_room
 from deedbox.signing.actions.create import need_told_apart
@@ -54,6 +54,7 @@ def delegate(desk: Desk, packet: Packet, signer_id: str, to: Delegation, seen: C
     )
     after = parties.with_signer(after, other.id, status="notified", notified_at=desk.at)
     desk.save(before, after)
+    attachments.settle(desk, before, after)
     desk.notifier.recall(desk.tx, packet, signer)
     for document in after.documents:
         detail = {"signer": other.id, "name": other.name, "email": other.email, "reason": to.reason, **seen.told()}

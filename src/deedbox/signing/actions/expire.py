@@ -35,7 +35,7 @@ def is_due(packet: Packet, now: datetime) -> bool:
 def plan(desk: Desk, packet: Packet) -> None:
     """The timer that ends the packet, if it has an end."""
     if packet.expires_at is not None:
-        jobs.enqueue(
+        jobs.put(
             desk.tx,
             jobs.NewJob(
                 EXPIRE_JOB,

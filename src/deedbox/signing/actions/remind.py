@@ -69,7 +69,7 @@ def plan(desk: Desk, packet: Packet) -> None:
     first = min((at for _, at in _planned(packet, packet.reminders, desk.now)), default=None)
     if first is None or (packet.expires_at is not None and instant(first) >= packet.expires_at):
         return
-    jobs.enqueue(
+    jobs.put(
         desk.tx,
         jobs.NewJob(
             REMIND_JOB,

@@ -73,6 +73,13 @@ def check_fields(fields: Sequence[NewField], roles: Sequence[Role]) -> None:
             raise BadRequest(f"fields: {what} names the role {field.party}, which the template does not have")
 
 
+def check_files(fields: Sequence[NewField], count: int) -> None:
+    """Raises BadRequest for a field on a file that there is not."""
+    for field in fields:
+        if field.file_number >= count:
+            raise BadRequest(f"A field names file {field.file}, but there are {count} files, counted from 0")
+
+
 def sample_people(roles: Sequence[Role]) -> People:
     """Someone for every seat, by role: with these it is tried out whether documents can be made."""
     return {party.name: party.signers for party in sample_parties(roles)}

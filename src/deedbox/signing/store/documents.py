@@ -84,6 +84,15 @@ def packet_of(tx: Tx, workspace_id: str, document_id: str) -> Packet | None:
     return _only(_packets(tx, tx.all(sql, id=document_id, workspace_id=workspace_id)))
 
 
+def title_and_status(tx: Tx, workspace_id: str, document_id: str) -> tuple[str, str]:
+    """For whoever needs nothing else of the document."""
+    sql = "select title, status from documents where id = :id and workspace_id = :workspace_id"
+    row = tx.one(sql, id=document_id, workspace_id=workspace_id)
+    if row is None:
+        raise NotFound("Document does not exist")
+    return row[0], row[1]
+
+
 def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Packet, Document]]:
     """Documents of the workspace that match, by age, each with its packet; that holds no others here."""
     conditions, values = conditions_of(wanted, "doc")
@@ -160,16 +169,38 @@ def add(tx: Tx, packet: Packet, asked: Mapping[str, Sequence[msgspec.Struct]]) -
     """The packet, stored with everything in it, now with its sender.
 
     `asked` are the fields that the sender asked for, by document."""
-    row = {**_packet_row(packet), "created_at": packet.first.created_at}
-    names = ", ".join(row)
-    values = ", ".join(_SENDER.get(name, f":{name}") for name in row)
-    sql = (
-        f"insert into packets ({names}) select {values} from workspaces where id = :workspace_id"
-        f" returning {', '.join(_SENDER)}"
-    )
-    sender = tx.one(sql, **{name: value for name, value in row.items() if name not in _SENDER})
+    row = _new_packet_row(packet)
+    sender = tx.one(f"{_new_packet_sql(row)} returning {', '.join(_SENDER)}", **row)
     if sender is None:
         raise NotFound("Workspace does not exist")
+    _add_parts(tx, [packet], asked)
+    return _sent_by(packet, sender)
+
+
+def add_all(tx: Tx, packets: Sequence[Packet], asked: Mapping[str, Sequence[msgspec.Struct]]) -> list[Packet]:
+    """As `add`, for many packets of one workspace: as many statements, whatever their number."""
+    if not packets:
+        return []
+    rows: list[Mapping[str, Value]] = [_new_packet_row(packet) for packet in packets]
+    tx.many(_new_packet_sql(rows[0]), rows)
+    sender = tx.one(f"select {', '.join(_SENDER)} from packets where id = :id", id=packets[0].id)
+    if sender is None:
+        raise NotFound("Workspace does not exist")
+    _add_parts(tx, packets, asked)
+    return [_sent_by(packet, sender) for packet in packets]
+
+
+def _new_packet_row(packet: Packet) -> dict[str, Value]:
+    row = {**_packet_row(packet), "created_at": packet.first.created_at}
+    return {name: value for name, value in row.items() if name not in _SENDER}
+
+
+def _new_packet_sql(row: Mapping[str, Value]) -> str:
+    names, values = ", ".join([*row, *_SENDER]), ", ".join([*(f":{name}" for name in row), *_SENDER.values()])
+    return f"insert into packets ({names}) select {values} from workspaces where id = :workspace_id"
+
+
+def _add_parts(tx: Tx, packets: Sequence[Packet], asked: Mapping[str, Sequence[msgspec.Struct]]) -> None:
     insert_all(
         tx,
         "documents",
@@ -180,13 +211,12 @@ def add(tx: Tx, packet: Packet, asked: Mapping[str, Sequence[msgspec.Struct]]) -
                 "position": position,
                 "asked_fields": _json(asked[document.id]),
             }
+            for packet in packets
             for position, document in enumerate(packet.documents)
         ],
     )
-    people.add_parties(tx, packet)
-    for document in packet.documents:
-        people.add_fields(tx, document)
-    return _sent_by(packet, sender)
+    people.add_parties(tx, *packets)
+    people.add_fields(tx, *(document for packet in packets for document in packet.documents))
 
 
 def take_sender(tx: Tx, packet: Packet) -> Packet:

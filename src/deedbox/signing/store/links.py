@@ -40,7 +40,7 @@ class SessionRow(msgspec.Struct, frozen=True):
 
 
 def add_link(tx: Tx, token_hash: bytes, link: Link, now: str) -> None:
-    tx.run(
+    tx.later(
         "insert into signing_links (token_hash, signer_id, kind, voucher_id, voucher_name, created_at, expires_at)"
         " values (:token_hash, :signer_id, :kind, :voucher_id, :voucher_name, :now, :expires_at)",
         token_hash=token_hash,

@@ -41,15 +41,25 @@ def parties(tx: Tx, packet_ids: Collection[str]) -> dict[str, list[Party]]:
     return found
 
 
-def add_parties(tx: Tx, packet: Packet) -> None:
-    rows = [
-        {**_party_row(party), "packet_id": packet.id, "position": position}
-        for position, party in enumerate(packet.parties)
-    ]
-    insert_all(tx, "parties", rows)
-    whose = {"packet_id": packet.id, "workspace_id": packet.workspace_id}
-    signers = [signer for _, signer in packet.signers()]
-    insert_all(tx, "signers", [{**_signer_row(one), **whose, "position": number} for number, one in enumerate(signers)])
+def add_parties(tx: Tx, *packets: Packet) -> None:
+    insert_all(
+        tx,
+        "parties",
+        [
+            {**_party_row(party), "packet_id": packet.id, "position": position}
+            for packet in packets
+            for position, party in enumerate(packet.parties)
+        ],
+    )
+    insert_all(
+        tx,
+        "signers",
+        [
+            {**_signer_row(one), "packet_id": packet.id, "workspace_id": packet.workspace_id, "position": position}
+            for packet in packets
+            for position, (_, one) in enumerate(packet.signers())
+        ],
+    )
 
 
 def change_people(tx: Tx, before: Packet, after: Packet) -> None:
@@ -125,9 +135,10 @@ def fields(tx: Tx, document_ids: Collection[str]) -> dict[str, list[Field]]:
     return found
 
 
-def add_fields(tx: Tx, document: Document) -> None:
+def add_fields(tx: Tx, *documents: Document) -> None:
     rows = [
         {**_field_row(field), "document_id": document.id, "position": position}
+        for document in documents
         for position, field in enumerate(document.fields)
     ]
     insert_all(tx, "fields", rows)

@@ -15,8 +15,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import states
 from deedbox.signing.desk import document_of
-from deedbox.signing.model import Document
-from deedbox.signing.store import audit, sealed
+from deedbox.signing.store import audit, documents, sealed
 from deedbox.signing.store.sealed import SealedFile
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame import cursor as cursors
@@ -182,16 +181,16 @@ async def _made(request: AnyRequest, document_id: str, which: Callable[[SealedFi
     """One of the files that sealing has made."""
     here = context.of(request)
 
-    def look(tx: Tx) -> tuple[Document, Blob]:
-        _, document = document_of(tx, here.caller.workspace_id, document_id)
-        made = sealed.find(tx, document.id)
+    def look(tx: Tx) -> tuple[str, Blob]:
+        title, status = documents.title_and_status(tx, here.caller.workspace_id, document_id)
+        made = sealed.find(tx, document_id)
         if made is None:
-            raise Conflict(f"The document is not completed: it is {document.status}")
-        return document, blobs_store.demand(tx, which(made))
+            raise Conflict(f"The document is not completed: it is {status}")
+        return title, blobs_store.demand(tx, which(made))
 
-    document, blob = await here.deedbox.db.read(look)
+    title, blob = await here.deedbox.db.read(look)
     media_type = "application/json" if name.endswith(".json") else "application/pdf"
-    return await file_response(request, here.deedbox.blobs, blob, media_type, name.format(title=document.title))
+    return await file_response(request, here.deedbox.blobs, blob, media_type, name.format(title=title))
 
 
 ROUTES = [

@@ -96,25 +96,26 @@ async def read(request: AnyRequest, most: int = limits.DOCUMENT_JSON_BYTES) -> b
 async def decoded(request: AnyRequest, kind: type[T], content: bytes) -> T:
     """What the JSON says; BadRequest, naming the field, unless it is of this kind."""
     if len(content) <= limits.SMALL_BODY_BYTES:
-        return _decoded(kind, content)
+        return decoded_now(kind, content)
     async with context.of(request).room.decoding:
-        return await asyncio.to_thread(_decoded, kind, content)
+        return await asyncio.to_thread(decoded_now, kind, content)
 
 
 def of_kind(kind: type[T], value: Any) -> T:
     """As `decoded`, for what was decoded already as JSON of any kind."""
     try:
-        return _decoded(kind, msgspec.json.encode(value))
+        return decoded_now(kind, msgspec.json.encode(value))
     except OverflowError as error:
         raise BadRequest("The body holds too large a number") from error
 
 
-def _decoded(kind: type[T], content: bytes) -> T:
+def decoded_now(kind: type[T], content: bytes, quotes: int = limits.JSON_QUOTES) -> T:
+    """As `decoded`, for what may be decoded at once: it is small, or hardly anything is made of it."""
     if not content:
         raise BadRequest("The body is missing: a JSON object is expected")
     # Without the pairs, a backslash that is left begins an escape.
-    if len(content) > limits.SMALL_BODY_BYTES and content.count(b'"') > limits.JSON_QUOTES:
-        raise BadRequest(f"The body holds more than {limits.JSON_QUOTES // 2:,} names and texts")
+    if len(content) > limits.SMALL_BODY_BYTES and content.count(b'"') > quotes:
+        raise BadRequest(f"The body holds more than {quotes // 2:,} names and texts")
     if b"\\u0000" in content and b"\\u0000" in content.replace(b"\\\\", b""):
         raise BadRequest("The body contains a NUL character")
     try:

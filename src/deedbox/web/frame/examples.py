@@ -28,6 +28,7 @@ def id_of(prefix: str) -> str:
 
 
 PATHS: dict[str, tuple[str, str]] = {
+    "bulk_send_id": ("The bulk send's id.", id_of("blk")),
     "code": ("The verification code, as the certificate prints it.", "K7QF-2M9X-HT4B-8WRN"),
     "delivery_id": ("The delivery's id.", id_of("dlv")),
     "doc_id": ("The id of a document of the search API.", id_of("upl")),
@@ -48,6 +49,20 @@ PATHS: dict[str, tuple[str, str]] = {
 SAMPLES: dict[str, Any] = {
     **_COLLECTED,
     "Acted.status": "signed",
+    "BulkSendRecord.id": id_of("blk"),
+    "BulkSendRecord.language": None,
+    "BulkSendRecord.name": "Leases of Mill Lane",
+    "BulkSendRecord.rows_per_minute": 600,
+    "BulkSendRecord.status": "completed",
+    "BulkSendRecord.template_id": id_of("tpl"),
+    "BulkSendRecord.title": None,
+    "Counts.canceled": 0,
+    "Counts.failed": 0,
+    "Counts.queued": 0,
+    "Flaw.column": "Tenant.email",
+    "Flaw.reason": "not an e-mail address",
+    "Row.key": "flat-4",
+    "Row.status": "sent",
     "Archive.status": "archived",
     "ArchiveReceipt.version": None,
     "AuditEntry.act": "signed",
@@ -157,6 +172,7 @@ SAMPLES: dict[str, Any] = {
     "archived_at": _LATER,
     "auth": "none",
     "bulk_send_id": None,
+    "canceled_at": None,
     "certificate_fingerprint": _SHA256,
     "char_end": len(_TEXT),
     "char_start": 0,
@@ -316,6 +332,12 @@ SAMPLES: dict[str, Any] = {
 
 _SIGNER = {"name": _NAME, "email": _EMAIL}
 REQUESTS: dict[str, Any] = {
+    "create_bulk_send": {
+        "name": "Leases of Mill Lane",
+        "template_id": id_of("tpl"),
+        "rows": [{"key": "flat-4", "roles": {"Tenant": {"name": _NAME, "email": _EMAIL}}, "values": {"Flat": "4"}}],
+        "rows_per_minute": 600,
+    },
     "create_document": {
         "title": _TITLE,
         "file": {"name": _FILE, "content_base64": _PDF},
@@ -370,10 +392,13 @@ REQUESTS: dict[str, Any] = {
 """What a caller sends, by the function that takes it."""
 
 FORMS: dict[str, Any] = {
+    "bulk_send": f'{{"name": "Leases of Mill Lane", "template_id": "{id_of("tpl")}"}}',
+    "create_bulk_send.file": "key,Tenant.name,Tenant.email,value:Flat\nflat-4,Ana,ana@example.com,4\n",
     "file": _TEXT,
     "create_packet.document": '{"title": "Papers for a move", "documents": [{"title": "Lease, 4 Mill Lane",'
     ' "files": [{"name": "lease.pdf"}]}], "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
     "document": '{"title": "Lease, 4 Mill Lane", "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
+    "create_template.document": '{"name": "Lease", "roles": [{"name": "Tenant"}]}',
 }
 """The parts of a form, by their names, or by the function that takes them and their names."""
 
@@ -394,7 +419,7 @@ def request(function: str, media_type: str, schema: dict[str, Any]) -> Any:
         return REQUESTS.get(function)
     if "properties" not in schema:
         return BYTES
-    parts = {name: FORMS.get(f"{function}.{name}", FORMS[name]) for name in schema["properties"]}
+    parts = {name: FORMS.get(f"{function}.{name}", FORMS.get(name)) for name in schema["properties"]}
     return {name: [part] if schema["properties"][name]["type"] == "array" else part for name, part in parts.items()}
 
 

@@ -22,6 +22,8 @@ ALSO = "also"
 """The `opt` that names the errors of a route that others of its kind do not have."""
 ANSWERS = "answers"
 """The `opt` that describes the answers of a route that gives no JSON: OpenAPI's response objects, by status."""
+GIVES = "gives"
+"""The `opt` that names the structs that a route answers with in other cases than the usual one."""
 MAKES = "makes"
 """The `opt` that says which ids an answer gives: JSON pointers into it, by the name that paths have for the id."""
 _ERRORS = {
@@ -59,6 +61,7 @@ _TAGS = {
     "documents": "Documents sent to be signed: made, sent, followed, and fetched when they are sealed",
     "packets": "Several documents for the same people: one link, one consent, one act of signing",
     "templates": "Files, roles and fields of which documents are made, in versions",
+    "bulk sends": "One template, a document for each row of a table",
     "signer": "What the signing page asks and tells, for one signer",
     "verification": "Whether a file is what was sealed here",
     "hooks": "Webhooks, their deliveries, and the events that they tell of",
@@ -202,6 +205,7 @@ def bodies(handler: HTTPRouteHandler) -> list[type[msgspec.Struct]]:
         fields.append(signature.parameters["data"])
     kinds = [inner.annotation for field in fields for inner in (field, *field.inner_types)]
     kinds += [handler.opt.get(OPTIONAL_BODY), handler.opt.get(READS), *handler.opt.get(WRITES, ())]
+    kinds += handler.opt.get(GIVES, [])
     return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
 
 

@@ -77,6 +77,7 @@ async def taken(request: AnyRequest, field_id: str) -> Attachment:
     here, who = context.of(request), await inside(request)
     office, mill, place = here.deedbox.office, here.deedbox.paper_mill, (who.signer.id, field_id)
     most = limits.ATTACHMENT_BYTES
+    form.need_form(request)
     attach.need_field(who.packet, place, office.clock.now())  # before the bytes, which take their time
     try:
         async with upload.one_file(request, office.blobs, lambda _: None, most) as part:

@@ -398,6 +398,47 @@ create table sealed_hashes (
 """
 """Titles are searched in an index that holds nothing else, a fraction of what the table is."""
 
+BULK_SENDS = """
+create table bulk_sends (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    name TEXT not null,
+    template_id TEXT not null,
+    template_version INT not null,
+    status TEXT not null,
+    common TEXT not null,
+    rows_per_minute INT,
+    actor TEXT not null,
+    round INT not null,
+    next_at REAL not null,
+    total INT not null,
+    queued INT not null,
+    sent INT not null,
+    failed INT not null,
+    canceled INT not null,
+    created_at TEXT not null,
+    updated_at TEXT not null,
+    completed_at TEXT,
+    canceled_at TEXT
+);
+create index bulk_sends_of_workspace on bulk_sends (workspace_id, id);
+create unique index bulk_sends_by_name on bulk_sends (workspace_id, template_id, name);
+create table bulk_rows (
+    bulk_send_id TEXT not null references bulk_sends (id),
+    number INT not null,
+    row_key TEXT not null,
+    digest TEXT not null,
+    status TEXT not null,
+    content BYTES,
+    document_id TEXT,
+    error TEXT,
+    primary key (bulk_send_id, number)
+);
+create unique index bulk_rows_by_key on bulk_rows (bulk_send_id, row_key);
+create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number)
+"""
+"""`content` may hold access codes: it is encrypted, and gone once the row is sent."""
+
 CERTIFICATES = """
 create table certificates (
     id TEXT primary key,
@@ -621,5 +662,5 @@ create table query_counts (
 
 
 def upgrade() -> None:
-    for script in (ACCOUNTS, WORK, LIMITS, SIGNING, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH):
+    for script in (ACCOUNTS, WORK, LIMITS, SIGNING, BULK_SENDS, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH):
         ddl.apply(op.get_bind(), script)

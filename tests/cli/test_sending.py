@@ -1,4 +1,4 @@
-"""`deedbox send`: through the server on the data folder, and through one elsewhere, without its packages."""
+"""Commands that send, through the server on the data folder, and through one elsewhere, without its packages."""
 
 import json
 import subprocess
@@ -87,3 +87,21 @@ def test_a_refusal_is_a_sentence_and_exit_code_1(
 def test_wrong_use_is_exit_code_2(data: Path, lease: str) -> None:
     for words in ((lease,), (lease, "--to", "ann@example.com"), (lease, "--to", "Ann"), ("nothing.pdf", "--to", ANN)):
         assert server.run("send", *words, data=data).returncode == 2, words
+
+
+def test_a_template_is_made_and_listed(running: server.Server, data: Path, lease: str) -> None:
+    done = server.run("template", "create", lease, "--name", "Flat", "--role", "Tenant", "--role", "Owner", data=data)
+    assert done.returncode == 0, done.stderr
+    template_id, status, roles = done.stdout.rstrip("\n").split("  ")
+    assert (template_id[:4], status, roles) == ("tpl_", "ready", "Tenant, Owner")
+    made = json.loads(elsewhere(running, "template", "create", lease, "--role", "Tenant", "--json").stdout)
+    assert (made["name"], made["roles"][0]["name"]) == ("lease", "Tenant")
+    listed = elsewhere(running, "template", "list").stdout
+    assert f"{template_id}  version 1  ready" in listed
+    found = json.loads(server.run("template", "list", "--json", data=data).stdout)["templates"]
+    assert [each["id"] for each in found] == [made["id"], template_id]
+
+
+def test_a_template_that_cannot_be_is_refused(data: Path, lease: str, running: server.Server) -> None:
+    done = server.run("template", "create", lease, "--role", "Tenant", "--role", "Tenant", data=data)
+    assert (done.returncode, "Tenant" in done.stderr) == (1, True)

@@ -1,0 +1,322 @@
+"""Rows a second of a bulk send, what others wait meanwhile, the server's memory, and statements a row.
+
+A server of its own gets the rows as JSON and sends them, while another caller lists documents and sends single ones;
+before that, the same caller has the server for itself. Beside it the limit: the same rows of all tables, by bare
+executemany in slices of the same size.
+
+Usage: python -m bench.bulk [--rows 10000] [--batches 1] [--idle 10] [--postgres postgresql://…/postgres]"""
+
+import argparse
+import asyncio
+import base64
+import http.client
+import json
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.lifecycle import Place, administer, database_of, make_pdf, places, serving
+from bench.measure import cpu_seconds, median, temporary_folder
+from bench.request import make_key
+from deedbox import wiring
+from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.db import Tx, Value
+from deedbox.kernel.db.postgres import PostgresTx
+from deedbox.kernel.db.sqlite import SqliteTx
+from deedbox.kernel.settings import Settings
+from deedbox.signing.bulk import accept
+from deedbox.signing.bulk.model import NewBulkSend, NewRow, ReadRow
+from deedbox.signing.new_document import NewSigner
+
+COUNTED = 200
+"""Rows that are sent in this process, to count statements."""
+TABLES = (
+    "packets", "documents", "parties", "signers", "fields", "signing_links", "blob_refs", "audit", "events", "mails",
+)  # fmt: skip
+"""What a row of a bulk send writes to, in the order of their references."""
+AIMS = {"SQLite": 300, "PostgreSQL": 150}
+
+
+class Caller:
+    """One connection with a key."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._wire = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        self._wire.request(method, path, json.dumps(body) if body is not None else None, self._headers)
+        answer = self._wire.getresponse()
+        content = answer.read()
+        if answer.status not in (200, 201):
+            raise SystemExit(f"{method} {path}: {answer.status} {content[:300]!r}")
+        return json.loads(content)
+
+
+class Others:
+    """A caller who lists documents and sends single ones, one after the other, until the end of the block."""
+
+    def __init__(self, port: int, key: str, template_id: str) -> None:
+        self.waited: dict[str, list[float]] = {"list": [], "send": []}
+        self._caller = Caller(port, key)
+        person = {"name": "Bo", "email": "bo@example.com"}
+        self._document = {"template_id": template_id, "roles": {"Tenant": person}, "send": True}
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._work)
+
+    def __enter__(self) -> "Others":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._done.is_set():
+            self._timed("list", "GET", "/api/v1/documents?limit=5")
+            self._timed("send", "POST", "/api/v1/documents", self._document)
+            time.sleep(0.02)
+
+    def _timed(self, name: str, *request: Any) -> None:
+        begun = stopwatch()
+        self._caller.ask(*request)
+        self.waited[name].append((stopwatch() - begun) * 1000)
+
+    def p99(self, name: str) -> float:
+        values = sorted(self.waited[name])
+        return values[min(len(values) - 1, int(len(values) * 0.99))]
+
+
+class Batch(NamedTuple):
+    accepted: float
+    """Seconds until the request was answered."""
+    seconds: float
+    """From then until all rows were sent."""
+    cpu: float
+    """Seconds that the server has computed, from the request on."""
+
+
+def person(batch: int, number: int) -> dict[str, str]:
+    return {"name": f"Ann {number}", "email": f"ann{batch}-{number}@example.com"}
+
+
+def new_rows(batch: int, rows: int) -> list[dict[str, Any]]:
+    return [
+        {"key": f"k{number}", "roles": {"Tenant": person(batch, number)}, "values": {"Flat": str(number)}}
+        for number in range(rows)
+    ]
+
+
+def make_template(caller: Caller, pdf: bytes) -> str:
+    fields = [
+        {"type": "signature", "party": "Tenant", "page": 1, "x": 0.1, "y": 0.8, "w": 0.3, "h": 0.05},
+        {"type": "text", "party": "Tenant", "page": 1, "x": 0.1, "y": 0.6, "w": 0.3, "h": 0.03, "label": "Flat"},
+    ]
+    file = {"name": "lease.pdf", "content_base64": base64.b64encode(pdf).decode()}
+    body = {"name": "Lease", "file": file, "roles": [{"name": "Tenant"}], "fields": fields}
+    return str(caller.ask("POST", "/api/v1/templates", body)["id"])
+
+
+def send(caller: Caller, template_id: str, batch: int, rows: int, pid: int) -> Batch:
+    body = {"name": f"Batch {batch}", "template_id": template_id, "rows": new_rows(batch, rows)}
+    begun, spent = stopwatch(), cpu_seconds(pid)
+    made = caller.ask("POST", "/api/v1/bulk-sends", body)
+    accepted = stopwatch()
+    while made["status"] != "completed":
+        time.sleep(0.05)
+        made = caller.ask("GET", f"/api/v1/bulk-sends/{made['id']}")
+    if made["counts"]["sent"] != rows:
+        raise SystemExit(f"not every row was sent: {made['counts']}")
+    return Batch(accepted - begun, stopwatch() - accepted, cpu_seconds(pid) - spent)
+
+
+def megabytes(pid: int, name: str) -> float:
+    """What /proc says of a process: VmRSS now, VmHWM at most."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+
+@contextmanager
+def counting() -> Iterator[Counter[str]]:
+    """How often a transaction asks the database, while this lasts."""
+    asked: Counter[str] = Counter()
+    usual = [
+        (kind, name, getattr(kind, name)) for kind in (SqliteTx, PostgresTx) for name in ("one", "all", "run", "many")
+    ]
+
+    def noting(method: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(self: Any, sql: str, /, *args: Any, **values: Any) -> Any:
+            asked[" ".join(sql.split())[:60]] += 1
+            return method(self, sql, *args, **values)
+
+        return noted
+
+    for kind, name, method in usual:
+        setattr(kind, name, noting(method))
+    try:
+        yield asked
+    finally:
+        for kind, name, method in usual:
+            setattr(kind, name, method)
+
+
+async def count_statements(place: Place, template_id: str) -> float:
+    """Statements a row, of rows that are sent in this process."""
+    async with wiring.opened(_settings(place)) as deedbox:
+        whose = "select workspace_id from templates where id = :id"
+        [(workspace,)] = await deedbox.db.read(lambda tx: tx.all(whose, id=template_id))
+        new = NewBulkSend(name="Counted", template_id=template_id)
+        rows = [
+            ReadRow(n, None, NewRow(key=str(n), roles={"Tenant": NewSigner("Ann", f"ann{n}@example.com")}))
+            for n in range(COUNTED)
+        ]
+        begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.office, workspace, new))
+        report = await accept.checked(deedbox.office, deedbox.box, begun, rows)
+
+        def take(tx: Tx) -> None:
+            with deedbox.office.desk(tx, workspace) as desk:
+                accept.accept(desk, begun, report)
+
+        await deedbox.db.write(take)
+        with counting() as asked:
+            while await deedbox.jobs.run_due():
+                pass
+        return sum(asked.values()) / COUNTED
+
+
+async def bare(place: Place, beside: Place) -> float:
+    """Rows a second if the same rows of all tables are only inserted, in slices of the same size."""
+    async with wiring.opened(_settings(place)) as deedbox:
+        [(batch,)] = await deedbox.db.read(lambda tx: tx.all("select max(id) from bulk_sends"))
+        tables = await deedbox.db.read(lambda tx: _written(tx, batch))
+        workspace = await deedbox.db.read(lambda tx: _rows(tx, "select * from workspaces"))
+        blobs = await deedbox.db.read(lambda tx: _rows(tx, "select * from blobs"))
+    async with wiring.opened(_settings(beside)) as empty:
+        await empty.db.write(lambda tx: _insert(tx, "workspaces", workspace))
+        await empty.db.write(lambda tx: _insert(tx, "blobs", blobs))
+        documents = len(tables["documents"])
+        begun = stopwatch()
+        for first in range(0, documents, limits.BULK_SLICE_ROWS):
+            await empty.db.write(lambda tx, first=first: _slice(tx, tables, first, documents))  # type: ignore[misc]
+        return documents / (stopwatch() - begun)
+
+
+def _slice(tx: Tx, tables: Mapping[str, Sequence[Mapping[str, Value]]], first: int, documents: int) -> None:
+    for table, rows in tables.items():
+        each = len(rows) // documents
+        _insert(tx, table, rows[first * each : (first + limits.BULK_SLICE_ROWS) * each])
+
+
+def _written(tx: Tx, batch: str) -> dict[str, list[Mapping[str, Value]]]:
+    """What the bulk send has written, by table, in the order of its documents."""
+    own = f"(select id, packet_id from documents where bulk_send_id = '{batch}') own"
+    joins = {
+        "packets": "x.id = own.packet_id",
+        "documents": "x.id = own.id",
+        "parties": "x.packet_id = own.packet_id",
+        "signers": "x.packet_id = own.packet_id",
+        "fields": "x.document_id = own.id",
+        "signing_links": "x.signer_id in (select id from signers where signers.packet_id = own.packet_id)",
+        "blob_refs": "x.owner = own.id",
+        "audit": "x.document_id = own.id",
+        "events": "x.subject_id = own.id",
+        "mails": "x.about = own.id",
+    }
+    return {
+        table: _rows(tx, f"select x.* from {own} join {table} x on {joins[table]} order by own.id") for table in TABLES
+    }
+
+
+def _rows(tx: Tx, sql: str) -> list[Mapping[str, Value]]:
+    table = sql.partition(" from ")[2].split()[0] if "select *" in sql else sql.partition(" join ")[2].split()[0]
+    if tx.dialect == "sqlite":
+        names = [row[1] for row in tx.all(f"pragma table_info({table})")]
+    else:
+        names = [
+            row[0]
+            for row in tx.all(
+                "select column_name from information_schema.columns where table_name = :name order by ordinal_position",
+                name=table,
+            )
+        ]
+    return [dict(zip(names, row, strict=True)) for row in tx.all(sql)]
+
+
+def _insert(tx: Tx, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
+    if rows:
+        names = list(rows[0])
+        sql = f"insert into {table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})"
+        tx.many(sql, list(rows))
+
+
+def _settings(place: Place) -> Settings:
+    return Settings(data_dir=place.data, database_url=Secret(place.url) if place.url else None)
+
+
+def show(batches: Sequence[Batch], rows: int, kind: str) -> None:
+    rates = [rows / batch.seconds for batch in batches]
+    print(f"{len(batches)} × {rows:,} rows on {kind}: {median(rates):.0f} rows/s (aim {AIMS[kind]}),", end=" ")
+    print(f"each request answered after {median([batch.accepted for batch in batches]):.1f} s;", end=" ")
+    print(f"{median([batch.cpu for batch in batches]) / rows * 1000:.2f} ms of CPU a row, the other caller's included")
+    if len(batches) > 1:
+        print("rows/s of each batch: " + " ".join(f"{rate:.0f}" for rate in rates), end="")
+        print(f"; the last beside the first × {rates[-1] / rates[0]:.2f}")
+
+
+def measured(place: Place, key: str, wish: argparse.Namespace, kind: str) -> tuple[str, float]:
+    """Prints what a running server does; its template, and its rows a second."""
+    pdf = make_pdf()
+    with serving(place, key, pdf) as server:
+        port, pid = server.port, server.pid
+        caller = Caller(port, key)
+        template_id = make_template(caller, pdf)
+        send(caller, template_id, -1, 100, pid)  # everything is loaded
+        with Others(port, key, template_id) as idle:
+            time.sleep(wish.idle)
+        before = megabytes(pid, "VmRSS")
+        with Others(port, key, template_id) as meanwhile:
+            batches = [send(caller, template_id, number, wish.rows, pid) for number in range(wish.batches)]
+        grown = megabytes(pid, "VmHWM") - before
+    show(batches, wish.rows, kind)
+    for name in idle.waited:
+        ratio = meanwhile.p99(name) / idle.p99(name)
+        print(
+            f"another caller's {name}: p50 {median(idle.waited[name]):.1f} → {median(meanwhile.waited[name]):.1f} ms,"
+            f" p99 {idle.p99(name):.1f} → {meanwhile.p99(name):.1f} ms (× {ratio:.1f}, aim 2)"
+        )
+    print(f"memory: {before:.0f} MB before, at most {grown:+.0f} MB (aim < 100)")
+    return template_id, median([wish.rows / batch.seconds for batch in batches])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=limits.BULK_ROWS)
+    parser.add_argument("--batches", type=int, default=1)
+    parser.add_argument("--idle", type=float, default=10, help="seconds for which the other caller is alone")
+    parser.add_argument("--postgres", help="where databases for the bench may be made, instead of SQLite")
+    wish = parser.parse_args()
+    kind = "PostgreSQL" if wish.postgres else "SQLite"
+    with temporary_folder() as folder, places(folder, [1], wish.postgres) as (place, rest):
+        os.environ.update(place.environment)
+        key = make_key(place.data, "*")
+        template_id, rate = measured(place, key, wish, kind)
+        os.environ.pop("DEEDBOX_DATABASE_URL", None)
+        statements = asyncio.run(count_statements(place, template_id))
+        beside = rest[1]
+        if beside.url:
+            administer(str(wish.postgres), f"create database {database_of(beside.url)}")
+        limit = asyncio.run(bare(place, beside))
+    print(f"statements a row: {statements:.2f}")
+    print(f"the same rows by bare executemany: {limit:.0f} rows/s, {limit / rate:.1f} times as fast")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Bulk sends: one template, a document for each row of a table."""

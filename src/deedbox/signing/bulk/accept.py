@@ -1,0 +1,282 @@
+"""Accept: a bulk send whose rows can all be sent, kept for the job that sends them; or more rows for a known one.
+
+Under one name and template there is one bulk send, and in it one row for each key: whoever uploads the same file again
+gets the same bulk send, and nobody gets the same document twice."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from deedbox.kernel import jobs, limits
+from deedbox.kernel.crypto import Box
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.kernel.ids import new_id
+from deedbox.signing.actions import create_from_template, send
+from deedbox.signing.actions.create_from_template import ReadyTemplate
+from deedbox.signing.bulk import model, store
+from deedbox.signing.bulk.model import (
+    ENCRYPTED_ROWS,
+    BulkSend,
+    CheckedRow,
+    Counts,
+    Flaw,
+    NewBulkSend,
+    NewRow,
+    ReadRow,
+)
+from deedbox.signing.bulk.store import KnownRow
+from deedbox.signing.desk import Desk, Occasion, Office
+from deedbox.signing.new_document import NewParty
+
+BULK_JOB = "bulk_send"
+
+
+class Start(NamedTuple):
+    """What a request builds upon: the template in the version that counts, and the bulk send if it is known."""
+
+    new: NewBulkSend
+    workspace_id: str
+    bulk_send_id: str
+    template: ReadyTemplate
+    known: BulkSend | None
+
+
+class Report(NamedTuple):
+    """What came of checking every row."""
+
+    rows: Sequence[CheckedRow]
+    flaws: Sequence[Flaw]
+    total: int
+    invalid: int
+    """Rows with flaws."""
+
+    def need_flawless(self) -> None:
+        """BadRequest, naming the first flaws, if there are any: nothing is sent by halves."""
+        if self.invalid:
+            first = self.flaws[: limits.BULK_FLAWS_SAID]
+            more = f" Send it with dry_run to see all {len(self.flaws)}." if len(self.flaws) > len(first) else ""
+            said = "; ".join(flaw.said() for flaw in first)
+            raise BadRequest(f"{self.invalid} of {self.total} rows cannot be sent, so none is: {said}.{more}")
+
+
+class _Plan(NamedTuple):
+    """Rows by what is to be done with them."""
+
+    fresh: Sequence[CheckedRow]
+    again: Sequence[CheckedRow]
+    """Known ones that failed or were canceled."""
+    flaws: Sequence[Flaw]
+    """Known ones that say something else now."""
+
+
+def start(tx: Tx, office: Office, workspace_id: str, new: NewBulkSend) -> Start:
+    """What the request builds upon; Conflict if the name is taken by one with other words for all."""
+    known = store.named(tx, workspace_id, new.template_id, new.name)
+    if known is not None and known.common != new.common:
+        raise Conflict(
+            f"The bulk send {new.name!r} of this template has another title, message, language, end or reminders."
+            " Give another name, or the same again."
+        )
+    version = known.template_version if known else None
+    template = create_from_template.ready(tx, workspace_id, new.template_id, version)
+    bulk_send_id = known.id if known else new_id("blk", office.clock.now())
+    return Start(new, workspace_id, bulk_send_id, template, known)
+
+
+async def checked(office: Office, box: Box, begun: Start, rows: Iterable[ReadRow]) -> Report:
+    """Every row checked as if it were sent, by turns with whatever else the server does."""
+    check, found, flaws, invalid = _Check(office, box, begun), list[CheckedRow](), list[Flaw](), 0
+    total = 0
+    for read in rows:
+        total += 1
+        if total > limits.BULK_ROWS:
+            raise BadRequest(f"{_place(read)}: a bulk send has at most {limits.BULK_ROWS:,} rows")
+        one = check.row(read)
+        if isinstance(one, CheckedRow):
+            found.append(one)
+        else:
+            invalid += 1
+            flaws += one[: limits.BULK_FLAWS - len(flaws)]
+        if total % limits.BULK_TURN_ROWS == 0:
+            await asyncio.sleep(0)
+    if not total:
+        raise BadRequest("There are no rows")
+    return Report(found, flaws, total, invalid)
+
+
+def compared(tx: Tx, begun: Start, report: Report) -> Report:
+    """The report with the flaws that only a look at known rows shows."""
+    flaws = _plan(tx, begun, report.rows).flaws
+    return report._replace(flaws=[*report.flaws, *flaws], invalid=report.invalid + len(flaws))
+
+
+def accept(desk: Desk, begun: Start, report: Report) -> BulkSend:
+    """The bulk send with its rows queued; those that were sent or wait under the same keys are left as they are."""
+    report.need_flawless()
+    known = store.named(desk.tx, desk.workspace_id, begun.new.template_id, begun.new.name)
+    if (known and known.id) != (begun.known and begun.known.id):
+        raise Conflict("A bulk send of this name was made at this very moment. Try again.")
+    if known is None:
+        return _made(desk, begun, report.rows)
+    plan = _plan(desk.tx, begun, report.rows)
+    report._replace(flaws=plan.flaws, invalid=len(plan.flaws)).need_flawless()
+    return _joined(desk, known, begun.new, plan)
+
+
+def begin(desk: Desk, bulk_send: BulkSend) -> None:
+    """The job that sends what is queued, of this round."""
+    jobs.put(
+        desk.tx,
+        jobs.NewJob(
+            BULK_JOB,
+            {"bulk_send_id": bulk_send.id, "round": bulk_send.round},
+            priority=jobs.BULK,
+            unique_key=f"{BULK_JOB}:{bulk_send.id}:{bulk_send.round}",
+            workspace_id=bulk_send.workspace_id,
+            max_attempts=limits.BULK_ATTEMPTS,
+        ),
+        now=desk.now,
+    )
+
+
+class _Check:
+    """Whether rows can be sent; each row has a key of its own."""
+
+    def __init__(self, office: Office, box: Box, begun: Start) -> None:
+        self._office = office
+        self._box = box
+        self._begun = begun
+        self._keys: dict[str, ReadRow] = {}
+
+    def row(self, read: ReadRow) -> CheckedRow | Sequence[Flaw]:
+        """The row, or what is wrong with it."""
+        row = read.row
+        if row is None:
+            return read.flaws
+        digest = hashlib.sha256(msgspec.json.encode(row.without_codes(), order="deterministic")).hexdigest()
+        key = row.key or f"row-{digest[:32]}"
+        if (twin := self._keys.setdefault(key, read)) is not read:
+            return [read.flaw(_twins(row, twin), "key")]
+        try:
+            self._try(row)
+        except BadRequest as error:
+            return [read.flaw(error.message[: limits.BULK_ERROR_CHARS])]
+        place = ENCRYPTED_ROWS.place.format(bulk_send_id=self._begun.bulk_send_id, row_key=key)
+        return CheckedRow(read, key, digest, self._box.encrypt(msgspec.json.encode(row), place))
+
+    def _try(self, row: NewRow) -> None:
+        begun = self._begun
+        wanted = model.wanted(begun.new.template_id, begun.new.common, row)
+        people = [NewParty(role, model.people(row, role)) for role in row.roles]
+        send.need_mail_for_codes(people, self._office.notifier)
+        occasion = Occasion(begun.workspace_id, self._office.clock.now())
+        draft = create_from_template.drafted(occasion, begun.template, wanted, codes=_AnyCode())
+        send.as_sent(draft, occasion.now)
+
+
+class _AnyCode(dict[tuple[str, str], str]):
+    """In place of the hashes of access codes, which take their time: whether a row can be sent does not depend on
+    them."""
+
+    def __missing__(self, _: tuple[str, str]) -> str:
+        return ""
+
+
+def _plan(tx: Tx, begun: Start, rows: Sequence[CheckedRow]) -> _Plan:
+    known = store.known_rows(tx, begun.known.id) if begun.known else {}
+    fresh, again, flaws = list[CheckedRow](), list[CheckedRow](), list[Flaw]()
+    for row in rows:
+        before = known.get(row.key)
+        if before is None:
+            fresh.append(row)
+        elif before.status in ("failed", "canceled"):
+            again.append(row)
+        elif before.digest != row.digest:
+            flaws.append(row.read.flaw(_differs(row, before), "key"))
+    return _Plan(fresh, again, flaws)
+
+
+def _made(desk: Desk, begun: Start, rows: Sequence[CheckedRow]) -> BulkSend:
+    new, template, total = begun.new, begun.template.template, len(rows)
+    made = BulkSend(
+        id=begun.bulk_send_id,
+        workspace_id=desk.workspace_id,
+        name=new.name,
+        template_id=template.id,
+        template_version=template.version,
+        status="queued",
+        common=new.common,
+        rows_per_minute=new.rows_per_minute,
+        actor=desk.actor,
+        counts=Counts(total, total, 0, 0, 0),
+        created_at=desk.at,
+        updated_at=desk.at,
+    )
+    store.add(desk.tx, made)
+    store.add_rows(desk.tx, made.id, rows, 0)
+    begin(desk, made)
+    return made
+
+
+def _joined(desk: Desk, known: BulkSend, new: NewBulkSend, plan: _Plan) -> BulkSend:
+    """The known bulk send with the rows that are new to it, and those that were not sent before."""
+    counts, more = known.counts, len(plan.fresh) + len(plan.again)
+    if counts.total + len(plan.fresh) > limits.BULK_ROWS:
+        raise BadRequest(
+            f"{len(plan.fresh)} rows are new to the bulk send {known.name!r}, which has {counts.total} already; it can"
+            f" have {limits.BULK_ROWS:,}. Send them under another name."
+        )
+    after = replace(known, rows_per_minute=new.rows_per_minute, next_at=known.next_at if new.rows_per_minute else 0)
+    if more:
+        again = store.known_rows(desk.tx, known.id)
+        failed = sum(again[row.key].status == "failed" for row in plan.again)
+        after = reopened(
+            after,
+            model.after(known.status, "add"),
+            Counts(
+                counts.total + len(plan.fresh),
+                counts.queued + more,
+                counts.sent,
+                counts.failed - failed,
+                counts.canceled - (len(plan.again) - failed),
+            ),
+            desk.at,
+        )
+        store.add_rows(desk.tx, known.id, plan.fresh, counts.total)
+        store.queue_again(desk.tx, known.id, plan.again)
+        begin(desk, after)
+    store.change(desk.tx, known, after)
+    return after
+
+
+def reopened(bulk_send: BulkSend, status: model.Status, counts: Counts, at: str) -> BulkSend:
+    """The bulk send with rows to send, in a new round."""
+    return replace(
+        bulk_send,
+        status=status,
+        counts=counts,
+        round=bulk_send.round + 1,
+        updated_at=at,
+        completed_at=None,
+        canceled_at=None,
+    )
+
+
+def _twins(row: NewRow, twin: ReadRow) -> str:
+    if row.key is not None:
+        return f"{row.key[: limits.MISTAKE_CHARS]!r} is the key of {_place(twin)} too"
+    return f"it says the same as {_place(twin)}; give both a key if both are to be sent"
+
+
+def _differs(row: CheckedRow, before: KnownRow) -> str:
+    sent = f"was sent before, as {before.document_id}" if before.status == "sent" else "waits to be sent already"
+    return f"{row.key[: limits.MISTAKE_CHARS]!r} {sent}, with other content; give another key to send both"
+
+
+def _place(read: ReadRow) -> str:
+    return f"row {read.index}" if read.line is None else f"line {read.line}"

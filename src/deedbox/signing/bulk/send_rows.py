@@ -1,0 +1,214 @@
+"""The job that sends the rows of a bulk send, some in each transaction, by turns with everything else."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from deedbox.kernel import limits, log
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.crypto import Box
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, DeedboxError, Unavailable
+from deedbox.kernel.jobs import Work
+from deedbox.signing import sessions
+from deedbox.signing.actions import create_from_template, send
+from deedbox.signing.actions.create_from_template import ReadyTemplate
+from deedbox.signing.bulk import model, moves, store
+from deedbox.signing.bulk.model import ENCRYPTED_ROWS, BulkSend, NewRow
+from deedbox.signing.bulk.store import Outcome, QueuedRow
+from deedbox.signing.desk import Desk, Occasion, Office
+from deedbox.signing.model import Packet
+from deedbox.signing.new_document import NewParty
+
+_ROW = msgspec.json.Decoder(NewRow)
+
+
+class _Stopped(Exception):
+    """It was paused, canceled or taken over since its rows were read: nothing of this slice was sent."""
+
+
+class _Slice(NamedTuple):
+    """Some rows of a bulk send, to be sent together."""
+
+    bulk_send: BulkSend
+    rows: Sequence[QueuedRow]
+
+
+class _Sending(NamedTuple):
+    """The packet of one document before and after it is sent; neither is stored yet."""
+
+    draft: Packet
+    sent: Packet
+
+
+class _Drafted(NamedTuple):
+    """A row with the document that it becomes, or why it becomes none."""
+
+    row: QueuedRow
+    sending: _Sending | None = None
+    error: str | None = None
+
+
+class SendRows:
+    def __init__(self, office: Office, box: Box) -> None:
+        self._office = office
+        self._box = box
+
+    async def run(self, work: Work) -> None:
+        """The handler of BULK_JOB: sends slices until none is left, it is another's turn, or the pace says wait."""
+        workspace_id, bulk_send_id = work.named("bulk_send_id")
+        template: ReadyTemplate | None = None
+        for _ in range(limits.BULK_SLICES):
+            part = await self._office.db.read(lambda tx: _next(tx, workspace_id, bulk_send_id))
+            if part is None or part.bulk_send.round != work.job.payload["round"]:
+                return
+            if part.bulk_send.next_at > self._office.clock.now().timestamp():
+                await work.put_off(datetime.fromtimestamp(part.bulk_send.next_at, UTC))
+                return
+            template = template or await self._template(part.bulk_send)
+            try:
+                await self._send(part, template)
+            except _Stopped:
+                continue
+        await work.put_off(self._office.clock.now())
+
+    async def _template(self, bulk_send: BulkSend) -> ReadyTemplate:
+        one = bulk_send
+        return await self._office.db.read(
+            lambda tx: create_from_template.ready(tx, one.workspace_id, one.template_id, one.template_version)
+        )
+
+    async def _send(self, part: _Slice, template: ReadyTemplate) -> None:
+        now = self._office.clock.now()
+        drafted = list[_Drafted]()
+        for number, row in enumerate(part.rows, 1):
+            drafted.append(await self._drafted(part.bulk_send, row, template, now))
+            if number % limits.BULK_TURN_ROWS == 0:
+                await asyncio.sleep(0)
+        try:
+            await self._store(part.bulk_send, drafted, template, now)
+        except (_Stopped, Unavailable, asyncio.CancelledError):
+            raise
+        except Exception as error:  # whatever one row does must not keep the others from being sent
+            log.warning("rows are sent one by one", bulk_send=part.bulk_send.id, reason=type(error).__name__)
+            await self._one_by_one(drafted, part.bulk_send, template, now)
+
+    async def _drafted(self, bulk_send: BulkSend, row: QueuedRow, template: ReadyTemplate, now: datetime) -> _Drafted:
+        place = ENCRYPTED_ROWS.place.format(bulk_send_id=bulk_send.id, row_key=row.key)
+        new = _ROW.decode(self._box.decrypt(row.content, place))
+        people = [NewParty(role, model.people(new, role)) for role in new.roles]
+        wanted = model.wanted(bulk_send.template_id, bulk_send.common, new)
+        codes = await sessions.hashed_codes(people)
+        try:
+            send.need_mail_for_codes(people, self._office.notifier)
+            occasion = Occasion(bulk_send.workspace_id, now)
+            draft = create_from_template.drafted(
+                occasion, template, wanted, source="bulk", bulk_send_id=bulk_send.id, codes=codes
+            )
+            return _Drafted(row, _Sending(draft, send.as_sent(draft, now)))
+        except BadRequest as error:
+            return _Drafted(row, error=_cut(error.message))
+
+    async def _one_by_one(
+        self, drafted: Sequence[_Drafted], bulk_send: BulkSend, template: ReadyTemplate, now: datetime
+    ) -> None:
+        """Each row in a transaction of its own: one that fails is noted as failed."""
+        for one in drafted:
+            try:
+                await self._store(bulk_send, [one], template, now)
+            except (_Stopped, Unavailable, asyncio.CancelledError):
+                raise
+            except Exception as error:  # the row's own fault, which it is told, and no other's
+                log.error("a row cannot be sent", exception=error, bulk_send=bulk_send.id, row=one.row.number)
+                told = error.message if isinstance(error, DeedboxError) else "It could not be saved. See the log."
+                await self._store(bulk_send, [_Drafted(one.row, error=_cut(told))], template, now)
+
+    async def _store(
+        self, bulk_send: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate, now: datetime
+    ) -> None:
+        def write(tx: Tx) -> None:
+            with self._office.desk(tx, bulk_send.workspace_id, bulk_send.actor, now) as desk:
+                _sent(desk, bulk_send, drafted, template)
+
+        await self._office.db.write(write)
+
+
+def _sent(desk: Desk, seen: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate) -> None:
+    """The rows with their documents, people, links, mails and events: all of it in one transaction."""
+    bulk_send = store.find(desk.tx, seen.workspace_id, seen.id)
+    if bulk_send is None or bulk_send.round != seen.round or (bulk_send.status, "send") not in model.MOVES:
+        raise _Stopped
+    if not store.are_queued(desk.tx, seen.id, [one.row.number for one in drafted]):
+        raise _Stopped
+    _create_all(desk, template, [one.sending for one in drafted if one.sending])
+    outcomes = [_outcome(one) for one in drafted]
+    store.settle(desk.tx, seen.id, outcomes)
+    after = _counted(bulk_send, outcomes, desk)
+    store.change(desk.tx, bulk_send, after)
+    if after.status == "completed":
+        moves.tell_end(desk, after)
+
+
+def _outcome(drafted: _Drafted) -> Outcome:
+    document_id = drafted.sending.sent.first.id if drafted.sending else None
+    return Outcome(drafted.row.number, document_id, drafted.error)
+
+
+def _create_all(desk: Desk, template: ReadyTemplate, sending: Sequence[_Sending]) -> None:
+    """As `create_from_template.create`, for many: hardly more statements than for one."""
+    if not sending:
+        return
+    ids = [one.sent.first.id for one in sending]
+    blobs.share(desk.tx, template.hashes, ids)
+    stored = desk.add_all([one.sent for one in sending], {document_id: [] for document_id in ids})
+    for one, packet in zip(sending, stored, strict=True):
+        desk.record(packet.first, "document.created", create_from_template.created(packet.first))
+        send.announce(desk, one.draft, packet)
+
+
+def _counted(bulk_send: BulkSend, outcomes: Sequence[Outcome], desk: Desk) -> BulkSend:
+    """The bulk send as these rows leave it: completed with the last, else waiting as its pace says."""
+    failed = sum(one.document_id is None for one in outcomes)
+    sent = len(outcomes) - failed
+    counts = bulk_send.counts
+    counts = replace(
+        counts, queued=counts.queued - sent - failed, sent=counts.sent + sent, failed=counts.failed + failed
+    )
+    after = replace(
+        bulk_send, status=model.after(bulk_send.status, "send"), counts=counts, updated_at=desk.at,
+        next_at=_next_at(bulk_send, len(outcomes), desk.now.timestamp()),
+    )  # fmt: skip
+    return after if counts.queued else replace(after, status="completed", completed_at=desk.at)
+
+
+def _next(tx: Tx, workspace_id: str, bulk_send_id: str) -> _Slice | None:
+    """The next rows to send; None if there are none, or they may not be sent."""
+    bulk_send = store.find(tx, workspace_id, bulk_send_id)
+    if bulk_send is None or (bulk_send.status, "send") not in model.MOVES:
+        return None
+    rows = store.queued(tx, bulk_send_id, _together(bulk_send))
+    return _Slice(bulk_send, rows) if rows else None
+
+
+def _together(bulk_send: BulkSend) -> int:
+    """How many rows are sent in one transaction."""
+    if bulk_send.rows_per_minute is None:
+        return limits.BULK_SLICE_ROWS
+    paced = bulk_send.rows_per_minute * limits.BULK_PACE_SECONDS // 60
+    return min(limits.BULK_SLICE_ROWS, max(1, paced))
+
+
+def _next_at(bulk_send: BulkSend, rows: int, now: float) -> float:
+    """When the next rows may follow: as planned, so that what comes a little late does not slow down the rest."""
+    if bulk_send.rows_per_minute is None:
+        return 0
+    seconds = rows * 60 / bulk_send.rows_per_minute
+    return max(bulk_send.next_at or now, now - seconds) + seconds
+
+
+def _cut(error: str) -> str:
+    return error[: limits.BULK_ERROR_CHARS]

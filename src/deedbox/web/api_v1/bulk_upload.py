@@ -1,0 +1,143 @@
+"""The rows of a bulk send as they come: in JSON, or as a CSV file in a form."""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import IO, Annotated, Any, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
+from multipart import MultipartSegment
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs.local import disk
+from deedbox.kernel.errors import BadRequest, TooLarge
+from deedbox.signing.actions.create_from_template import ReadyTemplate
+from deedbox.signing.bulk import columns
+from deedbox.signing.bulk.columns import Known
+from deedbox.signing.bulk.model import Flaw, NewBulkSend, NewRow, ReadRow
+from deedbox.web.frame import body, context, form, mistakes
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.form import FILE, Take
+
+BULK_SEND = "bulk_send"
+WITH_FILE: dict[str, Any] = {
+    "schema": {
+        "type": "object",
+        "properties": {
+            BULK_SEND: {
+                "type": "string",
+                "maxLength": limits.JSON_BODY_BYTES,
+                "description": "The bulk send as JSON, as without a form, but without rows.",
+            },
+            FILE: {
+                "type": "string",
+                "format": "binary",
+                "description": "The rows as CSV: UTF-8, UTF-16 or Windows-1252, separated by comma, semicolon or tab.",
+            },
+        },
+        "required": [BULK_SEND, FILE],
+        "additionalProperties": False,
+    }
+}
+Heading: TypeAlias = Annotated[str, Meta(max_length=limits.BULK_CELL_CHARS, extra_json_schema=limits.NO_NUL)]
+
+
+class _WithColumns(NewBulkSend, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    columns: Annotated[dict[Heading, Heading | None], Meta(max_length=limits.BULK_COLUMNS)] = {}  # noqa: RUF012
+    """With a CSV file: what its headings mean, such as `{"E-mail": "Tenant.email"}`; null for a column to leave out."""
+
+
+class NewBulkSendBody(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    rows: Annotated[Sequence[NewRow], Meta(max_length=limits.BULK_ROWS)] = []
+    """One document each; or they come as a CSV file in a form."""
+
+
+class _RawBulkSend(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The same, its rows not decoded yet: that is done one by one."""
+
+    rows: Annotated[Sequence[msgspec.Raw], Meta(max_length=limits.BULK_ROWS)] = []
+
+
+class Asked(NamedTuple):
+    new: NewBulkSend
+    rows: Callable[[ReadyTemplate], Iterator[ReadRow]]
+    """Reads them, once it is known of which template."""
+    content: bytes
+    """What tells this request from another with the same Idempotency-Key."""
+
+
+@asynccontextmanager
+async def asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
+    """The bulk send that the request asks for, its rows yet to be read."""
+    if form.is_form(request):
+        folder = str(context.of(request).deedbox.settings.data_dir)
+        with tempfile.SpooledTemporaryFile(limits.SMALL_BODY_BYTES, dir=folder) as file:
+            yield await _form(request, file)
+        return
+    body.need_json(request)
+    content = await body.read(request, limits.BULK_BYTES)
+    # No text of a row is looked at here, so there may be any number of them.
+    new = await asyncio.to_thread(body.decoded_now, _RawBulkSend, content, len(content))
+    if new.columns:
+        raise BadRequest("columns: they belong to a CSV file, and there is none")
+    yield Asked(_without_more(new), lambda _: _from_json(new.rows), content)
+
+
+def _from_json(rows: Sequence[msgspec.Raw]) -> Iterator[ReadRow]:
+    for index, raw in enumerate(rows):
+        try:
+            yield ReadRow(index, None, body.decoded_now(NewRow, bytes(raw)))
+        except BadRequest as error:
+            field, colon, reason = error.message.partition(": ")
+            flaw = Flaw(index, None, field, reason) if colon else Flaw(index, None, None, error.message)
+            yield ReadRow(index, None, None, [flaw])
+
+
+async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
+    told, hashed, files = bytearray(), hashlib.sha256(), list[str]()
+
+    async def keep(data: bytes) -> None:
+        told.extend(data)
+        if len(told) > limits.JSON_BODY_BYTES:
+            raise TooLarge("The bulk send's JSON is too large")
+
+    async def write(data: bytes) -> None:
+        hashed.update(data)
+        if file.tell() + len(data) > limits.BULK_BYTES:
+            raise TooLarge(f"The CSV file may have {limits.BULK_BYTES // limits.MB} MB")
+        with disk():
+            await asyncio.to_thread(file.write, data)
+
+    async def opened(part: MultipartSegment) -> Take:
+        if part.name == BULK_SEND and not told:
+            return keep
+        if part.name == FILE and not files:
+            files.append(part.name)
+            return write
+        raise BadRequest(f"The form has one part {BULK_SEND!r} and one part {FILE!r}, and no part {part.name!r}")
+
+    await form.read(request, opened)
+    if not told:
+        raise BadRequest(f"The form has no part named {BULK_SEND!r} with the bulk send as JSON")
+    if not files:
+        raise BadRequest(f"The form has no part named {FILE!r} with the rows as CSV")
+    new = await body.decoded(request, _RawBulkSend, bytes(told))
+    if new.rows:
+        raise BadRequest("rows: they come in the file; give one or the other")
+
+    def rows(template: ReadyTemplate) -> Iterator[ReadRow]:
+        return columns.rows(file, new.columns, _known(template), mistakes.named)
+
+    return Asked(_without_more(new), rows, bytes(told) + hashed.digest())
+
+
+def _known(template: ReadyTemplate) -> Known:
+    roles = [role.name for role in template.template.content.roles]
+    return Known(roles, {field.label for field in template.template.content.fields if field.label})
+
+
+def _without_more(new: NewBulkSend) -> NewBulkSend:
+    return NewBulkSend(**{name: getattr(new, name) for name in NewBulkSend.__struct_fields__})

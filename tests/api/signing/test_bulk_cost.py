@@ -1,0 +1,29 @@
+"""What a row of a bulk send costs: few statements, however the bench counts them."""
+
+from pathlib import Path
+
+import pytest
+from bench import bulk
+from bench.lifecycle import Place
+
+from tests.api.conftest import opened
+from tests.api.signing.conftest import Office
+from tests.api.signing.test_bulk import template
+from tests.conftest import HandClock
+
+pytestmark = pytest.mark.anyio
+MOST = 1.0
+"""Statements a row."""
+
+
+async def test_a_row_takes_less_than_a_statement_and_the_bench_can_tell(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    url = None if database_url.startswith("sqlite:") else database_url
+    async with opened(database_url, tmp_path, clock) as api:
+        await api.settle()
+        template_id = await template(Office(api))
+    place = Place(tmp_path, url)
+    assert await bulk.count_statements(place, template_id) < MOST
+    if url is None:
+        assert await bulk.bare(place, Place(tmp_path / "beside", None)) > 0

@@ -15,6 +15,7 @@ from tests.pdf.papers import lines, paper
 pytestmark = pytest.mark.anyio
 
 HOOKS, DOCUMENTS, KEYS, TEMPLATES = "/api/v1/hooks", "/api/v1/documents", "/api/v1/keys", "/api/v1/templates"
+PACKETS = "/api/v1/packets"
 PLACE = {"page": 1, "x": 0.1, "y": 0.1, "w": 0.3, "h": 0.05}
 PARTIES = [
     {"name": "Tenant", "signers": [signer("ann", language="de", time_zone="Europe/Berlin"), signer("bob")], "order": 2},
@@ -92,11 +93,25 @@ async def _templates(office: Office) -> list[str]:
     return [f"{TEMPLATES}/{one['id']}" for one in made]
 
 
+async def _packets(office: Office) -> list[str]:
+    """A draft and one that was sent, with all that a packet has, and one that is over."""
+    whole = {name: WHOLE[name] for name in WHOLE if name != "fields"}
+    one = {"title": "Lease", "file": office.body()["file"], "metadata": {"c": "3"}, "external_id": "e-2"}
+    documents = [{**one, "fields": FIELDS}, {**one, "title": "All sign"}]
+    made = []
+    for send in (False, True, True):
+        new = {"title": "Papers", "documents": documents, **whole, "send": send}
+        made.append((await office.api.post(PACKETS, new)).json())
+    await office.api.call("POST", f"{PACKETS}/{made[2]['id']}/void")
+    return [f"{PACKETS}/{one['id']}" for one in made]
+
+
 MADE: dict[str, Callable[[Office], Awaitable[list[str]]]] = {
     "/api/v1/workspace": _workspace,
     "/api/v1/hooks/{hook_id}": _hooks,
     "/api/v1/documents/{document_id}": _documents,
     "/api/v1/keys/{key_id}": _keys,
+    "/api/v1/packets/{packet_id}": _packets,
     "/api/v1/templates/{template_id}": _templates,
 }
 """What makes records of each kind that can be read and changed."""

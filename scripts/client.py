@@ -23,6 +23,7 @@ BY_HAND = {
     "download": ["AsyncDownload", "Download"],
     "errors": ["ApiError", "BadSignature", "DeedboxError", "NoAnswer"],
     "events": ["ServerEvent"],
+    "inline": ["inline"],
     "webhook": ["verify_webhook"],
 }
 

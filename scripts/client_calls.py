@@ -79,8 +79,7 @@ class Operation:
     def _body_parameters(self) -> Iterator[str]:
         optional = "" if self.described.get("requestBody", {}).get("required") else " | None = None"
         if schema := self.content.get("application/json", {}).get("schema"):
-            kinds = [schema, *self._json_parts()]
-            yield f"body: {' | '.join(self.records.annotation(kind, asked=True) for kind in kinds)}{optional}"
+            yield f"body: {self.records.annotation(schema, asked=True)}{optional}"
         for name, schema in self._parts().items():
             yield _part_parameter(name, schema, bare="application/json" not in self.content)
         if self.content and not self.content.keys() & {"application/json", "multipart/form-data"}:
@@ -93,11 +92,6 @@ class Operation:
         parts = {name: {**inner, "needed": name in form["required"]} for name, inner in named}
         files = {name: inner for name, inner in parts.items() if _is_file(inner)}
         return files if "application/json" in self.content else files | parts
-
-    def _json_parts(self) -> list[Schema]:
-        """The schema of the JSON in a form, where it is another than that of the body without a form."""
-        form = self.content.get("multipart/form-data", {}).get("schema", {})
-        return [part["contentSchema"] for part in form.get("properties", {}).values() if "contentSchema" in part]
 
     def call(self, accept: str = "") -> str:
         path = re.sub(r"\{(\w+)\}", r"{part(\1)}", self.path)

@@ -26,6 +26,7 @@ from deedbox.client import (
     NoAnswer,
     Reason,
     Typed,
+    inline,
 )
 from tests import server
 from tests.client.conftest import PATIENCE, AsyncBreaking, Breaking
@@ -73,14 +74,14 @@ def test_a_document_is_sent_signed_downloaded_and_verified(deedbox: Deedbox, fol
 
 
 def test_a_list_is_an_iterator_over_every_page(deedbox: Deedbox) -> None:
-    made = [deedbox.documents.create(_inline("paged"), [("a.pdf", _pdf())]).id for _ in range(3)]
+    made = [deedbox.documents.create(_draft("paged"), [("a.pdf", _pdf())]).id for _ in range(3)]
     found = deedbox.documents.list(external_id="paged", status=["draft", "sent"], limit=1, order="asc")
     assert next(found).id == made[0]
     assert [document.id for document in found] == made[1:]
     assert list(deedbox.documents.list(external_id="nothing", created_after=datetime.now(UTC))) == []
 
 
-def _inline(external_id: str) -> NewDocument:
+def _draft(external_id: str) -> NewDocument:
     return lease(external_id, send=False)
 
 
@@ -88,6 +89,13 @@ def _pdf() -> bytes:
     from tests.api.search.files import pdf
 
     return pdf("Text", size=(595, 842))
+
+
+def test_a_file_can_come_within_the_body_too(deedbox: Deedbox, folder: Path) -> None:
+    for source in (folder / "lease.pdf", ("lease.pdf", (folder / "lease.pdf").read_bytes())):
+        document = deedbox.documents.create(NewDocument(title="Lease", file=inline(source)))
+        assert deedbox.documents.original_file(document.id).read() == (folder / "lease.pdf").read_bytes()
+        assert document.files[0].name == "lease.pdf"
 
 
 def test_a_refusal_tells_status_code_sentence_and_request(deedbox: Deedbox, running: server.Server) -> None:
@@ -103,7 +111,7 @@ def test_a_refusal_tells_status_code_sentence_and_request(deedbox: Deedbox, runn
 
 
 def test_a_download_that_is_refused_leaves_no_file(deedbox: Deedbox, folder: Path) -> None:
-    draft = deedbox.documents.create(_inline("no file"), [folder / "lease.pdf"])
+    draft = deedbox.documents.create(_draft("no file"), [folder / "lease.pdf"])
     with pytest.raises(ApiError):
         deedbox.documents.sealed_file(draft.id).save(folder / "signed.pdf")
     assert [path.name for path in folder.iterdir()] == ["lease.pdf"]
@@ -120,7 +128,7 @@ def test_a_create_whose_answer_was_lost_is_sent_again_and_has_one_effect(running
 
 def test_a_lost_answer_to_a_delete_is_no_failure(running: server.Server, folder: Path) -> None:
     with Deedbox(running.address, running.api_key, transport=Breaking("DELETE")) as deedbox:
-        draft = deedbox.documents.create(_inline("deleted"), [folder / "lease.pdf"])
+        draft = deedbox.documents.create(_draft("deleted"), [folder / "lease.pdf"])
         deedbox.documents.delete_draft(draft.id)
         with pytest.raises(ApiError):
             deedbox.documents.delete_draft(draft.id)

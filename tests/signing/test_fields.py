@@ -90,7 +90,6 @@ def facts(laid: Document) -> Facts:
         ([field(0, show_if=ShowIf("L1", "yes")), field(1)], "can never be 'yes'"),
         ([field(0, show_if=ShowIf("L1", "a")), field(1, "select", options=["b"])], "can never be 'a'"),
         ([field(0, show_if=ShowIf("L1", "x")), field(1, "signature")], "can never be 'x'"),
-        ([field(0, show_if=ShowIf("L1", "b")), field(1, "text", read_only=True, default="a")], "can never be 'b'"),
         ([field(0, show_if=ShowIf("L1", "true")), field(1, signer=BOB)], "does not sign before"),
         (
             [field(0, "radio", group="g", show_if=ShowIf("L1", "true")), field(1, "radio", group="g")],

@@ -15,6 +15,7 @@ COMMANDS = {
     "serve": "Run the server.",
     "send": "Send a file to people to sign.",
     "template": "Make and list templates, of which documents are made.",
+    "bulk": "Send a document of a template for each row of a CSV file.",
     "keys": "Create, list and revoke API keys; rotate the master key.",
     "ca": "Show, renew and revoke the certificates that seal and time-stamp; bring your own.",
     "hooks": "Create, list and delete webhooks; receive their deliveries here, and send them again.",

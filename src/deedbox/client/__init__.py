@@ -6,6 +6,7 @@ from deedbox.client.deedbox import AsyncDeedbox, Deedbox
 from deedbox.client.download import AsyncDownload, Download
 from deedbox.client.errors import ApiError, BadSignature, DeedboxError, NoAnswer
 from deedbox.client.events import ServerEvent
+from deedbox.client.inline import inline
 from deedbox.client.records.bulk_sends import BulkRowPage, BulkSend, BulkSendPage, Counts, DryRun, Flaw, Row
 from deedbox.client.records.documents import (
     Archive,
@@ -258,5 +259,6 @@ __all__ = [
     "Workspace",
     "WorkspaceChange",
     "WorkspaceProfile",
+    "inline",
     "verify_webhook",
 ]

@@ -301,9 +301,9 @@ BULK_CHECK_SECONDS = 120
 """In which all rows of a request are checked: others have their turns meanwhile."""
 BULK_TURN_ROWS = 4
 """Checked or drafted at once: nothing else runs meanwhile."""
-BULK_SLICE_ROWS = 25
+BULK_SLICE_ROWS = 16
 """Sent in one transaction: whoever sends a single document waits for no more."""
-BULK_SLICES = 40
+BULK_SLICES = 60
 """Sent before it is another bulk send's turn."""
 BULK_ATTEMPTS = 100
 """A process that dies while rows are sent costs one of them; what it has sent stays sent."""

@@ -31,11 +31,8 @@ class Occasion:
     def __init__(self, workspace_id: str, now: datetime) -> None:
         self.workspace_id = workspace_id
         self.now = now
-
-    @property
-    def at(self) -> Instant:
+        self.at: Instant = instant(now)
         """The moment as records keep it."""
-        return instant(self.now)
 
 
 class Desk(Occasion):

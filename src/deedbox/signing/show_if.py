@@ -11,6 +11,8 @@ from deedbox.signing.model import Field, Party, ShowIf
 
 NOTHING = ("signature", "initials", "attachment")
 """Types whose value no condition can name."""
+FILLED_FOR_THEM = ("date", "name", "email")
+"""Types that hold the signer's own day, name and address where nothing else is written."""
 _TICKED = ("checkbox", "radio")
 
 
@@ -23,19 +25,34 @@ def possible(fields: Sequence[Field], own: Collection[str]) -> set[str]:
     """The ids of the fields that are shown or may come to be, whatever is still written into these own ones."""
 
     def may_be(decides: Field, equals: str) -> bool:
-        return _can_be(decides, equals) if decides.id in own else _value(decides) == equals
+        if decides.id not in own:
+            return _value(decides) == equals
+        settled = decides.read_only and decides.type not in FILLED_FOR_THEM
+        return not settled or _value(replace(decides, value=decides.default)) == equals
 
     return _true(fields, may_be)
 
 
 def resolved(fields: Sequence[Field], parties: Sequence[Party]) -> list[Field]:
     """The fields with ids in their conditions; BadRequest for a condition that nobody could decide or fulfil."""
-    known = [_resolved(field, fields) for field in fields]
+    if not any(field.show_if for field in fields):
+        return [*fields]
+    names = _names(fields)
+    known = [_resolved(field, names) for field in fields]
     by_id = {field.id: field for field in known}
     for field in known:
         if field.show_if is not None:
             _check(field, _chain(field, by_id), parties)
     return known
+
+
+def waited_for(fields: Sequence[Field]) -> dict[str, list[str]]:
+    """What others wait to stand in a field, by its id."""
+    found: dict[str, list[str]] = {}
+    for field in fields:
+        if field.show_if is not None:
+            found.setdefault(field.show_if.field, []).append(field.show_if.equals)
+    return found
 
 
 def _true(fields: Sequence[Field], holds: Callable[[Field, str], bool]) -> set[str]:
@@ -57,15 +74,23 @@ def _value(field: Field) -> str | None:
     return (field.value or "false") if field.type in _TICKED else field.value
 
 
-def _resolved(field: Field, fields: Sequence[Field]) -> Field:
+def _names(fields: Sequence[Field]) -> dict[tuple[str | None, ...], list[Field]]:
+    """The fields by id, by label, and radio buttons by group and label."""
+    found: dict[tuple[str | None, ...], list[Field]] = {}
+    for field in fields:
+        for name in ((field.id,), ("label", field.label), ("group", field.group, field.label)):
+            found.setdefault(name, []).append(field)
+    return found
+
+
+def _resolved(field: Field, names: Mapping[tuple[str | None, ...], Sequence[Field]]) -> Field:
     if field.show_if is None:
         return field
     name, equals = field.show_if.field, field.show_if.equals
-    called = [one for one in fields if one.id == name] or [one for one in fields if one.label == name]
+    called = names.get((name,)) or names.get(("label", name), [])
     if not called:
         # A group stands for the radio button that has to be chosen in it.
-        called = [one for one in fields if one.type == "radio" and (one.group, one.label) == (name, equals)]
-        equals = "true"
+        called, equals = names.get(("group", name, equals), []), "true"
     if len(called) != 1:
         many = "several fields are called so: give an id" if called else "there is no such field"
         raise BadRequest(f"{told(field)} is shown if {name!r} equals {field.show_if.equals!r}, but {many}")
@@ -110,8 +135,7 @@ def _can_be(field: Field, value: str) -> bool:
         return False
     if field.type in _TICKED and value not in ("true", "false"):
         return False
-    if field.read_only and field.type not in ("date", "name", "email"):
-        return _value(replace(field, value=field.default)) == value
+    # What is read_only is the sender's own choice for this document: so parts of a template are left out.
     return field.type != "select" or value in field.options
 
 

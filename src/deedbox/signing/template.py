@@ -10,6 +10,7 @@ from deedbox.kernel import limits
 from deedbox.pdf.marks import Place
 from deedbox.pdf.signed_input import SignedInput
 from deedbox.signing.model import File, Message, OnDecline, Reminders, Rule
+from deedbox.signing.model import Role as PersonRole
 from deedbox.signing.new_document import (
     ExternalId,
     FieldValue,
@@ -47,6 +48,8 @@ class Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many people it takes; null: one or more."""
     on_decline: OnDecline = "decline_document"
     """What one signer's decline does: end the document, or nothing while the rule can still be met."""
+    role: PersonRole = "signer"
+    """What its people do, unless a person is given another: sign, approve, or get a copy."""
 
     @property
     def seats(self) -> int:

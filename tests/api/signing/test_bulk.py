@@ -4,12 +4,17 @@ import asyncio
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.kernel import jobs, limits
+from deedbox.kernel.jobs import Work
+from deedbox.signing.bulk.send_rows import SendRows
+from tests.api.conftest import opened
 from tests.api.signing.conftest import Mailing, Office
+from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
 PATH = "/api/v1/bulk-sends"
@@ -287,6 +292,59 @@ async def test_a_row_that_fails_only_when_sent_is_told_and_the_rest_can_be_tried
     assert retried.json()["counts"]["queued"] == 2
     assert (await settled_later(office, made))["counts"]["failed"] == 2
     assert len(await bulk_events(office)) == 2
+
+
+async def test_rows_of_a_template_that_is_deleted_meanwhile_fail(office: Office) -> None:
+    template_id = await template(office)
+    made = (await send(office, template_id, [row(n) for n in range(3)], rows_per_minute=1)).json()
+    async with asyncio.timeout(60):
+        while not (await rows_of(office, made, "&status=sent")):
+            await asyncio.sleep(0.02)
+    assert (await office.api.call("DELETE", f"/api/v1/templates/{template_id}")).status_code == 204
+    assert (await settled_later(office, made))["counts"]["failed"] == 2
+    assert {one["error"] for one in await rows_of(office, made, "&status=failed")} == {"Template does not exist"}
+
+
+async def test_a_row_that_the_database_refuses_does_not_hold_up_the_others(
+    sqlite_path: Path, tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(f"sqlite:{sqlite_path}", tmp_path, clock) as api:
+        await api.settle()
+        office = Office(api)
+        trigger = "create trigger refusing before insert on documents when new.external_id = 'x7'"
+        await api.deedbox.db.write(lambda tx: tx.run(f"{trigger} begin select raise(abort, 'no'); end"))
+        made = (await send(office, await template(office), [row(n, external_id=f"x{n}") for n in range(30)])).json()
+        while await api.deedbox.jobs.run_due():
+            pass
+        found = (await api.get(f"{PATH}/{made['id']}")).json()
+        assert (found["status"], found["counts"]["sent"], found["counts"]["failed"]) == ("completed", 29, 1)
+        [failed] = await rows_of(office, made, "&status=failed")
+        assert (failed["index"], failed["error"]) == (7, "It could not be saved. See the log.")
+        await api.deedbox.db.write(lambda tx: tx.run("drop trigger refusing"))
+        assert (await move(office, made, "retry")).status_code == 200
+        while await api.deedbox.jobs.run_due():
+            pass
+        assert len(await rows_of(office, made, "&status=sent")) == 30
+        assert await documents(office) == 30
+
+
+async def test_two_workers_on_one_bulk_send_send_each_row_once(
+    database_url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with opened(database_url, tmp_path, clock) as api:
+        await api.settle()
+        office, deedbox = Office(api), api.deedbox
+        made = (await send(office, await template(office), [row(n) for n in range(60)])).json()
+        [(job_id,)] = await api.rows("select id from jobs where kind = 'bulk_send'")
+        job = await deedbox.db.read(lambda tx: jobs.find(tx, job_id))
+        assert job is not None
+        handler = SendRows(deedbox.office, deedbox.box)
+        both = [Work(job, deedbox.db, clock, name) for name in ("one", "another")]
+        await asyncio.gather(*(handler.run(work) for work in both))
+        found = (await api.get(f"{PATH}/{made['id']}")).json()
+        assert (found["status"], found["counts"]["sent"]) == ("completed", 60)
+        assert await documents(office) == 60
+        assert len(await bulk_events(office)) == 1
 
 
 async def test_invitations_leave_after_all_other_mail_and_access_codes_are_nowhere(mailing: Mailing) -> None:

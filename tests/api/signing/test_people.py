@@ -8,6 +8,7 @@ import pytest
 from deedbox.accounts import workspaces
 from tests.api.answers import faults
 from tests.api.signing.conftest import Office, signer
+from tests.api.signing.test_attachments import PASSPORT, attach, field, ids
 from tests.api.signing.test_entry import HTML, entered, mailed, people, trail
 from tests.api.signing.test_mails import mails
 from tests.pdf.test_certificate import told
@@ -223,3 +224,18 @@ async def test_a_device_is_handed_over_for_an_hour_and_only_at_one_s_turn(office
     assert (await browser.get(f"{own}/session")).status_code == 200
     office.api.clock.forward(1)
     assert (await browser.get(f"{own}/session")).status_code == 401
+
+
+async def test_what_someone_had_filled_in_is_not_passed_on(office: Office) -> None:
+    fields = [field("attachment", 0, label="Passport"), field("text", 1, label="Town", required=False)]
+    document = await office.create(send=True, signers=[signer("ann", delegation=True)], fields=fields)
+    known = ids(document)
+    async with office.session(document, "ann") as browser:
+        assert (await attach(browser, known["Passport"], PASSPORT)).status_code == 200
+        assert (await browser.put("/fields", json={"values": {known["Town"]: "Ghent"}})).status_code == 200
+        assert (await browser.post("/delegate", json={"name": "Eve", "email": "eve@example.com"})).status_code == 200
+    for table in ("kept_attachments", "field_values", "blob_refs where owner like 'attachment:%'"):
+        assert await office.api.rows(f"select * from {table}") == []
+    async with office.session(await office.document(document["id"]), "eve") as browser:
+        shown = (await browser.get("/session")).json()
+        assert (shown["attachments"], [one["value"] for one in shown["fields"]]) == ([], [None] * 3)

@@ -49,3 +49,22 @@ async def test_values_last_through_changes_of_a_draft(office: Office) -> None:
     another = await office.api.call("PATCH", path, json={"fields": [{**RENT, "label": "Deposit"}]})
     assert another.status_code == 200, another.text
     assert defaults(another.json()) == {"Deposit": None, "Place": "Ghent", None: None}
+
+
+async def test_what_only_values_fill_may_wait_for_them_in_a_template(office: Office) -> None:
+    place = {"page": 1, "x": 0.1, "w": 0.3, "h": 0.05, "party": "Tenant"}
+    fields = [
+        {"type": "text", "label": "Plan", "read_only": True, "pattern": "gold|basic", "y": 0.1, **place},
+        {"type": "text", "label": "Wish", "show_if": {"field": "Plan", "equals": "gold"}, "y": 0.2, **place},
+    ]
+    new = {"name": "Lease", "file": office.body()["file"], "roles": [{"name": "Tenant"}], "fields": fields}
+    template = await office.api.post("/api/v1/templates", new)
+    assert template.status_code == 201, template.text
+    wanted = {"template_id": template.json()["id"], "roles": {"Tenant": {"name": "Ann", "email": "ann@example.com"}}}
+    without = await office.api.post("/api/v1/documents", wanted)
+    assert (without.status_code, "'Plan' is required and read_only" in without.json()["error"]) == (400, True)
+    for plan, refused in (("basic", None), ("gold", "Wish: This must be filled in")):
+        made = await office.api.post("/api/v1/documents", {**wanted, "values": {"Plan": plan}, "send": True})
+        assert made.status_code == 201, made.text
+        signed = await office.sign(made.json(), "ann")
+        assert signed.json().get("error") == refused

@@ -269,6 +269,24 @@ async def test_of_changes_at_once_each_makes_its_version_or_is_refused(office: O
     }
 
 
+async def test_a_role_may_approve_or_get_a_copy(office: Office) -> None:
+    roles: list[dict[str, Any]] = [
+        {"name": "Tenant"},
+        {"name": "Lawyer", "role": "approver", "order": 2},
+        {"name": "File", "role": "cc"},
+    ]
+    template = await create(office, roles=roles)
+    people = {"Tenant": signer("ann"), "Lawyer": signer("bob"), "File": signer("cem")}
+    document = await make(office, template, roles=people, send=True)
+    acts = {one["name"]: one["role"] for party in document["parties"] for one in party["signers"]}
+    assert acts == {"Ann": "signer", "Bob": "approver", "Cem": "cc"}
+    assert [field["type"] for field in document["fields"]] == ["signature"]
+    again = await create(office, roles=None, file=None, document_id=document["id"])
+    assert {role["name"]: role["role"] for role in again["roles"]} == {
+        one["name"]: one.get("role", "signer") for one in roles
+    }
+
+
 async def test_conditions_follow_into_every_document(office: Office) -> None:
     place = {"party": "Tenant", "page": 1, "x": 0.1, "w": 0.3, "h": 0.03}
     pets = {"type": "checkbox", "label": "Pets", "y": 0.1, "required": False, **place}

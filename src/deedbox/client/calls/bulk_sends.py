@@ -18,8 +18,8 @@ class ListBulkSendsQuery(TypedDict, total=False):
     """How many to show at most."""
 
 
-class ListBulkRowsQuery(TypedDict, total=False):
-    """What `list_bulk_rows` can be asked for."""
+class ListBulkSendRowsQuery(TypedDict, total=False):
+    """What `list_bulk_send_rows` can be asked for."""
 
     limit: int
     """How many to show at most."""
@@ -87,7 +87,7 @@ class BulkSendsCalls:
             Call("POST", f"/api/v1/bulk-sends/{part(bulk_send_id)}/retry", headers=once(idempotency_key)), BulkSend
         )
 
-    def list_bulk_rows(self, bulk_send_id: str, **query: Unpack[ListBulkRowsQuery]) -> Iterator[Row]:
+    def list_rows(self, bulk_send_id: str, **query: Unpack[ListBulkSendRowsQuery]) -> Iterator[Row]:
         """The rows of a bulk send, and what became of them.
 
         As CSV, cells that a spreadsheet would take for a formula begin with an apostrophe."""
@@ -97,7 +97,7 @@ class BulkSendsCalls:
             lambda page: page.rows,
         )
 
-    def list_bulk_rows_csv(self, bulk_send_id: str, **query: Unpack[ListBulkRowsQuery]) -> Download:
+    def list_rows_csv(self, bulk_send_id: str, **query: Unpack[ListBulkSendRowsQuery]) -> Download:
         """The rows of a bulk send, and what became of them.
 
         As CSV, cells that a spreadsheet would take for a formula begin with an apostrophe."""
@@ -166,7 +166,7 @@ class AsyncBulkSendsCalls:
             Call("POST", f"/api/v1/bulk-sends/{part(bulk_send_id)}/retry", headers=once(idempotency_key)), BulkSend
         )
 
-    def list_bulk_rows(self, bulk_send_id: str, **query: Unpack[ListBulkRowsQuery]) -> AsyncIterator[Row]:
+    def list_rows(self, bulk_send_id: str, **query: Unpack[ListBulkSendRowsQuery]) -> AsyncIterator[Row]:
         """The rows of a bulk send, and what became of them.
 
         As CSV, cells that a spreadsheet would take for a formula begin with an apostrophe."""
@@ -176,7 +176,7 @@ class AsyncBulkSendsCalls:
             lambda page: page.rows,
         )
 
-    def list_bulk_rows_csv(self, bulk_send_id: str, **query: Unpack[ListBulkRowsQuery]) -> AsyncDownload:
+    def list_rows_csv(self, bulk_send_id: str, **query: Unpack[ListBulkSendRowsQuery]) -> AsyncDownload:
         """The rows of a bulk send, and what became of them.
 
         As CSV, cells that a spreadsheet would take for a formula begin with an apostrophe."""

@@ -21,6 +21,8 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many people it takes; null: one or more."""
     on_decline: str = "decline_document"
     """What one signer's decline does: end the document, or nothing while the rule can still be met."""
+    role: str = "signer"
+    """What its people do, unless a person is given another: sign, approve, or get a copy."""
 
 
 class TemplateField(Struct, frozen=True, kw_only=True, omit_defaults=True):

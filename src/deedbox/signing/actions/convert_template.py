@@ -17,7 +17,15 @@ from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create_from_template import drafted, ready_of
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.paper import Original, Paper, PaperFile, Plan
-from deedbox.signing.paper.by_role import ByRole, by_role, check_fields, check_roles, sample_parties, sample_people
+from deedbox.signing.paper.by_role import (
+    ByRole,
+    by_role,
+    check_fields,
+    check_roles,
+    sample_parties,
+    sample_people,
+    without_values,
+)
 from deedbox.signing.store import templates
 from deedbox.signing.template import Content, FromTemplate, Template
 
@@ -53,9 +61,10 @@ async def made(mill: PaperMill, unmade: Unmade, now: datetime) -> AsyncIterator[
 def try_out(desk: Desk, template: Template) -> None:
     """Raises BadRequest if no document can be made from the version: a field lies off its page, a default is wrong."""
     if template.paper_sha256 is not None:
-        drafted(
-            desk, ready_of(template), FromTemplate(template_id=template.id, roles=sample_people(template.content.roles))
-        )
+        content = replace(template.content, fields=without_values(template.content.fields))
+        people = sample_people(content.roles)
+        ready = ready_of(replace(template, content=content))
+        drafted(desk, ready, FromTemplate(template_id=template.id, roles=people))
 
 
 def plan(desk: Desk, template: Template, *, finding: bool) -> None:

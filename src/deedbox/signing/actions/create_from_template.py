@@ -195,7 +195,7 @@ def _party(role: Role, wanted: FromTemplate) -> NewParty:
         raise BadRequest(f"roles: {role.name} takes {role.signers} people, but {len(people)} are given")
     return NewParty(
         name=role.name,
-        signers=people,
+        signers=[replace(one, role=role.role) if one.role == "signer" else one for one in people],
         order=role.order,
         rule=role.rule,
         quorum=role.quorum,

@@ -131,7 +131,16 @@ def _roles(packet: Packet, document: Document) -> dict[str, Role]:
         taken = {role.name.casefold() for role in found.values()}
         names = (party.name if number == 1 else f"{party.name} {number}" for number in count(1))
         name = next(one for one in names if one.casefold() not in taken)
-        found[party.id] = Role(name, party.order, party.rule, party.quorum, len(party.signers), party.on_decline)
+        acts = {one.role for one in party.signers}
+        found[party.id] = Role(
+            name=name,
+            order=party.order,
+            rule=party.rule,
+            quorum=party.quorum,
+            signers=len(party.signers),
+            on_decline=party.on_decline,
+            role=acts.pop() if len(acts) == 1 else "signer",
+        )
     return found
 
 

@@ -70,6 +70,8 @@ class _Plan(NamedTuple):
     fresh: Sequence[CheckedRow]
     again: Sequence[CheckedRow]
     """Known ones that failed or were canceled."""
+    failed: int
+    """How many of these had failed."""
     flaws: Sequence[Flaw]
     """Known ones that say something else now."""
 
@@ -189,16 +191,17 @@ class _AnyCode(dict[tuple[str, str], str]):
 
 def _plan(tx: Tx, begun: Start, rows: Sequence[CheckedRow]) -> _Plan:
     known = store.known_rows(tx, begun.known.id) if begun.known else {}
-    fresh, again, flaws = list[CheckedRow](), list[CheckedRow](), list[Flaw]()
+    fresh, again, flaws, failed = list[CheckedRow](), list[CheckedRow](), list[Flaw](), 0
     for row in rows:
         before = known.get(row.key)
         if before is None:
             fresh.append(row)
         elif before.status in ("failed", "canceled"):
             again.append(row)
+            failed += before.status == "failed"
         elif before.digest != row.digest:
             flaws.append(row.read.flaw(_differs(row, before), "key"))
-    return _Plan(fresh, again, flaws)
+    return _Plan(fresh, again, failed, flaws)
 
 
 def _made(desk: Desk, begun: Start, rows: Sequence[CheckedRow]) -> BulkSend:
@@ -233,8 +236,6 @@ def _joined(desk: Desk, known: BulkSend, new: NewBulkSend, plan: _Plan) -> BulkS
         )
     after = replace(known, rows_per_minute=new.rows_per_minute, next_at=known.next_at if new.rows_per_minute else 0)
     if more:
-        again = store.known_rows(desk.tx, known.id)
-        failed = sum(again[row.key].status == "failed" for row in plan.again)
         after = reopened(
             after,
             model.after(known.status, "add"),
@@ -242,8 +243,8 @@ def _joined(desk: Desk, known: BulkSend, new: NewBulkSend, plan: _Plan) -> BulkS
                 counts.total + len(plan.fresh),
                 counts.queued + more,
                 counts.sent,
-                counts.failed - failed,
-                counts.canceled - (len(plan.again) - failed),
+                counts.failed - plan.failed,
+                counts.canceled - (len(plan.again) - plan.failed),
             ),
             desk.at,
         )

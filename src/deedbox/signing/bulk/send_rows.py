@@ -1,6 +1,7 @@
 """The job that sends the rows of a bulk send, some in each transaction, by turns with everything else."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError, Unavailable
+from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound, Unavailable
 from deedbox.kernel.jobs import Work
 from deedbox.signing import sessions
 from deedbox.signing.actions import create_from_template, send
@@ -69,9 +70,11 @@ class SendRows:
             if part.bulk_send.next_at > self._office.clock.now().timestamp():
                 await work.put_off(datetime.fromtimestamp(part.bulk_send.next_at, UTC))
                 return
-            template = template or await self._template(part.bulk_send)
             try:
+                template = template or await self._template(part.bulk_send)
                 await self._send(part, template)
+            except NotFound as error:
+                await self._refuse(part, error.message)
             except _Stopped:
                 continue
         await work.put_off(self._office.clock.now())
@@ -81,6 +84,12 @@ class SendRows:
         return await self._office.db.read(
             lambda tx: create_from_template.ready(tx, one.workspace_id, one.template_id, one.template_version)
         )
+
+    async def _refuse(self, part: _Slice, reason: str) -> None:
+        """Notes that none of these rows can be sent."""
+        with contextlib.suppress(_Stopped):
+            drafted = [_Drafted(row, error=_cut(reason)) for row in part.rows]
+            await self._store(part.bulk_send, drafted, None, self._office.clock.now())
 
     async def _send(self, part: _Slice, template: ReadyTemplate) -> None:
         now = self._office.clock.now()
@@ -128,7 +137,7 @@ class SendRows:
                 await self._store(bulk_send, [_Drafted(one.row, error=_cut(told))], template, now)
 
     async def _store(
-        self, bulk_send: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate, now: datetime
+        self, bulk_send: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate | None, now: datetime
     ) -> None:
         def write(tx: Tx) -> None:
             with self._office.desk(tx, bulk_send.workspace_id, bulk_send.actor, now) as desk:
@@ -137,7 +146,7 @@ class SendRows:
         await self._office.db.write(write)
 
 
-def _sent(desk: Desk, seen: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate) -> None:
+def _sent(desk: Desk, seen: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate | None) -> None:
     """The rows with their documents, people, links, mails and events: all of it in one transaction."""
     bulk_send = store.find(desk.tx, seen.workspace_id, seen.id)
     if bulk_send is None or bulk_send.round != seen.round or (bulk_send.status, "send") not in model.MOVES:
@@ -158,9 +167,9 @@ def _outcome(drafted: _Drafted) -> Outcome:
     return Outcome(drafted.row.number, document_id, drafted.error)
 
 
-def _create_all(desk: Desk, template: ReadyTemplate, sending: Sequence[_Sending]) -> None:
+def _create_all(desk: Desk, template: ReadyTemplate | None, sending: Sequence[_Sending]) -> None:
     """As `create_from_template.create`, for many: hardly more statements than for one."""
-    if not sending:
+    if template is None or not sending:
         return
     ids = [one.sent.first.id for one in sending]
     blobs.share(desk.tx, template.hashes, ids)

@@ -46,6 +46,11 @@ def renewed(fields: Sequence[K], now: datetime) -> list[K]:
     return [replace(field, id=ids[field.id], show_if=_followed(field.show_if, ids)) for field in fields]
 
 
+def without_values(fields: Sequence[K]) -> list[K]:
+    """The fields before a document brings its values: what only those can fill may be empty."""
+    return [replace(field, required=field.required and not field.read_only) for field in fields]
+
+
 def _followed(condition: ShowIf | None, ids: Mapping[str | None, str]) -> ShowIf | None:
     return None if condition is None else replace(condition, field=ids.get(condition.field, condition.field))
 
@@ -88,7 +93,7 @@ def sample_people(roles: Sequence[Role]) -> People:
 def sample_parties(roles: Sequence[Role]) -> list[NewParty]:
     """The roles as parties with someone for every seat."""
     return [
-        NewParty(role.name, [NewSigner("A", f"{number}.{seat}@b.co") for seat in range(role.seats)])
+        NewParty(role.name, [NewSigner("A", f"{number}.{seat}@b.co", role=role.role) for seat in range(role.seats)])
         for number, role in enumerate(roles)
     ]
 

@@ -7,10 +7,9 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.signing import answers, pattern
 from deedbox.signing.field_value import BY_HAND
 from deedbox.signing.model import Field
-from deedbox.signing.show_if import told
+from deedbox.signing.show_if import FILLED_FOR_THEM, told
 
 _OF_TYPE = (("max_length", "text"), ("pattern", "text"), ("group", "radio"))
-_FILLED_FOR_THEM = ("date", "name", "email")
 
 
 def check(field: Field) -> None:
@@ -29,7 +28,7 @@ def check(field: Field) -> None:
         raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
     if by_signer and field.read_only:
         raise BadRequest(f"The {field.type} on page {field.page} is read_only, but only its signer can fill it")
-    fixed = field.read_only and field.required and field.type not in (*_FILLED_FOR_THEM, "radio")
+    fixed = field.read_only and field.required and field.type not in (*FILLED_FOR_THEM, "radio")
     if fixed and (not field.default or (field.type == "checkbox" and field.default != "true")):
         raise BadRequest(f"{told(field)} is required and read_only, so it needs a default or a value of yours")
 

@@ -40,8 +40,9 @@ def laid_out(
     if document.asks_all:
         placed += _signatures(placed, files[-1], paper.places, packet.parties, now)
     laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.sha256)
+    waited_for = show_if.waited_for(placed)
     for field in placed:
-        for text in _known_texts(field, placed, packet.parties):
+        for text in (*_known_texts(field, packet.parties), *waited_for.get(field.id, ())):
             if wrong := fault(laid, field, text, packet.language):
                 raise BadRequest(f"{field.label or f'The {field.type} on page {field.page}'}: {sentence(wrong)}")
     return laid
@@ -64,9 +65,8 @@ def _spot(field: NewField | Field, file_number: int) -> tuple[object, ...]:
     return (file_number, field.type, field.page, field.x, field.y, field.w, field.h)
 
 
-def _known_texts(field: Field, fields: Sequence[Field], parties: Sequence[Party]) -> Iterator[str]:
-    """Everything that is known already and may come to stand in the field, with what others wait for."""
-    yield from (kept(field, one.show_if.equals) for one in fields if one.show_if and one.show_if.field == field.id)
+def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
+    """Everything that is known already and may come to stand in the field."""
     yield from (text for text in (field.default, *field.options) if text)
     if field.type in ("name", "email"):
         mine = [

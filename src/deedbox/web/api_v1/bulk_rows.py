@@ -61,7 +61,7 @@ _ANSWERS = {
     summary="The rows of a bulk send, and what became of them",
     tags=["bulk sends"],
 )
-async def list_bulk_rows(request: AnyRequest, bulk_send_id: FromPath[str]) -> Response[BulkRowPage]:
+async def list_bulk_send_rows(request: AnyRequest, bulk_send_id: FromPath[str]) -> Response[BulkRowPage]:
     """As CSV, cells that a spreadsheet would take for a formula begin with an apostrophe."""
     here = context.of(request)
     workspace, asked = here.caller.workspace_id, here.query
@@ -106,4 +106,4 @@ def _harmless(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
-ROUTES = [list_bulk_rows]
+ROUTES = [list_bulk_send_rows]

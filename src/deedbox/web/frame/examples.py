@@ -144,6 +144,7 @@ SAMPLES: dict[str, Any] = {
     "StatsRecord.documents": 1,
     "Role.name": "Tenant",
     "Role.quorum": None,
+    "Role.role": "signer",
     "Role.signers": 1,
     "TemplateField.file": id_of("fil"),
     "TemplateField.id": id_of("fld"),

@@ -16,7 +16,7 @@ from deedbox.signing.model import Document, Packet, Signer
 from deedbox.signing.notifier import SealedFiles
 
 if TYPE_CHECKING:
-    from deedbox.mail import Attachment, Completion, Letter, Mailer
+    from deedbox.mail import Attachment, Completion, Letter, Mailer, Verification
 
 
 class MailNotifier:
@@ -43,7 +43,7 @@ class MailNotifier:
     def code(self, tx: Tx, packet: Packet, signer: Signer, code: Secret, *, now: datetime) -> None:
         from deedbox.mail import Code
 
-        letter = Code(code=code.reveal(), minutes=limits.SIGNER_CODE_SECONDS // 60, title=packet.first.title)
+        letter = Code(code=code.reveal(), minutes=limits.SIGNER_CODE_SECONDS // 60, title=packet.name)
         late = now + timedelta(seconds=limits.SIGNER_CODE_SECONDS)
         self._send(tx, packet, signer, letter, now, not_after=late)
 
@@ -52,7 +52,7 @@ class MailNotifier:
 
         if self._had_heard(tx, packet, signer):
             party, _ = parties.find_signer(packet, signer.id)
-            self._send(tx, packet, signer, NotNeeded(party=party.name, **_from(packet, packet.first)), now)
+            self._send(tx, packet, signer, NotNeeded(party=party.name, **_from(packet)), now)
 
     def declined(self, tx: Tx, packet: Packet, signer: Signer, *, now: datetime) -> None:
         self._confirm_decline(tx, packet, signer, now)
@@ -64,7 +64,7 @@ class MailNotifier:
         from deedbox.mail import Delegated
 
         told: dict[str, Any] = {"signer": signer.name, "other": other.name, "email": other.email, "reason": reason}
-        told |= _from(packet, packet.first)
+        told |= _from(packet)
         self._send(tx, packet, signer, Delegated(own=True, **told), now)
         self._tell_sender(tx, packet, Delegated(to_sender=True, **told), now)
 
@@ -78,43 +78,48 @@ class MailNotifier:
                 self._confirm_decline(tx, packet, signer, now)
             elif self._had_heard(tx, packet, signer) or signer.status == "signed":
                 self._send(tx, packet, signer, _ending(packet), now)
-        if packet.first.status != "voided":  # which the sender did
+        if packet.status != "voided":  # which the sender did
             self._tell_sender(tx, packet, _ending(packet, to_sender=True), now)
 
-    def completed(self, tx: Tx, packet: Packet, document: Document, files: SealedFiles, *, now: datetime) -> None:
+    def completed(self, tx: Tx, packet: Packet, files: SealedFiles, *, now: datetime) -> None:
         heard = [signer for _, signer in packet.signers() if signer.id in files.tokens]
         for signer in heard:
-            letter = self._completion(packet, document, link=self._link(files.tokens[signer.id]))
-            enclosed = _attachments(document, files, signer.language)
-            self._send(tx, packet, signer, letter, now, about=document.id, attachments=enclosed)
-        letter = self._completion(packet, document, refusals=_refusals(packet), to_sender=True)
-        enclosed = _attachments(document, files, packet.language)
+            letter = self._completion(packet, link=self._link(files.tokens[signer.id]))
+            enclosed = _attachments(packet, files, signer.language)
+            self._send(tx, packet, signer, letter, now, attachments=enclosed)
+        letter = self._completion(packet, refusals=_refusals(packet), to_sender=True)
+        enclosed = _attachments(packet, files, packet.language)
         had_it = [signer.email for signer in heard]
-        self._tell_sender(tx, packet, letter, now, but_not=had_it, about=document.id, attachments=enclosed)
+        self._tell_sender(tx, packet, letter, now, but_not=had_it, attachments=enclosed)
 
     def _confirm_decline(self, tx: Tx, packet: Packet, signer: Signer, now: datetime) -> None:
         self._recall(tx, packet, signer)
         self._send(tx, packet, signer, _declined(packet, signer, own=True), now)
 
-    def _completion(self, packet: Packet, document: Document, **more: Any) -> "Completion":
+    def _completion(self, packet: Packet, **more: Any) -> "Completion":
         from deedbox.mail import Completion, Enough
 
-        code = document.verification_code or ""
         counted = [(party.name, parties.signed(party), len(parties.counted(party))) for party in packet.parties]
         return Completion(
-            **_from(packet, document),
-            document_id=document.id,
-            verification_link=f"{self._address()}/verify/{code}",
-            verification_code=code,
+            **_from(packet),
+            document_id=packet.first.id if packet.lone else packet.id,
+            verifications=[self._verification(document) for document in packet.documents],
             enough=[Enough(name, signed, total) for name, signed, total in counted if signed < total],
             **more,
         )
+
+    def _verification(self, document: Document) -> "Verification":
+        from deedbox.mail import Verification
+
+        code = document.verification_code or ""
+        return Verification(document.title, code, f"{self._address()}/verify/{code}")
 
     def _invitation(self, packet: Packet, signer: Signer, token: Secret) -> dict[str, Any]:
         message = packet.message
         before = [one.name for _, one in packet.signers() if one.delegated_to == signer.id]
         return {
-            **_from(packet, packet.first),
+            **_from(packet),
+            "documents": [] if packet.lone else [document.title for document in packet.documents],
             "sender_email": packet.sender_email,
             "link": self._link(token),
             "subject": message.subject if message else None,
@@ -154,14 +159,14 @@ class MailNotifier:
         self._mailer().queue(tx, packet.workspace_id, mail, now=now)
 
 
-def _from(packet: Packet, document: Document) -> dict[str, Any]:
-    return {"sender": packet.sender, "company": packet.company, "title": document.title}
+def _from(packet: Packet) -> dict[str, Any]:
+    return {"sender": packet.sender, "company": packet.company, "title": packet.name}
 
 
 def _ending(packet: Packet, *, to_sender: bool = False) -> "Letter":
     from deedbox.mail import Expired, Voided
 
-    document, shared = packet.first, _from(packet, packet.first)
+    document, shared = packet.first, _from(packet)
     if document.status == "voided":
         return Voided(reason=document.void.reason if document.void else None, **shared)
     if document.status == "expired":
@@ -186,7 +191,7 @@ def _declined(packet: Packet, signer: Signer, **more: Any) -> "Letter":
     from deedbox.mail import Declined
 
     _, now = parties.find_signer(packet, signer.id)
-    return Declined(signer=signer.name, reason=now.decline_reason, **_from(packet, packet.first), **more)
+    return Declined(signer=signer.name, reason=now.decline_reason, **_from(packet), **more)
 
 
 def _refusals(packet: Packet) -> list[Any]:
@@ -197,11 +202,15 @@ def _refusals(packet: Packet) -> list[Any]:
     ]
 
 
-def _attachments(document: Document, files: SealedFiles, language: str) -> "list[Attachment]":
+def _attachments(packet: Packet, files: SealedFiles, language: str) -> "list[Attachment]":
+    """Every sealed file with its certificate, and that of the whole packet."""
     from deedbox.mail import Attachment
 
     certificate = words.table(language)["certificate.title"]
-    return [
-        Attachment(files.sealed_sha256, f"{document.title}.pdf"),
-        Attachment(files.certificate_sha256, f"{certificate} - {document.title}.pdf"),
-    ]
+    found = []
+    for document, sealed_sha256, certificate_sha256 in files.documents:
+        found.append(Attachment(sealed_sha256, f"{document.title}.pdf"))
+        found.append(Attachment(certificate_sha256, f"{certificate} - {document.title}.pdf"))
+    if files.certificate_sha256 is not None:
+        found.append(Attachment(files.certificate_sha256, f"{certificate} - {packet.title}.pdf"))
+    return found

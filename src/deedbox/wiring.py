@@ -48,6 +48,7 @@ from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
 from deedbox.signing.bulk.send_rows import SendRows
 from deedbox.signing.completion.certify import Certifier
+from deedbox.signing.completion.certify_packet import CERTIFY_PACKET_JOB, PacketCertification
 from deedbox.signing.completion.finalize import FINALIZE_JOB, Finalize
 from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.completion.seal import Sealer
@@ -124,6 +125,7 @@ class Deedbox:
                 CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
                 CONVERT_TEMPLATE_JOB: TemplateConversion(self.office, self.paper_mill).run,
                 FINALIZE_JOB: Finalize(self.office, sealer, certifier).run,
+                CERTIFY_PACKET_JOB: PacketCertification(self.office, certifier).run,
                 UPGRADE_JOB: Upgrade(self.office, certifier, remote).run,
                 EXPIRE_JOB: functools.partial(expire.run, self.office),
                 REMIND_JOB: functools.partial(remind.run, self.office),

@@ -65,6 +65,8 @@ async def _signing(api: Api) -> dict[str, str]:
         await _posted(api, f"/api/v1/hooks/{paused}/test")
         new = {"title": f"Lease {number}", "file": file, "signers": signers, "send": True}
         document = await _posted(api, "/api/v1/documents", new)
+        packet = {"title": f"Papers {number}", "documents": [{"title": "Lease", "file": file}], "signers": signers}
+        await _posted(api, "/api/v1/packets", {**packet, "send": True})
         api.clock.forward(1)
         new = {"name": f"Lease {number}", "file": file, "roles": [{"name": "Tenant"}]}
         template = await _posted(api, "/api/v1/templates", new)

@@ -18,6 +18,7 @@ from deedbox.mail import (
     Refusal,
     Reminder,
     Test,
+    Verification,
     Voided,
 )
 
@@ -29,10 +30,8 @@ WHEN = Instant("2026-04-01T12:30:00Z")
 READER = mailbox("reader@example.com", "Zoë Đặng")
 
 _ASKED: dict[str, Any] = {"sender": "Mara", "company": "Harbour Ltd", "title": TITLE}
-_PROOF: dict[str, Any] = {
-    "verification_link": "https://sign.example.com/verify/7F3K92QX",
-    "verification_code": "7F3K92QX",
-}
+_VERIFIED = Verification(TITLE, "7F3K92QX", "https://sign.example.com/verify/7F3K92QX")
+_PROOF: dict[str, Any] = {"verifications": [_VERIFIED]}
 
 LETTERS: dict[str, Letter] = {
     "invitation": Invitation(
@@ -64,6 +63,19 @@ LETTERS: dict[str, Letter] = {
         refusals=[Refusal("Second Reader", "Clause 4"), Refusal("Third Reader", None)],
         to_sender=True,
         **_PROOF,
+    ),
+    "completion of a packet": Completion(
+        sender="Mara",
+        company="Harbour Ltd",
+        title=TITLE,
+        link=LINK,
+        verifications=[
+            _VERIFIED,
+            Verification("Rules of the <house>", "8G4L03RY", "https://sign.example.com/verify/8G"),
+        ],
+    ),
+    "invitation to a packet": Invitation(
+        sender="Harbour Ltd", title=TITLE, link=LINK, documents=["Lease", "Rules of the <house>"]
     ),
     "not needed": NotNeeded(party="Board", **_ASKED),
     "declined": Declined(signer="Second Reader", reason="Clause 4", **_ASKED),

@@ -27,7 +27,7 @@ from deedbox.signing.actions.send import send
 from deedbox.signing.actions.sign import SigningAct, sign
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.actions.void import void
-from deedbox.signing.model import Document, Packet, Signature, Signer
+from deedbox.signing.model import Packet, Signature, Signer
 from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner, SignerChange
 from deedbox.signing.notifier import SealedFiles
 from deedbox.signing.paper import Paper, PaperFile
@@ -88,7 +88,7 @@ class Letters:
         for signer in invited:
             self._note(packet.first.status, signer)
 
-    def completed(self, tx: Tx, packet: Packet, document: Document, files: SealedFiles, *, now: datetime) -> None:  # noqa: ARG002
+    def completed(self, tx: Tx, packet: Packet, files: SealedFiles, *, now: datetime) -> None:  # noqa: ARG002
         for _, signer in packet.signers():
             if signer.id in files.tokens:
                 self._note("completed", signer)

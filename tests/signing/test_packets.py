@@ -10,11 +10,13 @@ from deedbox.kernel.errors import Conflict
 from deedbox.kernel.ids import new_id
 from deedbox.signing import desk as desks
 from deedbox.signing.actions.change import amend
+from deedbox.signing.actions.change_packet import amend as amend_packet
 from deedbox.signing.actions.create import made_parties
 from deedbox.signing.actions.send import send
 from deedbox.signing.actions.sign import SigningAct, sign
 from deedbox.signing.model import Field, Packet, Reminders
 from deedbox.signing.new_document import DocumentChange
+from deedbox.signing.new_packet import PacketChange
 from deedbox.signing.store import documents, people
 from tests.signing.desk import SEEN, TYPED, Desk, party
 
@@ -47,7 +49,9 @@ async def pair(desk: Desk, **more: Any) -> Packet:
             )
             for number in (1, 2)
         ]  # fmt: skip
-        whole = msgspec.structs.replace(seen, id=packet_id, lone=False, parties=parties, documents=twins)
+        whole = msgspec.structs.replace(
+            seen, id=packet_id, lone=False, title="Both leases", parties=parties, documents=twins
+        )
         return documents.add(tx, whole, {twin.id: [] for twin in twins})
 
     return await desk.db.write(add)
@@ -73,7 +77,7 @@ async def test_one_signature_signs_every_document_and_the_last_one_finalizes_all
     assert all(field.value for one in signed.documents for field in one.fields)
     for one in packet.documents:
         assert await kinds(desk, one.id) == ["document.sent", "document.signed", "document.signed"]
-    assert await kinds(desk, packet.id) == ["party.completed"]
+    assert await kinds(desk, packet.id) == ["packet.sent", "party.completed"]
     invited = [name for name, _ in desk.post.sent].count("invite")
     assert invited == 2, "each signer is invited once, not once a document"
 
@@ -84,15 +88,19 @@ async def test_what_belongs_to_the_packet_is_changed_and_recorded_for_each_docum
 
     def change(tx: Tx) -> Packet:
         with desk.at(tx) as at:
-            return amend(at, packet, first.id, DocumentChange(title="New", reminders=Reminders(1, 1, 1)))
+            own = amend(at, packet, first.id, DocumentChange(title="New"))
+            return amend_packet(at, own, PacketChange(reminders=Reminders(1, 1, 1)))
 
     await desk.db.write(change)
     after = await desk.db.read(lambda tx: desks.packet_of(tx, desk.workspace, second.id))
     assert [one.title for one in after.documents] == ["New", "Lease 2"]
     assert after.reminders == Reminders(1, 1, 1)
     rows = await desk.db.read(lambda tx: tx.all("select document_id, detail from audit where act = 'document.amended'"))
-    told = {row[0]: msgspec.json.decode(row[1])["changed"] for row in rows}
-    assert told == {first.id: ["reminders", "title"], second.id: ["reminders"]}
+    told = sorted((row[0], *msgspec.json.decode(row[1])["changed"]) for row in rows)
+    assert told == sorted([(first.id, "title"), (first.id, "reminders"), (second.id, "reminders")])
+    for shared in (DocumentChange(reminders=None), DocumentChange(message=None), DocumentChange(expires_at=None)):
+        with pytest.raises(Conflict, match=f"the packet {packet.id} with others"):
+            await desk.db.write(lambda tx, shared=shared: amend(desk.at(tx), packet, first.id, shared))  # type: ignore[misc]
 
 
 async def test_other_people_take_the_fields_of_every_document_with_them(desk: Desk) -> None:

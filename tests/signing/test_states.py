@@ -12,6 +12,7 @@ ALLOWED = {
     "processing": {"lay_out": "draft", "fail": "failed"},
     "draft": {
         "lay_out": "draft",
+        "fail": "failed",
         "edit": "draft",
         "delete": "draft",
         "amend": "draft",

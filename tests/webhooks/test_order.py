@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from deedbox.kernel import limits
+from deedbox.kernel import limits, outbox
 from deedbox.kernel.db import Tx
+from deedbox.webhooks import feed
 from deedbox.webhooks.hook import HookChange
 from deedbox.webhooks.queue import Claim, Room, store
 from tests.kernel.test_egress import stalling
-from tests.webhooks.conftest import Office
+from tests.webhooks.conftest import WORKSPACE, Office
 from tests.webhooks.sink import STALL, Received, Reply, answering
 
 pytestmark = pytest.mark.anyio
@@ -65,6 +66,25 @@ async def test_a_later_event_waits_for_the_first_attempt_at_an_earlier_one_but_n
     office.clock.forward(5)
     assert await office.send() == 1
     assert sequences(office.sink.received, "doc_1") == [1, 2, 3, 4, 1]
+
+
+async def test_events_of_several_subjects_in_one_line_are_fed_and_delivered_in_the_order_of_their_emission(
+    office: Office,
+) -> None:
+    wanted = [("packet.sent", "pkt_1"), *(("document.sent", f"doc_{number}") for number in (9, 3, 7))] * 3
+    await office.make(events=["document.sent", "packet.sent"])
+    await office.sender.start(alone=True)
+
+    def write(tx: Tx) -> None:
+        news = [outbox.News(kind, subject, {"of": subject}, line="pkt_1") for kind, subject in wanted]
+        outbox.emit_all(tx, WORKSPACE, news, now=office.clock.now())
+
+    await office.db.write(write)
+    await until(lambda: len(office.sink.received) == len(wanted))
+    assert [(got.json["type"], got.json["data"]["of"]) for got in office.sink.received] == wanted
+    assert sequences(office.sink.received, "doc_3") == [1, 2, 3]
+    fed = await feed.page(office.db, WORKSPACE, after=None, limit=100)
+    assert [one.type for one in fed] == [kind for kind, _ in wanted]
 
 
 async def test_at_most_four_at_a_time_go_to_an_endpoint_that_works(office: Office) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from deedbox.kernel.crypto import Secret, hmac_sha256, same
+from deedbox.kernel.plain_name import plain_name
 
 MANIFEST, TAG_MANIFEST, AUTHENTICATION = "manifest-sha256.txt", "tagmanifest-sha256.txt", "authentication.txt"
 SEALED_PDF, CERTIFICATE_PDF, EVIDENCE_JSON = "data/sealed.pdf", "data/certificate.pdf", "data/evidence.json"
@@ -22,8 +23,6 @@ MEDIA_TYPE = "application/zip"
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 _PURPOSE = b"deedbox archive manifest 1"
 _KEY_ID_CHARS = 16
-_NAME_CHARS = 80
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -67,10 +66,7 @@ class ManifestKey:
 
 def original_path(position: int, name: str) -> str:
     """The path in the bag of a file that the sender gave; its full name stands in the evidence."""
-    safe = _UNSAFE.sub("_", name).strip("._") or "file"
-    stem, dot, ending = safe.rpartition(".")
-    short = f"{stem[: _NAME_CHARS - len(ending) - 1]}.{ending}" if dot and len(ending) < 10 else safe[:_NAME_CHARS]
-    return f"{ORIGINALS_FOLDER}{position + 1:02}-{short}"
+    return f"{ORIGINALS_FOLDER}{position + 1:02}-{plain_name(name)}"
 
 
 def tag_files(bag: Bag, key: ManifestKey) -> list[tuple[str, bytes]]:

@@ -49,6 +49,7 @@ from deedbox.client.records.hooks import (
     RotatedHook,
 )
 from deedbox.client.records.keys import Key, KeyPage, MadeKey, Me, RateLimit, Workspace
+from deedbox.client.records.packets import Packet, PacketDocument, PacketPage
 from deedbox.client.records.search import (
     Chunk,
     ChunkPage,
@@ -75,6 +76,8 @@ from deedbox.client.records.signer import (
     SessionAttachment,
     SessionDocument,
     SessionFile,
+    SessionPacket,
+    SessionPacketDocument,
     SessionParty,
     SessionSigner,
 )
@@ -101,6 +104,7 @@ from deedbox.client.requests.documents import (
 from deedbox.client.requests.embeddings import NewEmbedding, NewEmbeddings
 from deedbox.client.requests.hooks import HookChange, HookRecovery, HookRotation, HookTest, NewHook
 from deedbox.client.requests.keys import KeyChange, NewKey
+from deedbox.client.requests.packets import NewPacket, PacketChange, PacketDocumentBody
 from deedbox.client.requests.search import IndexOrder, NewQuery, QueryFilter
 from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Drawn, Typed, UploadedMark, Values
 from deedbox.client.requests.templates import NewTemplate, TemplateChange
@@ -191,12 +195,18 @@ __all__ = [
     "NewFile",
     "NewHook",
     "NewKey",
+    "NewPacket",
     "NewParty",
     "NewQuery",
     "NewRow",
     "NewSigner",
     "NewTemplate",
     "NoAnswer",
+    "Packet",
+    "PacketChange",
+    "PacketDocument",
+    "PacketDocumentBody",
+    "PacketPage",
     "Party",
     "Progress",
     "QuantizedEmbedding",
@@ -220,6 +230,8 @@ __all__ = [
     "SessionAttachment",
     "SessionDocument",
     "SessionFile",
+    "SessionPacket",
+    "SessionPacketDocument",
     "SessionParty",
     "SessionSigner",
     "ShowIf",

@@ -10,6 +10,7 @@ from deedbox.client.calls.embeddings import AsyncEmbeddingsCalls, EmbeddingsCall
 from deedbox.client.calls.hooks import AsyncHooksCalls, HooksCalls
 from deedbox.client.calls.keys import AsyncKeysCalls, KeysCalls
 from deedbox.client.calls.operations import AsyncOperationsCalls, OperationsCalls
+from deedbox.client.calls.packets import AsyncPacketsCalls, PacketsCalls
 from deedbox.client.calls.search import AsyncSearchCalls, SearchCalls
 from deedbox.client.calls.signer import AsyncSignerCalls, SignerCalls
 from deedbox.client.calls.templates import AsyncTemplatesCalls, TemplatesCalls
@@ -27,6 +28,11 @@ class Deedbox(Connection):
     def documents(self) -> DocumentsCalls:
         """Documents sent to be signed: made, sent, followed, and fetched when they are sealed."""
         return DocumentsCalls(self)
+
+    @cached_property
+    def packets(self) -> PacketsCalls:
+        """Several documents for the same people: one link, one consent, one act of signing."""
+        return PacketsCalls(self)
 
     @cached_property
     def templates(self) -> TemplatesCalls:
@@ -93,6 +99,11 @@ class AsyncDeedbox(AsyncConnection):
     def documents(self) -> AsyncDocumentsCalls:
         """Documents sent to be signed: made, sent, followed, and fetched when they are sealed."""
         return AsyncDocumentsCalls(self)
+
+    @cached_property
+    def packets(self) -> AsyncPacketsCalls:
+        """Several documents for the same people: one link, one consent, one act of signing."""
+        return AsyncPacketsCalls(self)
 
     @cached_property
     def templates(self) -> AsyncTemplatesCalls:

@@ -17,6 +17,7 @@ from deedbox.mail.letter import (
     Refusal,
     Reminder,
     Test,
+    Verification,
     Voided,
 )
 from deedbox.mail.outbox import MAIL_JOB, Mailer, prune
@@ -44,6 +45,7 @@ __all__ = [
     "Relay",
     "Reminder",
     "Test",
+    "Verification",
     "Voided",
     "prune",
 ]

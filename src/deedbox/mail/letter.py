@@ -27,6 +27,8 @@ class Invitation(FromSender, frozen=True, kw_only=True, tag="invitation"):
     subject: str | None = None
     body: str | None = None
     expires_at: Instant | None = None
+    documents: list[str] = []
+    """The titles of those in a packet; none where there is one document alone."""
     approve: bool = False
     passed_on_by: str | None = None
     """Who was asked before, and has passed it on."""
@@ -63,12 +65,21 @@ class Refusal(msgspec.Struct, frozen=True):
     reason: str | None
 
 
-class Completion(FromSender, frozen=True, kw_only=True, tag="completion"):
-    """The document is sealed; the sealed file and its certificate are attached unless they are too large."""
+class Verification(msgspec.Struct, frozen=True):
+    """By what a sealed document is known to be genuine."""
 
-    verification_link: str
-    verification_code: str
+    title: str
+    code: str
+    link: str
+
+
+class Completion(FromSender, frozen=True, kw_only=True, tag="completion"):
+    """Everything is sealed; the sealed files and their certificates are attached unless they are too large."""
+
+    verifications: list[Verification]
+    """Of the document, or of each in a packet."""
     document_id: str = ""
+    """Of the document, or of the packet."""
     link: str | None = None
     """Where whoever gets this mail can see the sealed file."""
     enough: list[Enough] = []
@@ -79,6 +90,8 @@ class Completion(FromSender, frozen=True, kw_only=True, tag="completion"):
 
     @property
     def wording(self) -> str:
+        if len(self.verifications) > 1:
+            return "completion_packet"
         return "completion_enough" if self.enough else "completion"
 
 

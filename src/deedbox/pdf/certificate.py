@@ -16,7 +16,7 @@ from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import render
-from deedbox.pdf.completion import CertifiedEvent, CertifiedSigner, Completion
+from deedbox.pdf.completion import CertifiedDocument, CertifiedEvent, CertifiedSigner, Completion
 from deedbox.pdf.intake import pieces, written
 from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
 
@@ -42,17 +42,20 @@ def prepare() -> None:
 
 
 def certify(document: bytes, facts: dict[str, Any]) -> Generator[bytes, None, int]:
-    """Yields the certificate of the signed document, whose first pages it shows; what comes back is its size."""
+    """Yields the certificate of the signed document, whose first pages it shows; what comes back is its size.
+
+    That of a packet shows no pages: `document` is empty."""
     completion = msgspec.convert(facts, Completion)
     if len(completion.signers) > limits.CERTIFICATE_SIGNERS or len(completion.events) > limits.CERTIFICATE_EVENTS:
         bounds = f"{limits.CERTIFICATE_SIGNERS:,} signers and {limits.CERTIFICATE_EVENTS:,} events"
         raise BadRequest(f"A certificate holds at most {bounds}")
-    pages, count = render.thumbnails(document)
+    pages, count = render.thumbnails(document) if document else ([], 0)
     pictures = {
         f"page{number}.svg": embedded(image, "image/jpeg", w, h) for number, (image, w, h) in enumerate(pages, 1)
     }
     pictures |= dict(_signatures(completion))
-    pictures["code.svg"] = _code(completion.verification_url)
+    if completion.verification_url:
+        pictures["code.svg"] = _code(completion.verification_url)
     told = _facts(completion, [w / h for _, w, h in pages], count)
     made = _template().compile(told, pictures, _seconds(completion.made_at))
     # It says nothing when it is false, and poppler takes it for an error. Every byte stays at its place.
@@ -85,10 +88,11 @@ def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str,
         "language": language,
         "title": _text(completion.title),
         "document": msgspec.to_builtins(completion, builtin_types=(bytes,))
-        | {"signers": None, "events": None, "title": None}
+        | {"signers": None, "events": None, "title": None, "documents": None}
         | {"sender_name": _text(completion.sender_name), "workspace": _text(completion.workspace)},
         "signers": [_signer(number, signer, table) for number, signer in enumerate(completion.signers)],
         "events": [_event(event, table) for event in completion.events],
+        "documents": [_document(document) for document in completion.documents],
         "thumbnails": [
             {"file": f"page{number}.svg", "wide": shape > _FRAME_SHAPE} for number, shape in enumerate(shapes, 1)
         ],
@@ -114,6 +118,10 @@ def _signer(number: int, signer: CertifiedSigner, table: Mapping[str, str]) -> d
         "image": f"signer{number}.svg" if signer.signature_image else "",
         "typed": _text(signer.signature_text),
     }
+
+
+def _document(document: CertifiedDocument) -> dict[str, Any]:
+    return {**msgspec.to_builtins(document), "title": _text(document.title)}
 
 
 def _event(event: CertifiedEvent, table: Mapping[str, str]) -> dict[str, Any]:

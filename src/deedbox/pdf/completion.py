@@ -58,6 +58,19 @@ class CertifiedEvent(Struct, frozen=True):
     hash: str = ""
 
 
+class CertifiedDocument(Struct, frozen=True):
+    """A document of a packet, with what proves it by itself."""
+
+    title: str
+    id: str
+    verification_code: str
+    verification_url: str
+    files: tuple[CertifiedFile, ...]
+    chain_head: str
+    seal_level: str
+    seal_timestamp: str = ""
+
+
 class Completion(Struct, frozen=True):
     title: str
     document_id: str
@@ -81,3 +94,5 @@ class Completion(Struct, frozen=True):
     seal_certificate: str = ""
     """The SHA-256 fingerprint of the certificate that seals the document."""
     seal_timestamp: str = ""
+    documents: tuple[CertifiedDocument, ...] = ()
+    """Those of a packet, which has no code, no files, no head and no trail of its own."""

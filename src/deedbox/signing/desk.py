@@ -71,8 +71,12 @@ class Desk(Occasion):
         """The same for what is done to a document by itself; Conflict if it shares its packet with others."""
         packet = self.packet_of(document_id)
         if not packet.lone:
-            raise Conflict("The document lies in a packet with others: do this with the packet")
+            raise only_together(packet)
         return packet
+
+    def packet(self, packet_id: str) -> Packet:
+        """The packet, as it is shown; another workspace's is not there at all."""
+        return shown_packet(self.tx, self.workspace_id, packet_id)
 
     def add(self, packet: Packet, asked: Mapping[str, Any]) -> Packet:
         """The new packet, stored; the trails of its documents begin here."""
@@ -118,20 +122,38 @@ class Desk(Occasion):
         }
         if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
             told |= {"metadata": {}, "truncated": True}
-        self._tell(kind, document.id, told)
+        # In one line with the packet's: a receiver hears of both in the order in which they happened.
+        self._tell(News(kind, document.id, told, line=document.id if packet.lone else packet.id))
 
     def emit_for_all(self, kind: str, packet: Packet, **more: object) -> None:
         """The one event of all documents of the packet: it is the document's own where there is only one."""
         if packet.lone:
             self.emit(kind, packet, packet.first, **more)
         else:
-            told = {"document_id": None, "packet_id": packet.id, "status": packet.first.status, **more}
-            self._tell(kind, packet.id, told)
+            self._emit_packet(kind, packet, {"document_id": None, "bulk_send_id": None, **more})
 
-    def _tell(self, kind: str, subject_id: str, told: Mapping[str, object]) -> None:
+    def emit_packet(self, kind: str, packet: Packet, **more: object) -> None:
+        """The packet's own event; a lone document has none."""
+        if not packet.lone:
+            self._emit_packet(kind, packet, {"documents": [document.id for document in packet.documents], **more})
+
+    def _emit_packet(self, kind: str, packet: Packet, more: Mapping[str, object]) -> None:
+        told: dict[str, object] = {
+            "packet_id": packet.id,
+            "title": packet.title,
+            "status": packet.status,
+            "external_id": packet.external_id,
+            "metadata": packet.metadata,
+            **more,
+        }
+        if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
+            told |= {"metadata": {}, "truncated": True}
+        self._tell(News(kind, packet.id, told))
+
+    def _tell(self, news: News) -> None:
         if not self._open:
             raise RuntimeError("what is told at a desk that is not open would be lost")
-        self._news.append(News(kind, subject_id, told))
+        self._news.append(news)
 
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,6 +174,9 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     async def packet_of(self, workspace_id: str, document_id: str) -> Packet:
         return await self.db.read(lambda tx: packet_of(tx, workspace_id, document_id))
 
+    async def packet(self, workspace_id: str, packet_id: str) -> Packet:
+        return await self.db.read(lambda tx: shown_packet(tx, workspace_id, packet_id))
+
 
 def packet_of(tx: Tx, workspace_id: str, document_id: str) -> Packet:
     """The packet that the document lies in; another workspace's document is not there at all."""
@@ -159,6 +184,19 @@ def packet_of(tx: Tx, workspace_id: str, document_id: str) -> Packet:
     if packet is None:
         raise NotFound("Document does not exist")
     return packet
+
+
+def shown_packet(tx: Tx, workspace_id: str, packet_id: str) -> Packet:
+    """The packet; one that stands for a lone document is not shown, and another workspace's is not there at all."""
+    packet = documents.packet(tx, workspace_id, packet_id)
+    if packet is None or packet.lone:
+        raise NotFound("Packet does not exist")
+    return packet
+
+
+def only_together(packet: Packet) -> Conflict:
+    """Says that this is done to all documents of the packet or to none."""
+    return Conflict(f"The document lies in the packet {packet.id} with others: do this with the packet")
 
 
 def document_of(tx: Tx, workspace_id: str, document_id: str) -> tuple[Packet, Document]:

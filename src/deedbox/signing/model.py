@@ -227,6 +227,8 @@ class Document(msgspec.Struct, frozen=True):
     """What is done with a file that was signed before it came."""
     attachments: list[Attachment] = []
     """Those of people who have signed, in the order of their fields."""
+    asks_all: bool = True
+    """Whether a signer for whom it has no signature field gets one: not where a packet's sender says who fills what."""
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -329,6 +331,36 @@ class Packet(msgspec.Struct, frozen=True):
     documents: list[Document]
     expires_after_hours: int | None = None
     """From sending, where no end is named."""
+    title: str = ""
+    """What it is called; a lone document has its own title."""
+    external_id: str | None = None
+    metadata: dict[str, str] = {}
+    completed_at: str | None = None
+    """When the last document was sealed and the certificate of the whole was stored; None of a lone document."""
+    certificate_sha256: str | None = None
+    """The certificate of completion of all documents together."""
+
+    @property
+    def status(self) -> Status:
+        """Where all its documents stand: at what keeps it back, as long as they differ."""
+        standing = {document.status for document in self.documents}
+        if len(standing) > 1:
+            return next(status for status in _HELD_BACK if status in standing)
+        status = self.first.status
+        sealed = self.lone or status != "completed" or self.completed_at is not None
+        return status if sealed else "finalizing"
+
+    @property
+    def name(self) -> str:
+        """What people call it: its title, or that of the lone document."""
+        return self.title or self.first.title
+
+    @property
+    def ended_at(self) -> str | None:
+        """When it came to its end, whichever it was."""
+        first = self.first
+        completed = first.completed_at if self.lone else self.completed_at
+        return completed or first.declined_at or first.voided_at or first.expired_at
 
     @property
     def first(self) -> Document:
@@ -344,8 +376,12 @@ class Packet(msgspec.Struct, frozen=True):
         return ((party, signer) for party in self.parties for signer in party.signers)
 
 
+_HELD_BACK: tuple[Status, ...] = ("failed", "processing", "finalizing")
+"""Documents of one packet differ only while they are converted and while they are sealed."""
+
+
 class Filter(msgspec.Struct, frozen=True):
-    """Which documents to list; None, and no status at all, means any."""
+    """Which documents or packets to list; None, and no status at all, means any."""
 
     statuses: tuple[Status, ...] = ()
     q: str | None = None

@@ -9,12 +9,21 @@ from deedbox.kernel.db import Tx
 from deedbox.signing.model import Document, Packet, Signer
 
 
-class SealedFiles(NamedTuple):
-    """What a completed document leaves, by hash, and for each who hears of it the token that shows it to them."""
+class SealedDocument(NamedTuple):
+    """A completed document and what it leaves, by hash."""
 
+    document: Document
     sealed_sha256: str
     certificate_sha256: str
+
+
+class SealedFiles(NamedTuple):
+    """What a completed packet leaves, and for each who hears of it the token that shows it to them."""
+
+    documents: Sequence[SealedDocument]
     tokens: Mapping[str, Secret]
+    certificate_sha256: str | None = None
+    """The certificate of all documents together; None of a lone one."""
 
 
 class Notifier(Protocol):
@@ -46,5 +55,6 @@ class Notifier(Protocol):
     def ended(self, tx: Tx, packet: Packet, invited: Sequence[Signer], *, now: datetime) -> None:
         """The packet was declined, voided or has expired: those who had been invited and the sender hear of it."""
 
-    def completed(self, tx: Tx, packet: Packet, document: Document, files: SealedFiles, *, now: datetime) -> None:
-        """The sealed file and its certificate, for everyone who signed or gets a copy, and for the sender."""
+    def completed(self, tx: Tx, packet: Packet, files: SealedFiles, *, now: datetime) -> None:
+        """The sealed files and their certificates, in one mail for everyone who signed or gets a copy, and for the
+        sender."""

@@ -16,6 +16,7 @@ MOVES: Final[dict[tuple[Status, Move], Status]] = {
     ("processing", "lay_out"): "draft",
     ("processing", "fail"): "failed",
     ("draft", "lay_out"): "draft",
+    ("draft", "fail"): "failed",
     ("draft", "edit"): "draft",
     ("draft", "delete"): "draft",
     ("draft", "amend"): "draft",
@@ -32,8 +33,9 @@ MOVES: Final[dict[tuple[Status, Move], Status]] = {
     ("sent", "expire"): "expired",
     ("finalizing", "complete"): "completed",
 }
-"""Whatever is not here is refused. `lay_out` puts the fields on a paper. `amend` is what may change after sending:
-expiry, reminders, metadata, and what is known of people who have not acted."""
+"""Whatever is not here is refused. `lay_out` puts the fields on a paper. A draft fails with another document of its
+packet. `amend` is what may change after sending: expiry, reminders, metadata, and what is known of people who have not
+acted."""
 
 TERMINAL: Final[frozenset[Status]] = frozenset({"completed", "declined", "voided", "expired", "failed"})
 

@@ -58,6 +58,10 @@ class Voided(DocumentTold, frozen=True, kw_only=True):
 
 
 class PartyCompleted(DocumentTold, frozen=True, kw_only=True):
+    document_id: Annotated[  # type: ignore[assignment]
+        str | None,
+        Meta(description="Null where the party signs a packet, whose `packet_id`, title and metadata these are then."),
+    ]
     party: Group
 
 

@@ -45,7 +45,7 @@ def redeliver(tx: Tx, workspace_id: str, delivery_id: str, *, now: datetime) -> 
         store.hurry(tx, delivery_id, now.timestamp())
         plan.announce(tx, [hook.id])
         return shown_delivery(_find(tx, workspace_id, delivery_id))
-    event = Event(row.event_id, workspace_id, row.kind, row.subject_id, row.sequence, "", row.created_at)
+    event = Event(row.event_id, workspace_id, row.kind, "", 0, "", row.created_at, line=row.line)
     [planned] = plan.add(tx, event, [hook.id], row.body, now=now)
     return shown_delivery(planned)
 

@@ -133,8 +133,9 @@ def test(tx: Tx, workspace_id: str, hook_id: str, kind: str | None, *, now: date
     chosen = wanted or row.events.split()[0]
     event_id = new_id("evt", now)
     told = {**catalogue.KINDS[chosen].sample, "test": True}
-    # Its own subject: it waits for no document's events, and none of them wait for it.
-    event = Event(event_id, workspace_id, chosen, event_id, 1, msgspec.json.encode(told).decode(), instant(now))
+    text = msgspec.json.encode(told).decode()
+    # A line of its own: it waits for no document's events, and none of them wait for it.
+    event = Event(event_id, workspace_id, chosen, event_id, 1, text, instant(now), line=event_id)
     [planned] = plan.add(tx, event, [hook_id], body.encoded(event), now=now)
     return shown_delivery(planned)
 

@@ -36,8 +36,8 @@ class DeliveryRow(msgspec.Struct, frozen=True):
     hook_id: str
     event_id: str
     kind: str
-    subject_id: str
-    sequence: int
+    line: str
+    """Deliveries of one line reach the subscription in the order in which they were planned."""
     body: str
     status: DeliveryStatus
     attempts: int
@@ -223,7 +223,7 @@ def missed(tx: Tx, row: HookRow, first: str, most: int) -> list[Event]:
         f"select {', '.join(names)} from events where workspace_id = :workspace_id and id >= :first"
         f" and kind in ({', '.join(f':{name}' for name in kinds)})"
         " and not exists (select 1 from deliveries where deliveries.event_id = events.id"
-        " and deliveries.hook_id = :hook_id and deliveries.status <> 'failed') order by id limit :most",
+        " and deliveries.hook_id = :hook_id and deliveries.status <> 'failed') order by number limit :most",
         workspace_id=row.workspace_id,
         hook_id=row.id,
         first=first,

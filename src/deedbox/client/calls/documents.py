@@ -154,7 +154,7 @@ class DocumentsCalls:
         """Correct someone who has not acted.
 
         With another address, or another check of identity, links that were sent before die, and a new one is mailed.
-        Tries at a code stay counted."""
+        Tries at a code stay counted. The people of a packet are corrected at the packet."""
         return self._connection.answer(
             Call("PATCH", f"/api/v1/documents/{part(document_id)}/signers/{part(signer_id)}", body=body), Signer
         )
@@ -284,7 +284,7 @@ class AsyncDocumentsCalls:
         """Correct someone who has not acted.
 
         With another address, or another check of identity, links that were sent before die, and a new one is mailed.
-        Tries at a code stay counted."""
+        Tries at a code stay counted. The people of a packet are corrected at the packet."""
         return await self._connection.answer(
             Call("PATCH", f"/api/v1/documents/{part(document_id)}/signers/{part(signer_id)}", body=body), Signer
         )

@@ -17,6 +17,13 @@ class SignerPageQuery(TypedDict, total=False):
     """Of the picture, in pixels."""
 
 
+class SignerDownloadQuery(TypedDict, total=False):
+    """What `signer_download` can be asked for."""
+
+    document: str
+    """Only this document of the packet."""
+
+
 class AttachmentPageQuery(TypedDict, total=False):
     """What `attachment_page` can be asked for."""
 
@@ -60,9 +67,11 @@ class SignerCalls:
         """Pass it on to someone else, where the sender allows it."""
         return self._connection.answer(Call("POST", f"/sign/{part(signer_id)}/delegate", body=body, key=False), Acted)
 
-    def download(self, signer_id: str) -> Download:
-        """The sealed file."""
-        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", key=False))
+    def download(self, signer_id: str, **query: Unpack[SignerDownloadQuery]) -> Download:
+        """The sealed file, or those of a packet.
+
+        Of a packet, a zip file of all sealed files and certificates; with `document`, one sealed file."""
+        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", query=query, key=False))
 
     def attach_file(self, signer_id: str, field_id: str, file: FileSource) -> SessionAttachment:
         """Give the file of a field.
@@ -136,9 +145,11 @@ class AsyncSignerCalls:
             Call("POST", f"/sign/{part(signer_id)}/delegate", body=body, key=False), Acted
         )
 
-    def download(self, signer_id: str) -> AsyncDownload:
-        """The sealed file."""
-        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", key=False))
+    def download(self, signer_id: str, **query: Unpack[SignerDownloadQuery]) -> AsyncDownload:
+        """The sealed file, or those of a packet.
+
+        Of a packet, a zip file of all sealed files and certificates; with `document`, one sealed file."""
+        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/download", query=query, key=False))
 
     async def attach_file(self, signer_id: str, field_id: str, file: FileSource) -> SessionAttachment:
         """Give the file of a field.

@@ -67,9 +67,33 @@ class SessionAttachment(Struct, frozen=True, kw_only=True):
     """Width and height of each page as it is displayed, in points."""
 
 
+class SessionPacketDocument(Struct, frozen=True, kw_only=True):
+    id: str
+    """The document's id."""
+    title: str
+    """What it is called."""
+    status: str
+    """Where it stands in its life."""
+    files: list[str]
+    """The ids of its files among `files`; none until the code is given."""
+    to_read: bool
+    """Whether this person has nothing to fill in it."""
+
+
+class SessionPacket(Struct, frozen=True, kw_only=True):
+    id: str
+    """The packet's id."""
+    title: str
+    """What it is called."""
+    status: str
+    """Where all of it stands."""
+    documents: list[SessionPacketDocument]
+    """What is signed in one act, in the order in which it is shown."""
+
+
 class Session(Struct, frozen=True, kw_only=True):
     document: SessionDocument
-    """What is to be signed."""
+    """What is to be signed; of a packet, its first document."""
     signer: SessionSigner
     """Who signs."""
     party: SessionParty
@@ -86,6 +110,8 @@ class Session(Struct, frozen=True, kw_only=True):
     """In the signer's language."""
     outcome: str | None
     """What became of it, once the signer has no more to do."""
+    packet: SessionPacket | None
+    """The packet whose documents are signed together; null for a document that is sent by itself."""
 
 
 class Done(Struct, frozen=True, kw_only=True):
@@ -97,4 +123,4 @@ class Acted(Struct, frozen=True, kw_only=True):
     status: str
     """What the signer has done."""
     document_status: str
-    """Where the document stands now."""
+    """Where the document stands now, or all of the packet."""

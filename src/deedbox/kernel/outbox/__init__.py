@@ -54,4 +54,5 @@ def _event(workspace_id: str, news: News, now: datetime) -> Event:
         sequence=0,
         data=text,
         created_at=instant(now),
+        line=news.line or news.subject_id,
     )

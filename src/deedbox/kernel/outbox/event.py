@@ -12,6 +12,8 @@ class News(NamedTuple):
     kind: str
     subject_id: str
     data: Mapping[str, Any]
+    line: str = ""
+    """In which it is told: receivers hear of one line in order. The subject has one of its own unless it is given."""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -23,3 +25,5 @@ class Event(msgspec.Struct, frozen=True):
     data: str
     """JSON, kept as the bytes that were written, so that every delivery of it is identical."""
     created_at: str
+    line: str = ""
+    """In which it is told after the earlier ones: that of its subject alone, or one that several subjects share."""

@@ -10,7 +10,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.db.rows import insert_all
 from deedbox.kernel.outbox.event import Event
 
-_COLUMNS = "id, workspace_id, kind, subject_id, sequence, data, created_at"
+_COLUMNS = "id, workspace_id, kind, subject_id, sequence, data, created_at, line"
 
 
 def add(tx: Tx, events: Sequence[Event]) -> list[Event]:
@@ -30,7 +30,7 @@ def _add_one(tx: Tx, event: Event) -> Event:
     """As `add`, by one statement."""
     row = tx.one(
         f"insert into events ({_COLUMNS})"
-        " select :id, :workspace_id, :kind, :subject_id, coalesce(max(sequence), 0) + 1, :data, :created_at"
+        " select :id, :workspace_id, :kind, :subject_id, coalesce(max(sequence), 0) + 1, :data, :created_at, :line"
         " from events where subject_id = :subject_id returning sequence",
         id=event.id,
         workspace_id=event.workspace_id,
@@ -38,6 +38,7 @@ def _add_one(tx: Tx, event: Event) -> Event:
         subject_id=event.subject_id,
         data=event.data,
         created_at=event.created_at,
+        line=event.line,
     )
     return msgspec.structs.replace(event, sequence=int(row[0]) if row else 1)
 

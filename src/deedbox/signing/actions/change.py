@@ -14,7 +14,7 @@ from deedbox.signing.actions import convert, draft_people, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import check_parties, made_parties
-from deedbox.signing.desk import Desk, Office, document_in
+from deedbox.signing.desk import Desk, Office, document_in, only_together
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, KnownField, SignerChange, end_of, numbered
 from deedbox.signing.paper import Original, Paper, StoredPaper
@@ -48,18 +48,18 @@ async def prepared(
     document = document_in(packet, document_id)
     states.after(document.status, "edit")
     if not packet.lone and change.parties is not UNSET:
-        raise Conflict("The parties of a packet belong to all its documents: change the packet")
+        raise only_together(packet)
     draft_people.need_known(packet, document, change)
     found = await office.db.read(lambda tx: convert.unmade(tx, packet, document))
     asked = _asked(found.asked, packet, document, change)
-    wanted: Sequence[Any] = packet.parties if change.parties is UNSET else change.parties
+    wanted: Sequence[Any] = convert.signing_on(packet, document) if change.parties is UNSET else change.parties
     codes = await sessions.hashed_codes([] if change.parties is UNSET else change.parties)
     seen = Seen(packet.parties, document, codes)
     if document.template_id is not None and document.paper_sha256 is not None:
         ready = StoredPaper.of(document.paper_sha256, document.files)
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, ready))
         return
-    async with mill.paper(_originals(found, change), wanted, asked) as paper:
+    async with mill.paper(originals_of(found, change), wanted, asked) as paper:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, paper))
 
 
@@ -86,19 +86,21 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
         shared |= {"expires_at": end_of(change.expires_at, desk.now), "expires_after_hours": None}
     if not own and not shared:
         return packet
-    # What belongs to the packet is changed for each of its documents.
-    touched = packet.documents if shared else [document]
+    if shared and not packet.lone:
+        raise only_together(packet)
     after = msgspec.structs.replace(packet, **shared)
-    for one in touched:
-        after = after.with_document(states.moved(one, "amend", desk.at, **(own if one is document else {})))
+    after = after.with_document(states.moved(document, "amend", desk.at, **own))
     desk.save(packet, after)
-    for one in touched:
-        changed = {**(own if one is document else {}), **shared}
-        desk.record(one, "document.amended", {"changed": sorted(changed)})
-    if document.status == "sent":
-        expire.plan(desk, after)
-        remind.plan(desk, after)
+    desk.record(document, "document.amended", {"changed": sorted({**own, **shared})})
+    if document.status == "sent" and shared:
+        plan_timers(desk, after)
     return after
+
+
+def plan_timers(desk: Desk, packet: Packet) -> None:
+    """The timers of a packet whose end or reminders are others now; those before do nothing."""
+    expire.plan(desk, packet)
+    remind.plan(desk, packet)
 
 
 def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: Paper | StoredPaper) -> Packet:
@@ -128,12 +130,14 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
 def _changed(desk: Desk, document_id: str, change: DocumentChange, edited: Callable[[Packet], Packet]) -> Packet:
     """Amended, edited, and then corrected: an edit compares people with those that were seen."""
     packet = edited(amend(desk, desk.packet_of(document_id), document_id, change))
+    if change.signers and not packet.lone:
+        raise only_together(packet)
     for one in change.signers:
         packet = correct(desk, packet, one.id, SignerChange(email=one.email))
     return packet
 
 
-def _originals(found: convert.Unmade, change: DocumentChange) -> list[Original]:
+def originals_of(found: convert.Unmade, change: DocumentChange) -> list[Original]:
     """The files as they are to be taken in now; BadRequest for the password of a file that there is not."""
     passwords = {one.id: Secret(one.password) for one in change.files}
     if unknown := passwords.keys() - {file.id for file in found.document.files}:

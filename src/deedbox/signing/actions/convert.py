@@ -75,6 +75,11 @@ def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
     return Unmade(packet, document, originals, asked_fields(tx, document), documents.asked_values(tx, document.id))
 
 
+def signing_on(packet: Packet, document: Document) -> list[Party]:
+    """The parties whose people get a place to sign on the document if they have none."""
+    return packet.parties if document.asks_all else []
+
+
 def asked_fields(tx: Tx, document: Document) -> list[KnownField]:
     return msgspec.json.decode(documents.asked_fields(tx, document.id), type=list[KnownField])
 
@@ -112,10 +117,15 @@ def lay_out(
 
 
 def fail(desk: Desk, packet: Packet, document: Document, reason: str) -> None:
-    """Nothing can be made of the files: the document says why, and that is its end."""
-    failed = states.moved(document, "fail", desk.at, error=reason)
-    desk.save(packet, packet.with_document(failed))
-    desk.record(failed, "document.failed", {"reason": reason}, actor=SERVER)
+    """Nothing can be made of the files: the document says why, and that is its end and its packet's."""
+    after = packet
+    for one in packet.documents:
+        why = reason if one.id == document.id else f"{document.title}, of the same packet: {reason}"
+        if one.status != "failed":
+            failed = states.moved(one, "fail", desk.at, error=why)
+            after = after.with_document(failed)
+            desk.record(failed, "document.failed", {"reason": why}, actor=SERVER)
+    desk.save(packet, after)
 
 
 class Conversion:
@@ -135,7 +145,8 @@ class Conversion:
                 raise BadRequest(
                     "The file could not be converted; it may be damaged. Save it as a PDF and upload that."
                 )
-            async with self._mill.paper(found.originals, found.packet.parties, found.asked) as paper:
+            signing = signing_on(found.packet, found.document)
+            async with self._mill.paper(found.originals, signing, found.asked) as paper:
                 await work.finish(lambda tx: self._converted(tx, work, found, paper))
         except (BadRequest, SandboxFailed) as error:
             reason = error.message
@@ -143,18 +154,20 @@ class Conversion:
 
     def _converted(self, tx: Tx, work: Work, found: Unmade, paper: Paper) -> None:
         with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
-            laid = lay_out(desk, found.packet, found.document, paper, found.asked, found.values)
-            if work.job.payload.get("send"):
+            # As it is now: another document of the packet may have been converted meanwhile.
+            packet = desk.packet_of(found.document.id)
+            laid = lay_out(desk, packet, found.document, paper, found.asked, found.values)
+            if work.job.payload.get("send") and laid.status == "draft":
                 laid = documents.take_sender(desk.tx, laid)
                 sent = send.as_sent(laid, desk.now)
-                desk.save(found.packet, sent)
+                desk.save(packet, sent)
                 send.announce(desk, laid, sent)
             else:
-                desk.save(found.packet, laid)
+                desk.save(packet, laid)
 
     def _failed(self, tx: Tx, found: Unmade, reason: str) -> None:
         with self._office.desk(tx, found.packet.workspace_id) as desk:
-            fail(desk, found.packet, found.document, reason)
+            fail(desk, desk.packet_of(found.document.id), found.document, reason)
 
 
 def _processing(tx: Tx, workspace_id: str, document_id: str) -> Unmade | None:

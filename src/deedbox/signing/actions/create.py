@@ -40,7 +40,7 @@ async def prepared(
     originals = [Original(file.name, file.original.blob, file.password, new.signed_input) for file in files]
     if not originals:
         raise BadRequest("The document needs a file")
-    _title(new)
+    title_of(new)
     if new.roles:
         raise BadRequest("roles: they belong to a template, and there is no template_id")
     # Before the files, which take longer to refuse.
@@ -63,10 +63,10 @@ def create(
     codes: HashedCodes = _NO_CODES,
 ) -> Packet:
     """A packet of one document: a draft, sent if the request says so; without paper it waits for its conversion."""
-    packet = new_packet(desk, new, [_file(file, desk.now) for file in files], source, codes)
+    packet = new_packet(desk, new, [made_file(file, desk.now) for file in files], source, codes)
     after, blobs_received = packet, [file.original for file in files]
     if paper is not None:
-        after = _laid_out(packet, paper, new, desk.now)
+        after = laid(packet, packet.first, paper, new, desk.now)
         blobs_received.append(paper.pdf)
     draft = after
     if new.send and paper is not None:
@@ -176,7 +176,7 @@ def new_packet(desk: Occasion, new: NewDocument, files: list[File], source: Sour
                 id=new_id("doc", desk.now),
                 workspace_id=desk.workspace_id,
                 packet_id=packet_id,
-                title=_title(new),
+                title=title_of(new),
                 status="processing",
                 source=source,
                 external_id=new.external_id,
@@ -192,23 +192,24 @@ def new_packet(desk: Occasion, new: NewDocument, files: list[File], source: Sour
     )
 
 
-def _title(new: NewDocument) -> str:
+def title_of(new: NewDocument) -> str:
+    """Its title; BadRequest if it has none."""
     if new.title is None:
         raise BadRequest("title: missing")
     return new.title
 
 
-def _laid_out(packet: Packet, paper: Paper, new: NewDocument, now: datetime) -> Packet:
-    draft = states.moved(packet.first, "lay_out", instant(now))
-    laid = laid_out(packet, draft, paper, new.fields, now, new.values)
-    return packet.with_document(laid)
+def laid(packet: Packet, document: Document, paper: Paper, new: NewDocument, now: datetime) -> Packet:
+    """The packet with this document of it, as it is asked for, on its paper."""
+    draft = states.moved(document, "lay_out", instant(now))
+    return packet.with_document(laid_out(packet, draft, paper, new.fields, now, new.values))
 
 
 def _lone_parties(new: NewDocument) -> list[NewParty]:
     return [NewParty(one.name, [one], one.order) for one in new.signers]
 
 
-def _file(file: NewFile, now: datetime) -> File:
+def made_file(file: NewFile, now: datetime) -> File:
     blob = file.original.blob
     return File(new_id("fil", now), file.name, blob.sha256, blob.size_bytes)
 

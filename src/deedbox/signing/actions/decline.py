@@ -35,4 +35,6 @@ def decline(desk: Desk, packet: Packet, signer_id: str, reason: str | None, seen
         states.moved(document, "decline", desk.at, decline=Decline(signer_id, reason)) for document in packet.documents
     ]
     ended = parties.with_party(msgspec.structs.replace(declined, documents=over), party.id, status="declined")
-    return end(desk, packet, ended, _EVENT, **told, final=True)
+    after = end(desk, packet, ended, _EVENT, **told, final=True)
+    desk.emit_packet("packet.declined", after, document_id=after.first.id, **told)
+    return after

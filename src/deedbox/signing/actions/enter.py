@@ -12,7 +12,7 @@ from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import parties, sessions
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.desk import Desk, Office
-from deedbox.signing.model import Document, Packet, Party, Signer
+from deedbox.signing.model import Packet, Party, Signer
 from deedbox.signing.sessions import FreshCode, Session, TriedCode
 from deedbox.signing.store import documents, people
 from deedbox.signing.store.links import Link
@@ -42,7 +42,7 @@ def entrance(tx: Tx, token: str, now: datetime) -> Entrance:
     if packet is None:
         raise NotFound("The document does not exist any more")
     sessions.need_unused(link, now)
-    ended = ended_at(packet.first)
+    ended = packet.ended_at
     if ended is not None and shown_until(ended) <= instant(now):
         raise Conflict("This signing link has ended: the document was closed long ago. Ask the sender for the file.")
     return Entrance(link, packet, *parties.find_signer(packet, link.signer_id))
@@ -50,7 +50,7 @@ def entrance(tx: Tx, token: str, now: datetime) -> Entrance:
 
 async def code_for(packet: Packet, signer: Signer) -> FreshCode | None:
     """A code to be mailed, where the sender wants one and there is something to open."""
-    open_still = packet.first.status in ("sent", "finalizing", "completed")
+    open_still = packet.status in ("sent", "finalizing", "completed")
     return await sessions.fresh_code() if signer.auth == "email_code" and open_still else None
 
 
@@ -102,11 +102,6 @@ def packet_for(tx: Tx, session: Session) -> Packet:
     return packet
 
 
-def ended_at(document: Document) -> str | None:
-    """When the document came to its end, whichever it was."""
-    return document.completed_at or document.declined_at or document.voided_at or document.expired_at
-
-
 def shown_until(ended: str) -> str:
-    """Until when links show the outcome of a document that ended then."""
+    """Until when links show the outcome of a packet that ended then."""
     return instant(moment(ended) + timedelta(days=limits.ENDED_LINK_DAYS))

@@ -47,11 +47,27 @@ def as_sent(packet: Packet, now: datetime) -> Packet:
         raise BadRequest("The document has no signers: someone has to sign or approve it, beside those with a copy")
     if packet.expires_at is not None and packet.expires_at <= at:
         raise BadRequest("The document's expires_at lies in the past")
+    need_signatures(packet)
     return parties.released(msgspec.structs.replace(packet, documents=sent), at)
+
+
+def need_signatures(packet: Packet) -> None:
+    """BadRequest if someone who signs would leave no signature in any document of the packet."""
+    if all(document.asks_all for document in packet.documents):
+        return
+    fields = [field for document in packet.documents for field in document.fields if field.type == "signature"]
+    signing = [(party, signer) for party, signer in packet.signers() if signer.role == "signer"]
+    for party, signer in signing:
+        if not any(field.signer_id == signer.id or field.party_id == party.id for field in fields):
+            raise BadRequest(
+                f"{signer.name} has no signature field in any document of the packet. Give one, or leave `fields` out"
+                " of a document that everyone signs."
+            )
 
 
 def announce(desk: Desk, before: Packet, sent: Packet) -> None:
     """What sending leads to: the trail, the events, the invitations and the timers."""
+    desk.emit_packet("packet.sent", sent)
     for document in sent.documents:
         desk.record(document, "document.sent", {})
         desk.emit("document.sent", sent, document)

@@ -50,7 +50,7 @@ def at_turn(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signe
         raise refused(Conflict, "already_approved" if signer.role == "approver" else "already_signed")
     if signer.status == "declined":
         raise refused(Conflict, "already_declined")
-    status = "expired" if is_due(packet, now) else packet.first.status
+    status = "expired" if is_due(packet, now) else packet.status
     if status in _OVER:
         raise refused(Conflict, status)
     states.after(status, "sign")
@@ -63,7 +63,7 @@ def at_turn(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signe
 
 def is_shown(packet: Packet, signer: Signer) -> bool:
     """Whether the signer is shown the documents: until the end, and as long as they have to do with it."""
-    return packet.first.status in ("sent", "finalizing") and signer.status in ("notified", "viewed", "signed")
+    return packet.status in ("sent", "finalizing") and signer.status in ("notified", "viewed", "signed")
 
 
 def signer_told(signer: Signer) -> dict[str, str]:

@@ -1,20 +1,30 @@
 """What the certificate of completion tells: the same facts as the evidence, in sentences for people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from deedbox import words
 from deedbox.evidence.chain import Entry
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.clock import moment
-from deedbox.pdf.completion import CertifiedEvent, CertifiedFile, CertifiedSigner, Completion, Told
+from deedbox.pdf.completion import (
+    CertifiedDocument,
+    CertifiedEvent,
+    CertifiedFile,
+    CertifiedSigner,
+    Completion,
+    Told,
+)
 from deedbox.pdf.signed_input import EarlierSignature
 from deedbox.signing.completion.facts import Facts, act_of, consent_of, host_of, pages_seen, voucher_of
 from deedbox.signing.completion.marks import pages_told
 from deedbox.signing.field_value import printed
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.parties import own_fields
+from deedbox.signing.store.sealed import SealedFile
 
 _COMINGS = ("signer.link_made", "signer.link_opened", "signer.code_wrong", "signer.code_right", "signer.viewed")
 
@@ -43,16 +53,7 @@ def completion(
         verification_url=f"{address}/verify/{code}",
         made_at=completed_at,
         completed_at=_when(language, completed_at),
-        files=tuple(
-            CertifiedFile(
-                file.name,
-                file.pages,
-                file.sha256,
-                "" if position else certified.file.sha256,
-                tuple(_earlier(language, one) for one in file.signatures),
-            )
-            for position, file in enumerate(document.files)
-        ),
+        files=_files(facts, certified.file.sha256),
         signers=tuple(_signer(facts, party, signer, images) for party, signer in facts.packet.signers()),
         events=tuple(_event(entry, facts.packet) for entry in rows),
         more_events=len(facts.trail) - len(rows),
@@ -65,6 +66,78 @@ def completion(
         seal_level=certified.seal.level,
         seal_certificate=certified.seal.certificate_fingerprint,
         seal_timestamp=_when(language, certified.timestamped_at),
+    )
+
+
+def packet_completion(
+    sealed: Sequence[tuple[Facts, SealedFile]], images: Mapping[str, bytes], address: str, completed_at: str
+) -> Completion:
+    """What the certificate of a whole packet tells: its documents with their hashes, and all people once."""
+    known = [facts for facts, _ in sealed]
+    packet, document = known[0].packet, known[0].document
+    return Completion(
+        title=packet.title,
+        document_id=packet.id,
+        verification_code="",
+        verification_url="",
+        made_at=completed_at,
+        completed_at=_when(packet.language, completed_at),
+        files=(),
+        signers=tuple(
+            _in_all([_signer(facts, party, signer, images) for facts in known], known)
+            for party, signer in packet.signers()
+        ),
+        events=(),
+        chain_head="",
+        language=packet.language,
+        sender_name=packet.sender,
+        workspace=packet.company,
+        created_at=_when(packet.language, document.created_at),
+        sent_at=_when(packet.language, document.sent_at),
+        seal_certificate=document.seal.certificate_fingerprint if document.seal else "",
+        documents=tuple(_document(facts, made, address) for facts, made in sealed),
+    )
+
+
+def _document(facts: Facts, made: SealedFile, address: str) -> CertifiedDocument:
+    document, code = facts.document, facts.document.verification_code or ""
+    return CertifiedDocument(
+        title=document.title,
+        id=document.id,
+        verification_code=code,
+        verification_url=f"{address}/verify/{code}",
+        files=_files(facts, made.sha256),
+        chain_head=made.head,
+        seal_level=document.seal.level if document.seal else "",
+    )
+
+
+def _in_all(told: Sequence[CertifiedSigner], known: Sequence[Facts]) -> CertifiedSigner:
+    """The person once, with what was shown to them and filled in by them in each document."""
+    first, titles = told[0], [facts.document.title for facts in known]
+    shown = words.of_use(known[0].packet.language, "certificate")["pages_shown"]
+    steps = [step for step in first.steps if step.label != shown]
+    for title, one in zip(titles, told, strict=True):
+        steps += [Told(f"{shown}: {title}", step.text) for step in one.steps if step.label == shown]
+    values = [
+        Told(f"{title}: {value.label}", value.text)
+        for title, one in zip(titles, told, strict=True)
+        for value in one.values
+    ]
+    return msgspec.structs.replace(first, steps=tuple(steps), values=tuple(values))
+
+
+def _files(facts: Facts, sealed_sha256: str) -> tuple[CertifiedFile, ...]:
+    """The files; the first is named with the hash of what all were sealed into."""
+    return tuple(
+        CertifiedFile(
+            file.name,
+            file.pages,
+            file.sha256,
+            "" if position else sealed_sha256,
+            tuple(_earlier(facts.packet.language, one) for one in file.signatures),
+        )
+        for position, file in enumerate(facts.document.files)
     )
 
 

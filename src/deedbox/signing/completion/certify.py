@@ -1,6 +1,6 @@
 """The certificate of completion as a file: printed, sealed like the document itself, and verified."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from deedbox.kernel import limits
@@ -9,11 +9,12 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.pdf.completion import Completion
 from deedbox.signing.completion import facts, verify_sealed
-from deedbox.signing.completion.certificate import Certified, completion
+from deedbox.signing.completion.certificate import Certified, completion, packet_completion
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from deedbox.signing.desk import Office
-from deedbox.signing.model import Document
+from deedbox.signing.model import Document, Packet
+from deedbox.signing.store.sealed import SealedFile
 
 
 class Certifier:
@@ -43,6 +44,24 @@ class Certifier:
         made = await held.enter_async_context(self._sealer.sealed(printed, document.workspace_id, request))
         await verify_sealed.demand_authentic(self._office, made.received.blob, printed, document, about.head)
         return made.received
+
+    async def packet_certificate(
+        self, packet: Packet, sealed: Sequence[tuple[Facts, SealedFile]], completed_at: str, held: AsyncExitStack
+    ) -> Received:
+        """The one certificate of all documents, to be adopted while it is held.
+
+        It is sealed like that of the first document, whose trail names it."""
+        first, made = sealed[0]
+        pictures = await self.images(first)
+        told = packet_completion(sealed, pictures, self._office.address(), completed_at)
+        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        await self._office.workshop.certificate(b"", told, incoming.write)
+        printed = await incoming.lend()
+        name = first.workspace_name
+        request = SealRequest(document_id=first.document.id, audit_head=made.head, name=name, part="certificate")
+        done = await held.enter_async_context(self._sealer.sealed(printed, packet.workspace_id, request))
+        await verify_sealed.demand_authentic(self._office, done.received.blob, printed, first.document, made.head)
+        return done.received
 
     async def certificate_again(self, document: Document, about: Certified, held: AsyncExitStack) -> Received:
         """The certificate of a document that is completed, for another sealed file of it."""

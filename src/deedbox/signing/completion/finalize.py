@@ -16,8 +16,9 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
-from deedbox.signing import parties, sessions, states
-from deedbox.signing.completion import facts, upgrade, verify_sealed
+from deedbox.signing import parties, states
+from deedbox.signing.completion import certify_packet, facts, upgrade, verify_sealed
+from deedbox.signing.completion.announce import announce
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.facts import Facts
@@ -25,7 +26,7 @@ from deedbox.signing.completion.marks import marks
 from deedbox.signing.completion.seal import Sealer, SealRequest, signed_evidence
 from deedbox.signing.desk import SERVER, Desk, Office, document_of
 from deedbox.signing.model import Document, Seal
-from deedbox.signing.notifier import SealedFiles
+from deedbox.signing.notifier import SealedDocument
 from deedbox.signing.paper.join import join
 from deedbox.signing.store import audit, documents, sealed
 from deedbox.signing.store.sealed import SealedFile
@@ -138,11 +139,13 @@ class Finalize:
 
 
 def complete(desk: Desk, document_id: str, made: _Made) -> Document:
-    """The document, completed: its files are stored, and everyone who signed or gets a copy is told."""
+    """The document, completed: its files are stored, and everyone is told, or the last of a packet certifies it."""
     packet, document = document_of(desk.tx, desk.workspace_id, document_id)
     completed = states.moved(document, "complete", desk.at, seal=made.seal, error=None)
-    told = parties.copied(packet.with_document(completed), desk.at)
-    desk.save(packet, told)
+    after = packet.with_document(completed)
+    if packet.lone:
+        after = parties.copied(after, desk.at)
+    desk.save(packet, after)
     received = [made.sealed, made.certificate, made.evidence]
     file, certificate, proof = blobs.adopt_all(desk.tx, received, document_id, desk.now)
     stored = SealedFile(file.sha256, file.size_bytes, certificate.sha256, proof.sha256, made.head, desk.at)
@@ -155,8 +158,8 @@ def complete(desk: Desk, document_id: str, made: _Made) -> Document:
     if made.seal.degraded:
         upgrade.plan(desk, completed)
     desk.emit("document.completed", packet, completed, sha256=file.sha256)
-    heard = [signer.id for _, signer in packet.signers() if signer.status == "signed" or signer.role == "cc"]
-    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in heard}
-    files = SealedFiles(file.sha256, certificate.sha256, tokens)
-    desk.notifier.completed(desk.tx, packet, completed, files, now=desk.now)
+    if packet.lone:
+        announce(desk, after, [SealedDocument(completed, file.sha256, certificate.sha256)])
+    elif all(one.status == "completed" for one in after.documents):
+        certify_packet.plan(desk, after)
     return completed

@@ -22,7 +22,7 @@ from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.pdf import timestamp, timestamp_again
 from deedbox.pdf.report import Report
 from deedbox.pdf.timestamp_again import LastSeal
-from deedbox.signing.completion import verify_sealed
+from deedbox.signing.completion import certify_packet, verify_sealed
 from deedbox.signing.completion.certificate import Certified
 from deedbox.signing.completion.certify import Certifier
 from deedbox.signing.completion.seal import signed_evidence
@@ -176,3 +176,6 @@ def _replace(desk: Desk, found: _Degraded, made: _Made) -> None:
         "stamped_at": made.timestamped_at,
     }
     desk.record(document, verify_sealed.RESTAMPED, detail, actor=SERVER)
+    packet = desk.packet_of(document.id)
+    if packet.completed_at is not None:  # whose certificate names the file before
+        certify_packet.plan(desk, packet, cause=file.sha256)

@@ -31,6 +31,8 @@ from deedbox.signing.store import audit, documents, sealed
 
 COMPLETED, RESTAMPED = "document.completed", "document.restamped"
 """The acts whose audit rows tell, in their detail, the hashes of the sealed file and of its certificate."""
+PACKET_CERTIFIED = "packet.certified"
+"""The act whose row tells, in the trail of each document of a packet, the hash of the certificate of all of them."""
 SEALED_SHA256, CERTIFICATE_SHA256 = "sealed_sha256", "certificate_sha256"
 _VERIFY = "deedbox.pdf.verify:verify"
 _REPLACED = (
@@ -149,5 +151,5 @@ def with_records(tx: Tx, workspace_id: str | None, report: Report) -> Report:
 
 
 def _hashes(trail: Sequence[Entry], kind: str) -> list[str]:
-    rows = [entry.detail for entry in trail if entry.act in (COMPLETED, RESTAMPED)]
+    rows = [entry.detail for entry in trail if entry.act in (COMPLETED, RESTAMPED, PACKET_CERTIFIED)]
     return [str(detail[kind]) for detail in rows if kind in detail]

@@ -36,7 +36,9 @@ def laid_out(
         for file, made in zip(document.files, paper.files, strict=True)
     ]
     tags = _not_asked_for(paper.tags, asked, document)
-    placed = _fields(prefilled([*asked, *tags], values), files, paper.places, packet.parties, now)
+    placed = _fields(prefilled([*asked, *tags], values), files, packet.parties, now)
+    if document.asks_all:
+        placed += _signatures(placed, files[-1], paper.places, packet.parties, now)
     laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.sha256)
     waited_for = show_if.waited_for(placed)
     for field in placed:
@@ -73,14 +75,18 @@ def _known_texts(field: Field, parties: Sequence[Party]) -> Iterator[str]:
         yield from (one.name if field.type == "name" else one.email for one in mine)
 
 
-def _fields(
-    wanted: Sequence[NewField], files: Sequence[File], places: Sequence[Place], parties: Sequence[Party], now: datetime
-) -> list[Field]:
-    """Every field that was wanted, and for each signer without one a signature at a place of the last file."""
+def _fields(wanted: Sequence[NewField], files: Sequence[File], parties: Sequence[Party], now: datetime) -> list[Field]:
     if len(wanted) > limits.DOCUMENT_FIELDS:
         raise BadRequest(f"A document has at most {limits.DOCUMENT_FIELDS} fields")
     placed = show_if.resolved([_placed(field, files, parties, now) for field in wanted], parties)
     field_rules.check_all(placed)
+    return placed
+
+
+def _signatures(
+    placed: Sequence[Field], last: File, places: Sequence[Place], parties: Sequence[Party], now: datetime
+) -> list[Field]:
+    """For each signer without a signature field that is always shown, one at a place of the last file."""
     always = [field for field in placed if field.type == "signature" and field.show_if is None]
     signing = {field.signer_id for field in always}
     parties_signing = {field.party_id for field in always}
@@ -92,9 +98,7 @@ def _fields(
     ]
     if len(places) < len(without):
         raise BadRequest("There is no place for every signature; give fields")
-    return placed + [
-        _signature(signer_id, place, files[-1], now) for signer_id, place in zip(without, places, strict=False)
-    ]
+    return [_signature(signer_id, place, last, now) for signer_id, place in zip(without, places, strict=False)]
 
 
 def _placed(field: NewField, files: Sequence[File], parties: Sequence[Party], now: datetime) -> Field:

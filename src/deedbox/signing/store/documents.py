@@ -30,8 +30,10 @@ from deedbox.signing.model import (
 )
 from deedbox.signing.store import people
 
-_PACKET = ("lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at",
-           "expires_after_hours")  # fmt: skip
+_PACKET = (
+    "lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at",
+    "expires_after_hours", "title", "external_id", "metadata", "completed_at", "certificate_sha256",
+)  # fmt: skip
 _SENDER = {"sender": "coalesce(sender_name, name)", "company": "name", "sender_email": "sender_email"}
 """What a packet takes from its workspace, and how."""
 _DOCUMENT = (
@@ -40,6 +42,7 @@ _DOCUMENT = (
     "bulk_send_id", "paper_sha256", "seal",
     "sent_at", "completed_at", "declined_at", "voided_at", "expired_at", "decline", "void", "verification_code",
     "error", "archive_status", "archive_attempts", "archived_at", "archive_receipt", "archive_error", "attachments",
+    "asks_all",
 )  # fmt: skip
 _COLUMNS = ", ".join([f"d.{name}" for name in _DOCUMENT] + [f"p.{name}" for name in _PACKET])
 _WHOLE = f"select {_COLUMNS} from documents d join packets p on p.id = d.packet_id"
@@ -62,6 +65,16 @@ def packet(tx: Tx, workspace_id: str, packet_id: str) -> Packet | None:
     return _only(_packets(tx, tx.all(sql, id=packet_id, workspace_id=workspace_id)))
 
 
+def packets(tx: Tx, workspace_id: str, packet_ids: Sequence[str]) -> list[Packet]:
+    """These packets of the workspace, whole and in this order."""
+    if not packet_ids:
+        return []
+    named = {f"id{number}": one for number, one in enumerate(packet_ids)}
+    sql = f"{_WHOLE} where d.packet_id in (:{', :'.join(named)}) and d.workspace_id = :workspace_id order by d.position"
+    found = {one.id: one for one in _packets(tx, tx.all(sql, workspace_id=workspace_id, **named))}
+    return [found[one] for one in packet_ids if one in found]
+
+
 def packet_of(tx: Tx, workspace_id: str, document_id: str) -> Packet | None:
     """The packet that the document lies in."""
     sql = (
@@ -82,7 +95,7 @@ def title_and_status(tx: Tx, workspace_id: str, document_id: str) -> tuple[str, 
 
 def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Packet, Document]]:
     """Documents of the workspace that match, by age, each with its packet; that holds no others here."""
-    conditions, values = _conditions(wanted)
+    conditions, values = conditions_of(wanted, "doc")
     if part.cursor is not None:
         conditions.append(f"id {'<' if part.newest_first else '>'} :cursor")
         values["cursor"] = part.cursor
@@ -297,7 +310,8 @@ def _packets(tx: Tx, rows: Sequence[Row], *, together: bool = True) -> list[Pack
 
 
 def _packet(row: Row, parties: list[Party]) -> Packet:
-    lone, sender, company, sender_email, language, message, reminders, expires_at, hours = row[len(_DOCUMENT) :]
+    (lone, sender, company, sender_email, language, message, reminders, expires_at, hours, title, external_id, metadata,
+     completed_at, certificate) = row[len(_DOCUMENT) :]  # fmt: skip
     return Packet(
         row[2],
         row[1],
@@ -312,6 +326,11 @@ def _packet(row: Row, parties: list[Party]) -> Packet:
         parties,
         [],
         hours,
+        title,
+        external_id,
+        {} if lone else _METADATA.decode(metadata),
+        completed_at,
+        certificate,
     )
 
 
@@ -324,7 +343,7 @@ def _document(row: Row, fields: list[Field]) -> Document:
     (id, workspace_id, packet_id, title, status, source, external_id, metadata, files, require_timestamp, signed_input,
      created_at, updated_at, template_id, template_version, bulk_send_id, paper, seal, sent_at, completed_at,
      declined_at, voided_at, expired_at, decline, void, code, error, archive_status, attempts, archived_at, receipt,
-     archive_error, attachments) = row[: len(_DOCUMENT)]  # fmt: skip
+     archive_error, attachments, asks_all) = row[: len(_DOCUMENT)]  # fmt: skip
     archive = _NOT_ARCHIVED
     if archive_status != "disabled" or attempts:
         kept = None if receipt is None else _RECEIPT.decode(receipt)
@@ -360,6 +379,7 @@ def _document(row: Row, fields: list[Field]) -> Document:
         archive,
         signed_input,
         [] if attachments == _NONE else _ATTACHMENTS.decode(attachments),
+        bool(asks_all),
     )
 
 
@@ -376,6 +396,14 @@ def _packet_row(packet: Packet) -> dict[str, Value]:
         "reminders": _json_or_none(packet.reminders),
         "expires_at": packet.expires_at,
         "expires_after_hours": packet.expires_after_hours,
+        "title": packet.title,
+        "title_folded": folded(packet.title),
+        "external_id": packet.external_id,
+        "metadata": _json(packet.metadata),
+        # Nobody asks for that of a lone document: it would be written twice at each of its moves.
+        "status": None if packet.lone else packet.status,
+        "completed_at": packet.completed_at,
+        "certificate_sha256": packet.certificate_sha256,
     }
 
 
@@ -384,7 +412,7 @@ def _document_row(document: Document) -> dict[str, Value]:
     row |= {"metadata": _json(document.metadata), "files": _json(document.files)}
     row["attachments"] = _json(document.attachments) if document.attachments else _NONE
     row |= {name: _json_or_none(row[name]) for name in ("seal", "decline", "void")}
-    row["require_timestamp"] = int(document.require_timestamp)
+    row |= {"require_timestamp": int(document.require_timestamp), "asks_all": int(document.asks_all)}
     return {**row, **_archive_row(document.archive)}
 
 
@@ -398,7 +426,8 @@ def _archive_row(archive: Archive) -> dict[str, Value]:
     }
 
 
-def _conditions(wanted: Filter) -> tuple[list[str], dict[str, Value]]:
+def conditions_of(wanted: Filter, prefix: str) -> tuple[list[str], dict[str, Value]]:
+    """What rows with ids of this prefix must meet, but for their status."""
     conditions: list[str] = []
     values: dict[str, Value] = {}
     for name in _EQUAL:
@@ -417,11 +446,11 @@ def _conditions(wanted: Filter) -> tuple[list[str], dict[str, Value]]:
     if wanted.created_after is not None:
         conditions.append("created_at > :created_after and id >= :first_after")
         values["created_after"] = wanted.created_after
-        values["first_after"] = _first_id(moment(wanted.created_after))
+        values["first_after"] = _first_id(prefix, moment(wanted.created_after))
     if wanted.created_before is not None:
         conditions.append("created_at < :created_before and id < :first_before")
         values["created_before"] = wanted.created_before
-        values["first_before"] = _first_id(moment(wanted.created_before))
+        values["first_before"] = _first_id(prefix, moment(wanted.created_before))
     return conditions, values
 
 
@@ -436,9 +465,9 @@ def _update(tx: Tx, table: str, where: str, key: Mapping[str, Value], changes: M
     )
 
 
-def _first_id(begin: datetime) -> str:
-    """The least id of this moment: a document's id and `created_at` are made of the same, so ids bound the search."""
-    return new_id("doc", max(begin, _EPOCH), bytes)
+def _first_id(prefix: str, begin: datetime) -> str:
+    """The least id of this moment: a row's id and its `created_at` are made of the same, so ids bound the search."""
+    return new_id(prefix, max(begin, _EPOCH), bytes)
 
 
 def literal(text: str) -> str:

@@ -22,12 +22,20 @@ class SealedFile(NamedTuple):
 
 def keep(tx: Tx, document_id: str, made: SealedFile) -> None:
     insert(tx, "sealed_files", {"document_id": document_id, **made._asdict()})
-    _recognise(tx, document_id, made.sha256, made.certificate_sha256)
+    recognise(tx, document_id, made.sha256, made.certificate_sha256)
 
 
 def find(tx: Tx, document_id: str) -> SealedFile | None:
     row = tx.one(f"select {_COLUMNS} from sealed_files where document_id = :id", id=document_id)
     return SealedFile(*row) if row else None
+
+
+def demand(tx: Tx, document_id: str) -> SealedFile:
+    """The files of a document that is known to be sealed; LookupError for any other."""
+    made = find(tx, document_id)
+    if made is None:
+        raise LookupError(f"{document_id} is not sealed")
+    return made
 
 
 def document_with(tx: Tx, sha256: str) -> str | None:
@@ -52,11 +60,11 @@ def replace(tx: Tx, document_id: str, was: str, new: Restamped) -> bool:
     )
     replaced = tx.run(sql, id=document_id, was=was, **new._asdict()) > 0
     if replaced:
-        _recognise(tx, document_id, new.sha256, new.certificate_sha256)
+        recognise(tx, document_id, new.sha256, new.certificate_sha256)
     return replaced
 
 
-def _recognise(tx: Tx, document_id: str, *hashes: str) -> None:
+def recognise(tx: Tx, document_id: str, *hashes: str) -> None:
     """Notes the hashes of what was sealed for the document's workspace; those that it had before stay authentic."""
     sql = (
         "insert into sealed_hashes (workspace_id, sha256)"

@@ -26,11 +26,12 @@ from deedbox.web.frame.doors import door
 from deedbox.web.frame.query import QUERY
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
-_PDF = {"application/pdf": _BINARY}
+PDF = {"application/pdf": _BINARY}
 _EVIDENCE = {"application/json": {"schema": {"type": "object"}, "example": {"format": "deedbox-evidence/1"}}}
 
 
-def _file_opt(content: dict[str, Any], *errors: int) -> dict[str, Any]:
+def file_opt(content: dict[str, Any], *errors: int) -> dict[str, Any]:
+    """The `opt` of a route that gives a stored file."""
     answers = {
         "200": {"description": "The file", "content": content},
         "206": {"description": "The bytes in the Range asked for", "content": content},
@@ -73,7 +74,7 @@ class AuditTrail(msgspec.Struct, frozen=True):
 
 @get(
     "/api/v1/documents/{document_id:str}/file",
-    opt={**_file_opt({"application/octet-stream": _BINARY, **_PDF}), QUERY: FileQuery},
+    opt={**file_opt({"application/octet-stream": _BINARY, **PDF}), QUERY: FileQuery},
     summary="The original bytes",
     tags=["documents"],
 )
@@ -95,7 +96,7 @@ async def original_file(request: AnyRequest, document_id: FromPath[str]) -> Resp
 
 @get(
     "/api/v1/documents/{document_id:str}/signed",
-    opt=_file_opt(_PDF, 409),
+    opt=file_opt(PDF, 409),
     summary="The sealed PDF",
     tags=["documents"],
 )
@@ -105,7 +106,7 @@ async def sealed_file(request: AnyRequest, document_id: FromPath[str]) -> Respon
 
 @get(
     "/api/v1/documents/{document_id:str}/certificate",
-    opt=_file_opt(_PDF, 409),
+    opt=file_opt(PDF, 409),
     summary="The certificate of completion",
     tags=["documents"],
 )
@@ -115,7 +116,7 @@ async def completion_certificate(request: AnyRequest, document_id: FromPath[str]
 
 @get(
     "/api/v1/documents/{document_id:str}/evidence",
-    opt=_file_opt(_EVIDENCE, 409),
+    opt=file_opt(_EVIDENCE, 409),
     summary="The evidence file",
     tags=["documents"],
 )

@@ -65,8 +65,8 @@ class DocumentQuery(PageQuery, frozen=True, kw_only=True):
             template_id=self.template_id or None,
             external_id=self.external_id or None,
             signer_email=self.signer_email.lower() if self.signer_email else None,
-            created_after=_instant("created_after", self.created_after),
-            created_before=_instant("created_before", self.created_before),
+            created_after=instant_of("created_after", self.created_after),
+            created_before=instant_of("created_before", self.created_before),
         )
 
 
@@ -85,17 +85,19 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one[1].id)
     archiving = here.deedbox.archive.is_on
     if following:
-        here.headers.append((b"link", _next_link(request, following).encode()))
+        here.headers.append((b"link", next_link(request, following).encode()))
     records = [record(packet, document, archiving=archiving) for packet, document in shown]
     return DocumentPage(records, count, has_more, following)
 
 
-def _instant(name: str, text: str | UnsetType) -> str | None:
+def instant_of(name: str, text: str | UnsetType) -> str | None:
+    """The moment that a parameter gives, as records keep it; None if it gives none."""
     moment = None if text is UNSET else moments.parsed(name, text)
     return instant(moment) if moment else None
 
 
-def _next_link(request: AnyRequest, following: str) -> str:
+def next_link(request: AnyRequest, following: str) -> str:
+    """The header that leads to the following page."""
     query = [(name, value) for name, value in parse_qsl(request.scope["query_string"].decode()) if name != "cursor"]
     return f'<{request.scope["path"]}?{urlencode([*query, ("cursor", following)])}>; rel="next"'
 

@@ -229,9 +229,9 @@ def record(packet: Packet, document: Document, *, archiving: bool = False) -> Do
         packet.message,
         packet.language,
         file_records(document.files) if document.files else [],
-        [_party(party) for party in packet.parties] if packet.parties else [],
+        [party_record(party) for party in packet.parties] if packet.parties else [],
         document.fields,
-        _progress(packet) if packet.parties else _NOBODY,
+        progress_of(packet) if packet.parties else _NOBODY,
         document.seal,
         packet.reminders,
         packet.expires_at,
@@ -275,7 +275,7 @@ def _attachments(document: Document) -> list[AttachmentRecord]:
     ]
 
 
-def _party(party: Party) -> PartyRecord:
+def party_record(party: Party) -> PartyRecord:
     return PartyRecord(
         party.id,
         party.name,
@@ -293,7 +293,7 @@ def signer_record(signer: Signer) -> SignerRecord:
     return SignerRecord(*(getattr(signer, name) for name in SignerRecord.__struct_fields__))
 
 
-def _progress(packet: Packet) -> Progress:
+def progress_of(packet: Packet) -> Progress:
     signers = signed = parties = completed = 0
     for party in packet.parties:
         able = counted(party)

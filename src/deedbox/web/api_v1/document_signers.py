@@ -1,5 +1,7 @@
-"""A signer of a document, corrected as long as they have not acted."""
+"""A signer of a document or packet, corrected as long as they have not acted."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from litestar import patch
@@ -10,6 +12,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.signing import parties, sessions
 from deedbox.signing.actions.correct import correct
+from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import SignerChange
 from deedbox.web.api_v1.document_record import SignerRecord, signer_record
@@ -18,10 +21,12 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.write_back import WRITES
 
+_OPT: dict[str, Any] = {**door("documents:send"), WRITES: (SignerChange, SignerRecord), openapi.ALSO: (409,)}
+
 
 @patch(
     "/api/v1/documents/{document_id:str}/signers/{signer_id:str}",
-    opt={**door("documents:send"), WRITES: (SignerChange, SignerRecord), openapi.ALSO: (409,)},
+    opt=_OPT,
     summary="Correct someone who has not acted",
     tags=["documents"],
 )
@@ -30,14 +35,47 @@ async def correct_signer(
 ) -> SignerRecord:
     """With another address, or another check of identity, links that were sent before die, and a new one is mailed.
 
-    Tries at a code stay counted."""
-    here = context.of(request)
+    Tries at a code stay counted. The people of a packet are corrected at the packet."""
     write_back.check(data, SignerChange, SignerRecord)
+    with _refused_first(data):
+        seen = await context.of(request).packet_of(document_id)
+    return await _corrected(request, seen, signer_id, data, lambda desk: desk.lone_packet_of(document_id))
+
+
+@patch(
+    "/api/v1/packets/{packet_id:str}/signers/{signer_id:str}",
+    opt=_OPT,
+    summary="Correct someone who has not acted",
+    tags=["packets"],
+)
+async def correct_packet_signer(
+    request: AnyRequest, packet_id: FromPath[str], signer_id: FromPath[str], data: JSONBody[dict[str, Any]]
+) -> SignerRecord:
+    """With another address, or another check of identity, links that were sent before die, and a new one is mailed.
+
+    Tries at a code stay counted."""
+    write_back.check(data, SignerChange, SignerRecord)
+    with _refused_first(data):
+        seen = await context.of(request).packet(packet_id)
+    return await _corrected(request, seen, signer_id, data, lambda desk: desk.packet(packet_id))
+
+
+@contextmanager
+def _refused_first(data: dict[str, Any]) -> Iterator[None]:
+    """What could be a correction of nobody is refused before it is said that there is nobody to correct."""
     try:
-        _, signer = parties.find_signer(await here.packet_of(document_id), signer_id)
+        yield
     except NotFound:
         write_back.as_new(data, SignerChange, SignerRecord).check()
         raise
+
+
+async def _corrected(
+    request: AnyRequest, seen: Packet, signer_id: str, data: dict[str, Any], found: Callable[[Desk], Packet]
+) -> SignerRecord:
+    here = context.of(request)
+    with _refused_first(data):
+        _, signer = parties.find_signer(seen, signer_id)
     shown = signer_record(signer)
     wanted = write_back.changes(data, shown, SignerChange)
     if wanted is None:
@@ -46,10 +84,10 @@ async def correct_signer(
 
     def act(tx: Tx) -> Packet:
         with here.desk(tx) as desk:
-            return correct(desk, desk.packet_of(document_id), signer_id, wanted, code_hash)
+            return correct(desk, found(desk), signer_id, wanted, code_hash)
 
     _, right = parties.find_signer(await here.deedbox.db.write(act), signer_id)
     return signer_record(right)
 
 
-ROUTES = [correct_signer]
+ROUTES = [correct_signer, correct_packet_signer]

@@ -129,6 +129,11 @@ class Context:
         office = self.deedbox.office
         return await expire.current(office, await office.packet_of(self.caller.workspace_id, document_id))
 
+    async def packet(self, packet_id: str) -> Packet:
+        """The caller's packet as it is now: one past its time expires at the first look."""
+        office = self.deedbox.office
+        return await expire.current(office, await office.packet(self.caller.workspace_id, packet_id))
+
 
 def of(connection: ASGIConnection[Any, Any, Any, Any]) -> Context:
     context: Context = connection.scope[KEY]  # type: ignore[literal-required]

@@ -39,6 +39,7 @@ PATHS: dict[str, tuple[str, str]] = {
     "job_id": ("The id of an index run.", id_of("job")),
     "key_id": ("The API key's id.", id_of("key")),
     "name": ("`root`, `issuing` or an authority's id, then the ending that the route names.", "root"),
+    "packet_id": ("The id of a packet of documents.", id_of("pkt")),
     "page": ("The page's number, from 1, and `.webp`.", "1.webp"),
     "signer_id": ("The signer's id.", id_of("sgn")),
     "template_id": ("The template's id.", id_of("tpl")),
@@ -103,6 +104,11 @@ SAMPLES: dict[str, Any] = {
     "MadeKey.key": "deed_live_" + 2 * "0123456789abcdef",
     "MadeKey.name": "Billing",
     "MadeKey.rate_limit": None,
+    "PacketDocument.id": id_of("doc"),
+    "PacketDocument.status": "completed",
+    "PacketRecord.id": id_of("pkt"),
+    "PacketRecord.status": "completed",
+    "PacketRecord.title": "Papers for a move",
     "PartyRecord.id": id_of("pty"),
     "PartyRecord.name": "Tenant",
     "PartyRecord.quorum": None,
@@ -117,6 +123,13 @@ SAMPLES: dict[str, Any] = {
     "SessionDocument.status": "sent",
     "SessionFile.id": id_of("fil"),
     "SessionFile.name": _FILE,
+    "SessionPacket.id": id_of("pkt"),
+    "SessionPacket.status": "sent",
+    "SessionPacket.title": "Papers for a move",
+    "SessionPacketDocument.files": [id_of("fil")],
+    "SessionPacketDocument.id": id_of("doc"),
+    "SessionPacketDocument.status": "sent",
+    "SessionPacketDocument.to_read": False,
     "SessionParty.name": "Tenant",
     "SessionRecord.needs": None,
     "SessionSigner.id": id_of("sgn"),
@@ -335,6 +348,17 @@ REQUESTS: dict[str, Any] = {
         "external_id": "lease-4711",
         "send": True,
     },
+    "create_packet": {
+        "title": "Papers for a move",
+        "documents": [
+            {"title": _TITLE, "file": {"name": _FILE, "content_base64": _PDF}},
+            {"title": "Rules of the house", "file": {"name": "rules.pdf", "content_base64": _PDF}, "fields": []},
+        ],
+        "signers": [_SIGNER],
+        "send": True,
+    },
+    "change_packet": {"title": "Papers for the move", "metadata": {"flat": "5"}},
+    "void_packet": {"reason": "The wrong flat"},
     "change_document": {"title": "Lease, 5 Mill Lane", "metadata": {"flat": "5"}},
     "create_template": {
         "name": "Lease",
@@ -363,6 +387,7 @@ REQUESTS: dict[str, Any] = {
     "complete": {"consent": True, "signature": {"kind": "typed", "text": _NAME}},
     "decline": {"reason": "The rent is another than agreed"},
     "delegate": {"name": "Bo", "email": "bo@example.com", "reason": "Bo signs leases"},
+    "correct_packet_signer": {"email": "ana@mail.example.com", "language": "pt"},
     "correct_signer": {"email": "ana@mail.example.com", "language": "pt"},
 }
 """What a caller sends, by the function that takes it."""
@@ -371,6 +396,8 @@ FORMS: dict[str, Any] = {
     "bulk_send": f'{{"name": "Leases of Mill Lane", "template_id": "{id_of("tpl")}"}}',
     "create_bulk_send.file": "key,Tenant.name,Tenant.email,value:Flat\nflat-4,Ana,ana@example.com,4\n",
     "file": _TEXT,
+    "create_packet.document": '{"title": "Papers for a move", "documents": [{"title": "Lease, 4 Mill Lane",'
+    ' "files": [{"name": "lease.pdf"}]}], "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
     "document": '{"title": "Lease, 4 Mill Lane", "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
     "create_template.document": '{"name": "Lease", "roles": [{"name": "Tenant"}]}',
 }

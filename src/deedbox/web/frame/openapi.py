@@ -59,6 +59,7 @@ _SECURITY = {
 """The ways to open a door, by its opener."""
 _TAGS = {
     "documents": "Documents sent to be signed: made, sent, followed, and fetched when they are sealed",
+    "packets": "Several documents for the same people: one link, one consent, one act of signing",
     "templates": "Files, roles and fields of which documents are made, in versions",
     "bulk sends": "One template, a document for each row of a table",
     "signer": "What the signing page asks and tells, for one signer",

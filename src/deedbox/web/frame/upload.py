@@ -55,6 +55,29 @@ DOCUMENT_WITH_FILES: dict[str, Any] = {
         "additionalProperties": False,
     }
 }
+PACKET_WITH_FILES: dict[str, Any] = {
+    "schema": {
+        "type": "object",
+        "properties": {
+            DOCUMENT: {
+                "type": "string",
+                "maxLength": limits.JSON_BODY_BYTES,
+                "description": "The packet as JSON, as without a form, but without the bytes of files: `files` of each"
+                ' document names the parts that are its files, `[{"name": "lease.pdf"}]`, with a `password` where one'
+                " is locked. Every part is a file of exactly one document.",
+            },
+            FILE: {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": limits.PACKET_FILES,
+                "items": {"type": "string", "format": "binary"},
+                "description": "The files of all documents, each with a name of its own.",
+            },
+        },
+        "required": [DOCUMENT, FILE],
+        "additionalProperties": False,
+    }
+}
 _TOO_LARGE = "File exceeds maximum size of {most}MB"
 
 
@@ -105,8 +128,10 @@ async def one_file(
 
 
 @asynccontextmanager
-async def document_form(request: AnyRequest, blobs: Blobs) -> AsyncIterator[DocumentForm]:
-    """The document's JSON and its files; what is not adopted until the end of this is removed."""
+async def document_form(
+    request: AnyRequest, blobs: Blobs, most_files: int = limits.DOCUMENT_FILES
+) -> AsyncIterator[DocumentForm]:
+    """The JSON of a document or packet, and its files; what is not adopted until the end of this is removed."""
     document, files = bytearray(), list[tuple[str, Incoming]]()
 
     async def keep(data: bytes) -> None:
@@ -119,12 +144,12 @@ async def document_form(request: AnyRequest, blobs: Blobs) -> AsyncIterator[Docu
         async def opened(part: MultipartSegment) -> Take:
             if part.name == DOCUMENT and not document:
                 return keep
-            if part.name == FILE and len(files) < limits.DOCUMENT_FILES:
+            if part.name == FILE and len(files) < most_files:
                 name = form.filename(part)
                 files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
                 return _to(files[-1][1], f"A file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB")
             raise BadRequest(
-                f"The form may have one part {DOCUMENT!r} and {limits.DOCUMENT_FILES} parts {FILE!r},"
+                f"The form may have one part {DOCUMENT!r} and {most_files} parts {FILE!r},"
                 f" and no part {part.name!r} beside them"
             )
 

@@ -5,20 +5,17 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
 from deedbox import words
-from deedbox.kernel.blobs import Blob
-from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden
 from deedbox.signing import parties, sessions, show_if
 from deedbox.signing.actions import expire
-from deedbox.signing.actions.enter import ended_at, packet_for, shown_until, try_code
+from deedbox.signing.actions.enter import packet_for, shown_until, try_code
 from deedbox.signing.actions.turn import Circumstances, is_shown
 from deedbox.signing.actions.view import view
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
-from deedbox.signing.store import sealed
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.words.refusals import refused
@@ -46,6 +43,10 @@ class Inside(NamedTuple):
     def fields(self) -> list[Field]:
         """The fields that this person fills, in all documents."""
         return [field for one in self.packet.documents for field in parties.own_fields(one, self.party, self.signer)]
+
+    def only_reads(self, document: Document) -> bool:
+        """Whether this person has nothing to fill in the document."""
+        return not parties.own_fields(document, self.party, self.signer)
 
     @property
     def possible_fields(self) -> list[Field]:
@@ -132,8 +133,8 @@ def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
 
 def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
     """What became of it, in the signer's language; None while they can still sign."""
-    status, t = packet.first.status, words.of_use(signer.language, "page")
-    ended = ended_at(packet.first)
+    status, t = packet.status, words.of_use(signer.language, "page")
+    ended = packet.ended_at
     if expire.is_due(packet, now):
         status = "expired"
     if signer.delegated_to is not None:
@@ -158,14 +159,12 @@ def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
     return t["outcome_approved" if signer.role == "approver" else "outcome_signed"].format(sender=packet.sender)
 
 
-def sealed_blob(tx: Tx, document: Document, signer: Signer) -> Blob:
-    """The sealed file, for those who signed it or get a copy; Conflict if there is none yet."""
-    made = sealed.find(tx, document.id)
-    if made is None:
+def need_sealed(who: Inside) -> None:
+    """Conflict unless everything is sealed and this person has signed it or gets a copy."""
+    if who.packet.status != "completed":
         raise refused(Conflict, "not_completed")
-    if not may_have_it(signer):
+    if not may_have_it(who.signer):
         raise refused(Conflict, "not_for_you")
-    return blobs_store.demand(tx, made.sha256)
 
 
 def may_have_it(signer: Signer) -> bool:

@@ -66,6 +66,30 @@ class SessionFile(msgspec.Struct, frozen=True):
     """Width and height of each page as it is displayed, in points."""
 
 
+class SessionPacketDocument(msgspec.Struct, frozen=True):
+    id: str
+    """The document's id."""
+    title: str
+    """What it is called."""
+    status: Status
+    """Where it stands in its life."""
+    files: list[str]
+    """The ids of its files among `files`; none until the code is given."""
+    to_read: bool
+    """Whether this person has nothing to fill in it."""
+
+
+class SessionPacket(msgspec.Struct, frozen=True):
+    id: str
+    """The packet's id."""
+    title: str
+    """What it is called."""
+    status: Status
+    """Where all of it stands."""
+    documents: list[SessionPacketDocument]
+    """What is signed in one act, in the order in which it is shown."""
+
+
 class SessionAttachment(msgspec.Struct, frozen=True):
     """A file that was given for a field."""
 
@@ -87,7 +111,7 @@ class SessionAttachment(msgspec.Struct, frozen=True):
 
 class SessionRecord(msgspec.Struct, frozen=True):
     document: SessionDocument
-    """What is to be signed."""
+    """What is to be signed; of a packet, its first document."""
     signer: SessionSigner
     """Who signs."""
     party: SessionParty
@@ -104,6 +128,8 @@ class SessionRecord(msgspec.Struct, frozen=True):
     """In the signer's language."""
     outcome: str | None
     """What became of it, once the signer has no more to do."""
+    packet: SessionPacket | None
+    """The packet whose documents are signed together; null for a document that is sent by itself."""
 
 
 class CodeBody(Discreet, frozen=True, forbid_unknown_fields=True):
@@ -151,7 +177,7 @@ class Acted(msgspec.Struct, frozen=True):
     status: Literal["signed", "approved", "declined", "delegated"]
     """What the signer has done."""
     document_status: Status
-    """Where the document stands now."""
+    """Where the document stands now, or all of the packet."""
 
 
 class Done(msgspec.Struct, frozen=True):

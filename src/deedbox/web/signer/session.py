@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, get, post, put
 from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
@@ -25,13 +26,15 @@ from deedbox.signing.actions.view import view_page
 from deedbox.signing.desk import Office
 from deedbox.signing.field_value import standing
 from deedbox.signing.model import Attachment, Signature, consent, first_page
-from deedbox.signing.store import links, people
+from deedbox.signing.packet_files import for_signers
+from deedbox.signing.store import links, people, sealed
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
 from deedbox.web.frame.body import from_base64
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.query import QUERY
+from deedbox.web.frame.zip_response import zip_response
 from deedbox.web.signer import attachments, values
 from deedbox.web.signer.inside import (
     Inside,
@@ -41,8 +44,8 @@ from deedbox.web.signer.inside import (
     give_code,
     inside,
     looked,
+    need_sealed,
     outcome,
-    sealed_blob,
 )
 from deedbox.web.signer.records import (
     Acted,
@@ -53,6 +56,8 @@ from deedbox.web.signer.records import (
     Drawn,
     SessionDocument,
     SessionFile,
+    SessionPacket,
+    SessionPacketDocument,
     SessionParty,
     SessionRecord,
     SessionSigner,
@@ -63,6 +68,13 @@ from deedbox.web.signer.records import (
 from deedbox.words.refusals import refused
 
 _SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
+
+
+class DownloadQuery(msgspec.Struct, frozen=True):
+    document: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType = UNSET
+    """Only this document of the packet."""
+
+
 _IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 
 
@@ -141,14 +153,14 @@ async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody
     if data.signature is None:
         seen = circumstances(request, who)
         approved = await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
-        return Acted("approved", approved.first.status)
+        return Acted("approved", approved.status)
     given = values.sent(who.fields, data.values, who.signer.language)
     async with AsyncExitStack() as held:
         signature, images = await _by_hand(office, data.signature, held)
         initials, more = await _by_hand(office, data.initials, held) if data.initials else (None, [])
         act = SigningAct(signature, given, circumstances(request, who), initials, [*images, *more])
         signed = await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, act))
-    return Acted("signed", signed.first.status)
+    return Acted("signed", signed.status)
 
 
 @post(
@@ -162,7 +174,7 @@ async def decline(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[
     who = await inside(request)
     seen = circumstances(request, who)
     declined = await done(request, who, lambda desk, packet: decline_packet(desk, packet, signer_id, data.reason, seen))
-    return Acted("declined", declined.first.status)
+    return Acted("declined", declined.status)
 
 
 @post(
@@ -176,25 +188,35 @@ async def delegate(request: AnyRequest, signer_id: FromPath[str], data: JSONBody
     who = await inside(request)
     seen = circumstances(request, who)
     after = await done(request, who, lambda desk, packet: delegate_packet(desk, packet, signer_id, data, seen))
-    return Acted("delegated", after.first.status)
+    return Acted("delegated", after.status)
 
 
 @get(
     "/sign/{signer_id:str}/download",
     opt={
         **_SIGNER,
-        openapi.ANSWERS: {"200": {"description": "The sealed PDF", "content": {"application/pdf": {"schema": {
-            "type": "string", "format": "binary"}}}}},
+        QUERY: DownloadQuery,
+        openapi.ANSWERS: {"200": {"description": "The sealed PDF, or of a packet the zip file", "content": {
+            "application/pdf": {"schema": {"type": "string", "format": "binary"}},
+            "application/zip": {"schema": {"type": "string", "format": "binary"}}}}},
         openapi.ALSO: (409, 416),
     },
-    summary="The sealed file",
+    summary="The sealed file, or those of a packet",
     tags=["signer"],
 )  # fmt: skip
 async def signer_download(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:  # noqa: ARG001
+    """Of a packet, a zip file of all sealed files and certificates; with `document`, one sealed file."""
     deedbox, who = context.of(request).deedbox, await inside(request)
-    document = who.packet.first
-    blob = await deedbox.db.read(lambda tx: sealed_blob(tx, document, who.signer))
-    return await file_response(request, deedbox.blobs, blob, "application/pdf", f"{document.title}.pdf")
+    wanted = context.of(request).query.document or None
+    need_sealed(who)
+    if wanted is None and not who.packet.lone:
+        files = await deedbox.db.read(lambda tx: for_signers(tx, who.packet))
+        return await zip_response(request, files, who.packet.title)
+    found = [one for one in who.packet.documents if wanted in (None, one.id)]
+    if not found:
+        raise NotFound("There is no such document")
+    blob = await deedbox.db.read(lambda tx: blobs_store.demand(tx, sealed.demand(tx, found[0].id).sha256))
+    return await file_response(request, deedbox.blobs, blob, "application/pdf", f"{found[0].title}.pdf")
 
 
 def _record(
@@ -214,7 +236,19 @@ def _record(
         attachments=[attachments.shown(one) for one in attached],
         consent_text=consent(signer.language, signer.role),
         outcome=outcome,
+        packet=None if packet.lone else _packet(who),
     )
+
+
+def _packet(who: Inside) -> SessionPacket:
+    packet, shown = who.packet, who.is_shown
+    documents = [
+        SessionPacketDocument(
+            one.id, one.title, one.status, [file.id for file in one.files] if shown else [], who.only_reads(one)
+        )
+        for one in packet.documents
+    ]
+    return SessionPacket(packet.id, packet.title, packet.status, documents)
 
 
 async def _by_hand(

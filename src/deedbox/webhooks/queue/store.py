@@ -26,15 +26,15 @@ union
 select deliveries.hook_id from deliveries join hooks on hooks.id = deliveries.hook_id
 where deliveries.status = 'sending' and deliveries.lease_until < :now and hooks.status = 'active'
 """
-# A later event of a document waits for the first attempt at each earlier one; a retry that waits holds up nobody.
+# A later event of a line waits for the first attempt at each earlier one; a retry that waits holds up nobody.
 _CLAIM = """
 with due as materialized (
     select id from deliveries as candidate
     where hook_id = :hook_id and status = 'pending' and due_at <= :now
     and (attempts > 0 or not exists (
         select 1 from deliveries as earlier
-        where earlier.hook_id = candidate.hook_id and earlier.subject_id = candidate.subject_id
-        and earlier.sequence < candidate.sequence and earlier.attempts = 0
+        where earlier.hook_id = candidate.hook_id and earlier.line = candidate.line
+        and earlier.number < candidate.number and earlier.attempts = 0
         and earlier.status in ('pending', 'sending')
     ))
     order by due_at, id limit :most

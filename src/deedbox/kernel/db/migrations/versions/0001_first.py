@@ -96,6 +96,7 @@ create table events (
     sequence INT not null,
     data TEXT not null,
     created_at TEXT not null,
+    line TEXT not null,
     position INT,
     unique (subject_id, sequence)
 );
@@ -164,8 +165,18 @@ create table packets (
     reminders TEXT,
     expires_at TEXT,
     expires_after_hours INT,
+    title TEXT not null,
+    title_folded TEXT not null,
+    external_id TEXT,
+    metadata TEXT not null,
+    status TEXT,
+    completed_at TEXT,
+    certificate_sha256 TEXT,
     created_at TEXT not null
 );
+create index packets_shown on packets (workspace_id, id) where lone = 0;
+create index packets_by_status on packets (workspace_id, status, id) where lone = 0;
+create index packets_by_external_id on packets (workspace_id, external_id, id) where lone = 0;
 create table documents (
     id TEXT primary key,
     workspace_id TEXT not null references workspaces (id),
@@ -186,6 +197,7 @@ create table documents (
     asked_values TEXT not null default '{}',
     require_timestamp INT not null,
     signed_input TEXT not null,
+    asks_all INT not null,
     seal TEXT,
     created_at TEXT not null,
     updated_at TEXT not null,
@@ -503,13 +515,13 @@ create table hook_events (
 );
 create index hook_events_of_hook on hook_events (hook_id);
 create table deliveries (
-    id TEXT primary key,
+    number COUNTER primary key,
+    id TEXT not null unique,
     workspace_id TEXT not null references workspaces (id),
     hook_id TEXT not null references hooks (id),
     event_id TEXT not null,
     kind TEXT not null,
-    subject_id TEXT not null,
-    sequence INT not null,
+    line TEXT not null,
     body TEXT not null,
     status TEXT not null,
     attempts INT not null,
@@ -527,7 +539,7 @@ create index deliveries_of_workspace on deliveries (workspace_id, id);
 create index deliveries_of_event on deliveries (event_id, hook_id);
 create index deliveries_pending on deliveries (hook_id, due_at, id) where status = 'pending';
 create index deliveries_sending on deliveries (hook_id, lease_until) where status = 'sending';
-create index deliveries_untried on deliveries (hook_id, subject_id, sequence)
+create index deliveries_untried on deliveries (hook_id, line, number)
     where attempts = 0 and status in ('pending', 'sending');
 create index deliveries_ended on deliveries (ended_at) where ended_at is not null;
 create table delivery_attempts (

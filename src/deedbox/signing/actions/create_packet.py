@@ -1,0 +1,176 @@
+"""Create a packet: several documents for the same people, sent at once if that is asked for."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.ids import new_id
+from deedbox.signing import sessions, states
+from deedbox.signing.actions import convert, send
+from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet, title_of
+from deedbox.signing.actions.create_from_template import ReadyTemplate, as_asked, created, ready
+from deedbox.signing.desk import Desk, Office
+from deedbox.signing.model import Document, File, Packet
+from deedbox.signing.new_document import NewDocument, NewFile, end_of
+from deedbox.signing.new_packet import NewPacket, NewPacketDocument
+from deedbox.signing.paper import Original, Paper
+from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.sessions import HashedCodes
+from deedbox.signing.store import documents
+
+
+class Sheet(NamedTuple):
+    """One document of the packet on its way into it: files with their paper, or a template."""
+
+    new: NewDocument
+    asks_all: bool
+    """Whether everyone signs on it, because its fields were not given."""
+    files: Sequence[NewFile] = ()
+    paper: Paper | None = None
+    """None until its files are converted."""
+    template_id: str | None = None
+    template: ReadyTemplate | None = None
+    """What is read of it in the transaction that makes the packet."""
+
+
+@asynccontextmanager
+async def prepared(
+    office: Office, mill: PaperMill, new: NewPacket, files: Sequence[Sequence[NewFile]]
+) -> AsyncIterator[Callable[[Desk], Packet]]:
+    """What creates the packet at a desk, once its files have been through the sandboxes; `files` are each document's.
+
+    Word and HTML are converted later, by jobs: until the last of them the packet is `processing`."""
+    sheets = [_sheet(new, one, own) for one, own in zip(new.documents, files, strict=True)]
+    # Before the files, which take longer to refuse.
+    parties = named_parties(sheets[0].new)
+    send.need_mail_for_codes(parties, office.notifier)
+    end_of(new.expires_at, office.clock.now())
+    codes = await sessions.hashed_codes(parties)
+    async with AsyncExitStack() as held:
+        made = [await _made(mill, sheet, held) for sheet in sheets]
+        yield lambda desk: create_packet(desk, new, made, codes)
+
+
+def create_packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: HashedCodes) -> Packet:
+    """The packet, stored: a draft, sent if the request says so; what has no paper waits for its conversion."""
+    sheets = [_with_template(desk, sheet) for sheet in sheets]
+    draft = _packet(desk, new, sheets, codes)
+    for document, sheet in zip(draft.documents, sheets, strict=True):
+        draft = _laid(desk, draft, document, sheet)
+    sending = new.send and draft.status == "draft"
+    after = send.as_sent(draft, desk.now) if sending else draft
+    together = list(zip(after.documents, sheets, strict=True))
+    for document, sheet in together:
+        _hold_files(desk, document, sheet)
+    asked = {one.id: as_asked(one) if sheet.template else sheet.new.fields for one, sheet in together}
+    after = desk.add(after, asked)
+    for document, sheet in together:
+        _begin(desk, document, sheet, send=new.send)
+    if sending:
+        send.announce(desk, draft, after)
+    return after
+
+
+def _sheet(new: NewPacket, one: NewPacketDocument, files: Sequence[NewFile]) -> Sheet:
+    wanted = new.document(one)
+    if one.template_id is None:
+        title_of(wanted)
+        if not files:
+            raise BadRequest(f"{one.title}: the document needs a file, or a template_id")
+        return Sheet(wanted, one.fields is None, files)
+    if files or one.fields is not None:
+        raise BadRequest(f"{one.template_id}: the template says which files and fields the document has")
+    return Sheet(wanted, asks_all=False, template_id=one.template_id)
+
+
+def _with_template(desk: Desk, sheet: Sheet) -> Sheet:
+    """The sheet, with what its template says; where a role has no signature field, everyone gets a place to sign."""
+    if sheet.template_id is None:
+        return sheet
+    found = ready(desk.tx, desk.workspace_id, sheet.template_id)
+    content = found.template.content
+    signing = {field.party for field in content.fields if field.type == "signature"}
+    new = replace(
+        sheet.new,
+        title=sheet.new.title or found.template.name,
+        metadata={**content.metadata, **sheet.new.metadata},
+        signed_input=content.signed_input,
+    )
+    return sheet._replace(new=new, template=found, asks_all=any(role.name not in signing for role in content.roles))
+
+
+def _packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: HashedCodes) -> Packet:
+    """The packet without papers: its documents are made as if each were alone, for the people of the first."""
+    alone = [new_packet(desk, sheet.new, _files(desk, sheet), "packet", codes) for sheet in sheets]
+    whole = alone[0]
+    return replace(
+        whole,
+        lone=False,
+        title=new.title,
+        external_id=new.external_id,
+        metadata=dict(new.metadata),
+        documents=[_document(one.first, whole.id, sheet) for one, sheet in zip(alone, sheets, strict=True)],
+    )
+
+
+def _files(desk: Desk, sheet: Sheet) -> list[File]:
+    if sheet.template is None:
+        return [made_file(file, desk.now) for file in sheet.files]
+    return [replace(file, id=new_id("fil", desk.now)) for file in sheet.template.template.content.files]
+
+
+def _document(alone: Document, packet_id: str, sheet: Sheet) -> Document:
+    template = sheet.template.template if sheet.template else None
+    return replace(
+        alone,
+        packet_id=packet_id,
+        asks_all=sheet.asks_all,
+        template_id=template.id if template else None,
+        template_version=template.version if template else None,
+    )
+
+
+def _laid(desk: Desk, packet: Packet, document: Document, sheet: Sheet) -> Packet:
+    """The packet with the document on its paper, if there is one."""
+    if sheet.template is not None:
+        draft, asked = states.moved(document, "lay_out", desk.at), sheet.template.asked(desk.now)
+        values = sheet.new.values
+        return packet.with_document(laid_out(packet, draft, sheet.template.paper, asked, desk.now, values))
+    return laid(packet, document, sheet.paper, sheet.new, desk.now) if sheet.paper else packet
+
+
+def _hold_files(desk: Desk, document: Document, sheet: Sheet) -> None:
+    if sheet.template is not None:
+        blobs.share(desk.tx, sheet.template.hashes, [document.id])
+        return
+    received = [file.original for file in sheet.files] + ([sheet.paper.pdf] if sheet.paper else [])
+    blobs.adopt_all(desk.tx, received, document.id, desk.now)
+
+
+def _begin(desk: Desk, document: Document, sheet: Sheet, *, send: bool) -> None:
+    """The document's trail begins, and its conversion if it needs one."""
+    if sheet.template is not None:
+        desk.record(document, "document.created", {**created(document), "packet": document.packet_id})
+        return
+    if sheet.new.values:
+        documents.ask_values(desk.tx, document.id, sheet.new.values)
+    hashes = [file.sha256 for file in document.files]
+    detail = {"title": document.title, "files": hashes, "packet": document.packet_id}
+    desk.record(document, "document.created", detail)
+    if sheet.paper is None:
+        convert.plan(desk, document, send=send)
+
+
+async def _made(mill: PaperMill, sheet: Sheet, held: AsyncExitStack) -> Sheet:
+    """The document with its paper, unless that takes long or is there."""
+    new = sheet.new
+    originals = [Original(file.name, file.original.blob, file.password, new.signed_input) for file in sheet.files]
+    if not originals or await mill.intake.takes_long(originals):
+        return sheet
+    signing = named_parties(new) if sheet.asks_all else []
+    return sheet._replace(paper=await held.enter_async_context(mill.paper(originals, signing, new.fields)))

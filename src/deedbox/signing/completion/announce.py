@@ -1,0 +1,16 @@
+"""Announce: everyone who signed or gets a copy gets what was sealed, once for the whole packet."""
+
+from collections.abc import Sequence
+
+from deedbox.signing import sessions
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import Packet
+from deedbox.signing.notifier import SealedDocument, SealedFiles
+
+
+def announce(desk: Desk, packet: Packet, sealed: Sequence[SealedDocument]) -> None:
+    """Tells those who signed or get a copy, each with a link of their own, and the sender."""
+    heard = [signer.id for _, signer in packet.signers() if signer.status == "signed" or signer.role == "cc"]
+    tokens = {signer_id: sessions.new_link(desk.tx, signer_id, "mail", now=desk.now) for signer_id in heard}
+    files = SealedFiles(sealed, tokens, packet.certificate_sha256)
+    desk.notifier.completed(desk.tx, packet, files, now=desk.now)

@@ -1,0 +1,99 @@
+"""When every document of a packet is sealed: one certificate for all of them, and the packet is complete."""
+
+from contextlib import AsyncExitStack
+from datetime import datetime
+
+import msgspec
+
+from deedbox.kernel import jobs, limits
+from deedbox.kernel.blobs import Received
+from deedbox.kernel.blobs import store as blobs
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Conflict
+from deedbox.kernel.jobs import Work
+from deedbox.signing import parties
+from deedbox.signing.completion import facts, verify_sealed
+from deedbox.signing.completion.announce import announce
+from deedbox.signing.completion.certify import Certifier
+from deedbox.signing.completion.facts import Facts
+from deedbox.signing.desk import SERVER, Desk, Office, shown_packet
+from deedbox.signing.model import Packet
+from deedbox.signing.notifier import SealedDocument
+from deedbox.signing.store import documents, sealed
+from deedbox.signing.store.sealed import SealedFile
+
+CERTIFY_PACKET_JOB = "certify_packet"
+
+
+class SealedPacket(msgspec.Struct, frozen=True):
+    """A packet whose documents are all sealed, with the facts of each and the files that it left."""
+
+    packet: Packet
+    documents: list[tuple[Facts, SealedFile]]
+
+
+def plan(desk: Desk, packet: Packet, cause: str = "completed") -> None:
+    """The certificate of the whole packet is made, or made anew for another cause, before anything else is done."""
+    jobs.enqueue(
+        desk.tx,
+        jobs.NewJob(
+            CERTIFY_PACKET_JOB,
+            {"packet_id": packet.id},
+            priority=jobs.URGENT,
+            max_attempts=limits.FINALIZE_ATTEMPTS,
+            unique_key=f"{CERTIFY_PACKET_JOB}:{packet.id}:{cause}",
+            workspace_id=packet.workspace_id,
+        ),
+        now=desk.now,
+    )
+
+
+class PacketCertification:
+    def __init__(self, office: Office, certifier: Certifier) -> None:
+        self._office, self._certifier = office, certifier
+
+    async def run(self, work: Work) -> None:
+        """The handler of certify_packet jobs."""
+        workspace_id, packet_id = work.named("packet_id")
+        known = await self._office.db.read(lambda tx: gathered(tx, workspace_id, packet_id))
+        at = self._office.clock.now()
+        async with AsyncExitStack() as held:
+            completed_at = known.packet.completed_at or instant(at)
+            made = await self._certifier.packet_certificate(known.packet, known.documents, completed_at, held)
+            await work.finish(lambda tx: self._complete(tx, known, made, at))
+
+    def _complete(self, tx: Tx, known: SealedPacket, made: Received, at: datetime) -> None:
+        with self._office.desk(tx, known.packet.workspace_id, now=at) as desk:
+            complete(desk, known, made)
+
+
+def gathered(tx: Tx, workspace_id: str, packet_id: str) -> SealedPacket:
+    """The packet with the facts that are in the seals of its documents."""
+    packet, found = shown_packet(tx, workspace_id, packet_id), []
+    for document in packet.documents:
+        made = sealed.demand(tx, document.id)
+        found.append((facts.up_to(facts.gathered(tx, workspace_id, document.id), made.head), made))
+    return SealedPacket(packet, found)
+
+
+def complete(desk: Desk, known: SealedPacket, made: Received) -> Packet:
+    """The packet with its certificate; the first one completes it, and everyone is told once."""
+    before = shown_packet(desk.tx, desk.workspace_id, known.packet.id)
+    if [sealed.demand(desk.tx, one.id) for one in before.documents] != [left for _, left in known.documents]:
+        raise Conflict("A seal got another time-stamp at this very moment")  # and the certificate is made again
+    certificate = blobs.adopt(desk.tx, made, before.id, desk.now)
+    first = before.completed_at is None
+    completed_at = before.completed_at or desk.at
+    after = msgspec.structs.replace(before, completed_at=completed_at, certificate_sha256=certificate.sha256)
+    after = parties.copied(after, desk.at) if first else after
+    documents.change(desk.tx, before, after)
+    sealed.recognise(desk.tx, before.first.id, certificate.sha256)
+    for document in after.documents:
+        detail = {verify_sealed.CERTIFICATE_SHA256: certificate.sha256}
+        desk.record(document, verify_sealed.PACKET_CERTIFIED, detail, actor=SERVER)
+    if first:
+        desk.emit_packet("packet.completed", after)
+        hashes = [(one.sha256, one.certificate_sha256) for _, one in known.documents]
+        announce(desk, after, [SealedDocument(one, *left) for one, left in zip(after.documents, hashes, strict=True)])
+    return after

@@ -1,0 +1,312 @@
+"""Packets through the API: one link, one consent and one act for several documents, and one end for all of them."""
+
+import io
+import json
+import zipfile
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from deedbox.kernel.clock import instant
+from tests.api.signing.conftest import LEASE, Office, signer
+from tests.api.signing.packets import ANNEX, RULES, Packets, file, place, three
+from tests.api.signing.test_mails import mails, named
+from tests.api.signing.test_mails import told as told_by_mail
+from tests.conftest import HandClock
+from tests.pdf.test_certificate import told
+from tests.pdf.test_convert import docx
+
+pytestmark = pytest.mark.anyio
+TITLE, ALL = "Papers for a move", ("Lease", "Rules", "Annex")
+SENT = [("packet.sent", TITLE), *(("document.sent", title) for title in ALL)]
+SIGNED = [("document.signed", title) for title in ALL]
+
+
+@pytest.fixture
+def packets(office: Office) -> Packets:
+    return Packets(office.api)
+
+
+async def test_a_packet_of_three_for_two_ordered_parties_completes_as_the_contract_says(
+    office: Office, packets: Packets
+) -> None:
+    await named(office)
+    packet = await packets.create(send=True)
+    assert (packet["status"], packet["progress"]["signers_total"]) == ("sent", 5)
+    await _read_by_ann(packets, packet)
+    assert (await packets.sign(packet, "ann")).json() == {"status": "signed", "document_status": "sent"}
+    assert (await packets.sign(packet, "bob")).status_code == 200
+    assert (await packets.sign(packet, "eve")).json()["document_status"] == "sent"
+    assert (await packets.approve(packet, "kim")).json() == {"status": "approved", "document_status": "finalizing"}
+    done = await packets.reached(packet, "completed")
+    assert [one["status"] for one in done["documents"]] == ["completed"] * 3
+    events, party = await packets.events(packet), ("party.completed", TITLE)
+    approved = [("document.approved", title) for title in ALL]
+    assert events[:18] == [*SENT, *SIGNED, *SIGNED, party, *SIGNED, *approved, party]
+    assert sorted(events[18:21]) == sorted(("document.completed", title) for title in ALL)
+    assert events[21:] == [("packet.completed", TITLE)]
+    await _check_files(packets, done)
+    assert await told_by_mail(office) == [
+        ("ann", "completion"),
+        ("bob", "completion"),
+        ("cem", "not_needed"),
+        ("eve", "completion"),
+        ("kim", "completion"),
+        ("mara", "completion"),
+    ]
+    [mail] = [one for one in await mails(office, "completion") if one.listed.to.startswith("ann@")]
+    assert len(mail.attachments) == 7, "three sealed files, their certificates, and one for all"
+    [invitation] = [one for one in await mails(office, "invitation") if one.listed.to.startswith("ann@")]
+    assert "Documents: Lease, Rules, Annex" in invitation.text
+    await _download_by(packets, done, invitation.text)
+
+
+async def _read_by_ann(packets: Packets, packet: Any) -> None:
+    """One link leads through all documents, in their order."""
+    async with packets.session(packet, "ann") as browser:
+        session = (await browser.get("/session")).json()
+        shown = session["packet"]["documents"]
+        assert [(one["title"], one["to_read"]) for one in shown] == [("Lease", False), ("Rules", True), ("Annex", True)]
+        assert [one["id"] for one in session["files"]] == [file_id for one in shown for file_id in one["files"]]
+        page = (await browser.get("", headers={"Accept": "text/html"})).text
+        assert page.index("1. Lease") < page.index("2. Rules") < page.index("3. Annex") < page.index('name="consent"')
+        assert page.count("nothing to fill in") == 2
+        assert (await browser.get(f"/files/{shown[1]['files'][0]}/pages/1.webp")).status_code == 200
+
+
+async def _check_files(packets: Packets, done: Any) -> None:
+    address = f"/api/v1/packets/{done['id']}"
+    answer = await packets.api.get(f"{address}/zip")
+    assert answer.headers["content-length"] == str(len(answer.content))
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as everything:
+        assert everything.testzip() is None
+        assert len(everything.namelist()) == 1 + 3 * 4
+        assert everything.read("02-Rules/original/01-rules.pdf") == RULES
+        certificate, sealed = everything.read("certificate.pdf"), everything.read("01-Lease/Lease.pdf")
+        evidence = json.loads(everything.read("02-Rules/evidence.json"))
+    pages = {one["name"]: one["seen_pages"] for one in evidence["signers"]}
+    assert pages == {"Ann": [1], "Bob": [], "Cem": [], "Eve": [], "Kim": []}, (
+        "what was served of the rules, and of nothing else"
+    )
+    again = await packets.api.get(f"{address}/zip", headers={"If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+    assert (await packets.api.get(f"{address}/certificate")).content == certificate
+    text = told(certificate)
+    for document in done["documents"]:
+        assert document["verification_code"] in text
+    for name in ("ann", "bob", "cem", "eve", "kim"):
+        assert text.count(f"{name}@example.com") == 1
+    assert text.count("I agree to sign") == 3, "one consent for each who signed"
+    for content in (certificate, sealed):
+        report = (await packets.api.call("POST", "/api/v1/verify", files={"file": ("a.pdf", content)})).json()
+        assert (report["verdict"], report["document_id"]) == ("authentic", done["documents"][0]["id"])
+        assert report["checks"]["known_to_us"]
+        assert report["checks"]["audit_chain"]
+
+
+async def _download_by(packets: Packets, done: Any, text: str) -> None:
+    """The one link of the invitation leads to all that was sealed."""
+    [path] = {word[word.index("/s/") :] for word in text.split() if "/s/deed_sign_" in word}
+    async with packets.followed(path) as browser:
+        with zipfile.ZipFile(io.BytesIO((await browser.get("/download")).content)) as sealed:
+            assert len(sealed.namelist()) == 7
+        page = (await browser.get("", headers={"Accept": "text/html"})).text
+        for document in done["documents"]:
+            assert f"/download?document={document['id']}" in page
+            assert (await browser.get(f"/download?document={document['id']}")).content.startswith(b"%PDF")
+        assert (await browser.get("/download?document=doc_other")).status_code == 404
+
+
+async def test_a_decline_by_one_ends_all_documents_and_the_packet_says_so_last(packets: Packets) -> None:
+    packet = await packets.create(send=True)
+    await packets.sign(packet, "ann")
+    answer = await packets.decline(packet, "bob")
+    assert answer.json() == {"status": "declined", "document_status": "declined"}
+    ended = [("document.declined", title) for title in ALL]
+    assert await packets.events(packet) == [*SENT, *SIGNED, *ended, ("packet.declined", TITLE)]
+    found = await packets.now(packet)
+    assert (found["status"], found["decline"]["reason"]) == ("declined", "Too dear")
+    assert {one["status"] for one in found["documents"]} == {"declined"}
+    late = await packets.api.get(f"/api/v1/packets/{packet['id']}/certificate")
+    assert (late.status_code, late.json()["error"]) == (409, "The packet is not completed: it is declined")
+
+
+async def test_a_decline_that_the_party_can_do_without_ends_nothing(packets: Packets) -> None:
+    parties = three()["parties"]
+    parties[0]["on_decline"] = "continue_while_possible"
+    packet = await packets.create(send=True, parties=parties)
+    await packets.decline(packet, "bob")
+    events = await packets.events(packet)
+    assert events[4:] == [("document.declined", title) for title in ALL]
+    assert (await packets.now(packet))["status"] == "sent"
+    assert (await packets.sign(packet, "ann")).status_code == 200
+    assert (await packets.sign(packet, "cem")).status_code == 200
+
+
+async def test_void_expiry_and_reminders_are_for_the_whole(office: Office, packets: Packets, clock: HandClock) -> None:
+    packet = await packets.create(send=True)
+    assert (await packets.move(packet, "remind")).status_code == 200
+    assert len(await mails(office, "reminder")) == 3, "one for each whose turn it is, not one for each document"
+    voided = await packets.move(packet, "void", reason="Another flat")
+    assert (voided.json()["status"], voided.json()["void"]) == ("voided", {"reason": "Another flat"})
+    assert (await packets.events(packet))[4:] == [("document.voided", title) for title in ALL]
+    assert (await packets.move(packet, "send")).status_code == 409
+    soon = instant(clock.now() + timedelta(hours=1))
+    other = await packets.create(send=True, title="Another", expires_at=soon)
+    clock.forward(3601)
+    found = await packets.now(other)
+    assert (found["status"], {one["status"] for one in found["documents"]}) == ("expired", {"expired"})
+
+
+async def test_what_belongs_to_the_packet_is_not_done_to_one_of_its_documents(packets: Packets) -> None:
+    packet = await packets.create()
+    document = f"/api/v1/documents/{packet['documents'][0]['id']}"
+    shared = [{"message": None}, {"reminders": {"first_after_hours": 1, "every_hours": 1, "max": 1}}, {"parties": []}]
+    shared[0] = {"message": {"subject": "s", "body": "b"}}
+    answers = [await packets.api.post(f"{document}/{what}") for what in ("send", "void", "remind")]
+    answers += [await packets.api.call("DELETE", document)]
+    ann = f"signers/{packet['parties'][0]['signers'][0]['id']}"
+    answers += [await packets.api.call("PATCH", f"{document}/{ann}", json={"email": "ann@example.org"})]
+    answers += [await packets.api.call("PATCH", document, json=body) for body in shared]
+    for answer in answers:
+        assert (answer.status_code, packet["id"] in answer.json()["error"]) == (409, True), answer.text
+    corrected = await packets.api.call(
+        "PATCH", f"/api/v1/packets/{packet['id']}/{ann}", json={"email": "ann@example.org"}
+    )
+    assert (corrected.status_code, corrected.json()["email"]) == (200, "ann@example.org")
+    renamed = await packets.api.call("PATCH", document, json={"title": "Lease of 4", "fields": [place("Tenants")]})
+    assert renamed.status_code == 200
+    assert (renamed.json()["title"], renamed.json()["packet_id"]) == ("Lease of 4", packet["id"])
+    alone = await packets.api.post(f"/api/v1/packets/{packet['id']}/send")
+    assert alone.status_code == 200, "the landlord signs the annex"
+
+
+async def test_a_draft_is_changed_listed_sent_back_and_deleted(packets: Packets) -> None:
+    packet = await packets.create(external_id="move-1", metadata={"flat": "4"})
+    assert (await packets.change(packet, **packet)).json() == packet, "what is read can be written back"
+    parties = packet["parties"]
+    parties[0]["signers"][2]["name"] = "Cem B"
+    parties[0]["quorum"] = 3
+    changed = await packets.change(packet, title="Moving", parties=parties, message={"subject": "Hi", "body": "Sign"})
+    assert changed.status_code == 200, changed.text
+    found = changed.json()
+    assert (found["title"], found["parties"][0]["quorum"]) == ("Moving", 3)
+    signatures = [[field["type"] for field in one["fields"]] for one in found["documents"]]
+    assert signatures == [["signature"] * 4, [], ["signature"]]
+    assert (await packets.change(packet, status="sent")).status_code == 400
+    for query, titles in (
+        ("", ["Moving"]), ("?status=draft&q=MOV", ["Moving"]), ("?external_id=move-1", ["Moving"]),
+        ("?status=sent", []), ("?q=lease", []),
+    ):  # fmt: skip
+        page = (await packets.api.get(f"/api/v1/packets{query}")).json()
+        assert ([one["title"] for one in page["packets"]], page["has_more"]) == (titles, False)
+    mine = (await packets.api.get(f"/api/v1/documents?packet_id={packet['id']}")).json()["documents"]
+    assert {one["title"] for one in mine} == set(ALL)
+    assert (await packets.api.call("DELETE", f"/api/v1/packets/{packet['id']}")).status_code == 204
+    assert (await packets.api.get(f"/api/v1/packets/{packet['id']}")).status_code == 404
+    assert (await packets.api.get("/api/v1/documents")).json()["count"] == 0
+
+
+async def test_a_lone_document_is_no_packet_and_another_workspace_s_is_not_there(
+    office: Office, packets: Packets
+) -> None:
+    document = await office.create()
+    [row] = await office.api.rows(f"select packet_id from documents where id = '{document['id']}'")
+    assert document["packet_id"] is None
+    assert (await packets.api.get(f"/api/v1/packets/{row[0]}")).status_code == 404
+    assert (await packets.api.get("/api/v1/packets")).json()["packets"] == []
+    packet = await packets.create()
+    stranger = await packets.api.make_key(workspace=packets.api.other_workspace)
+    assert (await packets.api.get(f"/api/v1/packets/{packet['id']}", key=stranger)).status_code == 404
+    writer = await packets.api.make_key("documents:write")
+    assert (await packets.api.post("/api/v1/packets", three(), key=writer)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"documents": []}, "documents"),
+        ({"documents": [{"title": "A", "file": file()}] * 21}, "documents"),
+        ({"documents": [{"title": "A"}]}, "A: the document needs a file"),
+        ({"documents": [{"title": "A", "file": file(), "files": [file()]}]}, "Give file or files, not both"),
+        ({"documents": [{"title": "A", "file": file(), "fields": []}]}, "Ann has no signature field in any document"),
+        ({"parties": [], "documents": [{"title": "A", "file": file()}]}, "has no signers"),
+        ({"documents": [{"title": "A", "file": file(), "values": {"Rent": "9"}}]}, "Rent"),
+    ],
+)
+async def test_a_packet_that_cannot_be_is_refused_with_its_reason(
+    packets: Packets, body: dict[str, Any], said: str
+) -> None:
+    answer = await packets.api.post("/api/v1/packets", three(send=True, **body))
+    assert (answer.status_code, said in answer.json()["error"]) == (400, True), answer.text
+    assert (await packets.api.get("/api/v1/packets")).json()["count"] == 0
+
+
+async def test_a_form_names_the_parts_of_each_document(packets: Packets) -> None:
+    parts = [("file", ("rules.pdf", RULES)), ("file", ("annex.pdf", ANNEX)), ("file", ("lease.pdf", LEASE))]
+    wanted = {"title": "Form", "signers": [signer("ann")]}
+    documents = [
+        {"title": "Lease", "files": [{"name": "lease.pdf"}, {"name": "annex.pdf"}]},
+        {"title": "Rules", "files": [{"name": "rules.pdf"}], "fields": []},
+    ]
+
+    async def post(documents: list[dict[str, Any]]) -> Any:
+        told = ("document", (None, json.dumps({**wanted, "documents": documents}).encode()))
+        return await packets.api.call("POST", "/api/v1/packets", files=[told, *parts])
+
+    made = await post(documents)
+    assert made.status_code == 201, made.text
+    files = [[file["name"] for file in one["files"]] for one in made.json()["documents"]]
+    assert files == [["lease.pdf", "annex.pdf"], ["rules.pdf"]]
+    for wrong in (documents[:1], [*documents, documents[1]], [{"title": "A", "files": [{"name": "other.pdf"}]}]):
+        answer = await post(wrong)
+        assert (answer.status_code, "must be one each" in answer.json()["error"]) == (400, True), answer.text
+
+
+@pytest.mark.usefixtures("word_processor")
+async def test_a_packet_with_word_documents_is_sent_when_the_last_is_converted(
+    packets: Packets, word_processor: Any
+) -> None:
+    documents = [
+        {"title": "Lease", "file": file()},
+        {"title": "Word", "file": file("a.docx", docx("A"))},
+        {"title": "More", "file": file("b.docx", docx("B"))},
+    ]
+    packet = await packets.create(documents=documents, parties=[], signers=[signer("ann")], send=True)
+    assert [one["status"] for one in packet["documents"]] == ["draft", "processing", "processing"]
+    assert packet["status"] == "processing"
+    word_processor.write_bytes(RULES)
+    sent = await packets.reached(packet, "sent")
+    assert {one["status"] for one in sent["documents"]} == {"sent"}
+    assert [kind for kind, _ in await packets.events(packet)] == ["packet.sent", *["document.sent"] * 3]
+
+
+async def test_a_document_of_a_packet_is_made_from_a_template_whose_roles_are_its_parties(packets: Packets) -> None:
+    flat = {**place("Tenants"), "type": "text", "y": 0.5, "label": "Flat"}
+    template = {
+        "name": "House rules",
+        "file": file("rules.pdf", RULES),
+        "roles": [{"name": "Tenants"}, {"name": "Landlord"}],
+        "fields": [{**place("Tenants"), "x": 0.5}, place("Landlord"), flat],
+    }
+    made = await packets.api.post("/api/v1/templates", template)
+    assert made.status_code == 201, made.text
+    ready = made.json()
+    documents = [
+        {"title": "Lease", "file": file()},
+        {"template_id": ready["id"], "values": {"Flat": "4"}, "metadata": {"a": "b"}},
+    ]
+    packet = await packets.create(documents=documents, send=True)
+    rules = packet["documents"][1]
+    assert (rules["title"], rules["template_id"], rules["status"]) == ("House rules", ready["id"], "sent")
+    assert [field["default"] for field in rules["fields"] if field["type"] == "text"] == ["4"]
+    parties = {party["name"]: party["id"] for party in packet["parties"]}
+    assert parties["Tenants"] in {field["party"] for field in rules["fields"]}
+    both = await packets.api.post("/api/v1/packets", three(documents=[{**documents[1], "file": file()}]))
+    assert (both.status_code, "the template says which files" in both.json()["error"]) == (400, True)
+    other = three(documents=[documents[1]], parties=[{"name": "Others", "signers": [signer("ann")]}])
+    answer = await packets.api.post("/api/v1/packets", other)
+    assert (answer.status_code, "Tenants" in answer.json()["error"]) == (400, True), answer.text
+    gone = await packets.api.post("/api/v1/packets", three(documents=[{"template_id": "tpl_other"}]))
+    assert gone.status_code == 404

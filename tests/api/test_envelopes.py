@@ -48,11 +48,38 @@ async def waiting_delivery(api: Api) -> tuple[str, str]:
 
 def named(path: str) -> str:
     short = path.replace("{document_id:str}", "{id}").replace("{signer_id:str}", "{signer}")
-    return short.replace("{hook_id:str}", "{hook}").replace("{delivery_id:str}", "{delivery}")
+    short = short.replace("{hook_id:str}", "{hook}").replace("{delivery_id:str}", "{delivery}")
+    return short.replace("{bulk_send_id:str}", "{bulk}").replace("{packet_id:str}", "{packet}")
 
 
 def new_template(name: str) -> dict[str, Any]:
     return {"name": name, "file": new_document("")["file"], "roles": [{"name": "Tenant"}]}
+
+
+def new_packet(title: str) -> dict[str, Any]:
+    file, signers = new_document("")["file"], [{"name": "Ann", "email": "ann@example.com"}]
+    return {"title": title, "documents": [{"title": one, "file": file} for one in "ab"], "signers": signers}
+
+
+def new_bulk_send(name: str) -> dict[str, Any]:
+    """A bulk send so slow that there is time to pause it; `{template}` stands for the template's id."""
+    people = [{"name": "Ann", "email": f"ann{number}@example.com"} for number in range(3)]
+    rows = [{"roles": {"Tenant": person}} for person in people]
+    return {"name": name, "template_id": "{template}", "rows": rows, "rows_per_minute": 1}
+
+
+def filled(request: dict[str, Any], template: str) -> dict[str, Any]:
+    """The request with the template's id where it stands for it."""
+    if request.get("json", {}).get("template_id") != "{template}":
+        return request
+    return {"json": {**request["json"], "template_id": template}}
+
+
+async def started_bulk_send(api: Api) -> tuple[str, str]:
+    """A template, and a bulk send of it."""
+    template = (await api.post("/api/v1/templates", new_template("Lease"))).json()["id"]
+    body = {**new_bulk_send("Slow"), "template_id": template}
+    return template, (await api.post("/api/v1/bulk-sends", body)).json()["id"]
 
 
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -65,6 +92,16 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/v1/embeddings": ({"json": {"input": "a"}}, {"json": {"input": "b"}}),
     "/api/v1/documents": ({"json": new_document("One")}, {"json": new_document("Two")}),
     "/api/v1/templates": ({"json": new_template("One")}, {"json": new_template("Two")}),
+    "/api/v1/bulk-sends": ({"json": new_bulk_send("One")}, {"json": new_bulk_send("Two")}),
+    "/api/v1/bulk-sends/{bulk}/pause": ({}, {"content": b"other"}),
+    "/api/v1/bulk-sends/{bulk}/resume": ({}, {"content": b"other"}),
+    "/api/v1/bulk-sends/{bulk}/retry": ({}, {"content": b"other"}),
+    "/api/v1/bulk-sends/{bulk}/cancel": ({}, {"content": b"other"}),
+    "/api/v1/packets": ({"json": new_packet("One")}, {"json": new_packet("Two")}),
+    "/api/v1/packets/{packet}/send": ({}, {"content": b"other"}),
+    "/api/v1/packets/{packet}/remind": ({}, {"content": b"other"}),
+    "/api/v1/packets/{packet}/signers/{signer}/link": ({}, {"content": b"other"}),
+    "/api/v1/packets/{packet}/void": ({}, {"json": {"reason": "other"}}),
     "/api/v1/documents/{id}/send": ({}, {"content": b"other"}),
     "/api/v1/documents/{id}/remind": ({}, {"content": b"other"}),
     "/api/v1/documents/{id}/signers/{signer}/link": ({}, {"content": b"other"}),
@@ -294,15 +331,18 @@ async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None
         made = (await api.call("POST", "/api/v1/documents", **BODIES["/api/v1/documents"][0])).json()
         signer = made["parties"][0]["signers"][0]["id"]
         hook, delivery = await waiting_delivery(api)
+        template, bulk = await started_bulk_send(api)
+        packet = (await api.post("/api/v1/packets", new_packet("Papers"))).json()
         kept = [route for route in keyed(api.guard) if route.method == "POST" and not route.door.repeats]
         posts = {route.handler.paths.copy().pop() for route in kept}
         assert {named(path) for path in posts} == set(BODIES), "add two valid requests of each POST to BODIES"
         for path, (first, other) in BODIES.items():
-            there = path.replace("{id}", made["id"]).replace("{signer}", signer)
-            there = there.replace("{hook}", hook).replace("{delivery}", delivery)
+            whose = packet["parties"][0]["signers"][0]["id"] if "{packet}" in path else signer
+            there = path.replace("{id}", made["id"]).replace("{signer}", whose).replace("{packet}", packet["id"])
+            there = there.replace("{hook}", hook).replace("{delivery}", delivery).replace("{bulk}", bulk)
             headers = {"Idempotency-Key": path}
-            assert (await api.call("POST", there, headers={**headers}, **first)).is_success, path
-            response = await api.call("POST", there, headers={**headers}, **other)
+            assert (await api.call("POST", there, headers={**headers}, **filled(first, template))).is_success, path
+            response = await api.call("POST", there, headers={**headers}, **filled(other, template))
             assert faults(there, response, 409) == []
     finally:
         await api.deedbox.stop()

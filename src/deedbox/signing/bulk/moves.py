@@ -3,7 +3,7 @@
 from msgspec.structs import asdict, replace
 
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, NotFound
+from deedbox.kernel.errors import NotFound
 from deedbox.kernel.outbox import emit
 from deedbox.signing.bulk import model, store
 from deedbox.signing.bulk.accept import begin, reopened
@@ -48,11 +48,11 @@ def cancel(desk: Desk, bulk_send: BulkSend) -> BulkSend:
 
 
 def retry(desk: Desk, bulk_send: BulkSend) -> BulkSend:
-    """The rows that failed are tried again."""
+    """The rows that failed, if any have, are tried again."""
     status = model.after(bulk_send.status, "retry")
     failed = store.move_rows(desk.tx, bulk_send.id, "failed", "queued")
     if not failed:
-        raise Conflict("No row of the bulk send has failed, so there is nothing to retry")
+        return bulk_send
     counts = replace(bulk_send.counts, queued=bulk_send.counts.queued + failed, failed=0)
     after = reopened(bulk_send, status, counts, desk.at)
     store.change(desk.tx, bulk_send, after)

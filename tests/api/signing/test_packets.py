@@ -233,6 +233,7 @@ async def test_a_lone_document_is_no_packet_and_another_workspace_s_is_not_there
         ({"documents": [{"title": "A", "file": file(), "fields": []}]}, "Ann has no signature field in any document"),
         ({"parties": [], "documents": [{"title": "A", "file": file()}]}, "has no signers"),
         ({"documents": [{"title": "A", "file": file(), "values": {"Rent": "9"}}]}, "Rent"),
+        ({"documents": [{"title": "A", "file": file()}, {"file": file()}]}, "documents[1].title: missing"),
     ],
 )
 async def test_a_packet_that_cannot_be_is_refused_with_its_reason(
@@ -262,6 +263,26 @@ async def test_a_form_names_the_parts_of_each_document(packets: Packets) -> None
     for wrong in (documents[:1], [*documents, documents[1]], [{"title": "A", "files": [{"name": "other.pdf"}]}]):
         answer = await post(wrong)
         assert (answer.status_code, "must be one each" in answer.json()["error"]) == (400, True), answer.text
+
+
+async def test_the_parts_of_a_form_are_the_documents_in_their_order_where_none_names_its_own(packets: Packets) -> None:
+    async def post(*names: str) -> Any:
+        documents = [{"title": "Lease"}, {"title": "Rules"}]
+        told = {"title": "Form", "signers": [signer("ann")], "documents": documents}
+        parts = [("file", (name, RULES)) for name in names]
+        return await packets.api.call(
+            "POST", "/api/v1/packets", files=[("document", (None, json.dumps(told).encode())), *parts]
+        )
+
+    made = await post("one.pdf", "one.pdf")
+    assert made.status_code == 201, made.text
+    assert [[file["name"] for file in one["files"]] for one in made.json()["documents"]] == [["one.pdf"], ["one.pdf"]]
+    answer = await post("one.pdf", "two.pdf", "three.pdf")
+    assert answer.status_code == 400
+    assert answer.json()["error"] == (
+        "The form has 3 parts `file` for 2 documents. Send one for each, in their order, or name in `files` of each"
+        " document the parts that are its files."
+    )
 
 
 @pytest.mark.usefixtures("word_processor")

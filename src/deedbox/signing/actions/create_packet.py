@@ -12,12 +12,12 @@ from deedbox.kernel.ids import new_id
 from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet, title_of
+from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet
 from deedbox.signing.actions.create_from_template import ReadyTemplate, as_asked, created, ready
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Document, File, Packet
 from deedbox.signing.new_document import NewDocument, NewFile, end_of
-from deedbox.signing.new_packet import NewPacket, NewPacketDocument
+from deedbox.signing.new_packet import NewPacket
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
@@ -45,7 +45,7 @@ async def prepared(
     """What creates the packet at a desk, once its files have been through the sandboxes; `files` are each document's.
 
     Word and HTML are converted later, by jobs: until the last of them the packet is `processing`."""
-    sheets = [_sheet(new, one, own) for one, own in zip(new.documents, files, strict=True)]
+    sheets = [_sheet(new, number, own) for number, own in enumerate(files)]
     # Before the files, which take longer to refuse.
     parties = named_parties(sheets[0].new)
     send.need_mail_for_codes(parties, office.notifier)
@@ -76,10 +76,12 @@ def create_packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: Ha
     return after
 
 
-def _sheet(new: NewPacket, one: NewPacketDocument, files: Sequence[NewFile]) -> Sheet:
+def _sheet(new: NewPacket, number: int, files: Sequence[NewFile]) -> Sheet:
+    one = new.documents[number]
     wanted = new.document(one)
     if one.template_id is None:
-        title_of(wanted)
+        if one.title is None:
+            raise BadRequest(f"documents[{number}].title: missing")
         if not files:
             raise BadRequest(f"{one.title}: the document needs a file, or a template_id")
         return Sheet(wanted, one.fields is None, files)

@@ -62,16 +62,17 @@ PACKET_WITH_FILES: dict[str, Any] = {
             DOCUMENT: {
                 "type": "string",
                 "maxLength": limits.JSON_BODY_BYTES,
-                "description": "The packet as JSON, as without a form, but without the bytes of files: `files` of each"
-                ' document names the parts that are its files, `[{"name": "lease.pdf"}]`, with a `password` where one'
-                " is locked. Every part is a file of exactly one document.",
+                "description": "The packet as JSON, as without a form, but without the bytes of files: the parts are"
+                " the files of the documents, one for each, in their order. Where one has several, or one is locked,"
+                ' `files` of each document names the parts that are its files, `[{"name": "lease.pdf"}]`, with a'
+                " `password`; then every part is a file of exactly one document.",
             },
             FILE: {
                 "type": "array",
                 "minItems": 1,
                 "maxItems": limits.PACKET_FILES,
                 "items": {"type": "string", "format": "binary"},
-                "description": "The files of all documents, each with a name of its own.",
+                "description": "The files of all documents, each with its name.",
             },
         },
         "required": [DOCUMENT, FILE],

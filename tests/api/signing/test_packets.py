@@ -331,3 +331,23 @@ async def test_a_document_of_a_packet_is_made_from_a_template_whose_roles_are_it
     assert (answer.status_code, "Tenants" in answer.json()["error"]) == (400, True), answer.text
     gone = await packets.api.post("/api/v1/packets", three(documents=[{"template_id": "tpl_other"}]))
     assert gone.status_code == 404
+
+
+async def test_who_has_no_role_in_a_template_reads_its_document_and_a_role_without_a_field_gets_a_place(
+    packets: Packets,
+) -> None:
+    template = {"name": "House rules", "file": file("rules.pdf", RULES), "roles": [{"name": "Landlord"}]}
+    ready = (await packets.api.post("/api/v1/templates", template)).json()
+    documents = [{"title": "Lease", "file": file()}, {"template_id": ready["id"]}]
+    packet = await packets.create(documents=documents)
+    eve = packet["parties"][1]["signers"][0]["id"]
+    assert [field["signer"] for field in packet["documents"][1]["fields"]] == [eve]
+    async with packets.session((await packets.move(packet, "send")).json(), "ann") as browser:
+        shown = (await browser.get("/session")).json()["packet"]["documents"]
+    assert [one["to_read"] for one in shown] == [False, True]
+    tenant = [{"name": "Tenant", "signers": [signer("ann")]}]
+    answer = await packets.api.post("/api/v1/packets", three(documents=documents, parties=tenant))
+    assert answer.status_code == 400
+    assert answer.json()["error"] == (
+        "House rules: its role Landlord is no party of the packet. Give a party this name, with its people."
+    )

@@ -91,19 +91,18 @@ def _sheet(new: NewPacket, number: int, files: Sequence[NewFile]) -> Sheet:
 
 
 def _with_template(desk: Desk, sheet: Sheet) -> Sheet:
-    """The sheet, with what its template says; where a role has no signature field, everyone gets a place to sign."""
+    """The sheet, with what its template says."""
     if sheet.template_id is None:
         return sheet
     found = ready(desk.tx, desk.workspace_id, sheet.template_id)
     content = found.template.content
-    signing = {field.party for field in content.fields if field.type == "signature"}
     new = replace(
         sheet.new,
         title=sheet.new.title or found.template.name,
         metadata={**content.metadata, **sheet.new.metadata},
         signed_input=content.signed_input,
     )
-    return sheet._replace(new=new, template=found, asks_all=any(role.name not in signing for role in content.roles))
+    return sheet._replace(new=new, template=found)
 
 
 def _packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: HashedCodes) -> Packet:
@@ -140,10 +139,26 @@ def _document(alone: Document, packet_id: str, sheet: Sheet) -> Document:
 def _laid(desk: Desk, packet: Packet, document: Document, sheet: Sheet) -> Packet:
     """The packet with the document on its paper, if there is one."""
     if sheet.template is not None:
-        draft, asked = states.moved(document, "lay_out", desk.at), sheet.template.asked(desk.now)
-        values = sheet.new.values
-        return packet.with_document(laid_out(packet, draft, sheet.template.paper, asked, desk.now, values))
+        return packet.with_document(_by_roles(desk, packet, document, sheet.template, sheet.new.values))
     return laid(packet, document, sheet.paper, sheet.new, desk.now) if sheet.paper else packet
+
+
+def _by_roles(
+    desk: Desk, packet: Packet, document: Document, template: ReadyTemplate, values: dict[str, str]
+) -> Document:
+    """The document on its template's paper: whose party is a role signs it, and the others read it."""
+    roles = [role.name for role in template.template.content.roles]
+    theirs = replace(packet, parties=[party for party in packet.parties if party.name in roles])
+    named = {party.name for party in theirs.parties}
+    for name in roles:
+        if name not in named:
+            raise BadRequest(
+                f"{template.template.name}: its role {name} is no party of the packet. Give a party this name, with its"
+                " people."
+            )
+    draft = states.moved(document, "lay_out", desk.at, asks_all=True)
+    made = laid_out(theirs, draft, template.paper, template.asked(desk.now), desk.now, values)
+    return replace(made, asks_all=False)
 
 
 def _hold_files(desk: Desk, document: Document, sheet: Sheet) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import re
 import tempfile
 from collections.abc import Coroutine
 from pathlib import Path
@@ -22,6 +21,7 @@ from deedbox.web.api_v1.document_record import DocumentRecord, PartyRecord, Sign
 from tests.conftest import HandClock
 from tests.rigs import FULL
 from tests.signing.desk import Desk, party, signer
+from tests.signing.event_order import in_order
 
 T = TypeVar("T")
 EXAMPLES, STEPS = (500, 40) if FULL else (15, 30)
@@ -62,21 +62,6 @@ def _empty() -> bytes:
 def able(party: PartyRecord) -> list[SignerRecord]:
     """Those whom its rule counts."""
     return [one for one in party.signers if one.role != "cc" and one.delegated_to is None]
-
-
-LETTERS = {
-    "packet.sent": "s", "document.sent": "S", "document.signed": "G", "document.approved": "A", "party.completed": "P",
-    "document.declined": "D", "packet.declined": "d", "document.voided": "V", "document.expired": "X",
-    "document.completed": "C", "packet.completed": "c",
-}  # fmt: skip
-
-
-def in_order(kinds: list[str], documents: int) -> bool:
-    """Whether events come as the contract says: each act tells of every document, and the packet has the first word
-    and the last."""
-    s, d, c, n = ("s", "d", "c", f"{{{documents}}}") if documents > 1 else ("", "", "", "")
-    ends = f"D{n}{d}|V{n}|X{n}|C{n}{c}|C{{0,{documents}}}"
-    return bool(re.fullmatch(f"({s}S{n}((G{n}|A{n})P?|D{n})*({ends}))?", "".join(LETTERS[kind] for kind in kinds)))
 
 
 def is_met(party: PartyRecord) -> bool:

@@ -71,7 +71,9 @@ _SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
 
 
 class DownloadQuery(msgspec.Struct, frozen=True):
-    document: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType = UNSET
+    document: (
+        Annotated[str, Meta(min_length=1, max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType
+    ) = UNSET
     """Only this document of the packet."""
 
 

@@ -21,8 +21,9 @@ JUDGED_BY_OTHERS = 5
 """Sealed files that are also shown to pdfsig."""
 _WAITING = (
     "select count(*) from jobs where kind in ('finalize', 'certify_packet', 'bulk_send')"
-    " and state in ('ready', 'running')"
+    " and state in ('ready', 'running') and (error is null or attempts < 2)"
 )
+"""What fails a second time, though nobody kills it any more, would only be tried for hours."""
 
 
 class Report(msgspec.Struct):

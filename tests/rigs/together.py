@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from tests.rigs.installation import Installation
 from tests.signing.event_order import in_order
 
@@ -39,20 +41,29 @@ def batch_faults(installation: Installation) -> Iterator[str]:
     rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for bulk_send_id, *row in installation.rows("select bulk_send_id, status, document_id from bulk_rows"):
         rows[bulk_send_id].append(tuple(row))
-    ends = Counter(row[0] for row in installation.rows(_ENDS))
+    ends: dict[str, list[Any]] = defaultdict(list)
+    for bulk_send_id, data in installation.rows(_ENDS):
+        told = msgspec.json.decode(data)
+        ends[bulk_send_id].append([told["status"], *(told["counts"][name] for name in _COUNTS)])
     for bulk_send_id, status, *counts in installation.rows(_BATCHES):
         own = rows[bulk_send_id]
         found = Counter(row[0] for row in own)
         became = [row[1] for row in own if row[0] == "sent"]
-        if counts != [len(own), *(found[name] for name in ("queued", "sent", "failed", "canceled"))]:
+        if counts != [len(own), *(found[name] for name in _COUNTS[1:])]:
             yield f"half-applied: {bulk_send_id} has {counts} rows, and {dict(found)} are there"
         if sorted(became) != sorted(documents[bulk_send_id]):
             yield f"doubled: {bulk_send_id} has sent {len(became)} rows, as {len(documents[bulk_send_id])} documents"
         if status not in ("completed", "canceled") or found["queued"]:
             yield f"stuck: {bulk_send_id} is {status}, and {found['queued']} rows wait"
-        elif ends[bulk_send_id] != 1:
-            yield f"half-applied: the end of {bulk_send_id} was told {ends[bulk_send_id]} times"
+        elif not _is_told_once(ends[bulk_send_id], [status, *counts]):
+            yield f"half-applied: {bulk_send_id} is {status} with {counts}, and its ends were {ends[bulk_send_id]}"
 
 
-_BATCHES = "select id, status, total, queued, sent, failed, canceled from bulk_sends"
-_ENDS = "select subject_id from events where kind = 'bulk_send.completed'"
+_COUNTS = ("total", "queued", "sent", "failed", "canceled")
+_BATCHES = f"select id, status, {', '.join(_COUNTS)} from bulk_sends"
+_ENDS = "select subject_id, data from events where kind = 'bulk_send.completed' order by number"
+
+
+def _is_told_once(ends: list[Any], now: list[Any]) -> bool:
+    """Whether each end was told once, and the last one is how it stands. More rows lead to another end."""
+    return ends[-1:] == [now] and not any(ends.count(one) > 1 for one in ends)

@@ -51,7 +51,7 @@ SHAPES = (
 
 
 @functools.cache
-def _empty() -> bytes:
+def empty_database() -> bytes:
     """The file of an empty database at the newest schema."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.sqlite"
@@ -83,7 +83,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         path = Path(self.folder.name) / "deedbox.sqlite"
         self.clock = HandClock()
-        path.write_bytes(_empty())
+        path.write_bytes(empty_database())
         self.db = SqliteDatabase(path)
         self.desk = Desk(self.db, self.clock)
         self.before: DocumentRecord | None = None

@@ -7,6 +7,9 @@ WORDS = {
     "consent": "Ich bin einverstanden, dieses Dokument elektronisch zu unterschreiben, und damit, dass meine"
     " elektronische Unterschrift ebenso bindend ist wie eine von Hand.",
     "consent_approver": "Ich habe dieses Dokument gelesen und stimme ihm elektronisch zu.",
+    "consent_packet": "Ich bin einverstanden, diese Dokumente elektronisch zu unterschreiben, und damit, dass meine"
+    " elektronische Unterschrift ebenso bindend ist wie eine von Hand.",
+    "consent_packet_approver": "Ich habe diese Dokumente gelesen und stimme ihnen elektronisch zu.",
     "mail.greeting": "Guten Tag {name},",
     "mail.greeting_nobody": "Guten Tag,",
     "mail.quoted": "Nachricht von {sender}:",

@@ -8,6 +8,9 @@ WORDS = {
     "consent": "I agree to sign this document electronically, and that my electronic signature is as binding as one by"
     " hand.",
     "consent_approver": "I have read this document, and I approve it electronically.",
+    "consent_packet": "I agree to sign these documents electronically, and that my electronic signature is as binding"
+    " as one by hand.",
+    "consent_packet_approver": "I have read these documents, and I approve them electronically.",
     "mail.greeting": "Hello {name},",
     "mail.greeting_nobody": "Hello,",
     "mail.quoted": "Message from {sender}:",

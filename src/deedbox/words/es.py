@@ -7,6 +7,9 @@ WORDS = {
     "consent": "Acepto firmar este documento por medios electrónicos y que mi firma electrónica sea tan vinculante"
     " como una firma manuscrita.",
     "consent_approver": "He leído este documento y lo apruebo electrónicamente.",
+    "consent_packet": "Acepto firmar estos documentos por medios electrónicos y que mi firma electrónica sea tan"
+    " vinculante como una firma manuscrita.",
+    "consent_packet_approver": "He leído estos documentos y los apruebo electrónicamente.",
     "mail.greeting": "Hola, {name}:",
     "mail.greeting_nobody": "Hola:",
     "mail.quoted": "Mensaje de {sender}:",

@@ -7,6 +7,9 @@ WORDS = {
     "consent": "J’accepte de signer ce document par voie électronique et je reconnais que ma signature électronique"
     " m’engage au même titre qu’une signature manuscrite.",
     "consent_approver": "J’ai lu ce document et je l’approuve par voie électronique.",
+    "consent_packet": "J’accepte de signer ces documents par voie électronique et je reconnais que ma signature"
+    " électronique m’engage au même titre qu’une signature manuscrite.",
+    "consent_packet_approver": "J’ai lu ces documents et je les approuve par voie électronique.",
     "mail.greeting": "Bonjour {name},",
     "mail.greeting_nobody": "Bonjour,",
     "mail.quoted": "Message de {sender} :",

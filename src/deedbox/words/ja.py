@@ -7,6 +7,9 @@ WORDS = {
     "consent": "私は、この文書に電子的に署名すること、および私の電子署名が手書きの署名と同等の拘束力を持つことに同意し"
     "ます。",
     "consent_approver": "この文書を読み、電子的に承認します。",
+    "consent_packet": "私は、これらの文書に電子的に署名すること、および私の電子署名が手書きの署名と同等の拘束力を持つこ"
+    "とに同意します。",
+    "consent_packet_approver": "これらの文書を読み、電子的に承認します。",
     "mail.greeting": "{name} 様",
     "mail.greeting_nobody": "ご担当者様",
     "mail.quoted": "{sender}からのメッセージ：",

@@ -7,6 +7,9 @@ WORDS = {
     "consent": "Concordo em assinar este documento eletronicamente e que a minha assinatura eletrônica tenha o mesmo"
     " valor vinculativo de uma assinatura feita à mão.",
     "consent_approver": "Li este documento e aprovo-o eletronicamente.",
+    "consent_packet": "Concordo em assinar estes documentos eletronicamente e que a minha assinatura eletrônica tenha o"
+    " mesmo valor vinculativo de uma assinatura feita à mão.",
+    "consent_packet_approver": "Li estes documentos e aprovo-os eletronicamente.",
     "mail.greeting": "Olá, {name},",
     "mail.greeting_nobody": "Olá,",
     "mail.quoted": "Mensagem de {sender}:",

@@ -6,6 +6,8 @@ WORDS = {
     "moment_local": "{date} {time} {zone}（{utc} UTC）",
     "consent": "本人同意以电子方式签署本文件，并确认本人的电子签名与手写签名具有同等约束力。",
     "consent_approver": "我已阅读本文件，并以电子方式予以批准。",
+    "consent_packet": "本人同意以电子方式签署这些文件，并确认本人的电子签名与手写签名具有同等约束力。",
+    "consent_packet_approver": "我已阅读这些文件，并以电子方式予以批准。",
     "mail.greeting": "{name}，您好：",
     "mail.greeting_nobody": "您好：",
     "mail.quoted": "{sender}的留言：",

@@ -67,11 +67,13 @@ async def _read_by_ann(packets: Packets, packet: Any) -> None:
     async with packets.session(packet, "ann") as browser:
         session = (await browser.get("/session")).json()
         shown = session["packet"]["documents"]
+        assert session["consent_text"].startswith("I agree to sign these documents electronically")
         assert [(one["title"], one["to_read"]) for one in shown] == [("Lease", False), ("Rules", True), ("Annex", True)]
         assert [one["id"] for one in session["files"]] == [file_id for one in shown for file_id in one["files"]]
         page = (await browser.get("", headers={"Accept": "text/html"})).text
         assert page.index("1. Lease") < page.index("2. Rules") < page.index("3. Annex") < page.index('name="consent"')
         assert page.count("nothing to fill in") == 2
+        assert session["consent_text"] in page
         assert (await browser.get(f"/files/{shown[1]['files'][0]}/pages/1.webp")).status_code == 200
 
 
@@ -97,7 +99,8 @@ async def _check_files(packets: Packets, done: Any) -> None:
         assert document["verification_code"] in text
     for name in ("ann", "bob", "cem", "eve", "kim"):
         assert text.count(f"{name}@example.com") == 1
-    assert text.count("I agree to sign") == 3, "one consent for each who signed"
+    assert text.count("I agree to sign these documents") == 3, "one consent for each who signed"
+    assert text.count("I have read these documents") == 1
     for content in (certificate, sealed):
         report = (await packets.api.call("POST", "/api/v1/verify", files={"file": ("a.pdf", content)})).json()
         assert (report["verdict"], report["document_id"]) == ("authentic", done["documents"][0]["id"])

@@ -237,7 +237,7 @@ async def _page(
         most=limits.ATTACHMENT_BYTES // limits.MB,
         own=_OWN,
         typed=typed or {},
-        consent=consent(signer.language, signer.role),
+        consent=consent(packet, signer),
         error=refusals.said(error, signer.language) if error else "",
         wrong=refusals.beside(error, signer.language) if error else {},
     )

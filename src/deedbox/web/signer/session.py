@@ -236,7 +236,7 @@ def _record(
         files=[SessionFile(file.id, file.name, file.pages, file.sizes) for one in shown for file in one.files],
         fields=[msgspec.structs.replace(field, value=standing(field, given)) for field in fields],
         attachments=[attachments.shown(one) for one in attached],
-        consent_text=consent(signer.language, signer.role),
+        consent_text=consent(packet, signer),
         outcome=outcome,
         packet=None if packet.lone else _packet(who),
     )

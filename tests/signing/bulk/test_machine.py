@@ -25,7 +25,7 @@ from tests.signing.desk import Desk, Letters, party, signer
 from tests.signing.test_machine import CHECKED, EXAMPLES, STEPS, empty_database
 
 T = TypeVar("T")
-ROWS = 7
+ROWS = 24
 PACE = 60
 """Rows in a minute: two are sent together."""
 ENDED = ("completed", "canceled")
@@ -112,7 +112,7 @@ class Batch(RuleBasedStateMachine):
             assert found.status in allowed, f"{move} led from {was.status} to {found.status}"
         return done
 
-    @rule(first=st.integers(0, ROWS - 1), number=st.integers(1, ROWS))
+    @rule(first=st.integers(0, ROWS - 1), number=st.integers(1, 6))
     def upload(self, first: int, number: int) -> None:
         found = self.tried("add", self.uploaded(range(first, min(ROWS, first + number))))
         self.id = found.id if found else self.id
@@ -159,11 +159,12 @@ class Batch(RuleBasedStateMachine):
             bulk_send, drafted, template = self.slices.pop(worker)
             self.tried("send", self.sender._store(bulk_send, drafted, template, self.clock.now()))
 
-    @rule()
-    def work(self) -> None:
+    @rule(slices=st.integers(1, 4))
+    def work(self, slices: int) -> None:
         """A worker whom nobody disturbs."""
-        self.read(0)
-        self.write(0)
+        for _ in range(slices):
+            self.read(worker=0)
+            self.write(worker=0)
 
     @invariant()
     def holds(self) -> None:

@@ -57,5 +57,13 @@ def settle(desk: Desk, before: Packet, after: Packet) -> None:
         release(desk, next(each for each in (*over, *attached_before) if _key(each) == one))
 
 
+def drop_kept(desk: Desk, packet: Packet, signer_id: str) -> None:
+    """What the signer has given and not signed with is gone."""
+    kept = [one for one in store.kept(desk.tx, packet.id) if one.signer_id == signer_id]
+    store.drop(desk.tx, kept)
+    for one in kept:
+        release(desk, one)
+
+
 def _key(attachment: Attachment) -> tuple[str, str]:
     return attachment.field_id, attachment.signer_id

@@ -47,6 +47,16 @@ def test_a_tag_may_bound_a_text_and_group_radio_buttons() -> None:
     assert (radio.kind, radio.label, radio.group, radio.read_only) == ("radio", "Yes", "Pets", False)
 
 
+def test_a_pattern_may_have_braces() -> None:
+    first, second = found(
+        paper(
+            lines("{{text:Buyer:Code;pattern=[A-Z]{2}[a-z]{1,3}}}", size=6)
+            + lines("{{text:Buyer:Other;pattern=[0-9]{2}-x;max_length=9}}", y=600)
+        )
+    )
+    assert (first.pattern, second.pattern, second.max_length) == ("[A-Z]{2}[a-z]{1,3}", "[0-9]{2}-x", 9)
+
+
 def test_tags_come_in_the_order_of_the_pages_and_lines() -> None:
     data = paper(lines("{{date:B}} and {{name:B}}", "{{checkbox:B}}"), lines("{{email:S}}"))
     assert [(tag.kind, tag.place.page) for tag in found(data)] == [

@@ -241,6 +241,13 @@ FIELD_GROUP_CHARS = 100
 FIELD_PATTERN_CHARS = 500
 FIELD_PATTERN_BYTES = 1 * MB
 """What the program of one pattern may take in memory."""
+FIELD_PATTERN_PROGRAM = 4000
+"""Steps of the program of one pattern; a class of letters such as `\\p{L}` takes about 800."""
+DOCUMENT_PATTERN_WORK = 200_000_000
+"""Steps times letters, of all patterns of a document and all texts that may be matched with each: well under a second
+in which nobody else can write."""
+FIELD_PATTERN_LETTERS_MIN = 200
+"""For a shorter text too, a pattern counts for so many: its program has to be made."""
 SHOW_IF_DEPTH = 10
 """Of fields, each of which is shown only if the next is."""
 DOCUMENT_ATTACHMENTS = 20

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest
+from deedbox.signing import parties
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Attachment, Document, Field, Packet
 from deedbox.signing.store import attachments as store
 from deedbox.words.refusals import refused
-
-_OPEN = ("waiting", "notified", "viewed")
 
 
 def attached(fields: Sequence[Field], before: Sequence[Attachment], mine: Sequence[Attachment]) -> list[Attachment]:
@@ -45,7 +44,7 @@ def settle(desk: Desk, before: Packet, after: Packet) -> None:
     """After an act: what was kept, and what was attached, goes unless it is attached now or its signer may yet sign."""
     if not any(field.type == "attachment" for document in before.documents for field in document.fields):
         return
-    still_open = {signer.id for _, signer in after.signers() if signer.status in _OPEN}
+    still_open = {signer.id for _, signer in after.signers() if signer.status in parties.OPEN}
     values = {field.id: field.value for document in before.documents for field in document.fields}
     changed = {field.id for document in after.documents for field in document.fields if field.value != values[field.id]}
     kept = store.kept(desk.tx, before.id)

@@ -67,7 +67,9 @@ def create_packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: Ha
     together = list(zip(after.documents, sheets, strict=True))
     for document, sheet in together:
         _hold_files(desk, document, sheet)
-    asked = {one.id: as_asked(one) if sheet.template else sheet.new.fields for one, sheet in together}
+    asked = {
+        one.id: as_asked(after, one, sheet.template) if sheet.template else sheet.new.fields for one, sheet in together
+    }
     after = desk.add(after, asked)
     for document, sheet in together:
         _begin(desk, document, sheet, send=new.send)

@@ -143,7 +143,9 @@ class SendRows:
             with self._office.desk(tx, bulk_send.workspace_id, bulk_send.actor, now) as desk:
                 _sent(desk, bulk_send, drafted, template)
 
-        await self._office.db.write(write)
+        # Not serializable: PostgreSQL takes new rows side by side in an index for a conflict, and a slice would lose to
+        # nearly every single document. All that it decides upon is in the bulk send's row, which it changes.
+        await self._office.db.write(write, isolation="repeatable read")
 
 
 def _sent(desk: Desk, seen: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate | None) -> None:

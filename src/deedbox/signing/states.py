@@ -32,10 +32,11 @@ MOVES: Final[dict[tuple[Status, Move], Status]] = {
     ("sent", "void"): "voided",
     ("sent", "expire"): "expired",
     ("finalizing", "complete"): "completed",
+    ("failed", "delete"): "failed",
 }
 """Whatever is not here is refused. `lay_out` puts the fields on a paper. A draft fails with another document of its
-packet. `amend` is what may change after sending: expiry, reminders, metadata, and what is known of people who have not
-acted."""
+packet, and what failed was never sent, so it can be deleted. `amend` is what may change after sending: expiry,
+reminders, metadata, and what is known of people who have not acted."""
 
 TERMINAL: Final[frozenset[Status]] = frozenset({"completed", "declined", "voided", "expired", "failed"})
 

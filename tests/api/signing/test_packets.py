@@ -1,5 +1,6 @@
 """Packets through the API: one link, one consent and one act for several documents, and one end for all of them."""
 
+import asyncio
 import io
 import json
 import zipfile
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Tx
+from deedbox.signing.actions import convert
 from tests.api.signing.conftest import LEASE, Office, signer
 from tests.api.signing.packets import ANNEX, RULES, Packets, file, place, three
 from tests.api.signing.test_mails import mails, named
@@ -304,6 +307,37 @@ async def test_a_packet_with_word_documents_is_sent_when_the_last_is_converted(
     sent = await packets.reached(packet, "sent")
     assert {one["status"] for one in sent["documents"]} == {"sent"}
     assert [kind for kind, _ in await packets.events(packet)] == ["packet.sent", *["document.sent"] * 3]
+
+
+async def test_a_packet_that_failed_meanwhile_stays_failed_and_can_be_deleted(
+    packets: Packets, word_processor: Any
+) -> None:
+    documents = [{"title": name, "file": file(f"{name}.docx", docx(name))} for name in ("Good", "Bad")]
+    packet = await packets.create(documents=documents, parties=[], signers=[signer("ann")], send=True)
+    deedbox, address = packets.api.deedbox, f"/api/v1/packets/{packet['id']}"
+
+    async def unfinished() -> list[str]:
+        sql = "select state from jobs where kind = 'convert' and state != 'done'"
+        return [row[0] for row in await packets.api.rows(sql)]
+
+    async with asyncio.timeout(90):  # it has read what it converts
+        while "running" not in await unfinished():
+            await asyncio.sleep(0.05)
+
+    def fail(tx: Tx) -> None:
+        with deedbox.office.desk(tx, packets.api.workspace) as desk:
+            found = desk.packet(packet["id"])
+            convert.fail(desk, found, found.documents[1], "It is damaged.")
+
+    await deedbox.db.write(fail)
+    word_processor.write_bytes(RULES)
+    async with asyncio.timeout(90):
+        while await unfinished():
+            await asyncio.sleep(0.05)
+    found = await packets.now(packet)
+    assert [one["status"] for one in found["documents"]] == ["failed", "failed"]
+    assert (await packets.api.call("DELETE", address)).status_code == 204
+    assert (await packets.api.get(address)).status_code == 404
 
 
 async def test_a_document_of_a_packet_is_made_from_a_template_whose_roles_are_its_parties(packets: Packets) -> None:

@@ -111,7 +111,7 @@ class DocumentsCalls:
         return self._connection.answer(Call("GET", f"/api/v1/documents/{part(document_id)}"), Document)
 
     def delete_draft(self, document_id: str) -> None:
-        """Delete a draft."""
+        """Delete a draft, or what could not be converted."""
         self._connection.done(Call("DELETE", f"/api/v1/documents/{part(document_id)}"))
 
     def change(self, document_id: str, body: DocumentChange) -> Document:
@@ -235,7 +235,7 @@ class AsyncDocumentsCalls:
         return await self._connection.answer(Call("GET", f"/api/v1/documents/{part(document_id)}"), Document)
 
     async def delete_draft(self, document_id: str) -> None:
-        """Delete a draft."""
+        """Delete a draft, or what could not be converted."""
         await self._connection.done(Call("DELETE", f"/api/v1/documents/{part(document_id)}"))
 
     async def change(self, document_id: str, body: DocumentChange) -> Document:

@@ -87,7 +87,7 @@ class PacketsCalls:
         return self._connection.answer(Call("GET", f"/api/v1/packets/{part(packet_id)}"), Packet)
 
     def delete(self, packet_id: str) -> None:
-        """Delete a draft with all its documents."""
+        """Delete a draft, or what could not be converted, with all its documents."""
         self._connection.done(Call("DELETE", f"/api/v1/packets/{part(packet_id)}"))
 
     def change(self, packet_id: str, body: PacketChange) -> Packet:
@@ -183,7 +183,7 @@ class AsyncPacketsCalls:
         return await self._connection.answer(Call("GET", f"/api/v1/packets/{part(packet_id)}"), Packet)
 
     async def delete(self, packet_id: str) -> None:
-        """Delete a draft with all its documents."""
+        """Delete a draft, or what could not be converted, with all its documents."""
         await self._connection.done(Call("DELETE", f"/api/v1/packets/{part(packet_id)}"))
 
     async def change(self, packet_id: str, body: PacketChange) -> Packet:

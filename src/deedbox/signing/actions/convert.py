@@ -154,9 +154,12 @@ class Conversion:
 
     def _converted(self, tx: Tx, work: Work, found: Unmade, paper: Paper) -> None:
         with self._office.desk(tx, found.packet.workspace_id, str(work.job.payload["actor"])) as desk:
-            # As it is now: another document of the packet may have been converted meanwhile.
-            packet = desk.packet_of(found.document.id)
-            laid = lay_out(desk, packet, found.document, paper, found.asked, found.values)
+            # As it is now: another document of the packet may have been converted meanwhile, or have failed.
+            waiting = _waiting(tx, found.packet.workspace_id, found.document.id)
+            if waiting is None:
+                return
+            packet, document = waiting
+            laid = lay_out(desk, packet, document, paper, found.asked, found.values)
             if work.job.payload.get("send") and laid.status == "draft":
                 laid = documents.take_sender(desk.tx, laid)
                 sent = send.as_sent(laid, desk.now)
@@ -167,12 +170,17 @@ class Conversion:
 
     def _failed(self, tx: Tx, found: Unmade, reason: str) -> None:
         with self._office.desk(tx, found.packet.workspace_id) as desk:
-            fail(desk, desk.packet_of(found.document.id), found.document, reason)
+            if waiting := _waiting(tx, found.packet.workspace_id, found.document.id):
+                fail(desk, *waiting, reason)
 
 
 def _processing(tx: Tx, workspace_id: str, document_id: str) -> Unmade | None:
+    waiting = _waiting(tx, workspace_id, document_id)
+    return unmade(tx, *waiting) if waiting else None
+
+
+def _waiting(tx: Tx, workspace_id: str, document_id: str) -> tuple[Packet, Document] | None:
+    """The document in its packet, if it still waits for its paper."""
     packet = documents.packet_of(tx, workspace_id, document_id)
     document = document_in(packet, document_id) if packet is not None else None
-    if packet is None or document is None or document.status != "processing":
-        return None
-    return unmade(tx, packet, document)
+    return (packet, document) if packet and document and document.status == "processing" else None

@@ -1,4 +1,4 @@
-"""Delete: a draft leaves nothing behind."""
+"""Delete: a draft, or what could not be converted, leaves nothing behind."""
 
 from deedbox.kernel.blobs import store as blobs
 from deedbox.signing import states

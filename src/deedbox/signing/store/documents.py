@@ -277,13 +277,13 @@ def note_archive(tx: Tx, document_id: str, archive: Archive) -> None:
 
 
 def drop(tx: Tx, packet: Packet) -> bool:
-    """Whether all its documents were drafts, which are gone now with all their parts."""
+    """Whether none of its documents was ever sent: they are gone now with all their parts."""
     names = {f"id{number}": document.id for number, document in enumerate(packet.documents)}
     ids = ", ".join(f":{name}" for name in names)
     people.drop_fields(tx, packet.documents)
     people.drop_parties(tx, packet)
     tx.run(f"delete from audit where document_id in ({ids})", **names)
-    dropped = tx.run(f"delete from documents where id in ({ids}) and status = 'draft'", **names)
+    dropped = tx.run(f"delete from documents where id in ({ids}) and status in ('draft', 'failed')", **names)
     return dropped == len(names) and tx.run("delete from packets where id = :id", id=packet.id) > 0
 
 

@@ -124,7 +124,10 @@ async def change_document(
 
 
 @delete(
-    "/api/v1/documents/{document_id:str}", opt=door("documents:write"), summary="Delete a draft", tags=["documents"]
+    "/api/v1/documents/{document_id:str}",
+    opt=door("documents:write"),
+    summary="Delete a draft, or what could not be converted",
+    tags=["documents"],
 )
 async def delete_draft(request: AnyRequest, document_id: FromPath[str]) -> None:
     here = context.of(request)

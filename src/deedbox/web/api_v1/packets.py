@@ -188,7 +188,7 @@ async def change_packet(request: AnyRequest, packet_id: FromPath[str], data: JSO
 @delete(
     "/api/v1/packets/{packet_id:str}",
     opt=door("documents:send"),
-    summary="Delete a draft with all its documents",
+    summary="Delete a draft, or what could not be converted, with all its documents",
     tags=["packets"],
 )
 async def delete_packet(request: AnyRequest, packet_id: FromPath[str]) -> None:

@@ -121,7 +121,7 @@ class Batch(RuleBasedStateMachine):
         new = NewBulkSend(name="Renewal", template_id=self.template_id, rows_per_minute=PACE)
         begun = await self.db.read(lambda tx: accept.start(tx, self.office, self.desk.workspace, new))
         rows = [ReadRow(index, None, new_row(number)) for index, number in enumerate(numbers)]
-        report = await accept.checked(self.office, self.box, begun, rows)
+        report = await accept.checked(self.office, self.box, begun, iter(rows))
 
         def write(tx: Tx) -> BulkSend:
             with self.desk.at(tx) as desk:
@@ -150,7 +150,8 @@ class Batch(RuleBasedStateMachine):
         if part is not None:
             template = self.run(self.sender._template(part.bulk_send))
             now = self.clock.now()
-            drafted = [self.run(self.sender._drafted(part.bulk_send, row, template, now)) for row in part.rows]
+            opened = [self.run(self.sender._opened(part.bulk_send, row)) for row in part.rows]
+            drafted = [self.sender._drafted(part.bulk_send, one, template, now) for one in opened]
             self.slices[worker] = (part.bulk_send, drafted, template)
 
     @rule(worker=st.integers(0, 1))

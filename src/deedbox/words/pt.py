@@ -311,6 +311,7 @@ WORDS = {
     "refusal.required_file": "É necessário um ficheiro aqui",
     "refusal.radio": "Escolha apenas uma destas opções: {options}",
     "refusal.read_only": "Foi preenchido pelo remetente e não pode ser alterado",
+    "refusal.settled": "Alguém da sua parte já assinou com este dado, que não pode ser alterado",
     "refusal.pattern": "Não tem a forma pedida: deve corresponder a {pattern}",
     "refusal.attachment": "Carregue aqui um ficheiro: neste campo não se pode escrever",
     "refusal.attachment_kind": "Carregue um PDF ou uma imagem",

@@ -286,6 +286,7 @@ WORDS = {
     "refusal.required_file": "此处必须上传文件",
     "refusal.radio": "只能选择一项：{options}",
     "refusal.read_only": "此项由发件人填写，不能更改",
+    "refusal.settled": "您这一方已有人以此内容签署，不能更改",
     "refusal.pattern": "格式不符合要求：必须匹配 {pattern}",
     "refusal.attachment": "请在此上传文件：此字段不能填写文字",
     "refusal.attachment_kind": "请上传 PDF 或图片",

@@ -18,6 +18,7 @@ WAYS = [(link, auth) for auth in ("none", "email_code", "access_code") for link 
 IDENTITIES = ("mailed_link", "embedded_link", "in_person", "email_code", "access_code")
 ROW = {"complete": "signed", "approve": "approved", "decline": "declined", "delegate": "delegated"}
 """The row that each act leaves."""
+HOST = {"name": "Hal", "email": "hal@example.com", "password": "a long password"}
 WRONG = "bea"
 """To whom the document of Bob was sent at first."""
 CODE = "open sesame"
@@ -114,6 +115,8 @@ class Rig:
             api, now = self.office.api, self.office.api.clock.now()
             token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
             await browser.get(f"/login/{token.reveal()}")
+            if 'value="Owner"' in (await browser.get("/account")).text:
+                await browser.post("/account", data=HOST)
             people = [one for party in document["parties"] for one in party["signers"]]
             [signer_id] = [one["id"] for one in people if one["name"] == name.title()]
             return f"/app/documents/{document['id']}/signers/{signer_id}/in-person"

@@ -13,11 +13,11 @@ from deedbox.signing import attachments
 from deedbox.signing import desk as desks
 from deedbox.signing.actions import attach
 from deedbox.signing.model import Attachment
-from deedbox.signing.new_document import NewField
+from deedbox.signing.new_document import NewField, NewParty
 from deedbox.signing.store import attachments as store
 from deedbox.signing.store import audit
 from deedbox.web.api_v1.document_record import DocumentRecord
-from tests.signing.desk import Desk, party, received
+from tests.signing.desk import Desk, party, received, signer
 
 pytestmark = pytest.mark.anyio
 
@@ -50,23 +50,34 @@ async def owners(desk: Desk) -> list[str]:
     return [row[0] for row in await desk.db.read(lambda tx: tx.all(sql))]
 
 
-async def test_the_file_of_whoever_signs_last_counts_for_a_whole_party_and_the_other_goes(desk: Desk) -> None:
+async def test_the_file_of_whoever_signs_first_counts_for_a_whole_party_and_the_other_goes(desk: Desk) -> None:
     document = await sent(desk)
-    first, second = await given(desk, document, "ann", "one"), await given(desk, document, "bob", "two")
+    first = await given(desk, document, "ann", "one")
+    await given(desk, document, "bob", "two")
     signed = await desk.sign(document, "ann")
     assert [(one.signer, one.sha256, one.pages) for one in signed.attachments] == [
         (first.signer_id, first.sha256, [3, 4])
     ]
     assert await owners(desk) == 2 * [attachments.owner(first)], "what Bob gave before is out of date, like a text"
-    second = await given(desk, document, "bob", "two")
+    with pytest.raises(Conflict, match="signed with this already"):
+        await given(desk, document, "bob", "two")
     signed = await desk.sign(document, "bob")
-    assert [(one.signer, one.sha256) for one in signed.attachments] == [(second.signer_id, second.sha256)]
-    assert await owners(desk) == 2 * [attachments.owner(second)]
+    assert [(one.signer, one.sha256) for one in signed.attachments] == [(first.signer_id, first.sha256)]
+    assert await owners(desk) == 2 * [attachments.owner(first)]
     trail = await desk.db.read(lambda tx: audit.trail(tx, document.id))
-    told = [entry.detail["attachments"] for entry in trail if entry.act == "signer.signed"]
-    assert told == [{first.field_id: first.sha256}, {second.field_id: second.sha256}]
+    told = [entry.detail.get("attachments") for entry in trail if entry.act == "signer.signed"]
+    assert told == [{first.field_id: first.sha256}, None]
     with pytest.raises(Conflict):
         await given(desk, document, "bob", "three")
+
+
+async def test_what_was_given_goes_when_an_approval_is_enough(desk: Desk) -> None:
+    people = [signer("ann"), signer("bob"), signer("cem", role="approver")]
+    field = NewField(type="attachment", page=1, x=0.1, y=0.1, w=0.5, h=0.05, party="Tenants", label="Passport")
+    document = await desk.sent(NewParty("Tenants", people, rule="any"), fields=[field])
+    await given(desk, document, "ann", "one")
+    await desk.approve(document, "cem")
+    assert await owners(desk) == []
 
 
 async def test_what_is_given_by_one_who_is_not_needed_any_more_goes(desk: Desk) -> None:

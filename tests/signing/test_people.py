@@ -47,6 +47,8 @@ async def test_a_copy_is_never_waited_for_and_its_party_holds_nobody_up(desk: De
     document = await desk.sent(readers, both, mixed)
     assert desk.post.sent == [("invite", "ann@example.com")]
     assert [one.status for one in document.parties] == ["completed", "active", "waiting"]
+    assert await desk.events(document) == ["document.sent", "party.completed"]
+    assert (await desk.acts(document)).count("party.completed") == 1
     progress = document.progress
     assert (progress.signers_total, progress.parties_total, progress.parties_completed) == (2, 2, 0)
     after = await desk.sign(document, "ann")

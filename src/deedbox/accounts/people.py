@@ -19,6 +19,9 @@ LINK_PREFIX = "deed_login_"
 SESSION_PREFIX = "deed_session_"
 _SESSION_SHAPE = re.compile(SESSION_PREFIX + r"[A-Za-z0-9_-]{43}")
 
+UNNAMED = "Owner"
+"""What a person is called who has not chosen a name yet."""
+
 
 class Session(msgspec.Struct, frozen=True):
     person_id: str
@@ -44,7 +47,7 @@ class AccountChange(msgspec.Struct, frozen=True):
 def add_owner(tx: Tx, workspace_id: str, *, now: datetime) -> str:
     """The id of a new person who owns the workspace and has yet to choose e-mail and password."""
     person_id = new_id("per", now)
-    store.add_person(tx, person_id, "Owner", instant(now))
+    store.add_person(tx, person_id, UNNAMED, instant(now))
     store.add_member(tx, workspace_id, person_id, "owner", instant(now))
     return person_id
 

@@ -12,13 +12,21 @@ from deedbox.signing.model import Document, Field, Party, Signer
 def answered(document: Document, party: Party, signer: Signer, filled: Mapping[str, str], at: str) -> list[Field]:
     """The document's fields as they are once this signer, who has filled in this, signs at that time."""
     own = {"date": at[:10], "name": signer.name, "email": signer.email, "signature": signer.id, "initials": signer.id}
-    mine = parties.own_fields(document, party, signer)
+    done = settled(document)
+    mine = [field for field in parties.own_fields(document, party, signer) if field.id not in done]
     values = {field.id: _value(field, filled, own) or None for field in mine}
     for group in groups(mine).values():
         values |= _chosen(group, filled, values)
     fields = [_holding(field, values) for field in document.fields]
     hidden = values.keys() - show_if.shown(fields)
     return [_holding(field, dict.fromkeys(hidden)) for field in fields] if hidden else fields
+
+
+def settled(document: Document) -> set[str]:
+    """The ids of the fields of whole parties with which someone has signed: they stay as that one has signed them."""
+    shared = [field for field in document.fields if field.party_id is not None]
+    chosen = {id(one) for group in groups(shared).values() if any(each.value for each in group) for one in group}
+    return {field.id for field in shared if field.value is not None or id(field) in chosen}
 
 
 def _holding(field: Field, values: Mapping[str, str | None]) -> Field:

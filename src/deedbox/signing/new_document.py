@@ -32,7 +32,17 @@ from deedbox.signing.model import (
 
 _TEXT = limits.NO_NUL
 Title: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.TITLE_CHARS, extra_json_schema=_TEXT)]
-Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.SIGNER_NAME_CHARS, extra_json_schema=_TEXT)]
+_NO_LINES = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_UNSEEN = rf"\s\xad\u200b-\u200f\u2060\ufeff{_NO_LINES}"
+Name: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=limits.SIGNER_NAME_CHARS,
+        pattern=rf"^[^{_NO_LINES}]*[^{_UNSEEN}][^{_NO_LINES}]*$(?!\n)",
+        extra={"words": "not a name: it has a letter that can be seen, and no line breaks or control characters"},
+    ),
+]
 Email: TypeAlias = Annotated[
     str,
     Meta(

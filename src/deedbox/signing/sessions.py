@@ -216,6 +216,11 @@ def need_checked(session: Session, auth: str) -> None:
         raise refused(Forbidden, "code_needed")
 
 
+def close(tx: Tx, token: str) -> None:
+    """The session is over; the signer's other ones stay."""
+    links.close_session(tx, sha256(token))
+
+
 def forget(tx: Tx, signer_id: str, *, now: datetime) -> None:
     """Every link and session of the signer dies; the tries at a code stay counted."""
     links.forget(tx, signer_id, instant(now))

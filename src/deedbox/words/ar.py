@@ -291,6 +291,7 @@ WORDS = {
     "refusal.radio": "زر الاختيار إما true أو false",
     "refusal.radio_only_one": "اختر واحدا فقط من {options}",
     "refusal.read_only": "ملأ المرسل هذا الحقل ولا يمكن تغييره",
+    "refusal.settled": "وقّع أحد زملائك على هذا الحقل ولا يمكن تغييره",
     "refusal.pattern": "ليس هذا بالشكل المطلوب: يجب أن يطابق {pattern}",
     "refusal.attachment": "ارفع ملفا هنا: لا يمكن كتابة شيء في هذا الحقل",
     "refusal.attachment_kind": "ارفع ملف PDF أو صورة",

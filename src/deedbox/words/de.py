@@ -331,6 +331,7 @@ WORDS = {
     "refusal.radio": "Ein Auswahlknopf ist true oder false",
     "refusal.radio_only_one": "Wählen Sie nur eines: {options}",
     "refusal.read_only": "Das hat der Absender ausgefüllt, es lässt sich nicht ändern",
+    "refusal.settled": "Damit hat schon jemand aus Ihrer Partei unterschrieben, es lässt sich nicht ändern",
     "refusal.pattern": "So ist es nicht verlangt: Es muss auf {pattern} passen",
     "refusal.attachment": "Laden Sie hier eine Datei hoch: Schreiben lässt sich in dieses Feld nichts",
     "refusal.attachment_kind": "Laden Sie eine PDF-Datei oder ein Bild hoch",

@@ -312,6 +312,7 @@ WORDS = {
     "refusal.radio": "A radio button is true or false",
     "refusal.radio_only_one": "Choose only one of {options}",
     "refusal.read_only": "This was filled in by the sender and cannot be changed",
+    "refusal.settled": "Someone of your party has signed with this already, so it cannot be changed",
     "refusal.pattern": "This is not as it is asked for: it must match {pattern}",
     "refusal.attachment": "Upload a file here: nothing can be written into this field",
     "refusal.attachment_kind": "Upload a PDF or an image",

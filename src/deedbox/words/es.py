@@ -315,6 +315,7 @@ WORDS = {
     "refusal.radio": "Un botón de opción es true o false",
     "refusal.radio_only_one": "Elija solo una de estas opciones: {options}",
     "refusal.read_only": "Lo rellenó el remitente y no se puede cambiar",
+    "refusal.settled": "Alguien de su parte ya firmó con este dato y no se puede cambiar",
     "refusal.pattern": "No tiene la forma pedida: debe coincidir con {pattern}",
     "refusal.attachment": "Suba aquí un archivo: en este campo no se puede escribir",
     "refusal.attachment_kind": "Suba un PDF o una imagen",

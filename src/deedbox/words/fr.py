@@ -321,6 +321,7 @@ WORDS = {
     "refusal.radio": "Un bouton radio vaut true ou false",
     "refusal.radio_only_one": "Choisissez une seule réponse parmi {options}",
     "refusal.read_only": "Ce champ a été rempli par l’expéditeur et ne peut pas être modifié",
+    "refusal.settled": "Une personne de votre partie a déjà signé avec ce contenu ; il ne peut plus être modifié",
     "refusal.pattern": "Ce n’est pas la forme demandée : il faut que cela corresponde à {pattern}",
     "refusal.attachment": "Envoyez un fichier ici : rien ne peut être écrit dans ce champ",
     "refusal.attachment_kind": "Envoyez un PDF ou une image",

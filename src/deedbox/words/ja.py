@@ -312,6 +312,7 @@ WORDS = {
     "refusal.radio": "ラジオボタンは true か false です",
     "refusal.radio_only_one": "{options} から一つだけ選んでください",
     "refusal.read_only": "送信者が記入した項目なので変更できません",
+    "refusal.settled": "同じ当事者の方がこの内容で署名済みのため変更できません",
     "refusal.pattern": "求められた形式ではありません。{pattern} に一致させてください",
     "refusal.attachment": "ここにはファイルをアップロードしてください。この欄には入力できません",
     "refusal.attachment_kind": "PDF または画像をアップロードしてください",

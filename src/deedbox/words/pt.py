@@ -315,6 +315,7 @@ WORDS = {
     "refusal.radio": "Um botão de opção é true ou false",
     "refusal.radio_only_one": "Escolha apenas uma destas opções: {options}",
     "refusal.read_only": "Foi preenchido pelo remetente e não pode ser alterado",
+    "refusal.settled": "Alguém da sua parte já assinou com este dado, que não pode ser alterado",
     "refusal.pattern": "Não tem a forma pedida: deve corresponder a {pattern}",
     "refusal.attachment": "Carregue aqui um ficheiro: neste campo não se pode escrever",
     "refusal.attachment_kind": "Carregue um PDF ou uma imagem",

@@ -289,6 +289,7 @@ WORDS = {
     "refusal.radio": "单选按钮只能是 true 或 false",
     "refusal.radio_only_one": "只能选择一项：{options}",
     "refusal.read_only": "此项由发件人填写，不能更改",
+    "refusal.settled": "您这一方已有人以此内容签署，不能更改",
     "refusal.pattern": "格式不符合要求：必须匹配 {pattern}",
     "refusal.attachment": "请在此上传文件：此字段不能填写文字",
     "refusal.attachment_kind": "请上传 PDF 或图片",

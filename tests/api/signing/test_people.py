@@ -1,11 +1,14 @@
 """Approvers, copies, delegation, corrections and signing in person, over HTTP, up to mail, evidence and certificate."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
 
 from deedbox.accounts import workspaces
+from deedbox.signing.actions import change
 from tests.api.answers import faults
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.test_attachments import PASSPORT, attach, field, ids
@@ -15,6 +18,7 @@ from tests.pdf.test_certificate import told
 
 pytestmark = pytest.mark.anyio
 
+HOST = {"name": "Hal", "email": "hal@example.com", "password": "a long password"}
 SIGNED = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
 
 
@@ -32,6 +36,8 @@ async def host(office: Office) -> httpx.AsyncClient:
     token = await office.api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, office.api.workspace, now=now))
     browser = office.api.client()
     assert (await browser.get(f"/login/{token.reveal()}")).status_code == 303
+    named = await browser.post("/account", data=HOST)
+    assert named.status_code == 303, named.text
     return browser
 
 
@@ -213,6 +219,8 @@ async def test_a_device_is_handed_over_and_the_host_is_signed_out_on_it(office: 
     own = f"/sign/{ann}"
     assert (await browser.get(f"{own}/session")).json()["needs"] is None
     assert (await browser.post(f"{own}/complete", json=SIGNED)).status_code == 200
+    for path in ("session", "download"):
+        assert (await browser.get(f"{own}/{path}")).status_code == 401, "the next one with the device is not let in"
     done = await office.completed(document)
     [(person, name)] = await office.api.rows(
         f"select p.id, p.name from people p join memberships m on m.person_id = p.id"
@@ -228,6 +236,34 @@ async def test_a_device_is_handed_over_and_the_host_is_signed_out_on_it(office: 
     assert (proved["Ann"]["identity"], proved["Ann"]["vouched_by"]) == ("in_person", None)
     assert proved["Ann"]["hosted_by"] == {"person_id": person, "name": name}
     assert f"In person, host: {name}" in certificate
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [({"act": "sign", "consent": "yes", "signature": "Ann"}, "You have signed"), ({"act": "decline"}, "have declined")],
+)
+async def test_what_became_of_it_is_shown_once_on_the_device_of_another(
+    office: Office, form: dict[str, str], said: str
+) -> None:
+    document = await office.create(send=True, signers=[signer("ann"), signer("bob")])
+    ann, browser = people(document)["Ann"], await host(office)
+    await browser.post(f"/app/documents/{document['id']}/signers/{ann}/in-person")
+    assert (await browser.get(f"/sign/{ann}", headers=HTML)).status_code == 200
+    page = await browser.post(f"/sign/{ann}", data=form, headers=HTML)
+    assert (page.status_code, said in page.text, ".webp" in page.text) == (200, True, False), page.text
+    assert (await browser.get(f"/sign/{ann}", headers=HTML)).status_code == 401
+
+
+async def test_a_host_has_a_name(office: Office) -> None:
+    document = await office.create(send=True, signers=[signer("ann")])
+    now = office.api.clock.now()
+    token = await office.api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, office.api.workspace, now=now))
+    async with office.api.client() as browser:
+        await browser.get(f"/login/{token.reveal()}")
+        path = f"/app/documents/{document['id']}/signers/{people(document)['Ann']}/in-person"
+        refused = await browser.post(path)
+        assert (refused.status_code, "Choose one on the account page" in refused.text) == (409, True)
+    assert await trail(office, document, "signer.handed_over") == []
 
 
 async def test_a_device_is_handed_over_for_an_hour_and_only_at_one_s_turn(office: Office) -> None:
@@ -246,6 +282,59 @@ async def test_a_device_is_handed_over_for_an_hour_and_only_at_one_s_turn(office
     assert (await browser.get(f"{own}/session")).status_code == 200
     office.api.clock.forward(1)
     assert (await browser.get(f"{own}/session")).status_code == 401
+
+
+async def test_what_a_colleague_has_signed_with_stays_and_is_told_of_them_alone(office: Office) -> None:
+    party = {"name": "Tenants", "signers": [signer("ann"), signer("bob")]}
+    shared: dict[str, Any] = {"signer": None, "party": "Tenants", "required": False}
+    fields = [field("text", 0, label="Town", **shared), field("text", 1, label="Job", **shared)]
+    document = await office.create(send=True, signers=[], parties=[party], fields=fields)
+    known = ids(document)
+    assert (await office.sign(document, "ann", values={known["Town"]: "Bern"})).status_code == 200
+    async with office.session(document, "bob") as browser:
+        shown = {one["id"]: one for one in (await browser.get("/session")).json()["fields"]}
+        assert [shown[known[name]]["read_only"] for name in ("Town", "Job")] == [True, False]
+        assert shown[known["Town"]]["value"] == "Bern"
+        page = await browser.get("", headers=HTML)
+        assert (f'name="{known["Town"]}"' in page.text, "Bern" in page.text) == (False, True)
+        late = await browser.put("/fields", json={"values": {known["Town"]: "Rome"}})
+        assert (late.status_code, "signed with this already" in late.text) == (400, True)
+    refused = await office.sign(document, "bob", values={known["Town"]: "Rome"})
+    assert (refused.status_code, "signed with this already" in refused.text) == (400, True)
+    assert (await office.sign(document, "bob", values={known["Job"]: "Cook"})).status_code == 200
+    await office.completed(document)
+    proved, _ = await proofs(office, document)
+    assert proved["Ann"]["values"] == {known["Town"]: "Bern"}
+    assert proved["Bob"]["values"] == {known["Job"]: "Cook"}
+
+
+async def test_who_may_not_send_corrects_nobody_of_a_document_that_is_sent_meanwhile(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = await office.create(signers=[signer("ann")])
+    path, prepared = f"/api/v1/documents/{document['id']}", change.prepared
+
+    @asynccontextmanager
+    async def sent_meanwhile(*given: Any) -> AsyncIterator[Any]:
+        assert (await office.api.call("POST", f"{path}/send")).status_code == 200
+        async with prepared(*given) as make:
+            yield make
+
+    monkeypatch.setattr(change, "prepared", sent_meanwhile)
+    writer = await office.api.make_key("documents:read", "documents:write")
+    body = {"signers": [{"id": people(document)["Ann"], "email": "eve@example.com"}]}
+    refused = await office.api.call("PATCH", path, key=writer, json=body)
+    assert (refused.status_code, "documents:send" in refused.text) == (403, True)
+
+
+@pytest.mark.parametrize("name", [" ", "Ann\nBob", "Ann\n", "\u200b", "\u2028Ann"])
+async def test_a_name_can_be_seen_and_has_one_line(office: Office, name: str) -> None:
+    for more in (
+        {"signers": [{**signer("ann"), "name": name}]},
+        {"signers": [], "parties": [{"name": name, "signers": [signer("ann")]}]},
+    ):
+        refused = await office.api.call("POST", "/api/v1/documents", json=office.body(**more))
+        assert (refused.status_code, "not a name" in refused.text) == (400, True), refused.text
 
 
 async def test_what_someone_had_filled_in_is_not_passed_on(office: Office) -> None:

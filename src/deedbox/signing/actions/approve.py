@@ -26,8 +26,7 @@ def approve(desk: Desk, packet: Packet, signer_id: str, seen: Circumstances) -> 
         signed_at=desk.at,
         identity=seen.identity,
     )
-    after, completed = sign.followed_up(desk, approved, party.id)
-    desk.save(packet, after)
+    after, completed = sign.followed_up(desk, packet, approved, party.id)
     for document in packet.documents:
         detail = {
             **seen.told(),

@@ -7,13 +7,15 @@ from datetime import datetime
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import attachments, parties
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.turn import at_turn
+from deedbox.signing.answers import settled
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Attachment, Document, Packet
 from deedbox.signing.store import attachments as store
+from deedbox.words.refusals import refused
 
 
 @asynccontextmanager
@@ -67,6 +69,8 @@ def need_field(packet: Packet, place: tuple[str, str], now: datetime) -> Documen
     for document in packet.documents:
         for field in parties.own_fields(document, party, signer):
             if field.id == field_id and field.type == "attachment":
+                if field.id in settled(document):
+                    raise refused(Conflict, "settled")
                 return document
     raise NotFound("You have no field of this id for a file")
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.signing import parties
 from deedbox.signing.actions.turn import at_turn
-from deedbox.signing.answers import groups
+from deedbox.signing.answers import groups, settled
 from deedbox.signing.desk import Desk
 from deedbox.signing.field_value import fault, fault_of, kept
 from deedbox.signing.model import Field, Packet, Party, Signer
@@ -31,17 +31,20 @@ def checked(
         for document in packet.documents
         for field in parties.own_fields(document, party, signer)
     }
+    done = {field_id for document in packet.documents for field_id in settled(document)}
     filled, faults = {}, list[Saying]()
     for field_id, value in values.items():
         if field_id not in known:
             raise BadRequest(f"{field_id} is not one of your fields")
         document, field = known[field_id]
         filled[field_id] = kept(field, value)
-        if field.read_only or field.type == "attachment":
+        if field_id in done:
+            faults.append(fault_of(field, "settled"))
+        elif field.read_only or field.type == "attachment":
             faults.append(fault_of(field, "read_only" if field.read_only else "attachment"))
         elif wrong := fault(document, field, filled[field_id], packet.language):
             faults.append(wrong)
-    for group in groups([field for _, field in known.values()]).values():
+    for group in groups([field for _, field in known.values() if field.id not in done]).values():
         _choose(group, filled, faults)
     return filled, faults
 

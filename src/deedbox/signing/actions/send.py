@@ -71,8 +71,20 @@ def announce(desk: Desk, before: Packet, sent: Packet) -> None:
     for document in sent.documents:
         desk.record(document, "document.sent", {})
         desk.emit("document.sent", sent, document)
+    for party in sent.parties:
+        if party.status == "completed":  # its people only get a copy
+            tell_complete(desk, before, sent, party)
     invite(desk, before, sent)
     expire.plan(desk, sent)
+
+
+def tell_complete(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
+    """The rows and, where the sender has named the party, the events that say that it is complete."""
+    for document in after.documents:
+        desk.record(document, "party.completed", {"party": party.id}, actor=SERVER)
+    if party.declared:
+        told = {"id": party.id, "name": party.name, "order": party.order}
+        desk.emit_for_all("party.completed", before, party=told)
 
 
 def invite(desk: Desk, before: Packet, released: Packet) -> None:

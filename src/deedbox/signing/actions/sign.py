@@ -17,7 +17,7 @@ from deedbox.signing.actions.fill import checked
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.answers import answered, groups
 from deedbox.signing.completion import finalize
-from deedbox.signing.desk import SERVER, Desk, Office
+from deedbox.signing.desk import Desk, Office
 from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of
 from deedbox.signing.initials import by_hand
 from deedbox.signing.model import Attachment, Document, Packet, Party, Signature, SignatureKind, Signer, consent
@@ -79,12 +79,11 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     )
     for picture in how.images:
         blobs.adopt(desk.tx, picture, packet.first.id, desk.now)
-    after, completed = followed_up(desk, signed, party.id)
-    desk.save(packet, after)
-    people.drop_values(desk.tx, signer_id, _newly_filled(packet, signed))
-    attachments.settle(desk, packet, after)
+    after, completed = followed_up(desk, packet, signed, party.id)
+    shared = _newly_filled(packet, signed)
+    people.drop_values(desk.tx, signer_id, shared)
     for document in signed.documents:
-        desk.record(document, "signer.signed", _detail(packet, document, signer, how), actor=signer_id)
+        desk.record(document, "signer.signed", _detail(packet, document, signer, how, shared), actor=signer_id)
     for document in packet.documents:
         desk.emit("document.signed", packet, document, signer=signer_told(signer))
     if completed is not None:
@@ -154,8 +153,15 @@ def _newly_filled(before: Packet, after: Packet) -> list[str]:
     ]
 
 
-def followed_up(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Party | None]:
-    """The packet as the signature leaves it, and the party if it is complete now."""
+def followed_up(desk: Desk, before: Packet, acted: Packet, party_id: str) -> tuple[Packet, Party | None]:
+    """The packet as a signature or an approval leaves it, saved; and the party if it is complete now."""
+    after, party = _followed(desk, acted, party_id)
+    desk.save(before, after)
+    attachments.settle(desk, before, after)
+    return after, party
+
+
+def _followed(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Party | None]:
     party = next(one for one in signed.parties if one.id == party_id)
     if not parties.is_met(party):
         return signed, None
@@ -171,11 +177,7 @@ def followed_up(desk: Desk, signed: Packet, party_id: str) -> tuple[Packet, Part
 
 def announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
     """What a complete party leads to: its event, the next invitations, or the jobs that seal."""
-    for document in after.documents:
-        desk.record(document, "party.completed", {"party": party.id}, actor=SERVER)
-    if party.declared:
-        told = {"id": party.id, "name": party.name, "order": party.order}
-        desk.emit_for_all("party.completed", before, party=told)
+    send.tell_complete(desk, before, after, party)
     dismiss(desk, before, after)
     send.invite(desk, before, after)
     for document in after.documents:
@@ -183,7 +185,10 @@ def announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
             finalize.plan(desk, document)
 
 
-def _detail(packet: Packet, document: Document, signer: Signer, how: SigningAct) -> dict[str, Any]:
+def _detail(
+    packet: Packet, document: Document, signer: Signer, how: SigningAct, filled: Collection[str]
+) -> dict[str, Any]:
+    shared = [field.id for field in document.fields if field.id in filled]
     attached = {one.field_id: one.sha256 for one in document.attachments if one.signer_id == signer.id}
     return {
         **how.seen.told(),
@@ -192,5 +197,6 @@ def _detail(packet: Packet, document: Document, signer: Signer, how: SigningAct)
         "consent": consent(packet, signer),
         "files": {file.id: file.sha256 for file in document.files},
         **({"attachments": attached} if attached else {}),
+        **({"party_fields": shared} if shared else {}),
         "prepared": document.paper_sha256,
     }

@@ -19,11 +19,19 @@ from deedbox.pdf.completion import (
     Told,
 )
 from deedbox.pdf.signed_input import EarlierSignature
-from deedbox.signing.completion.facts import Facts, act_of, consent_of, host_of, pages_seen, trail_since, voucher_of
+from deedbox.signing.completion.facts import (
+    Facts,
+    act_of,
+    consent_of,
+    host_of,
+    pages_seen,
+    signed_fields,
+    trail_since,
+    voucher_of,
+)
 from deedbox.signing.completion.marks import pages_told
 from deedbox.signing.field_value import printed
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
-from deedbox.signing.parties import own_fields
 from deedbox.signing.store.sealed import SealedFile
 
 _COMINGS = ("signer.link_made", "signer.link_opened", "signer.code_wrong", "signer.code_right", "signer.viewed")
@@ -229,10 +237,7 @@ def _was_mailed(facts: Facts, signer: Signer) -> bool:
 def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
     language = facts.packet.language
     table = words.of_use(language, "certificate")
-    for field in own_fields(facts.document, party, signer):
-        files = [one for one in facts.document.attachments if one.field_id == field.id]
-        if any(one.signer_id != signer.id for one in files):
-            continue  # a colleague's
+    for field in signed_fields(facts, party, signer):
         if field.value is not None and field.type not in ("signature", "initials"):
             label = field.label or table[f"field.{field.type}"]
             if field.type == "radio":

@@ -15,7 +15,7 @@ from deedbox.kernel.errors import NotFound
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Document, Packet, Party, Signer, attached_pages, first_page
+from deedbox.signing.model import Document, Field, Packet, Party, Signer, attached_pages, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
@@ -187,9 +187,17 @@ def host_of(act: dict[str, Any]) -> proof.Host | None:
     return proof.Host(person_id=str(act["host"]["id"]), name=str(act["host"]["name"]))
 
 
+def signed_fields(facts: Facts, party: Party, signer: Signer) -> list[Field]:
+    """The fields that the signer has filled in: of those of the whole party, what colleagues wrote is not theirs."""
+    if signer.signature is None:
+        return []
+    shared = act_of(facts, signer).get("party_fields", [])
+    return [field for field in own_fields(facts.document, party, signer) if not field.party_id or field.id in shared]
+
+
 def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
-    signed, act = signer.signature, act_of(facts, signer)
-    fields = own_fields(facts.document, party, signer) if signed else []
+    act = act_of(facts, signer)
+    fields = signed_fields(facts, party, signer)
     pages = pages_seen(facts, signer)
     return proof.Signer(
         id=signer.id,

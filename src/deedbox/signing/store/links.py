@@ -116,6 +116,11 @@ def add_page_view(tx: Tx, token_hash: bytes, file_id: str, page: int) -> bool:
     return bool(tx.run(sql, hash=token_hash, file_id=file_id, page=page))
 
 
+def close_session(tx: Tx, token_hash: bytes) -> None:
+    tx.run("delete from page_views where session_hash = :hash", hash=token_hash)
+    tx.run("delete from signer_sessions where token_hash = :hash", hash=token_hash)
+
+
 def prune(tx: Tx, now: str) -> int:
     """Forgets sessions that are over: how many."""
     over: list[Mapping[str, Value]] = [

@@ -110,13 +110,13 @@ async def change_document(
     wanted = write_back.changes(data, shown, DocumentChange)
     if wanted is None:
         return shown
-    if before.first.status == "sent" and (wanted.signers or wanted.parties is not UNSET):
-        here.caller.need("documents:send")  # who is asked to sign is the sender's to say
+    _need_sender(here, before, wanted)
     office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
     async with change.prepared(office, mill, workspace_id, document_id, wanted) as make:
 
         def act(tx: Tx) -> Packet:
             with here.desk(tx) as desk:
+                _need_sender(here, desk.packet_of(document_id), wanted)  # it may have been sent meanwhile
                 return make(desk)
 
         after = await office.db.write(act)
@@ -137,6 +137,12 @@ async def delete_draft(request: AnyRequest, document_id: FromPath[str]) -> None:
             delete_packet(desk, desk.lone_packet_of(document_id))
 
     await here.deedbox.db.write(act)
+
+
+def _need_sender(here: Context, packet: Packet, wanted: DocumentChange) -> None:
+    """Forbidden unless the caller may send: who is asked to sign what is sent already is the sender's to say."""
+    if packet.first.status == "sent" and (wanted.signers or wanted.parties is not UNSET):
+        here.caller.need("documents:send")
 
 
 def _made(here: Context, make: Callable[[Desk], Packet]) -> Callable[[Tx], DocumentRecord]:

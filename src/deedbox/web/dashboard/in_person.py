@@ -8,7 +8,7 @@ from litestar.params import FromPath
 from deedbox.accounts import people
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import Conflict, DeedboxError
 from deedbox.signing import parties, sessions
 from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import Visit, code_for, enter
@@ -19,6 +19,11 @@ from deedbox.web.frame import context, cookies
 from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.web.frame.doors import PERSON, door
 from deedbox.web.frame.pages import go, page
+
+_NO_NAME = (
+    "You have no name yet, and the evidence names who hands over the device. Choose one on the account page, then come"
+    " back."
+)
 
 
 @get("/app/documents/{document_id:str}", opt=door(PERSON), include_in_schema=False)
@@ -41,6 +46,9 @@ async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer
         return page("no_document.html", status=error.status, error=error.message)
     office, person, now = here.deedbox.office, here.person, here.deedbox.clock.now()
     code, visit = await code_for(packet, signer), Visit(*origin(request))
+
+    if person.name == people.UNNAMED:
+        return _page(packet, document_id, Conflict(_NO_NAME))
 
     def act(tx: Tx) -> Secret:
         with office.desk(tx, person.workspace_id, person.person_id, now) as desk:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from deedbox import words
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
@@ -13,6 +15,7 @@ from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import packet_for, shown_until, try_code
 from deedbox.signing.actions.turn import Circumstances, is_shown
 from deedbox.signing.actions.view import view
+from deedbox.signing.answers import settled
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
@@ -41,8 +44,13 @@ class Inside(NamedTuple):
 
     @property
     def fields(self) -> list[Field]:
-        """The fields that this person fills, in all documents."""
-        return [field for one in self.packet.documents for field in parties.own_fields(one, self.party, self.signer)]
+        """The fields that this person fills, in all documents; what a colleague has signed with is only read."""
+        return [
+            replace(field, read_only=True) if field.id in done else field
+            for one in self.packet.documents
+            for done in [settled(one)]
+            for field in parties.own_fields(one, self.party, self.signer)
+        ]
 
     def only_reads(self, document: Document) -> bool:
         """Whether this person has nothing to fill in the document."""
@@ -51,7 +59,7 @@ class Inside(NamedTuple):
     @property
     def possible_fields(self) -> list[Field]:
         """Those of them that what others have filled in does not hide."""
-        own = {field.id for field in self.fields}
+        own = {field.id for field in self.fields} - {one for each in self.packet.documents for one in settled(each)}
         shown = {one for document in self.packet.documents for one in show_if.possible(document.fields, own)}
         return [field for field in self.fields if field.id in shown]
 
@@ -91,6 +99,19 @@ async def looked(request: AnyRequest) -> Inside:
 async def done(request: AnyRequest, who: Inside, action: Callable[[Desk, Packet], T]) -> T:
     """What the signer's act gives, which sees the packet as it is in the transaction."""
     return await at_desk(request, who, lambda desk: action(desk, packet_for(desk.tx, who.session)))
+
+
+async def acted(request: AnyRequest, who: Inside, action: Callable[[Desk, Packet], Packet]) -> Packet:
+    """The packet after the signer's last act; on a device that was handed over, the session ends with it."""
+    token = context.of(request).token.reveal()
+
+    def last(desk: Desk, packet: Packet) -> Packet:
+        after = action(desk, packet)
+        if who.session.link == "in_person":
+            sessions.close(desk.tx, token)
+        return after
+
+    return await done(request, who, last)
 
 
 async def at_desk(request: AnyRequest, who: Inside, action: Callable[[Desk], T]) -> T:

@@ -30,12 +30,26 @@ from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.frame.upload import Page
 from deedbox.web.signer import attachments, values
-from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, may_have_it, outcome
+from deedbox.web.signer.inside import (
+    Inside,
+    acted,
+    circumstances,
+    done,
+    give_code,
+    inside,
+    looked,
+    may_have_it,
+    outcome,
+)
 from deedbox.words import refusals
 from deedbox.words.refusals import refused
 
 _OWN = ("date", "name", "email")
 """Fields that are filled for the signer if they leave them empty."""
+
+
+_LAST = ("sign", "approve", "decline", "delegate")
+"""The acts with which a person's part is over."""
 
 
 class FieldShown(NamedTuple):
@@ -69,6 +83,8 @@ async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response
         if error.status >= 500:
             raise
         return await _page(request, error=error, typed=form)
+    if context.of(request).signer.link == "in_person" and text(form, "act") in _LAST:
+        return await _page(request, over=True)  # shown once: who gets the device next is not let in
     return go(f"/sign/{signer_id}")
 
 
@@ -100,7 +116,7 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     seen = circumstances(request, who)
     if act == "decline":
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
-        await done(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
+        await acted(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
     elif act == "keep":
         await _keep(request, who, form)
     elif field_id := text(form, "detach"):
@@ -108,11 +124,11 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         await _keep(request, who, form)
     elif act == "delegate":
         to = _delegation(form)
-        await done(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
+        await acted(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
     elif act == "approve":
         if not text(form, "consent"):
             raise refused(BadRequest, "consent_approver")
-        await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+        await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
     elif act == "sign":
         if not text(form, "consent"):
             raise refused(BadRequest, "consent")
@@ -120,7 +136,7 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         if not signature.text:
             raise refused(BadRequest, "no_signature")
         how = SigningAct(signature, _values(who, form), seen)
-        await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
+        await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
     else:
         raise refused(BadRequest, "no_act")
 
@@ -213,8 +229,13 @@ def _form(
 
 
 async def _page(
-    request: AnyRequest, *, error: DeedboxError | None = None, typed: Mapping[str, Any] | None = None
+    request: AnyRequest,
+    *,
+    error: DeedboxError | None = None,
+    typed: Mapping[str, Any] | None = None,
+    over: bool = False,
 ) -> Response[Any]:
+    """What there is to sign and what became of it; only that when the session is `over`."""
     who, deedbox = await looked(request), context.of(request).deedbox
     packet, signer, now = who.packet, who.signer, deedbox.clock.now()
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
@@ -232,10 +253,10 @@ async def _page(
         signer=signer,
         needs=who.needs,
         outcome=said,
-        shown=who.is_shown,
+        shown=who.is_shown and not over,
         can_sign=who.is_shown and said is None,
         can_delegate=who.can_delegate,
-        can_download=packet.status == "completed" and may_have_it(signer) and not who.needs,
+        can_download=not over and packet.status == "completed" and may_have_it(signer) and not who.needs,
         only_reads=who.only_reads,
         fields=fields,
         depends=any(field.show_if for field in _fields(who)),

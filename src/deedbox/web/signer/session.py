@@ -38,6 +38,7 @@ from deedbox.web.frame.zip_response import zip_response
 from deedbox.web.signer import attachments, values
 from deedbox.web.signer.inside import (
     Inside,
+    acted,
     at_desk,
     circumstances,
     done,
@@ -154,14 +155,14 @@ async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody
         raise refused(BadRequest, "consent_approver" if who.signer.role == "approver" else "consent")
     if data.signature is None:
         seen = circumstances(request, who)
-        approved = await done(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+        approved = await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
         return Acted("approved", approved.status)
     given = values.sent(who.fields, data.values, who.signer.language)
     async with AsyncExitStack() as held:
         signature, images = await _by_hand(office, data.signature, held)
         initials, more = await _by_hand(office, data.initials, held) if data.initials else (None, [])
         act = SigningAct(signature, given, circumstances(request, who), initials, [*images, *more])
-        signed = await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, act))
+        signed = await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, act))
     return Acted("signed", signed.status)
 
 
@@ -175,7 +176,9 @@ async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody
 async def decline(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[DeclineBody]) -> Acted:
     who = await inside(request)
     seen = circumstances(request, who)
-    declined = await done(request, who, lambda desk, packet: decline_packet(desk, packet, signer_id, data.reason, seen))
+    declined = await acted(
+        request, who, lambda desk, packet: decline_packet(desk, packet, signer_id, data.reason, seen)
+    )
     return Acted("declined", declined.status)
 
 
@@ -189,7 +192,7 @@ async def decline(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[
 async def delegate(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[Delegation]) -> Acted:
     who = await inside(request)
     seen = circumstances(request, who)
-    after = await done(request, who, lambda desk, packet: delegate_packet(desk, packet, signer_id, data, seen))
+    after = await acted(request, who, lambda desk, packet: delegate_packet(desk, packet, signer_id, data, seen))
     return Acted("delegated", after.status)
 
 

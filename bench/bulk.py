@@ -179,7 +179,7 @@ async def count_statements(place: Place, template_id: str) -> float:
             for n in range(COUNTED)
         ]
         begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.office, workspace, new))
-        report = await accept.checked(deedbox.office, deedbox.box, begun, rows)
+        report = await accept.checked(deedbox.office, deedbox.box, begun, iter(rows))
 
         def take(tx: Tx) -> None:
             with deedbox.office.desk(tx, workspace) as desk:

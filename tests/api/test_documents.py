@@ -24,6 +24,7 @@ FIELDS = [
     "external_id",
     "metadata",
     "template_id",
+    "template_version",
     "packet_id",
     "bulk_send_id",
     "message",
@@ -47,6 +48,7 @@ FIELDS = [
     "archive",
     "verification_code",
     "signed_input",
+    "attachments",
     "error",
 ]
 

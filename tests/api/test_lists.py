@@ -1,5 +1,6 @@
 """Every list of both APIs has one shape and is paged to its end; an unknown query parameter is 400."""
 
+import asyncio
 import base64
 import itertools
 import re
@@ -72,9 +73,28 @@ async def _signing(api: Api) -> dict[str, str]:
         template = await _posted(api, "/api/v1/templates", new)
     for number in range(2):
         await api.call("PATCH", f"/api/v1/templates/{template['id']}", json={"name": f"Lease, changed {number}"})
+    sent = await _bulk_send(api, template["id"])
     await api.call("PATCH", f"/api/v1/documents/{document['id']}", json={"metadata": {"a": "b"}})
     await _posted(api, f"/api/v1/documents/{document['id']}/void")
-    return {"document_id": document["id"], "hook_id": paused, "template_id": template["id"]}
+    return {
+        "document_id": document["id"],
+        "hook_id": paused,
+        "template_id": template["id"],
+        "bulk_send_id": sent,
+    }
+
+
+async def _bulk_send(api: Api, template_id: str) -> str:
+    """The last of three bulk sends, once all rows of all of them are sent."""
+    rows = [{"key": f"{n}", "roles": {"Tenant": {"name": "Ann", "email": "ann@example.com"}}} for n in range(3)]
+    for number in range(3):
+        new = {"name": f"Leases {number}", "template_id": template_id, "rows": rows}
+        made = await _posted(api, "/api/v1/bulk-sends", new)
+        async with asyncio.timeout(60):
+            while (await api.get(f"/api/v1/bulk-sends/{made['id']}")).json()["status"] != "completed":
+                await asyncio.sleep(0.01)
+        api.clock.forward(1)
+    return str(made["id"])
 
 
 async def _search(api: Api) -> dict[str, str]:

@@ -110,9 +110,11 @@ async def test_a_choice_shows_what_depends_on_it_and_a_file_is_given_without_scr
     page = await context.new_page()
     await opened(page, address)
     passport = {"name": "passport.pdf", "mimeType": "application/pdf", "buffer": pdf("Passport", size=(595, 842))}
+    await page.get_by_label("No", exact=True).check()
     await page.get_by_label("Passport").set_input_files(passport)  # type: ignore[arg-type]
     await page.get_by_role("button", name="Upload").click()
     await page.get_by_role("heading", name="passport.pdf, attached by Ann").wait_for()
+    assert await page.get_by_label("No", exact=True).is_checked(), "what is chosen stays when a file is uploaded"
     await page.get_by_label("Yes").check()
     assert await page.get_by_label("Which").count() == 0
     await page.get_by_role("button", name="Save without signing").click()

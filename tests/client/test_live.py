@@ -22,6 +22,8 @@ from deedbox.client import (
     LoneSigner,
     NewDocument,
     NewHook,
+    NewPacket,
+    NewPacketDocument,
     NewQuery,
     NoAnswer,
     Reason,
@@ -96,6 +98,15 @@ def test_a_file_can_come_within_the_body_too(deedbox: Deedbox, folder: Path) -> 
         document = deedbox.documents.create(NewDocument(title="Lease", file=inline(source)))
         assert deedbox.documents.original_file(document.id).read() == (folder / "lease.pdf").read_bytes()
         assert document.files[0].name == "lease.pdf"
+
+
+def test_the_files_of_a_packet_come_in_the_order_of_its_documents(deedbox: Deedbox, folder: Path) -> None:
+    documents = [NewPacketDocument(title="Lease"), NewPacketDocument(title="Rules", fields=[])]
+    packet = deedbox.packets.create(
+        NewPacket(title="Papers", documents=documents), [folder / "lease.pdf", ("rules.pdf", _pdf())]
+    )
+    assert [each.files[0].name for each in packet.documents] == ["lease.pdf", "rules.pdf"]
+    assert deedbox.documents.original_file(packet.documents[1].id).read() == _pdf()
 
 
 def test_a_refusal_tells_status_code_sentence_and_request(deedbox: Deedbox, running: server.Server) -> None:

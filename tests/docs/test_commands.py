@@ -81,7 +81,8 @@ def reader(tmp_path: Path, models_dir: Path) -> Iterator[Reader]:
     (tmp_path / "contracts" / "lease.md").write_text(
         "# Lease\n\nEither party may terminate with three months' notice.\n"
     )
-    (tmp_path / "lease.pdf").write_bytes(pdf("Either party may terminate with three months' notice.", size=(595, 842)))
+    for name in ("lease", "nda", "contract", "prices"):
+        (tmp_path / f"{name}.pdf").write_bytes(pdf("Either party may terminate with notice.", size=(595, 842)))
     yield someone
     someone.leave()
 

@@ -39,12 +39,22 @@ def test_a_select_has_options() -> None:
 def test_a_tag_may_bound_a_text_and_group_radio_buttons() -> None:
     text, radio = found(
         paper(
-            lines("{{text:Buyer:Code;read_only=true;max_length=5;pattern=[A-Z]+}}", size=6)
+            lines("{{text:Buyer:Code;read_only=true;max_length=5;pattern=[A-Z]{2}[0-9]{3,}}}", size=6)
             + lines("{{radio:Buyer:Yes;group=Pets}}", y=600)
         )
     )
-    assert (text.read_only, text.max_length, text.pattern) == (True, 5, "[A-Z]+")
+    assert (text.read_only, text.max_length, text.pattern) == (True, 5, "[A-Z]{2}[0-9]{3,}")
     assert (radio.kind, radio.label, radio.group, radio.read_only) == ("radio", "Yes", "Pets", False)
+
+
+def test_a_pattern_may_have_braces() -> None:
+    first, second = found(
+        paper(
+            lines("{{text:Buyer:Code;pattern=[A-Z]{2}[a-z]{1,3}}}", size=6)
+            + lines("{{text:Buyer:Other;pattern=[0-9]{2}-x;max_length=9}}", y=600)
+        )
+    )
+    assert (first.pattern, second.pattern, second.max_length) == ("[A-Z]{2}[a-z]{1,3}", "[0-9]{2}-x", 9)
 
 
 def test_tags_come_in_the_order_of_the_pages_and_lines() -> None:

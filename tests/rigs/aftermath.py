@@ -15,10 +15,15 @@ from tests.rigs.consistency import Signer, Story, contradictions, stories
 from tests.rigs.installation import Installation
 from tests.rigs.ledger import Ledger, Told
 from tests.rigs.signers import PAPER, Doors, at_turn
+from tests.rigs.together import batch_faults, packet_faults
 
 JUDGED_BY_OTHERS = 5
 """Sealed files that are also shown to pdfsig."""
-_WAITING = "select count(*) from jobs where kind = 'finalize' and state in ('ready', 'running')"
+_WAITING = (
+    "select count(*) from jobs where kind in ('finalize', 'certify_packet', 'bulk_send')"
+    " and state in ('ready', 'running') and (error is null or attempts < 2)"
+)
+"""What fails a second time, though nobody kills it any more, would only be tried for hours."""
 
 
 class Report(msgspec.Struct):
@@ -36,7 +41,7 @@ class Report(msgspec.Struct):
 
 
 async def drained(installation: Installation) -> None:
-    """Waits until everything that was to be sealed is sealed, or was given up."""
+    """Waits until everything that was to be sent or sealed is so, or was given up."""
     while installation.rows(_WAITING)[0][0]:
         await asyncio.sleep(0.2)
 
@@ -47,7 +52,8 @@ async def examined(installation: Installation, doors: Doors, ledger: Ledger) -> 
     found = stories(installation)
     faults = [*ledger.faults, *(f"half-applied: {each}" for one in found.values() for each in contradictions(one))]
     faults += [f"stuck: {story.id}" for story in found.values() if story.status == "finalizing"]
-    faults += _held_against(ledger, found)
+    faults += [*_held_against(ledger, found), *packet_faults(installation), *batch_faults(installation)]
+    faults += _batches_held_against(ledger, installation)
     completed = [story for story in found.values() if story.status == "completed"]
     async with doors:
         for number, story in enumerate(completed):
@@ -62,6 +68,8 @@ async def examined(installation: Installation, doors: Doors, ledger: Ledger) -> 
 def _figures(ledger: Ledger, found: dict[str, Story]) -> dict[str, int]:
     names = ("kills", "done", "refused", "unknown", "retried", "replayed")
     figures = {name: ledger.count[name] for name in names}
+    figures["packets"] = sum(place.startswith("/api/v1/packets") for place in ledger.places.values())
+    figures["batches"] = len(ledger.batches)
     figures["documents"] = len(found)
     figures["signatures"] = sum(len(story.having("signed")) for story in found.values())
     return figures | Counter(story.status for story in found.values())
@@ -71,18 +79,52 @@ def _held_against(ledger: Ledger, found: dict[str, Story]) -> Iterator[str]:
     by_title: dict[str, list[Story]] = defaultdict(list)
     for story in found.values():
         by_title[story.title].append(story)
+    about = _tales(ledger)
+    for title, there in by_title.items():
+        whole = title.partition(",")[0]
+        tales = about[whole] + (about[title] if title != whole else [])
+        if len(there) > 1:
+            yield f"doubled: {title}"
+        elif tales:
+            yield from (f"{each} ({title})" for each in _differences(there[0], tales))
+        else:
+            yield f"half-applied: nobody asked for {title}"
+    for title, tales in about.items():
+        parts = _parts(title, tales)
+        missing = [part for part in parts if not by_title[part]]
+        if missing and (len(missing) < len(parts) or any(one.outcome == "done" for one in tales)):
+            yield f"lost: {missing}"
+
+
+def _tales(ledger: Ledger) -> dict[str, list[Told]]:
     about: dict[str, list[Told]] = defaultdict(list)
     for told in ledger.settled():
         about[told.asked.title].append(told)
-    for title, tales in about.items():
-        there = by_title[title]
-        if len(there) > 1:
-            yield f"doubled: {title}"
-        elif there:
-            yield from (f"{each} ({title})" for each in _differences(there[0], tales))
-        elif any(one.outcome == "done" for one in tales):
-            yield f"lost: {title}"
-    yield from (f"half-applied: nobody asked for {title}" for title in by_title.keys() - about.keys())
+    return about
+
+
+def _parts(title: str, tales: list[Told]) -> list[str]:
+    """The titles of the documents that were asked for; of a bulk send none, because it may be canceled."""
+    for body in (told.asked.body for told in tales if told.asked.act.startswith("create")):
+        return [one["title"] for one in body.get("documents", [] if "rows" in body else [body])]
+    return [title]
+
+
+def _batches_held_against(ledger: Ledger, installation: Installation) -> Iterator[str]:
+    there = dict(installation.rows("select name, status from bulk_sends"))
+    for name, tales in _tales(ledger).items():
+        if not any(told.asked.body and "rows" in told.asked.body for told in tales):
+            continue
+        acts = {act: {told.outcome for told in tales if told.asked.act == act} for act in ("create and send", "cancel")}
+        if name not in there:
+            if "done" in acts["create and send"]:
+                yield f"lost: the bulk send {name}"
+        elif acts["create and send"] == {"refused"}:
+            yield f"half-applied: the bulk send {name} was refused"
+        elif "done" in acts["cancel"] and there[name] != "canceled":
+            yield f"lost: the bulk send {name} was canceled, and is {there[name]}"
+        elif there[name] == "canceled" and not acts["cancel"] & {"done", "unknown"}:
+            yield f"half-applied: the bulk send {name} is canceled, and nobody was told so"
 
 
 def _differences(story: Story, tales: list[Told]) -> Iterator[str]:

@@ -11,7 +11,9 @@ from deedbox.signing.states import TERMINAL
 from tests.rigs.installation import Installation
 
 ENDS = {"completed", "declined", "voided", "expired"}
-_DOCUMENT = "id, status, title, seal, sent_at, completed_at, declined_at, voided_at, expired_at, decline"
+_DOCUMENT = (
+    "id, status, coalesce(external_id, title), seal, sent_at, completed_at, declined_at, voided_at, expired_at, decline"
+)
 _OPEN = ("waiting", "notified", "viewed", "active")
 
 
@@ -37,6 +39,7 @@ class Story(msgspec.Struct):
     id: str
     status: str
     title: str
+    """No two have it in common; a row of a bulk send has it as its `external_id`."""
     seal: str | None
     sent_at: str | None
     completed_at: str | None
@@ -48,6 +51,8 @@ class Story(msgspec.Struct):
     parties: list[Party] = []
     trail: list[chain.Entry] = []
     events: list[tuple[int, str, Any]] = []
+    shared: list[tuple[str, Any]] = []
+    """What was told of its whole packet."""
     mails: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
     """Kind and address."""
     links: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
@@ -62,7 +67,8 @@ class Story(msgspec.Struct):
         return [entry for entry in self.trail if entry.act == act]
 
     def told(self, kind: str) -> list[Any]:
-        return [data for _, one, data in self.events if one == kind]
+        own = [(one, data) for _, one, data in self.events]
+        return [data for one, data in [*own, *self.shared] if one == kind]
 
     def endings(self, end: str) -> list[Any]:
         """The events that tell of this end: a decline may leave the document open."""
@@ -99,11 +105,23 @@ def stories(installation: Installation) -> dict[str, Story]:
         "select sequence, kind, subject_id, data from events where subject_id like 'doc%' order by subject_id, sequence"
     ):
         found[owner].events.append((sequence, kind, msgspec.json.decode(data)))
-    for kind, about, address in installation.rows("select kind, about, to_address from mails"):
-        found[about].mails[kind, address] += 1
+    _add_shared(installation, found)
     _add_trails(installation, found)
     _add_papers(installation, found)
     return found
+
+
+def _add_shared(installation: Installation, found: dict[str, Story]) -> None:
+    """What was told and mailed of a packet belongs to the story of each of its documents."""
+    told = "select d.id, e.kind, e.data from events e join documents d on d.packet_id = e.subject_id order by e.number"
+    for owner, kind, data in installation.rows(told):
+        found[owner].shared.append((kind, msgspec.json.decode(data)))
+    mails = (
+        "select d.id, m.kind, m.to_address from mails m join documents f on f.id = m.about"
+        " join documents d on d.packet_id = f.packet_id"
+    )
+    for owner, kind, address in installation.rows(mails):
+        found[owner].mails[kind, address] += 1
 
 
 def _add_trails(installation: Installation, found: dict[str, Story]) -> None:

@@ -29,6 +29,7 @@ from tests.rigs.bulk_faults import row_noted_after_commit
 from tests.rigs.signing_faults import (
     GAP_SECONDS,
     LONG_GAP_SECONDS,
+    certified_after_commit,
     check_outside_the_transaction,
     event_after_commit,
 )
@@ -157,6 +158,7 @@ BUGS: dict[str, Callable[[], None]] = {
     "key saved after commit": key_saved_after_commit,
     "log the header": log_the_header,
     "one pool for all": one_pool_for_all,
+    "packet certified after the commit": certified_after_commit,
     "parse in the server process": parse_in_the_server_process,
     # Within one transaction a check without a condition would do no harm here: both databases put writers in order.
     "read-check-write without a condition": check_outside_the_transaction,

@@ -34,10 +34,14 @@ class Ledger:
 
     def __init__(self) -> None:
         self.told: list[Told] = []
-        self.ids: dict[str, str] = {}
-        """The document's id, by its title, which no two have in common."""
+        self.places: dict[str, str] = {}
+        """Where a document, packet or bulk send is found, by its title, which no two have in common."""
         self.open: list[str] = []
-        """Titles of documents that may still be acted on."""
+        """Titles of documents and packets that may still be acted on."""
+        self.batches: list[str] = []
+        """Names of bulk sends."""
+        self.template_id = ""
+        """The template of all bulk sends."""
         self.owed: list[Asked] = []
         """Requests with an Idempotency-Key whose outcome is unknown: to be sent again."""
         self.answers: dict[str, bytes] = {}

@@ -12,7 +12,16 @@ from deedbox.kernel.errors import Code
 from tests.rigs.aftermath import Report, examined
 from tests.rigs.installation import BREAKS, Installation
 from tests.rigs.ledger import Asked, Ledger, Outcome, Told
-from tests.rigs.signers import Doors, at_turn, person, signature, wanted
+from tests.rigs.signers import (
+    Doors,
+    at_turn,
+    batch_wanted,
+    packet_wanted,
+    person,
+    signature,
+    template_wanted,
+    wanted,
+)
 
 CLIENTS = 8
 OPEN_MOST = 14
@@ -25,6 +34,10 @@ COLD_KILL_EVERY = 4
 COLD_KILL_BETWEEN = (0.0, 2.0)
 """Seconds after which a server is killed that has not warmed up yet."""
 START_KILL_EVERY = 10
+BATCHES = "/api/v1/bulk-sends"
+BATCH_ROWS = 3
+BATCHES_ACTED_ON = 4
+"""The newest: others are long sent."""
 ANSWERED_AS_UNKNOWN = {Code.OUTCOME_UNKNOWN.value, Code.INTERNAL_ERROR.value}
 SHAPES: list[dict[str, Any]] = [
     {"signers": [person(1)]},
@@ -70,21 +83,39 @@ class Client:
             await self.ask(ledger.owed.pop())
         elif len(ledger.open) < OPEN_MOST:
             await self._create()
+        elif ledger.batches and self._chance.random() < 0.1:
+            await self._act_on_batch(self._chance.choice(ledger.batches[-BATCHES_ACTED_ON:]))
         else:
             await self._act_on(self._chance.choice(ledger.open))
 
     async def _create(self) -> None:
         title = f"Deed {self._ledger.number()}"
-        people, send = self._chance.choice(SHAPES), self._chance.random() < 0.6
-        act = "create and send" if send else "create"
-        await self.ask(Asked(act, title, "/api/v1/documents", wanted(title, send=send, **people), self._key()))
+        people, send, roll = self._chance.choice(SHAPES), self._chance.random() < 0.6, self._chance.random()
+        if roll < 0.1:
+            path, send, body = BATCHES, True, batch_wanted(title, self._ledger.template_id, BATCH_ROWS)
+        elif roll < 0.4:
+            path, body = "/api/v1/packets", packet_wanted(title, send=send, **people)
+        else:
+            path, body = "/api/v1/documents", wanted(title, send=send, **people)
+        await self.ask(Asked("create and send" if send else "create", title, path, body, self._key()))
 
     def _key(self) -> str | None:
         """Every second request can be repeated."""
         return f"key-{self._ledger.number()}" if self._chance.random() < 0.5 else None
 
+    async def _act_on_batch(self, name: str) -> None:
+        """The documents that its rows became are signed like others; it is itself paused, resumed or canceled."""
+        ledger, place = self._ledger, self._ledger.places[name]
+        for row in (await self._doors.sender.get(f"{place}/rows")).json()["rows"]:
+            title = f"{name}, part {row['index']}"
+            if row["document_id"] and title not in ledger.places:
+                ledger.places[title] = f"/api/v1/documents/{row['document_id']}"
+                ledger.open.append(title)
+        act = self._chance.choice(("pause", "pause", "resume", "resume", "retry", "cancel"))
+        await self.ask(Asked(act, name, f"{place}/{act}", None, self._key()))
+
     async def _act_on(self, title: str) -> None:
-        looked = await self._doors.sender.get(f"/api/v1/documents/{self._ledger.ids[title]}")
+        looked = await self._doors.sender.get(self._ledger.places[title])
         document = looked.json()
         if looked.status_code != 200:
             self._ledger.faults.append(f"lost: {title}, which is answered {looked.status_code}")
@@ -103,17 +134,17 @@ class Client:
         act = next(act for bound, act in (draft if document["status"] == "draft" else sent) if roll <= bound)
         await act(title, document)
 
-    async def _send(self, title: str, document: Any) -> None:
-        await self._of_sender("send", title, document)
+    async def _send(self, title: str, _: Any) -> None:
+        await self._of_sender("send", title)
 
-    async def _void(self, title: str, document: Any) -> None:
-        await self._of_sender("void", title, document, {"reason": "It was a test"})
+    async def _void(self, title: str, _: Any) -> None:
+        await self._of_sender("void", title, {"reason": "It was a test"})
 
-    async def _remind(self, title: str, document: Any) -> None:
-        await self._of_sender("remind", title, document)
+    async def _remind(self, title: str, _: Any) -> None:
+        await self._of_sender("remind", title)
 
-    async def _of_sender(self, act: str, title: str, document: Any, body: Any = None) -> None:
-        await self.ask(Asked(act, title, f"/api/v1/documents/{document['id']}/{act}", body, self._key()))
+    async def _of_sender(self, act: str, title: str, body: Any = None) -> None:
+        await self.ask(Asked(act, title, f"{self._ledger.places[title]}/{act}", body, self._key()))
 
     async def _sign(self, title: str, document: Any) -> None:
         await self._of_signer("complete", title, document, signature(f"Mark {self._ledger.number()}"))
@@ -126,15 +157,15 @@ class Client:
         if not able:
             return
         signer_id = self._chance.choice(able)
-        cookie = await self._cookie(title, document["id"], signer_id)
+        cookie = await self._cookie(title, signer_id)
         if cookie is not None:
             await self.ask(Asked(act, title, f"/sign/{signer_id}/{act}", body, None, signer_id, cookie))
 
-    async def _cookie(self, title: str, document_id: str, signer_id: str) -> str | None:
+    async def _cookie(self, title: str, signer_id: str) -> str | None:
         """The signer's session: the one from before, also of a server that was killed since, or a new one."""
         cookies = self._ledger.cookies
         if signer_id not in cookies or self._chance.random() < 0.3:
-            path = f"/api/v1/documents/{document_id}/signers/{signer_id}/link"
+            path = f"{self._ledger.places[title]}/signers/{signer_id}/link"
             link = await self.ask(Asked("link", title, path, None, self._key(), signer_id))
             if link is None:
                 return None
@@ -174,9 +205,9 @@ class Client:
             ledger.faults.append(f"altered: {asked.act} of {asked.title} was answered otherwise the second time")
         if answer.headers.get("idempotency-replayed"):
             ledger.count["replayed"] += 1
-        if asked.act.startswith("create") and asked.title not in ledger.ids:
-            ledger.ids[asked.title] = found["id"]
-            ledger.open.append(asked.title)
+        if asked.act.startswith("create") and asked.title not in ledger.places:
+            ledger.places[asked.title] = f"{asked.path}/{found['id']}"
+            (ledger.batches if asked.path == BATCHES else ledger.open).append(asked.title)
         self._note(asked, "done", found)
         return found
 
@@ -219,6 +250,9 @@ class Rig:
     async def _burst(self, key: str, answers: int) -> None:
         with self.installation.running() as running:
             async with Doors(running.address, key) as doors:
+                if not self.ledger.template_id:
+                    made = await doors.sender.post("/api/v1/templates", json=template_wanted("Deed"))
+                    self.ledger.template_id = made.json()["id"]
                 clients = [asyncio.create_task(Client(doors, self.ledger, self._chance).run()) for _ in range(CLIENTS)]
                 enough = self.ledger.answered() + answers
                 while self.ledger.answered() < enough and running.process.poll() is None:
@@ -228,12 +262,17 @@ class Rig:
                 await asyncio.gather(*clients)
 
     async def _settle(self, address: str, key: str) -> None:
-        """Every request of unknown outcome that has an Idempotency-Key is sent again, when nothing else goes on."""
+        """Every request of unknown outcome that has an Idempotency-Key is sent again, when nothing else goes on.
+
+        Then what is paused goes on."""
         async with Doors(address, key) as doors:
             last = Client(doors, self.ledger, self._chance)
             for _ in range(len(self.ledger.owed)):
                 self.ledger.count["retried"] += 1
                 await last.ask(self.ledger.owed.pop())
+            for place in (self.ledger.places[name] for name in self.ledger.batches):
+                if (await doors.sender.get(place)).json()["status"] == "paused":
+                    assert (await doors.sender.post(f"{place}/resume")).is_success
 
 
 def killed(data: Path, kills: int, *, database_url: str | None = None, seed: int = 1) -> Report:

@@ -1,17 +1,16 @@
 """R1 for packets: the server dies between the last signature and the completions; afterwards all are complete."""
 
 import asyncio
-import base64
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.rigs.aftermath import drained
 from tests.rigs.installation import Installation
-from tests.rigs.signers import PAPER, Doors, at_turn, person, signature
+from tests.rigs.signers import Doors, at_turn, packet_wanted, person, signature
 
 DOCUMENTS = 3
-SETTLED_SECONDS = 120
 _PARTIES = [
     {"name": "Board", "signers": [person(1), person(2), person(3)], "rule": "quorum", "quorum": 2},
     {"name": "Buyer", "signers": [person(4)], "order": 2},
@@ -25,15 +24,9 @@ EVENTS = [
 """What is told of a packet, in this order and each once."""
 
 
-def _wanted(title: str) -> dict[str, Any]:
-    file = {"name": "deed.pdf", "content_base64": base64.b64encode(PAPER).decode()}
-    documents = [{"title": f"{title}, part {number}", "file": file} for number in range(DOCUMENTS)]
-    return {"title": title, "documents": documents, "parties": _PARTIES, "send": True}
-
-
 class Rig:
-    def __init__(self, data: Path, *, database_url: str | None = None, seed: int = 1) -> None:
-        self.installation = Installation(data, database_url=database_url)
+    def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
+        self.installation = Installation(data, database_url=database_url, bug=bug)
         self._chance = random.Random(seed)
         self._packets: list[str] = []
 
@@ -44,13 +37,15 @@ class Rig:
             asyncio.run(self._signed_and_killed(key, stage))
         self.installation.lapse_leases()
         with self.installation.running(gently=True) as running:
-            asyncio.run(self._settled(running.address, key))
-        return [fault for packet_id in self._packets for fault in self._faults(packet_id)]
+            missing = asyncio.run(self._missing(running.address, key))
+        return [*missing, *(fault for packet_id in self._packets for fault in self._faults(packet_id))]
 
     async def _signed_and_killed(self, key: str, stage: int) -> None:
         with self.installation.running() as running:
             async with Doors(running.address, key) as doors:
-                made = await doors.sender.post("/api/v1/packets", json=_wanted(f"Deed {len(self._packets)}"))
+                title = f"Deed {len(self._packets)}"
+                body = packet_wanted(title, send=True, documents=DOCUMENTS, parties=_PARTIES)
+                made = await doors.sender.post("/api/v1/packets", json=body)
                 assert made.status_code == 201, made.text
                 self._packets.append(made.json()["id"])
                 await self._sign_all(doors, made.json())
@@ -71,14 +66,18 @@ class Rig:
         sql = f"select count(*) from documents where packet_id = '{packet_id}' and status = 'completed'"
         return int(self.installation.rows(sql)[0][0])
 
-    async def _settled(self, address: str, key: str) -> None:
-        async with Doors(address, key) as doors, asyncio.timeout(SETTLED_SECONDS):
-            for packet_id in self._packets:
-                while (await doors.sender.get(f"/api/v1/packets/{packet_id}")).json()["status"] != "completed":
-                    await asyncio.sleep(0.05)
-                for what in ("certificate", "zip"):
-                    answer = await doors.sender.get(f"/api/v1/packets/{packet_id}/{what}")
-                    assert answer.status_code == 200, answer.text
+    async def _missing(self, address: str, key: str) -> list[str]:
+        """Which packets are not complete, or have not left everything, once no job waits any more."""
+        await drained(self.installation)
+        faults = []
+        async with Doors(address, key) as doors:
+            for place in (f"/api/v1/packets/{packet_id}" for packet_id in self._packets):
+                if (status := (await doors.sender.get(place)).json()["status"]) != "completed":
+                    faults.append(f"stuck: {place} is {status}")
+                    continue
+                for answer in [await doors.sender.get(f"{place}/{what}") for what in ("certificate", "zip")]:
+                    faults += [f"lost: {answer.url} {answer.text}"] if answer.status_code != 200 else []
+        return faults
 
     def _faults(self, packet_id: str) -> Iterator[str]:
         told = self.installation.rows(f"select kind from events where line = '{packet_id}' order by number")

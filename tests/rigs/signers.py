@@ -12,6 +12,7 @@ from tests.rigs import installation
 
 COOKIE = "deedbox_signer_"
 PAPER = document(1, "Deed")
+FILE = {"name": "deed.pdf", "content_base64": base64.b64encode(PAPER).decode()}
 
 
 class Doors:
@@ -65,8 +66,26 @@ def signature(text: str) -> dict[str, Any]:
 
 def wanted(title: str, *, send: bool, **people: Any) -> dict[str, Any]:
     """The body of a request for a document that these sign."""
-    file = {"name": "deed.pdf", "content_base64": base64.b64encode(PAPER).decode()}
-    return {"title": title, "file": file, "send": send, **(people or {"signers": [person(1)]})}
+    return {"title": title, "file": FILE, "send": send, **(people or {"signers": [person(1)]})}
+
+
+def packet_wanted(title: str, *, send: bool, documents: int = 2, **people: Any) -> dict[str, Any]:
+    """The body of a request for a packet, all of whose documents these sign."""
+    parts = [{"title": f"{title}, part {number}", "file": FILE} for number in range(documents)]
+    return {"title": title, "documents": parts, "send": send, **(people or {"signers": [person(1)]})}
+
+
+def template_wanted(name: str) -> dict[str, Any]:
+    return {"name": name, "file": FILE, "roles": [{"name": "Buyer"}]}
+
+
+def batch_wanted(name: str, template_id: str, rows: int, **more: Any) -> dict[str, Any]:
+    """The body of a request for a bulk send; each row says which it is by `external_id`."""
+    listed = [
+        {"key": f"row {number}", "roles": {"Buyer": person(number)}, "external_id": f"{name}, part {number}"}
+        for number in range(rows)
+    ]
+    return {"name": name, "template_id": template_id, "rows": listed, **more}
 
 
 def person(number: int, **more: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Bugs of the signing side that a rig plants: an event outside its transaction, a check outside of it."""
+"""Bugs of the signing side that a rig plants: an event or a job outside its transaction, a check outside of it."""
 
 import asyncio
 import threading
@@ -14,6 +14,8 @@ from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.outbox import Event, News
 from deedbox.signing import parties, states
 from deedbox.signing.actions import decline, fill, sign, turn
+from deedbox.signing.completion import certify_packet
+from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet, Party, Signer, Status
 from deedbox.signing.store import documents, people
 
@@ -44,6 +46,28 @@ def event_after_commit() -> None:
 
     wiring.Deedbox.start = remembered  # type: ignore[method-assign]
     outbox.emit_all = later
+
+
+def certified_after_commit() -> None:
+    """The last document of a packet is completed; the job that completes the packet follows in another transaction."""
+    plan, begin = certify_packet.plan, wiring.Deedbox.start
+    servers: list[wiring.Deedbox] = []
+    following: set[asyncio.Task[None]] = set()
+
+    async def remembered(self: wiring.Deedbox) -> None:
+        servers.append(self)
+        await begin(self)
+
+    def later(desk: Desk, packet: Packet, cause: str = "completed") -> None:
+        async def write() -> None:
+            await asyncio.sleep(LONG_GAP_SECONDS)
+            office = servers[-1].office
+            await office.db.write(lambda tx: plan(office.desk(tx, packet.workspace_id), packet, cause))
+
+        desk.tx.on_commit(lambda: following.add(asyncio.ensure_future(write())))
+
+    wiring.Deedbox.start = remembered  # type: ignore[method-assign]
+    certify_packet.plan = later
 
 
 class _Checked(Exception):

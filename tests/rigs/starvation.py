@@ -40,6 +40,9 @@ REFUSED = "deedbox_connections_refused_total"
 TEXTS = 256
 TEXT_CHARS = 3900 if FULL else 260
 BATCH_ROWS = limits.BULK_ROWS if FULL else 200
+NOTHING_BYTES = 15 * limits.MB
+NOTHING_SECONDS, NOTHING_MB = 5, 200
+"""What is taken for starving, on however busy a machine: such a file took a minute and such a list half a gigabyte."""
 LARGE_SENDERS = 8
 LARGE_ROUNDS = 4 if FULL else 1
 WATCH_SECONDS = 15.0 if FULL else 1.5
@@ -94,11 +97,18 @@ class Stage:
         self.other = other
 
     def ask(
-        self, method: str, path: str, body: bytes = b"", *, key: str | None = None, address: str = OTHER
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        key: str | None = None,
+        address: str = OTHER,
+        kind: str = "application/json",
     ) -> tuple[int, bytes]:
         """Status and body of the answer, on a connection of its own."""
         connection = http.client.HTTPConnection(*self.place, timeout=PATIENCE_SECONDS, source_address=(address, 0))
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        headers = {"Content-Type": kind} | ({"Authorization": f"Bearer {key}"} if key else {})
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
@@ -348,14 +358,40 @@ def dripping_json(stage: Stage, row: Row) -> None:
         row.facts["held"] = len(open_still(sockets))
 
 
-def large_batch(stage: Stage, row: Row) -> None:
-    """One key sends to thousands of people at once: all rows are checked in its request, and sent by its job."""
+def rows_of_nothing(stage: Stage, row: Row) -> None:
+    """One key sends bulk sends of 15 MB in which no row can be sent: empty lines of CSV, or numbers in JSON."""
+    told = json.dumps({"name": "Nobody", "template_id": _template(stage), "dry_run": True}).encode()
+    disposition = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
+    parts = [(b"bulk_send", b"", told)]
+    parts.append((b"file", b'; filename="a.csv"', b"Tenant.name,Tenant.email\n" + b"\n" * NOTHING_BYTES))
+    form = b"".join(disposition % (name, more) + data + b"\r\n" for name, more, data in parts) + b"--b--\r\n"
+    numbers = told[:-1] + b', "rows": [' + b"1," * (NOTHING_BYTES // 2) + b"1]}"
+    answered: Counter[int] = Counter()
+    with Watch(stage, row):
+        for body, kind in ((form, "multipart/form-data; boundary=b"), (numbers, "application/json")):
+            answered[stage.ask("POST", "/api/v1/bulk-sends", body, key=stage.greedy, kind=kind)[0]] += 1
+    row.facts = {"asked for": 2, **{f"answered {status}": number for status, number in answered.items()}}
+    if answered != {400: 2}:
+        row.faults.append(f"odd answers: {dict(answered)}")
+    if max(row.livez) > NOTHING_SECONDS:
+        row.faults.append(f"/livez took {max(row.livez):.1f} s")
+    if row.megabytes > NOTHING_MB:
+        row.faults.append(f"it took {row.megabytes:.0f} MB")
+
+
+def _template(stage: Stage) -> str:
     file = {"name": "lease.pdf", "content_base64": base64.b64encode(PAGE).decode()}
     template = {"name": "Lease", "file": file, "roles": [{"name": "Tenant"}]}
     _, made = stage.ask("POST", "/api/v1/templates", json.dumps(template).encode(), key=stage.greedy)
+    return str(json.loads(made)["id"])
+
+
+def large_batch(stage: Stage, row: Row) -> None:
+    """One key sends to thousands of people at once: all rows are checked in its request, and sent by its job."""
+    template_id = _template(stage)
     people = [{"name": "Ann", "email": f"ann{number}@example.com"} for number in range(BATCH_ROWS)]
     rows = [{"roles": {"Tenant": one}} for one in people]
-    body = {"name": "Everybody", "template_id": json.loads(made)["id"], "rows": rows}
+    body = {"name": "Everybody", "template_id": template_id, "rows": rows}
     with Watch(stage, row):
         status, answer = stage.ask("POST", "/api/v1/bulk-sends", json.dumps(body).encode(), key=stage.greedy)
         batch = json.loads(answer)
@@ -382,6 +418,7 @@ CASES: dict[str, Case] = {
     "large and deep JSON with a key": large_json_with_a_key,
     "large JSON that drips, of one key": dripping_json,
     "a batch of thousands of rows, of one key": large_batch,
+    "rows of nothing, of one key": rows_of_nothing,
 }
 
 

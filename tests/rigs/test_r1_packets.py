@@ -15,3 +15,8 @@ def test_a_packet_completes_whole_after_every_kill(tmp_path: Path) -> None:
 
 def test_a_packet_completes_whole_after_every_kill_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     assert Rig(tmp_path / "data", database_url=postgres_url).run(STAGES if FULL else [1]) == []
+
+
+def test_the_rig_catches_a_packet_whose_certificate_is_planned_after_the_commit(tmp_path: Path) -> None:
+    found = Rig(tmp_path / "data", bug="packet certified after the commit").run([DOCUMENTS])
+    assert any(fault.startswith("stuck") for fault in found), found

@@ -5,19 +5,20 @@ from pathlib import Path
 from tests.rigs import FULL, races
 
 DOCUMENTS = 500 if FULL else 12
+BATCHES = 20 if FULL else 1
 TRIES = 3
 ENDS = ("completed", "declined", "voided", "expired")
 
 
 def test_sign_decline_void_and_expire_at_once_have_one_winner(tmp_path: Path) -> None:
-    report = races.raced(tmp_path / "data", DOCUMENTS)
+    report = races.raced(tmp_path / "data", DOCUMENTS, BATCHES)
     print(f"R5 races on SQLite: {report}")
     assert report.faults == []
     assert not FULL or all(report.figures.get(end) for end in ENDS), "one of them never won, so there was no race"
 
 
 def test_sign_decline_void_and_expire_at_once_have_one_winner_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
-    report = races.raced(tmp_path / "data", DOCUMENTS, database_url=postgres_url)
+    report = races.raced(tmp_path / "data", DOCUMENTS, BATCHES, database_url=postgres_url)
     print(f"R5 races on PostgreSQL: {report}")
     assert report.faults == []
     assert not FULL or all(report.figures.get(end) for end in ENDS), "one of them never won, so there was no race"

@@ -18,6 +18,8 @@ WAYS = [(link, auth) for auth in ("none", "email_code", "access_code") for link 
 IDENTITIES = ("mailed_link", "embedded_link", "in_person", "email_code", "access_code")
 ROW = {"complete": "signed", "approve": "approved", "decline": "declined", "delegate": "delegated"}
 """The row that each act leaves."""
+WRONG = "bea"
+"""To whom the document of Bob was sent at first."""
 CODE = "open sesame"
 LANGUAGE = {"ann": "de", "bob": "en", "cem": "fr", "dan": "ja"}
 CONSENT = {"complete": "consent", "approve": "consent_approver"}
@@ -40,7 +42,9 @@ class Rig:
         self.faults: list[str] = []
 
     async def run(self) -> Report:
-        """In each document one declines, one passes it on, one approves and one signs, all by the same way in."""
+        """In each document one declines, one passes it on, one approves and one signs, all by the same way in.
+
+        What the last one has to sign went to someone else at first, who looked at it until that was corrected."""
         for number, (link, auth) in enumerate(WAYS):
             await self._document(f"Deed {number}", link, auth)
         return Report(self.figures, self.faults)
@@ -56,10 +60,15 @@ class Rig:
         if auth == "access_code":  # which was agreed with one person, and cannot be passed on
             del deeds["dan"]
         may: dict[str, dict[str, Any]] = {"cem": {"role": "approver"}, "dan": {"delegation": True}}
-        people = [signer(name, auth=auth, language=LANGUAGE[name], **access, **may.get(name, {})) for name in deeds]
+        people = [
+            signer(WRONG if name == "bob" else name, auth=auth, language=LANGUAGE[name], **access, **may.get(name, {}))
+            for name in deeds
+        ]
         rules = {"rule": "quorum", "quorum": 2, "on_decline": "continue_while_possible"}
         party = {"name": "Board", **rules, "signers": people}
         document = await self.office.create(title=title, send=True, signers=[], parties=[party])
+        await self._come(document, WRONG, Deeds(link, auth, "look", pages=[1]))
+        document = await self._corrected(document)
         for name, deed in deeds.items():
             await self._come(document, name, deed)
             self.figures["acts"] += 1
@@ -83,9 +92,19 @@ class Rig:
                 "approve": {"consent": True},
                 "delegate": {"name": "Eve", "email": "eve@example.com"},
             }
+            if deed.act == "look":
+                return
             verb = "complete" if deed.act == "approve" else deed.act
             done = await browser.post(f"{own}/{verb}", json=bodies.get(deed.act, {}))
             assert done.status_code == 200, done.text
+
+    async def _corrected(self, document: Any) -> Any:
+        """The document with Bob in the place of whom it was sent to."""
+        [wrong] = [one["id"] for one in document["parties"][0]["signers"] if one["name"] == WRONG.title()]
+        path, right = f"/api/v1/documents/{document['id']}", signer("bob")
+        changed = await self.office.api.call("PATCH", f"{path}/signers/{wrong}", json=right)
+        assert changed.status_code == 200, changed.text
+        return (await self.office.api.get(path)).json()
 
     async def _way(self, browser: httpx.AsyncClient, document: Any, name: str, kind: str) -> str:
         """What is pressed to come in; in person, the host has signed in on the same device."""
@@ -120,7 +139,7 @@ class Rig:
         found: list[tuple[str, bool]] = []
         told: set[str] = set()
         for shown, proved in zip(record["parties"][0]["signers"], evidence["signers"], strict=True):
-            rows = [row for row in trail if row["actor"] == shown["id"]]
+            rows = [row for row in _since_corrected(trail, shown["id"]) if row["actor"] == shown["id"]]
             name, paper = shown["name"].lower(), evidence["document"]["prepared"]["sha256"]
             if name not in deeds:
                 found += _of_who_never_came(shown, proved, rows)
@@ -130,11 +149,16 @@ class Rig:
             told |= {"in_person"} if any("host" in row["detail"] for row in rows) else set()
             found += _of_deeds(deeds[name], rows)
             found += self._of_identity(shown, proved, rows)
+            viewed = [row["at"] for row in rows if row["act"] == "signer.viewed"]
+            found.append((f"{name} is said to have looked at {shown['viewed_at']}", [shown["viewed_at"]] == viewed))
             found += _of_evidence(
                 proved, rows, paper, words.table(LANGUAGE[name]).get(CONSENT.get(deeds[name].act, ""))
             )
         hosts = [row["detail"]["host"] for row in trail if row["act"] == "signer.handed_over"]
-        found.append(("a hand-over has no row", len(hosts) == sum(deed.link == "in_person" for deed in deeds.values())))
+        handed_over = [deed.link for deed in deeds.values()].count("in_person")
+        handed_over += 1 if handed_over else 0  # to the wrong one, at first
+        found.append(("a hand-over has no row", len(hosts) == handed_over))
+        found.append(("the certificate hides who looked before the correction", WRONG.title() in certificate))
         host = f"{hosts[0]['name']} ({hosts[0]['id']})" if hosts else "nobody"
         return [*found, *self._of_certificate(certificate, told, host)]
 
@@ -158,6 +182,16 @@ class Rig:
             sentence = words.table("en")[f"certificate.identity.{identity}"].format(key=key, host=host)
             said = _plain(sentence) in certificate
             yield f"the certificate {'says' if said else 'does not say'}: {sentence}", said == (identity in told)
+
+
+def _since_corrected(trail: list[Any], signer_id: str) -> list[Any]:
+    """The rows after the correction, which are those of the right person."""
+    at = [
+        position
+        for position, row in enumerate(trail)
+        if row["act"] == "signer.corrected" and row["detail"]["signer"] == signer_id
+    ]
+    return trail[at[0] + 1 :] if at else trail
 
 
 def _by_rows(rows: list[Any]) -> str:

@@ -19,6 +19,7 @@ from deedbox.signing import desk as desks
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import create
+from deedbox.signing.actions.create_packet import Sheet, create_packet
 from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.expire import expire
@@ -27,8 +28,10 @@ from deedbox.signing.actions.send import send
 from deedbox.signing.actions.sign import SigningAct, sign
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.actions.void import void
-from deedbox.signing.model import Packet, Signature, Signer
+from deedbox.signing.completion import certify_packet, finalize
+from deedbox.signing.model import Packet, Seal, Signature, Signer
 from deedbox.signing.new_document import LoneSigner, NewDocument, NewFile, NewParty, NewSigner, SignerChange
+from deedbox.signing.new_packet import NewPacket, NewPacketDocument
 from deedbox.signing.notifier import SealedFiles
 from deedbox.signing.paper import Paper, PaperFile
 from deedbox.signing.store import audit
@@ -152,6 +155,18 @@ class Desk:
         new = NewDocument(title="Lease", parties=parties, **more)
         return await self._done(lambda desk: create(desk, new, [file()], paper()))
 
+    async def packet(self, *parties: NewParty, documents: int, **more: Any) -> DocumentRecord:
+        """The first document of a new packet of so many; what is done to it is done to all."""
+        if isinstance(more.get("expires_at"), str):
+            more["expires_at"] = moment(more["expires_at"])
+        asked = [NewPacketDocument(title=f"Lease {number}") for number in range(documents)]
+        new = NewPacket(title="Leases", documents=asked, parties=parties, **more)
+        return await self._done(
+            lambda desk: create_packet(
+                desk, new, [Sheet(new.document(one), True, [file()], paper()) for one in asked], {}
+            )
+        )
+
     async def sent(self, *parties: NewParty, **more: Any) -> DocumentRecord:
         return await self.send((await self.draft(*parties, **more)).id)
 
@@ -202,6 +217,36 @@ class Desk:
         packet = await self.db.read(lambda tx: desks.packet_of(tx, self.workspace, document.id))
         return record(packet, packet.first)
 
+    async def all(self, document: DocumentRecord) -> list[DocumentRecord]:
+        """Every document of its packet, as they are now."""
+        packet = await self.db.read(lambda tx: desks.packet_of(tx, self.workspace, document.id))
+        return [record(packet, one) for one in packet.documents]
+
+    async def seal(self, document_id: str) -> DocumentRecord:
+        """What finalizing does at its end, with files that need not be any."""
+
+        def act(desk: desks.Desk) -> Packet:
+            sealed, certificate, evidence = (received(f"{kind} of {document_id}") for kind in ("seal", "page", "proof"))
+            found = audit.last(desk.tx, document_id)
+            assert found is not None
+            seal = Seal("PAdES-B-B", timestamped=False, degraded=False, certificate_fingerprint="00")
+            finalize.complete(
+                desk, document_id, finalize._Made(sealed, certificate, evidence, seal, found[1], desk.now)
+            )
+            return desk.packet_of(document_id)
+
+        return await self._done(act)
+
+    async def certify(self, document: DocumentRecord) -> DocumentRecord:
+        """What the job does at its end that certifies a packet whose documents are sealed."""
+
+        def act(desk: desks.Desk) -> Packet:
+            packet = desk.packet_of(document.id)
+            known = certify_packet.gathered(desk.tx, desk.workspace_id, packet.id)
+            return certify_packet.complete(desk, known, received(f"certificate of {packet.id}"))
+
+        return await self._done(act)
+
     async def _done(self, action: Callable[[desks.Desk], Packet]) -> DocumentRecord:
         def act(tx: Tx) -> Packet:
             with self.at(tx) as desk:
@@ -221,6 +266,14 @@ class Desk:
         sql = "select kind, data from events where subject_id = :id order by sequence"
         rows = await self.db.read(lambda tx: tx.all(sql, id=document.id))
         return [(kind, msgspec.json.decode(data)) for kind, data in rows]
+
+    async def line(self, document: DocumentRecord) -> list[str]:
+        """The kinds of all events of the packet and its documents, in the order in which receivers hear of them."""
+        sql = (
+            "select kind from events where line in (select packet_id from documents where id = :id union select :id)"
+            " order by number"
+        )
+        return [row[0] for row in await self.db.read(lambda tx: tx.all(sql, id=document.id))]
 
     async def acts(self, document: DocumentRecord) -> list[str]:
         """What the audit trail tells; the chain must hold."""

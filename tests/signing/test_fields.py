@@ -1,21 +1,23 @@
 """Properties of fields: what is refused when it is asked for, what is shown, and that hidden fields never print."""
 
 import time
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.signing import pattern, show_if
+from deedbox.signing import field_value, pattern, show_if
 from deedbox.signing.answers import answered
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
 from deedbox.signing.model import Document, Field, FieldType, File, Packet, Party, ShowIf, Signer
 from deedbox.signing.new_document import NewField
+from deedbox.words import refusals
 from tests.signing.desk import Desk, party, received
 
 pytestmark = pytest.mark.anyio
@@ -158,6 +160,49 @@ async def test_a_pattern_that_cannot_be_used_is_refused_where_it_is_given(desk: 
     for wrong in ("(a", "(?=a)b", r"(a)\1", "a{1001}", "[z-a]", "((a{100}){100}){100}"):
         with pytest.raises(BadRequest, match="cannot be used"):
             await desk.draft(fields=[asked("text", pattern=wrong)])
+
+
+async def test_the_patterns_of_a_document_are_bounded_in_all_the_time_that_they_may_take(desk: Desk) -> None:
+    with pytest.raises(BadRequest, match="cannot be used: it takes 7,214 steps"):
+        await desk.draft(fields=[asked("text", pattern=".*.*.*.*.*a.{900}[ab]*")])
+    slow = ".*.*.*.*.*a.{400}[ab]*"
+    many = [asked("text", label=f"L{n}", pattern=slow, default="b" * 2000) for n in range(300)]
+    start = time.thread_time()
+    with pytest.raises(BadRequest, match="'L31': up to here, the patterns of the document take too long"):
+        await desk.draft(fields=many)
+    assert time.thread_time() - start < 2
+    waits = [asked("checkbox", label=f"L{n}", show_if=ShowIf("One", "b" * 2000)) for n in range(40)]
+    with pytest.raises(BadRequest, match="'One': up to here, the patterns of the document take too long"):
+        await desk.draft(fields=[asked("text", pattern=slow), *waits])
+    usual = [asked("text", label=f"L{n}", pattern="[A-Z]{2}[0-9]{4}", default="AB1234") for n in range(300)]
+    assert len((await desk.draft(fields=usual)).fields) == 301
+
+
+def test_every_fault_of_every_type_of_field_can_be_said_in_every_language() -> None:
+    whole = replace(document([]), files=[FILE])
+    for kind in get_args(FieldType):
+        of_kind = field(1, kind, options=["Yes", "No"], pattern="[0-9]+", max_length=3, w=0.01, h=0.01)
+        for value in ("yes", "maybe so", "12/13", "\U0001f9ff", "1" * 2001):
+            for wrong in field_value._faults(whole, of_kind, value, "en"):
+                for language in words.LANGUAGES:
+                    assert refusals.sentence(wrong, language)
+
+
+async def test_a_wrong_value_in_a_radio_button_is_refused(desk: Desk) -> None:
+    buttons = [asked("radio", group="Pets", label=label) for label in ("Yes", "No")]
+    with pytest.raises(BadRequest, match="Yes: A radio button is true or false"):
+        await desk.draft(fields=[replace(buttons[0], default="maybe"), buttons[1]])
+    sent = await desk.sent(party("Ann", "ann"), fields=buttons)
+    with pytest.raises(BadRequest, match="Yes: A radio button is true or false"):
+        await desk.sign(sent, "ann", **{sent.fields[0].id: "maybe"})
+
+
+async def test_a_value_is_for_the_text_and_not_for_the_radio_button_of_its_label(desk: Desk) -> None:
+    buttons = [asked("radio", group="Pets", label=label) for label in ("Other", "No")]
+    made = await desk.draft(fields=[*buttons, asked("text", label="Other")], values={"Other": "a goldfish"})
+    assert [one.default for one in made.fields[:3]] == [None, None, "a goldfish"]
+    with pytest.raises(BadRequest, match="No field has the label 'No'"):
+        await desk.draft(fields=buttons, values={"No": "true"})
 
 
 def asked(kind: FieldType, **more: Any) -> NewField:

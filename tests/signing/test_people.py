@@ -173,6 +173,21 @@ async def test_another_check_of_identity_ends_what_was_opened_before(desk: Desk)
         await desk.correct(document, "ann", name="Anna")
 
 
+async def test_whoever_has_the_corrected_address_is_reminded_from_the_beginning(desk: Desk) -> None:
+    document = await desk.sent(party("A", "ann"), reminders=reminders())
+    for _ in range(3):
+        desk.clock.forward(86400)
+        await desk.remind_due(document)
+    assert desk.post.of("remind") == ["ann@example.com"] * 2
+    await desk.remind(document)
+    await desk.correct(document, "ann", email="anna@example.com")
+    await desk.remind(document)
+    for _ in range(3):
+        desk.clock.forward(86400)
+        await desk.remind_due(document)
+    assert desk.post.of("remind") == [*["ann@example.com"] * 3, *["anna@example.com"] * 3]
+
+
 # reminders by the timer
 
 DAILY = {"first_after_hours": 24, "every_hours": 24, "max": 2}

@@ -44,7 +44,7 @@ async def test_every_kind_of_event_is_delivered_by_a_running_installation(
         await deedbox.stop()
     assert made.secret is not None
     assert [got.json["type"] for got in sink.received] == list(catalogue.KINDS)
-    assert [got.json["sequence"] for got in sink.received] == list(range(1, 12))
+    assert [got.json["sequence"] for got in sink.received] == list(range(1, len(catalogue.KINDS) + 1))
     for got in sink.received:
         timestamp = got.headers["x-service-timestamp"]
         assert got.headers["x-service-signature"] == signature.digest(made.secret, got.body, timestamp)

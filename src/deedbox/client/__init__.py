@@ -104,7 +104,7 @@ from deedbox.client.requests.documents import (
 from deedbox.client.requests.embeddings import NewEmbedding, NewEmbeddings
 from deedbox.client.requests.hooks import HookChange, HookRecovery, HookRotation, HookTest, NewHook
 from deedbox.client.requests.keys import KeyChange, NewKey
-from deedbox.client.requests.packets import NewPacket, PacketChange, PacketDocumentBody
+from deedbox.client.requests.packets import NewPacket, NewPacketDocument, PacketChange
 from deedbox.client.requests.search import IndexOrder, NewQuery, QueryFilter
 from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Drawn, Typed, UploadedMark, Values
 from deedbox.client.requests.templates import NewTemplate, TemplateChange
@@ -196,6 +196,7 @@ __all__ = [
     "NewHook",
     "NewKey",
     "NewPacket",
+    "NewPacketDocument",
     "NewParty",
     "NewQuery",
     "NewRow",
@@ -205,7 +206,6 @@ __all__ = [
     "Packet",
     "PacketChange",
     "PacketDocument",
-    "PacketDocumentBody",
     "PacketPage",
     "Party",
     "Progress",

@@ -242,6 +242,13 @@ FIELD_GROUP_CHARS = 100
 FIELD_PATTERN_CHARS = 500
 FIELD_PATTERN_BYTES = 1 * MB
 """What the program of one pattern may take in memory."""
+FIELD_PATTERN_PROGRAM = 4000
+"""Steps of the program of one pattern; a class of letters such as `\\p{L}` takes about 800."""
+DOCUMENT_PATTERN_WORK = 200_000_000
+"""Steps times letters, of all patterns of a document and all texts that may be matched with each: well under a second
+in which nobody else can write."""
+FIELD_PATTERN_LETTERS_MIN = 200
+"""For a shorter text too, a pattern counts for so many: its program has to be made."""
 SHOW_IF_DEPTH = 10
 """Of fields, each of which is shown only if the next is."""
 DOCUMENT_ATTACHMENTS = 20
@@ -289,7 +296,12 @@ BULK_BYTES = 16 * MB
 """Of the rows as JSON, or of the CSV file."""
 BULK_COLUMNS = 200
 BULK_CELL_CHARS = 4000
+BULK_LINES = 100_000
+"""Of a CSV file, empty ones too."""
 BULK_LINE_CHARS = 256 * KB
+"""Of one line of the table, which may go over several of the file."""
+BULK_ROW_BYTES = 1 * MB
+"""Of one row in JSON."""
 BULK_NAME_CHARS = 200
 BULK_KEY_CHARS = 255
 BULK_ROWS_PER_MINUTE_MAX = 60_000
@@ -300,8 +312,8 @@ BULK_FLAWS_SAID = 5
 BULK_ERROR_CHARS = 500
 BULK_CHECK_SECONDS = 120
 """In which all rows of a request are checked: others have their turns meanwhile."""
-BULK_TURN_ROWS = 4
-"""Checked or drafted at once: nothing else runs meanwhile."""
+BULK_TURN_SECONDS = 0.004
+"""For so long rows are checked or drafted at once: then it is the turn of everything else."""
 BULK_SLICE_ROWS = 16
 """Sent in one transaction: whoever sends a single document waits for no more."""
 BULK_SLICES = 60

@@ -15,7 +15,11 @@ from deedbox.pdf.boxes import View
 from deedbox.pdf.marks import KINDS, Kind, Place, Tag
 from deedbox.pdf.room import CAPITALS, USUAL, Room
 
-TAG = re.compile(rf"\{{\{{\s*([a-z]+)\s*:([^{{}}]{{1,{limits.TEXT_TAG_CHARS}}})\}}\}}")
+_SETTING_LETTER = r"(?:[^{}]|\{[^{}]{1,40}\})"
+"""Of a setting: a letter, or what a pattern has in braces, as in `[A-Z]{2}`."""
+TAG = re.compile(
+    rf"\{{\{{\s*([a-z]+)\s*:([^{{}};]{{1,{limits.TEXT_TAG_CHARS}}}(?:;{_SETTING_LETTER}{{0,{limits.TEXT_TAG_CHARS}}})?)\}}\}}"
+)
 _SLACK, _SLACK_AT_LINE_END = 0.12, 0.5
 """Parts of the size by which letters of a tag may lie beyond its first and last: less than half a letter, but where
 the tag goes on in another line and nothing is beside it."""

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest
+from deedbox.signing import parties
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Attachment, Document, Field, Packet
 from deedbox.signing.store import attachments as store
 from deedbox.words.refusals import refused
-
-_OPEN = ("waiting", "notified", "viewed")
 
 
 def attached(fields: Sequence[Field], before: Sequence[Attachment], mine: Sequence[Attachment]) -> list[Attachment]:
@@ -45,7 +44,7 @@ def settle(desk: Desk, before: Packet, after: Packet) -> None:
     """After an act: what was kept, and what was attached, goes unless it is attached now or its signer may yet sign."""
     if not any(field.type == "attachment" for document in before.documents for field in document.fields):
         return
-    still_open = {signer.id for _, signer in after.signers() if signer.status in _OPEN}
+    still_open = {signer.id for _, signer in after.signers() if signer.status in parties.OPEN}
     values = {field.id: field.value for document in before.documents for field in document.fields}
     changed = {field.id for document in after.documents for field in document.fields if field.value != values[field.id]}
     kept = store.kept(desk.tx, before.id)
@@ -55,6 +54,14 @@ def settle(desk: Desk, before: Packet, after: Packet) -> None:
     attached_before = [one for document in before.documents for one in document.attachments]
     for one in {*map(_key, (*over, *attached_before))} - {*map(_key, attached_now)}:
         release(desk, next(each for each in (*over, *attached_before) if _key(each) == one))
+
+
+def drop_kept(desk: Desk, packet: Packet, signer_id: str) -> None:
+    """What the signer has given and not signed with is gone."""
+    kept = [one for one in store.kept(desk.tx, packet.id) if one.signer_id == signer_id]
+    store.drop(desk.tx, kept)
+    for one in kept:
+        release(desk, one)
 
 
 def _key(attachment: Attachment) -> tuple[str, str]:

@@ -123,7 +123,7 @@ class Desk(Occasion):
         if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
             told |= {"metadata": {}, "truncated": True}
         # In one line with the packet's: a receiver hears of both in the order in which they happened.
-        self._tell(News(kind, document.id, told, line=document.id if packet.lone else packet.id))
+        self.tell(News(kind, document.id, told, line=document.id if packet.lone else packet.id))
 
     def emit_for_all(self, kind: str, packet: Packet, **more: object) -> None:
         """The one event of all documents of the packet: it is the document's own where there is only one."""
@@ -148,9 +148,10 @@ class Desk(Occasion):
         }
         if len(msgspec.json.encode(told)) > limits.EVENT_BYTES:
             told |= {"metadata": {}, "truncated": True}
-        self._tell(News(kind, packet.id, told))
+        self.tell(News(kind, packet.id, told))
 
-    def _tell(self, news: News) -> None:
+    def tell(self, news: News) -> None:
+        """The event, as it is, after all that were told before."""
         if not self._open:
             raise RuntimeError("what is told at a desk that is not open would be lost")
         self._news.append(news)

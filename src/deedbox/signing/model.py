@@ -31,9 +31,10 @@ SignatureKind: TypeAlias = Literal["typed", "drawn", "uploaded"]
 ArchiveStatus: TypeAlias = Literal["disabled", "pending", "archived", "failed"]
 
 
-def consent(language: str, role: Role = "signer") -> str:
+def consent(packet: "Packet", signer: "Signer") -> str:
     """The sentence that a signer or an approver agrees to, in their language."""
-    return words.table(language)["consent_approver" if role == "approver" else "consent"]
+    name = "consent_packet" if len(packet.documents) > 1 else "consent"
+    return words.table(signer.language)[f"{name}_approver" if signer.role == "approver" else name]
 
 
 class File(msgspec.Struct, frozen=True):

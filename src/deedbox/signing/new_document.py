@@ -78,6 +78,7 @@ AccessCode: TypeAlias = Annotated[
     ),
 ]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+Hours: TypeAlias = Annotated[int, Meta(ge=1, le=limits.EXPIRES_AFTER_HOURS_MAX)]
 ExternalId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=limits.EXTERNAL_ID_CHARS, extra_json_schema=_TEXT)]
 FilePassword: TypeAlias = Annotated[
     str,
@@ -319,7 +320,9 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metadata: Metadata | UnsetType = UNSET
     """Your own names and values, in place of all there were."""
     expires_at: Moment | UnsetType | None = UNSET
-    """When it can no longer be signed; null: never."""
+    """When it can no longer be signed, in place of any expires_after_hours; null: never."""
+    expires_after_hours: Hours | UnsetType | None = UNSET
+    """How long a draft can be signed, from sending, in place of any expires_at; null: for ever."""
     reminders: Reminders | UnsetType | None = UNSET
     """When people are reminded; null: never."""
     signers: Annotated[Sequence[CorrectedAddress], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
@@ -348,6 +351,8 @@ class DocumentChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise BadRequest("Nothing is to be changed")
         if self.expires_at is not UNSET:
             end_of(self.expires_at, now)
+        if self.expires_at and self.expires_after_hours:
+            raise BadRequest("Give expires_at or expires_after_hours, not both")
         for signer in self.signers:
             checked_address(signer.email)
 

@@ -8,7 +8,8 @@ import msgspec
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 
-_OPEN = ("waiting", "notified", "viewed")
+OPEN = ("waiting", "notified", "viewed")
+"""States of signers who may yet act."""
 
 
 def needed(party: Party) -> int:
@@ -119,7 +120,7 @@ def copied(packet: Packet, at: str) -> Packet:
 
 def _dismissed(party: Party, who: Callable[[Signer], bool]) -> Party:
     signers = [
-        msgspec.structs.replace(signer, status="canceled") if signer.status in _OPEN and who(signer) else signer
+        msgspec.structs.replace(signer, status="canceled") if signer.status in OPEN and who(signer) else signer
         for signer in party.signers
     ]
     return msgspec.structs.replace(party, signers=signers)

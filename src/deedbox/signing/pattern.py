@@ -14,9 +14,17 @@ _OPTIONS.log_errors = False
 _OPTIONS.never_capture = True
 
 
-def check(pattern: str) -> None:
-    """Raises BadRequest for what is no regular expression, or has what cannot be matched in linear time."""
-    _compiled(pattern)
+def work(pattern: str, letters: int) -> int:
+    """What it takes at worst to match a text of so many letters.
+
+    BadRequest for what is no regular expression, is too large, or cannot be matched in linear time."""
+    steps: int = _compiled(pattern).programsize
+    if steps > limits.FIELD_PATTERN_PROGRAM:
+        raise BadRequest(
+            f"The pattern {pattern!r} cannot be used: it takes {steps:,} steps, and at most"
+            f" {limits.FIELD_PATTERN_PROGRAM:,} are allowed. Repeat less in it, and use max_length."
+        )
+    return steps * max(letters, limits.FIELD_PATTERN_LETTERS_MIN)
 
 
 def matches(pattern: str, text: str) -> bool:

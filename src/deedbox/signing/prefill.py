@@ -16,8 +16,7 @@ def prefilled(asked: Sequence[F], values: Mapping[str, str]) -> list[F]:
     """The fields, each with the value of its label as its default; BadRequest for a label that none of them has.
 
     For the group of radio buttons, the value is the label of the one that is chosen."""
-    labels = {field.label for field in asked} | {field.group for field in asked}
-    unknown = next((label for label in values if label not in labels), None)
+    unknown = next((label for label in values if label not in _names(asked)), None)
     if unknown is not None:
         raise BadRequest(
             f"No field has the label {unknown[: limits.MISTAKE_CHARS]!r}, for which there is a value: labels are"
@@ -31,12 +30,24 @@ def prefilled(asked: Sequence[F], values: Mapping[str, str]) -> list[F]:
 
 
 def _with_value(field: F, values: Mapping[str, str]) -> F:
-    if field.group in values and field.group is not None:
-        return replace(field, default="true" if values[field.group] == field.label else None)
-    return replace(field, default=values.get(field.label or "", field.default))
+    given = values.get(_name(field) or "")
+    if given is None:
+        return field
+    if field.type == "radio":
+        return replace(field, default="true" if given == field.label else None)
+    return replace(field, default=given)
+
+
+def _names(fields: Sequence[NewField]) -> set[str | None]:
+    return {_name(field) for field in fields}
+
+
+def _name(field: NewField) -> str | None:
+    """By which the field gets its value: a radio button's own label is a choice, and may be that of another field."""
+    return field.group if field.type == "radio" else field.label
 
 
 def left_for_tags(values: Mapping[str, str], tags: Sequence[NewField], asked: Sequence[NewField]) -> dict[str, str]:
     """The values of text tags that were not given back as fields: those that were have their own defaults by now."""
-    given, tagged = {field.label for field in asked}, {tag.label for tag in tags}
-    return {label: value for label, value in values.items() if label in tagged and label not in given}
+    left = _names(tags) - _names(asked)
+    return {label: value for label, value in values.items() if label in left}

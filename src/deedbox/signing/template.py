@@ -14,6 +14,7 @@ from deedbox.signing.model import Role as PersonRole
 from deedbox.signing.new_document import (
     ExternalId,
     FieldValue,
+    Hours,
     Id,
     KnownField,
     Label,
@@ -29,7 +30,6 @@ from deedbox.signing.new_document import (
 )
 
 TemplateStatus: TypeAlias = Literal["processing", "ready", "failed"]
-Hours: TypeAlias = Annotated[int, Meta(ge=1, le=limits.EXPIRES_AFTER_HOURS_MAX)]
 Seats: TypeAlias = Annotated[int, Meta(ge=1, le=limits.DOCUMENT_SIGNERS)]
 
 

@@ -7,6 +7,9 @@ WORDS = {
     "consent": "Ich bin einverstanden, dieses Dokument elektronisch zu unterschreiben, und damit, dass meine"
     " elektronische Unterschrift ebenso bindend ist wie eine von Hand.",
     "consent_approver": "Ich habe dieses Dokument gelesen und stimme ihm elektronisch zu.",
+    "consent_packet": "Ich bin einverstanden, diese Dokumente elektronisch zu unterschreiben, und damit, dass meine"
+    " elektronische Unterschrift ebenso bindend ist wie eine von Hand.",
+    "consent_packet_approver": "Ich habe diese Dokumente gelesen und stimme ihnen elektronisch zu.",
     "mail.greeting": "Guten Tag {name},",
     "mail.greeting_nobody": "Guten Tag,",
     "mail.quoted": "Nachricht von {sender}:",
@@ -326,7 +329,8 @@ WORDS = {
     "refusal.required_tick": "Das muss angekreuzt werden",
     "refusal.required_choice": "Wählen Sie eines: {options}",
     "refusal.required_file": "Hier muss eine Datei hochgeladen werden",
-    "refusal.radio": "Wählen Sie nur eines: {options}",
+    "refusal.radio": "Ein Auswahlknopf ist true oder false",
+    "refusal.radio_only_one": "Wählen Sie nur eines: {options}",
     "refusal.read_only": "Das hat der Absender ausgefüllt, es lässt sich nicht ändern",
     "refusal.pattern": "So ist es nicht verlangt: Es muss auf {pattern} passen",
     "refusal.attachment": "Laden Sie hier eine Datei hoch: Schreiben lässt sich in dieses Feld nichts",

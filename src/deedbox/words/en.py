@@ -8,6 +8,9 @@ WORDS = {
     "consent": "I agree to sign this document electronically, and that my electronic signature is as binding as one by"
     " hand.",
     "consent_approver": "I have read this document, and I approve it electronically.",
+    "consent_packet": "I agree to sign these documents electronically, and that my electronic signature is as binding"
+    " as one by hand.",
+    "consent_packet_approver": "I have read these documents, and I approve them electronically.",
     "mail.greeting": "Hello {name},",
     "mail.greeting_nobody": "Hello,",
     "mail.quoted": "Message from {sender}:",
@@ -307,7 +310,8 @@ WORDS = {
     "refusal.required_tick": "This must be ticked",
     "refusal.required_choice": "Choose one of {options}",
     "refusal.required_file": "A file must be uploaded here",
-    "refusal.radio": "Choose only one of {options}",
+    "refusal.radio": "A radio button is true or false",
+    "refusal.radio_only_one": "Choose only one of {options}",
     "refusal.read_only": "This was filled in by the sender and cannot be changed",
     "refusal.pattern": "This is not as it is asked for: it must match {pattern}",
     "refusal.attachment": "Upload a file here: nothing can be written into this field",

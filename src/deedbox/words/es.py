@@ -7,6 +7,9 @@ WORDS = {
     "consent": "Acepto firmar este documento por medios electrónicos y que mi firma electrónica sea tan vinculante"
     " como una firma manuscrita.",
     "consent_approver": "He leído este documento y lo apruebo electrónicamente.",
+    "consent_packet": "Acepto firmar estos documentos por medios electrónicos y que mi firma electrónica sea tan"
+    " vinculante como una firma manuscrita.",
+    "consent_packet_approver": "He leído estos documentos y los apruebo electrónicamente.",
     "mail.greeting": "Hola, {name}:",
     "mail.greeting_nobody": "Hola:",
     "mail.quoted": "Mensaje de {sender}:",
@@ -310,7 +313,8 @@ WORDS = {
     "refusal.required_tick": "Hay que marcar esto",
     "refusal.required_choice": "Elija una de estas opciones: {options}",
     "refusal.required_file": "Aquí hace falta un archivo",
-    "refusal.radio": "Elija solo una de estas opciones: {options}",
+    "refusal.radio": "Un botón de opción es true o false",
+    "refusal.radio_only_one": "Elija solo una de estas opciones: {options}",
     "refusal.read_only": "Lo rellenó el remitente y no se puede cambiar",
     "refusal.pattern": "No tiene la forma pedida: debe coincidir con {pattern}",
     "refusal.attachment": "Suba aquí un archivo: en este campo no se puede escribir",

@@ -7,6 +7,9 @@ WORDS = {
     "consent": "J’accepte de signer ce document par voie électronique et je reconnais que ma signature électronique"
     " m’engage au même titre qu’une signature manuscrite.",
     "consent_approver": "J’ai lu ce document et je l’approuve par voie électronique.",
+    "consent_packet": "J’accepte de signer ces documents par voie électronique et je reconnais que ma signature"
+    " électronique m’engage au même titre qu’une signature manuscrite.",
+    "consent_packet_approver": "J’ai lu ces documents et je les approuve par voie électronique.",
     "mail.greeting": "Bonjour {name},",
     "mail.greeting_nobody": "Bonjour,",
     "mail.quoted": "Message de {sender} :",
@@ -316,7 +319,8 @@ WORDS = {
     "refusal.required_tick": "Cette case doit être cochée",
     "refusal.required_choice": "Choisissez une réponse parmi {options}",
     "refusal.required_file": "Un fichier est nécessaire ici",
-    "refusal.radio": "Choisissez une seule réponse parmi {options}",
+    "refusal.radio": "Un bouton radio vaut true ou false",
+    "refusal.radio_only_one": "Choisissez une seule réponse parmi {options}",
     "refusal.read_only": "Ce champ a été rempli par l’expéditeur et ne peut pas être modifié",
     "refusal.pattern": "Ce n’est pas la forme demandée : il faut que cela corresponde à {pattern}",
     "refusal.attachment": "Envoyez un fichier ici : rien ne peut être écrit dans ce champ",

@@ -7,6 +7,9 @@ WORDS = {
     "consent": "私は、この文書に電子的に署名すること、および私の電子署名が手書きの署名と同等の拘束力を持つことに同意し"
     "ます。",
     "consent_approver": "この文書を読み、電子的に承認します。",
+    "consent_packet": "私は、これらの文書に電子的に署名すること、および私の電子署名が手書きの署名と同等の拘束力を持つこ"
+    "とに同意します。",
+    "consent_packet_approver": "これらの文書を読み、電子的に承認します。",
     "mail.greeting": "{name} 様",
     "mail.greeting_nobody": "ご担当者様",
     "mail.quoted": "{sender}からのメッセージ：",
@@ -307,7 +310,8 @@ WORDS = {
     "refusal.required_tick": "この項目は必ずチェックしてください",
     "refusal.required_choice": "{options} から一つ選んでください",
     "refusal.required_file": "ここにはファイルのアップロードが必要です",
-    "refusal.radio": "{options} から一つだけ選んでください",
+    "refusal.radio": "ラジオボタンは true か false です",
+    "refusal.radio_only_one": "{options} から一つだけ選んでください",
     "refusal.read_only": "送信者が記入した項目なので変更できません",
     "refusal.pattern": "求められた形式ではありません。{pattern} に一致させてください",
     "refusal.attachment": "ここにはファイルをアップロードしてください。この欄には入力できません",

@@ -7,6 +7,9 @@ WORDS = {
     "consent": "Concordo em assinar este documento eletronicamente e que a minha assinatura eletrônica tenha o mesmo"
     " valor vinculativo de uma assinatura feita à mão.",
     "consent_approver": "Li este documento e aprovo-o eletronicamente.",
+    "consent_packet": "Concordo em assinar estes documentos eletronicamente e que a minha assinatura eletrônica tenha o"
+    " mesmo valor vinculativo de uma assinatura feita à mão.",
+    "consent_packet_approver": "Li estes documentos e aprovo-os eletronicamente.",
     "mail.greeting": "Olá, {name},",
     "mail.greeting_nobody": "Olá,",
     "mail.quoted": "Mensagem de {sender}:",
@@ -310,7 +313,8 @@ WORDS = {
     "refusal.required_tick": "Isto tem de ser marcado",
     "refusal.required_choice": "Escolha uma destas opções: {options}",
     "refusal.required_file": "É necessário um ficheiro aqui",
-    "refusal.radio": "Escolha apenas uma destas opções: {options}",
+    "refusal.radio": "Um botão de opção é true ou false",
+    "refusal.radio_only_one": "Escolha apenas uma destas opções: {options}",
     "refusal.read_only": "Foi preenchido pelo remetente e não pode ser alterado",
     "refusal.pattern": "Não tem a forma pedida: deve corresponder a {pattern}",
     "refusal.attachment": "Carregue aqui um ficheiro: neste campo não se pode escrever",

@@ -164,16 +164,37 @@ async def test_all_of_it_works_on_the_plain_page(office: Office) -> None:
         assert "Why none" not in second
         assert 'value="37073"' in second
         upload = f"{own}/attachments/{known['Passport']}"
-        refused = await browser.post(upload, files={"file": ("a.txt", b"text")})
+        part, typed = f"{known['Passport']}-file", {group[0][0]: known["Yes"], known["Which pet"]: "a dog"}
+        refused = await browser.post(upload, data=typed, files={part: ("a.txt", b"text")})
         assert (refused.status_code, 'class="error"' in refused.text) == (400, True)
-        assert (await browser.post(upload, files={"file": ("p.pdf", PASSPORT)})).status_code == 303
-        assert f"{upload}/pages/2.webp" in (await browser.get(own)).text
+        assert 'value="a dog"' in refused.text, "what is typed stays, though the file is refused"
+        wrong = {**typed, known["Postcode"]: "none"}
+        refused = await browser.post(upload, data=wrong, files={part: ("p.pdf", PASSPORT)})
+        assert (refused.status_code, "must match" in refused.text, 'value="none"' in refused.text) == (400, True, True)
+        assert (await browser.post(upload, data=typed, files={part: ("p.pdf", PASSPORT)})).status_code == 303
+        third = (await browser.get(own)).text
+        assert f"{upload}/pages/2.webp" in third
+        assert 'value="a dog"' in third, "what is typed is kept with the file"
         form |= {"act": "sign", "consent": "yes", "signature": "Ann", known["Which pet"]: ""}
         lacking = await browser.post(own, data=form)
         assert (lacking.status_code, "This must be filled in" in lacking.text) == (400, True)
-        assert (await browser.post(own, data={"act": "detach", "field": known["Passport"]})).status_code == 303
+        assert (await browser.post(own, data={**typed, "detach": known["Passport"]})).status_code == 303
         assert "A file must be uploaded here" in (await browser.post(own, data=form)).text
-        assert (await browser.post(upload, files={"file": ("p.pdf", PASSPORT)})).status_code == 303
+        assert (await browser.post(upload, files={part: ("p.pdf", PASSPORT)})).status_code == 303
         assert (await browser.post(own, data={**form, known["Which pet"]: "a cat"})).status_code == 303
     found = await office.document(document["id"])
     assert {one["label"]: one["value"] for one in found["fields"]}["Which pet"] == "a cat"
+
+
+async def test_files_of_people_who_sign_side_by_side_are_bounded_together(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = [field("attachment", 1, "ann", label="Hers"), field("attachment", 2, "bob", label="His")]
+    document = await office.create(signers=[signer("ann"), signer("bob")], fields=fields, send=True)
+    known = ids(document)
+    monkeypatch.setattr(limits, "DOCUMENT_PAGES", sum(one["pages"] for one in document["files"]) + 3)
+    async with office.session(document, "ann") as browser:
+        assert (await attach(browser, known["Hers"], PASSPORT)).status_code == 200
+    async with office.session(document, "bob") as browser:
+        answer = await attach(browser, known["His"], PASSPORT)
+        assert (answer.status_code, "more than" in answer.json()["error"]) == (400, True), answer.text

@@ -175,8 +175,8 @@ async def test_ten_thousand_rows_are_too_many_by_one(office: Office) -> None:
     text = "Tenant.name,Tenant.email\n" + "".join(f"A,a{n}@b.de\n" for n in range(limits.BULK_ROWS + 1))
     refused = await send_csv(office, await template(office), text, dry_run=True)
     assert refused.json()["error"] == "line 10002: a bulk send has at most 10,000 rows"
-    refused = await send(office, "tpl_x", [{}] * (limits.BULK_ROWS + 1))
-    assert refused.json()["error"] == "rows: at most 10000 entries"
+    refused = await send(office, await template(office), [{}] * (limits.BULK_ROWS + 1), dry_run=True)
+    assert refused.json()["error"] == "row 10000: a bulk send has at most 10,000 rows"
 
 
 async def test_the_same_file_again_sends_nothing_again(office: Office) -> None:
@@ -319,7 +319,7 @@ async def test_a_row_that_the_database_refuses_does_not_hold_up_the_others(
         found = (await api.get(f"{PATH}/{made['id']}")).json()
         assert (found["status"], found["counts"]["sent"], found["counts"]["failed"]) == ("completed", 29, 1)
         [failed] = await rows_of(office, made, "&status=failed")
-        assert (failed["index"], failed["error"]) == (7, "It could not be saved. See the log.")
+        assert (failed["index"], failed["error"]) == (7, "The server could not make a document of it. See the log.")
         await api.deedbox.db.write(lambda tx: tx.run("drop trigger refusing"))
         assert (await move(office, made, "retry")).status_code == 200
         while await api.deedbox.jobs.run_due():

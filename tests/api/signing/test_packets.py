@@ -73,11 +73,13 @@ async def _read_by_ann(packets: Packets, packet: Any) -> None:
     async with packets.session(packet, "ann") as browser:
         session = (await browser.get("/session")).json()
         shown = session["packet"]["documents"]
+        assert session["consent_text"].startswith("I agree to sign these documents electronically")
         assert [(one["title"], one["to_read"]) for one in shown] == [("Lease", False), ("Rules", True), ("Annex", True)]
         assert [one["id"] for one in session["files"]] == [file_id for one in shown for file_id in one["files"]]
         page = (await browser.get("", headers={"Accept": "text/html"})).text
         assert page.index("1. Lease") < page.index("2. Rules") < page.index("3. Annex") < page.index('name="consent"')
         assert page.count("nothing to fill in") == 2
+        assert session["consent_text"] in page
         assert (await browser.get(f"/files/{shown[1]['files'][0]}/pages/1.webp")).status_code == 200
 
 
@@ -105,7 +107,8 @@ async def _check_files(packets: Packets, done: Any) -> None:
     for name in ("ann", "bob", "cem", "eve", "kim"):
         assert text.count(f"{name}@example.com") == 1
     assert "People (5)" in text, "one of them approves"
-    assert text.count("I agree to sign") == 3, "one consent for each who signed"
+    assert text.count("I agree to sign these documents") == 3, "one consent for each who signed"
+    assert text.count("I have read these documents") == 1
     for content in (certificate, sealed):
         report = (await packets.api.call("POST", "/api/v1/verify", files={"file": ("a.pdf", content)})).json()
         assert (report["verdict"], report["document_id"]) == ("authentic", done["documents"][0]["id"])
@@ -285,6 +288,7 @@ async def test_a_lone_document_is_no_packet_and_another_workspace_s_is_not_there
         ({"documents": [{"title": "A", "file": file(), "fields": []}]}, "Ann has no signature field in any document"),
         ({"parties": [], "documents": [{"title": "A", "file": file()}]}, "has no signers"),
         ({"documents": [{"title": "A", "file": file(), "values": {"Rent": "9"}}]}, "Rent"),
+        ({"documents": [{"title": "A", "file": file()}, {"file": file()}]}, "documents[1].title: missing"),
     ],
 )
 async def test_a_packet_that_cannot_be_is_refused_with_its_reason(
@@ -314,6 +318,26 @@ async def test_a_form_names_the_parts_of_each_document(packets: Packets) -> None
     for wrong in (documents[:1], [*documents, documents[1]], [{"title": "A", "files": [{"name": "other.pdf"}]}]):
         answer = await post(wrong)
         assert (answer.status_code, "must be one each" in answer.json()["error"]) == (400, True), answer.text
+
+
+async def test_the_parts_of_a_form_are_the_documents_in_their_order_where_none_names_its_own(packets: Packets) -> None:
+    async def post(*names: str) -> Any:
+        documents = [{"title": "Lease"}, {"title": "Rules"}]
+        told = {"title": "Form", "signers": [signer("ann")], "documents": documents}
+        parts = [("file", (name, RULES)) for name in names]
+        return await packets.api.call(
+            "POST", "/api/v1/packets", files=[("document", (None, json.dumps(told).encode())), *parts]
+        )
+
+    made = await post("one.pdf", "one.pdf")
+    assert made.status_code == 201, made.text
+    assert [[file["name"] for file in one["files"]] for one in made.json()["documents"]] == [["one.pdf"], ["one.pdf"]]
+    answer = await post("one.pdf", "two.pdf", "three.pdf")
+    assert answer.status_code == 400
+    assert answer.json()["error"] == (
+        "The form has 3 parts `file` for 2 documents. Send one for each, in their order, or name in `files` of each"
+        " document the parts that are its files."
+    )
 
 
 @pytest.mark.usefixtures("word_processor")
@@ -397,3 +421,23 @@ async def test_a_document_of_a_packet_is_made_from_a_template_whose_roles_are_it
     assert (answer.status_code, "Tenants" in answer.json()["error"]) == (400, True), answer.text
     gone = await packets.api.post("/api/v1/packets", three(documents=[{"template_id": "tpl_other"}]))
     assert gone.status_code == 404
+
+
+async def test_who_has_no_role_in_a_template_reads_its_document_and_a_role_without_a_field_gets_a_place(
+    packets: Packets,
+) -> None:
+    template = {"name": "House rules", "file": file("rules.pdf", RULES), "roles": [{"name": "Landlord"}]}
+    ready = (await packets.api.post("/api/v1/templates", template)).json()
+    documents = [{"title": "Lease", "file": file()}, {"template_id": ready["id"]}]
+    packet = await packets.create(documents=documents)
+    eve = packet["parties"][1]["signers"][0]["id"]
+    assert [field["signer"] for field in packet["documents"][1]["fields"]] == [eve]
+    async with packets.session((await packets.move(packet, "send")).json(), "ann") as browser:
+        shown = (await browser.get("/session")).json()["packet"]["documents"]
+    assert [one["to_read"] for one in shown] == [False, True]
+    tenant = [{"name": "Tenant", "signers": [signer("ann")]}]
+    answer = await packets.api.post("/api/v1/packets", three(documents=documents, parties=tenant))
+    assert answer.status_code == 400
+    assert answer.json()["error"] == (
+        "House rules: its role Landlord is no party of the packet. Give a party this name, with its people."
+    )

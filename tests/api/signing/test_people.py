@@ -159,6 +159,28 @@ async def test_a_signer_is_corrected_by_who_may_send(office: Office) -> None:
     assert (late.status_code, "has already signed" in late.json()["error"]) == (409, True)
 
 
+async def test_whoever_has_the_corrected_address_begins_anew(office: Office) -> None:
+    fields = [field("attachment", 0, label="Passport", required=False), field("text", 1, label="Town", required=False)]
+    document = await office.create(send=True, signers=[signer("ann")], fields=fields)
+    known, ann = ids(document), people(document)["Ann"]
+    async with office.session(document, "ann") as browser:
+        assert (await browser.get("/session")).status_code == 200
+        assert (await browser.get(f"/files/{document['files'][0]['id']}/pages/1.webp?width=100")).status_code == 200
+        assert (await attach(browser, known["Passport"], PASSPORT)).status_code == 200
+        assert (await browser.put("/fields", json={"values": {known["Town"]: "Ghent"}})).status_code == 200
+    path = f"/api/v1/documents/{document['id']}/signers/{ann}"
+    right = (await office.api.call("PATCH", path, json={"name": "Eve", "email": "eve@example.com"})).json()
+    assert (right["status"], right["viewed_at"]) == ("notified", None)
+    for table in ("kept_attachments", "field_values", "blob_refs where owner like 'attachment:%'"):
+        assert await office.api.rows(f"select * from {table}") == []
+    document = await office.document(document["id"])
+    assert (await office.sign(document, "eve")).status_code == 200
+    await office.completed(document)
+    proved, certificate = await proofs(office, document)
+    assert (proved["Eve"]["seen_pages"], proved["Eve"]["seen_sha256"], proved["Eve"]["values"]) == ([], None, {})
+    assert "Ann" in certificate, "who it was then opened the link and looked at it"
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [({"status": "signed"}, "status: cannot be changed"), ({"role": "cc"}, "role: cannot be changed"), ({}, "Nothing"),

@@ -328,3 +328,75 @@ async def test_another_workspace_has_no_part_in_it(office: Office) -> None:
     assert [one["id"] for one in listed] == [template["id"]]
     assert (await office.api.get("/api/v1/templates?q=none")).json()["templates"] == []
     assert (await office.api.get("/api/v1/templates", key=theirs)).json()["templates"] == []
+
+
+async def test_people_who_approve_beside_signers_or_have_passed_it_on_make_a_template_too(office: Office) -> None:
+    people = [signer("ann", delegation=True), signer("app", role="approver"), signer("cc", role="cc")]
+    document = await office.create(signers=[], parties=[{"name": "Tenant", "signers": people}], send=True)
+    async with office.session(document, "ann") as browser:
+        to = {"name": "Dan", "email": "dan@example.com"}
+        assert (await browser.post("/delegate", json=to)).status_code < 300
+    template = await create(office, roles=None, file=None, document_id=document["id"])
+    assert [(one["name"], one["role"], one["signers"]) for one in template["roles"]] == [
+        ("Tenant", "signer", 1), ("Tenant (approver)", "approver", 1), ("Tenant (cc)", "cc", 1),
+    ]  # fmt: skip
+    roles = {"Tenant": signer("eve"), "Tenant (approver)": signer("fay"), "Tenant (cc)": signer("gus")}
+    made = await make(office, template, roles=roles, send=True)
+    assert [one["type"] for one in made["fields"]] == ["signature"]
+
+
+async def test_fields_that_are_given_with_files_are_all_there_are(office: Office) -> None:
+    template = await create(office, TAGGED, roles=None)
+    assert len(template["fields"]) == 3
+    template["fields"][1]["label"] = "Town"
+    changed = await change(office, template, {"files": [file(TAGGED)], "fields": template["fields"]})
+    assert [one["label"] for one in changed["fields"]] == [one["label"] for one in template["fields"]]
+    again = await change(office, template, {"files": [file(TAGGED)]})
+    assert len(again["fields"]) == 3
+
+
+async def test_a_template_keeps_a_role(office: Office) -> None:
+    template = await create(office)
+    assert (await change(office, template, {"roles": []}, 400)).startswith("roles: missing")
+
+
+@pytest.mark.parametrize("gone", [False, True])
+async def test_a_person_of_a_draft_from_a_template_can_be_replaced(office: Office, gone: bool) -> None:
+    city = {"type": "text", "label": "City", "party": "Tenant", "page": 1, "x": 0.1, "y": 0.5, "w": 0.3, "h": 0.03}
+    template = await create(office, fields=[city])
+    draft = await make(office, template)
+    if gone:
+        assert (await office.api.call("DELETE", f"/api/v1/templates/{template['id']}")).status_code == 204
+    address = f"/api/v1/documents/{draft['id']}"
+    other = {"parties": [{"name": "Tenant", "signers": [signer("bob")]}]}
+    answer = await office.api.call("PATCH", address, json=other)
+    assert answer.status_code == 200, answer.text
+    bob = answer.json()["parties"][0]["signers"][0]["id"]
+    assert [(one["type"], one["signer"]) for one in answer.json()["fields"]] == [("text", bob), ("signature", bob)]
+    same = await office.api.call("PATCH", address, json={"fields": answer.json()["fields"]})
+    assert [one["id"] for one in same.json()["fields"]] == [one["id"] for one in answer.json()["fields"]]
+    asked = await office.api.call("PATCH", address, json={"fields": answer.json()["fields"][:1]})
+    assert [one["type"] for one in asked.json()["fields"]] == ["text", "signature"], asked.text
+
+
+async def test_the_end_that_a_draft_has_from_its_template_is_shown_and_can_be_changed(office: Office) -> None:
+    template = await create(office, expires_after_hours=48)
+    draft = await make(office, template)
+    address = f"/api/v1/documents/{draft['id']}"
+
+    async def ends(given: dict[str, Any]) -> Any:
+        answer = await office.api.call("PATCH", address, json=given)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["expires_at"], answer.json()["expires_after_hours"]
+
+    assert (draft["expires_at"], draft["expires_after_hours"]) == (None, 48)
+    assert await ends({"expires_after_hours": 24}) == (None, 24)
+    assert await ends({"expires_at": "2036-03-01T12:00:00Z"}) == ("2036-03-01T12:00:00Z", None)
+    assert await ends({"expires_after_hours": 12}) == (None, 12)
+    assert await ends({"expires_after_hours": None}) == (None, None)
+    both = {"expires_after_hours": 12, "expires_at": "2036-03-01T12:00:00Z"}
+    assert (await office.api.call("PATCH", address, json=both)).status_code == 400
+    assert (await office.api.call("POST", f"{address}/send")).status_code == 200
+    late = await office.api.call("PATCH", address, json={"expires_after_hours": 12})
+    assert (late.status_code, "After sending" in late.json()["error"]) == (400, True)
+    assert (await office.document(draft["id"]))["expires_at"] is None

@@ -1,6 +1,7 @@
 """Many who store the same bytes at once do not wait for each other in vain."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -8,12 +9,14 @@ import pytest
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import Unavailable
 from tests.kernel.counted import Counted
 
 pytestmark = pytest.mark.anyio
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+PATIENCE = 60
 
 
 async def test_the_same_bytes_adopted_at_once_conflict_with_nobody(db: Database) -> None:
@@ -73,3 +76,27 @@ async def _stored(db: Database) -> tuple[int, ...]:
     """How many blobs, references and pieces of trash there are."""
     tables = ("blobs", "blob_refs", "blob_trash")
     return tuple([len(await db.read(lambda tx, name=name: tx.all(f"select 1 from {name}"))) for name in tables])  # type: ignore[misc]
+
+
+async def test_a_file_that_new_owners_share_while_its_last_owner_lets_go_stays(postgres_url: str) -> None:
+    sha256, shared, released = "cd" * 32, threading.Event(), threading.Event()
+    db = PostgresDatabase(postgres_url)
+    await db.write(lambda tx: blobs.adopt(tx, Received(Blob(sha256, 3, "cd/1")), "tpl_1", NOW))
+
+    def share(tx: Tx) -> None:
+        blobs.share(tx, [sha256], ["doc_1", "doc_2"])
+        shared.set()
+        assert released.wait(PATIENCE)
+
+    def release(tx: Tx) -> None:
+        tx.one("select 1 from blobs")  # from here on it sees the references of this moment
+        released.set()
+        blobs.release_all(tx, "tpl_1", NOW)
+
+    sharing = asyncio.create_task(db.write(share, isolation="repeatable read"))
+    assert await asyncio.to_thread(shared.wait, PATIENCE)
+    await db.write(release)
+    await sharing
+    owners = await db.read(lambda tx: tx.all("select owner from blob_refs where sha256 = :sha256", sha256=sha256))
+    assert {owner for (owner,) in owners} == {"doc_1", "doc_2"}
+    await db.close()

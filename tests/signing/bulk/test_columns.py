@@ -10,7 +10,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.bulk import columns
 from deedbox.signing.bulk.columns import Known
-from deedbox.signing.bulk.model import ReadRow, people
+from deedbox.signing.bulk.model import NewRow, ReadRow, people
+from deedbox.signing.new_document import NewSigner
 from deedbox.web.frame import mistakes
 
 KNOWN = Known(["Tenant"], {"Flat", "Rent"})
@@ -155,3 +156,36 @@ def test_a_line_that_cannot_be_read_is_named(row: str, reason: str) -> None:
 def test_a_cell_of_several_lines_counts_them() -> None:
     text = f'{HEAD}1,Ann,ann@example.com,"4\nleft"\n2,Bo,,\n'
     assert faults(text) == [(4, "Tenant.email", "missing")]
+
+
+def test_reading_goes_on_behind_a_line_that_cannot_be_read() -> None:
+    long = "x" * limits.BULK_LINE_CHARS
+    lines = ['1,"Ann"x,a@b.de,', f"2,Bo,b@b.de,{long}", "3,C\0,c@b.de,", "4,Di,d@b.de,4"]
+    lines += ['5,"E', "f\0,", "6,Gi,g@b.de,"]
+    read = rows(HEAD + "\n".join(lines))
+    assert [one.row.key if one.row else one.line for one in read] == [2, 3, 4, "4", 6, "6"]
+    assert "lines 6 to 7 were not read" in read[4].flaws[0].reason
+
+
+def test_a_file_of_empty_lines_has_an_end() -> None:
+    assert refusal(HEAD + "\n" * limits.BULK_LINES).endswith("the CSV file has more than 100,000 lines")
+
+
+def test_a_line_of_the_table_may_not_go_over_the_whole_file() -> None:
+    text = HEAD + ("a," * 1000 + '"\n",') * 1000
+    assert "it is longer than 262,144 characters" in faults(text)[0][2]
+
+
+def test_only_a_name_or_an_address_may_not_be_a_formula() -> None:
+    [read] = rows("Tenant.name,Tenant.email,Tenant.access_code\nAnn,ann@example.com,-secret-\n")
+    assert read.row is not None, read.flaws
+    assert people(read.row, "Tenant")[0].access_code == "-secret-"
+
+
+def test_the_hash_of_a_row_is_that_of_what_it_says() -> None:
+    """Rows are known by it from one release to the next."""
+    person = NewSigner("Ann", "ann@example.com", auth="access_code", access_code="tulip-77")
+    row = NewRow(key="k", roles={"Tenant": person}, values={"Flat": "4"}, language="de")
+    assert row.digest() == "93d47882c15610f0cc76a708b89aa7886d4ff4b3931bdb1d345e2b0493a2a0bc"
+    assert row.digest() == NewRow(roles={"Tenant": [person]}, values={"Flat": "4"}, language="de").digest()
+    assert row.digest() != NewRow(roles={"Tenant": [person]}, values={"Flat": "5"}, language="de").digest()

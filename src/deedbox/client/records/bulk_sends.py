@@ -48,6 +48,8 @@ class BulkSend(Struct, frozen=True, kw_only=True):
     """When the documents can no longer be signed; null: as the template says."""
     reminders: Reminders | None
     """When people are reminded; null: as the template says."""
+    require_timestamp: bool
+    """Whether the documents are completed only with a time-stamp of an authority."""
     created_at: str
     """When it was made."""
     updated_at: str

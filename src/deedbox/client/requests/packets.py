@@ -20,7 +20,7 @@ from deedbox.client.requests.documents import (
 )
 
 
-class PacketDocumentBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NewPacketDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     title: str | None = None
     """What the document is called, in mails and on the certificates; that of the template unless given."""
     template_id: str | None = None
@@ -46,7 +46,7 @@ class NewPacket(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     title: str
     """What the packet is called, in mails and on its certificate."""
-    documents: list[PacketDocumentBody]
+    documents: list[NewPacketDocument]
     """What is signed together, in the order in which it is shown."""
     parties: list[NewParty] = []
     """Who signs all of it, and in which order."""

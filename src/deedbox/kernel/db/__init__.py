@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 Row: TypeAlias = tuple[Any, ...]
 Value: TypeAlias = str | int | float | bytes | None
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
-Isolation: TypeAlias = Literal["serializable", "read committed"]
+Isolation: TypeAlias = Literal["serializable", "repeatable read", "read committed"]
 T = TypeVar("T")
 
 
@@ -66,6 +66,7 @@ class Database(Protocol):
 
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         """What fn returns, once its changes are durable. If it raises, nothing was changed. fn may run again
-        (PostgreSQL retries a serialisation failure), so it must have no effect outside the transaction."""
+        (PostgreSQL retries a lost race), so it must have no effect outside the transaction. Less than serializable is
+        for what changes or locks every row that it decides upon."""
 
     async def close(self) -> None: ...

@@ -154,12 +154,17 @@ class PostgresDatabase:
             self._waiting -= 1
 
     def _until_done(self, task: "_Task[T]") -> T:
-        lost_connections = 0
+        lost_connections, lost_references = 0, 0
         for attempt in range(limits.WRITE_ATTEMPTS):
             try:
                 return self._once(task)
             except _LOST_RACE:
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 7)))  # noqa: S311 (jitter, no secret)
+            except pg.ForeignKeyViolation:
+                # A reference that another made since this began is seen by that check alone; begun again, by all.
+                lost_references += 1
+                if lost_references > 1:
+                    raise
             except pg.DiskFull as error:
                 raise Unavailable(
                     "The database server's disk is full. Nothing was changed; free some space and try again.",

@@ -37,6 +37,16 @@ class KeyedRequest(NamedTuple):
     repeatable: bool = False
     """It changes nothing: an answer too large to be kept is made again."""
 
+    @property
+    def hashed_key(self) -> str:
+        """As it is kept: a caller may put anything there, a secret too."""
+        return sha256(self.key).hex()
+
+    @property
+    def place(self) -> str:
+        """To which the encrypted exchange is bound."""
+        return f"idempotency.exchange:{self.caller}/{self.hashed_key}"
+
 
 class Exchange(msgspec.Struct, frozen=True, array_like=True):
     """What is kept of a request and its answer. It is encrypted: an answer may hold a signing link, and from the hash
@@ -52,24 +62,29 @@ _decode = msgspec.msgpack.Decoder(Exchange).decode
 
 def once(tx: Tx, box: Box, request: KeyedRequest, act: Callable[[Tx], Answer], *, now: datetime) -> Answer:
     """The answer of `act`, kept in the transaction of its effect, or the one that it gave before."""
-    caller = request.caller
-    key = sha256(request.key).hex()  # a caller may put anything there, a secret too
-    place = f"idempotency.exchange:{caller}/{key}"
-    oldest = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
-    kept = store.find(tx, caller, key)
-    if kept is not None and kept.created_at > oldest:
-        before = _decode(box.decrypt(kept.exchange, place))
-        if not same(before.fingerprint, request.fingerprint):
-            raise Conflict(
-                "This Idempotency-Key was used before with another request. Use a new key for a new request.",
-                code=Code.IDEMPOTENCY_CONFLICT,
-            )
-        return Answer(kept.status, before.body, replayed=True) if before.body else act(tx)
+    before = given_before(tx, box, request, now=now)
+    if before is not None:
+        return before if before.body else act(tx)
     answer = act(tx)
     body = _keepable(answer.repeated or answer.body, request.repeatable)
-    encrypted = box.encrypt(_encode(Exchange(request.fingerprint, body)), place)
-    store.keep(tx, store.Kept(answer.status, encrypted, instant(now)), caller, key)
+    encrypted = box.encrypt(_encode(Exchange(request.fingerprint, body)), request.place)
+    store.keep(tx, store.Kept(answer.status, encrypted, instant(now)), request.caller, request.hashed_key)
     return answer
+
+
+def given_before(tx: Tx, box: Box, request: KeyedRequest, *, now: datetime) -> Answer | None:
+    """The answer that is kept for the key, its body empty if it was too large; Conflict if it is another request's."""
+    oldest = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
+    kept = store.find(tx, request.caller, request.hashed_key)
+    if kept is None or kept.created_at <= oldest:
+        return None
+    before = _decode(box.decrypt(kept.exchange, request.place))
+    if not same(before.fingerprint, request.fingerprint):
+        raise Conflict(
+            "This Idempotency-Key was used before with another request. Use a new key for a new request.",
+            code=Code.IDEMPOTENCY_CONFLICT,
+        )
+    return Answer(kept.status, before.body, replayed=True)
 
 
 def _keepable(body: bytes, repeatable: bool) -> bytes:

@@ -50,9 +50,10 @@ class Work:
         self.finished = True
         return result
 
-    async def put_off(self, until: datetime) -> None:
-        """Has the same job wait for that time: this process cannot do it now, which is no attempt and no error."""
-        await self._db.write(lambda tx: store.put_off(tx, self.job, self._worker, until))
+    async def put_off(self, until: datetime, *, progress: bool = False) -> None:
+        """Has the same job wait for that time: this process cannot do it now, which is no attempt and no error. Once
+        there is progress, earlier attempts no longer count."""
+        await self._db.write(lambda tx: store.put_off(tx, self.job, self._worker, until, progress=progress))
         self.finished = True
 
 

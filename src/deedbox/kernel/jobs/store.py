@@ -130,9 +130,10 @@ def postpone(tx: Tx, job: Job, worker: str, run_at: float, error: str) -> None:
     _demand(tx.run(f"update jobs set {back} {_OURS}", run_at=run_at, error=_cut(error), **_lease(job, worker)))
 
 
-def put_off(tx: Tx, job: Job, worker: str, run_at: datetime) -> None:
-    """Back to waiting, as if never begun."""
-    back = "state = 'ready', run_at = :run_at, lease_until = null, worker = null, attempts = attempts - 1"
+def put_off(tx: Tx, job: Job, worker: str, run_at: datetime, *, progress: bool = False) -> None:
+    """Back to waiting, as if never begun; after some progress, as if never tried before."""
+    attempts = "0" if progress else "attempts - 1"
+    back = f"state = 'ready', run_at = :run_at, lease_until = null, worker = null, attempts = {attempts}"
     _demand(tx.run(f"update jobs set {back} {_OURS}", run_at=run_at.timestamp(), **_lease(job, worker)))
 
 

@@ -33,7 +33,8 @@ def emit(tx: Tx, workspace_id: str, kind: str, subject_id: str, data: Mapping[st
 def emit_all(tx: Tx, workspace_id: str, news: Sequence[News], *, now: datetime) -> list[Event]:
     """The events, stored in this order with the next numbers of their subjects; reactions share the transaction.
 
-    The transaction must be serializable, as `db.write` makes it: two emitters of one subject are then put in order."""
+    The transaction must be serializable, as `db.write` makes it, or have made or changed each subject's own row: two
+    emitters of one subject are then put in order."""
     events = store.add(tx, [_event(workspace_id, each, now) for each in news])
     for kind, group in itertools.groupby(events, lambda event: event.kind):
         told = list(group)

@@ -31,7 +31,7 @@ def approve(desk: Desk, packet: Packet, signer_id: str, seen: Circumstances) -> 
     for document in packet.documents:
         detail = {
             **seen.told(),
-            "consent": consent(signer.language, signer.role),
+            "consent": consent(packet, signer),
             "files": {file.id: file.sha256 for file in document.files},
             "prepared": document.paper_sha256,
         }

@@ -78,10 +78,11 @@ def _around(tx: Tx, packet: Packet, document: Document, place: tuple[str, str]) 
 
 
 def _beside(tx: Tx, packet: Packet, document: Document, place: tuple[str, str]) -> list[Attachment]:
-    """What else would be joined behind the paper if the signer signed now."""
+    """What else would be joined behind the paper if all signed now who have given a file; of a field that several
+    fill, the signer's own."""
     signer_id, field_id = place
-    mine = [one for one in store.kept(tx, packet.id) if one.signer_id == signer_id]
-    known = {one.field_id: one for one in (*document.attachments, *mine)}
+    kept = sorted(store.kept(tx, packet.id), key=lambda one: one.signer_id == signer_id)
+    known = {one.field_id: one for one in (*document.attachments, *kept)}
     return [known[field.id] for field in document.fields if field.id in known and field.id != field_id]
 
 

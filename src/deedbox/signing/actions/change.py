@@ -14,6 +14,7 @@ from deedbox.signing.actions import convert, draft_people, expire, remind, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import check_parties, made_parties
+from deedbox.signing.actions.create_from_template import paper_of
 from deedbox.signing.desk import Desk, Office, document_in, only_together
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, KnownField, SignerChange, end_of, numbered
@@ -22,7 +23,7 @@ from deedbox.signing.prefill import left_for_tags
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents
 
-_DRAFTS_ONLY = ("message", "title")
+_DRAFTS_ONLY = ("message", "title", "expires_after_hours")
 
 
 class Seen(NamedTuple):
@@ -55,8 +56,8 @@ async def prepared(
     wanted: Sequence[Any] = convert.signing_on(packet, document) if change.parties is UNSET else change.parties
     codes = await sessions.hashed_codes([] if change.parties is UNSET else change.parties)
     seen = Seen(packet.parties, document, codes)
-    if document.template_id is not None and document.paper_sha256 is not None:
-        ready = StoredPaper.of(document.paper_sha256, document.files)
+    ready = await office.db.read(lambda tx: paper_of(tx, document))
+    if ready is not None:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, ready))
         return
     async with mill.paper(originals_of(found, change), wanted, asked) as paper:
@@ -84,6 +85,9 @@ def amend(desk: Desk, packet: Packet, document_id: str, change: DocumentChange) 
     }
     if change.expires_at is not UNSET:
         shared |= {"expires_at": end_of(change.expires_at, desk.now), "expires_after_hours": None}
+    if change.expires_after_hours is not UNSET:
+        shared |= {"expires_after_hours": change.expires_after_hours}
+        shared |= {"expires_at": None} if change.expires_after_hours else {}
     if not own and not shared:
         return packet
     if shared and not packet.lone:

@@ -14,6 +14,7 @@ from deedbox.signing.actions.change import originals_of, plan_timers
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.correct import correct
 from deedbox.signing.actions.create import check_parties, made_parties
+from deedbox.signing.actions.create_from_template import paper_of
 from deedbox.signing.desk import Desk, Office, document_in
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import CorrectedAddress, DocumentChange, KnownField, KnownParty, SignerChange, end_of
@@ -138,10 +139,9 @@ async def _papers(
         own = {file.id for file in document.files}
         originals = originals_of(found, DocumentChange(files=[one for one in change.files if one.id in own]))
         signing = parties if document.asks_all else []
-        paper: Paper | StoredPaper
-        if document.template_id is not None and document.paper_sha256 is not None:
-            paper = StoredPaper.of(document.paper_sha256, document.files)
-        else:
+        paper: Paper | StoredPaper | None
+        paper = await office.db.read(lambda tx, document=document: paper_of(tx, document))  # type: ignore[misc]
+        if paper is None:
             paper = await held.enter_async_context(mill.paper(originals, signing, asked))
         papers.append(Relaid(document.id, asked, found.values, paper))
     return papers

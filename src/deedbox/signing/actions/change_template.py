@@ -17,11 +17,11 @@ from deedbox.kernel.ids import new_id
 from deedbox.signing.actions import convert_template
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.convert_template import Unmade, originals_of, try_out
-from deedbox.signing.actions.create_template import new_file
+from deedbox.signing.actions.create import made_file
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.new_document import NewFile, numbered, without_field
 from deedbox.signing.paper import Original
-from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, sample_parties
+from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, need_roles, sample_parties
 from deedbox.signing.store import templates
 from deedbox.signing.template import Content, Template, TemplateChange, TemplateField
 
@@ -42,12 +42,14 @@ async def prepared(
     check_roles(after.content.roles)
     check_files(after.content.fields, len(after.content.files))
     if not _needs_paper(before, after, files):
+        need_roles(after.content.roles)
         check_fields(after.content.fields, after.content.roles)
         yield lambda desk: _stored(desk, before, after, received)
         return
     unmade = replace(after, status="processing", error=None, paper_sha256=None)
     originals = await _originals(office, unmade.content, files)
-    finding = bool(files) or before.status == "failed"
+    # Whoever says all fields has seen those that the files bring along.
+    finding = change.fields is UNSET and (bool(files) or before.status == "failed")
     if await mill.intake.takes_long(originals):
         yield lambda desk: _to_be_converted(desk, before, unmade, received, finding)
         return
@@ -75,7 +77,7 @@ def _next(before: Template, change: TemplateChange, files: Sequence[NewFile], no
     given = {name: value for name in _TAKEN_OVER if (value := getattr(change, name)) is not UNSET}
     content = replace(before.content, fields=_fields(before, change, files, now), **given)
     if files:
-        content = replace(content, files=[new_file(file.name, file.original, now) for file in files], places=[])
+        content = replace(content, files=[made_file(file, now) for file in files], places=[])
     name = before.name if change.name is UNSET else change.name
     return replace(before, version=before.version + 1, name=name, content=content, updated_at=instant(now))
 

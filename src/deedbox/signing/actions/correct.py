@@ -7,24 +7,27 @@ import msgspec
 from deedbox.kernel.errors import Conflict
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import need_printable
-from deedbox.signing import parties, sessions, states
+from deedbox.signing import attachments, parties, sessions, states
 from deedbox.signing.actions import convert, draft_people, remind, send
 from deedbox.signing.actions.create import need_access_code, need_delegable, need_told_apart
 from deedbox.signing.desk import Desk
 from deedbox.signing.field_value import fault
 from deedbox.signing.model import Packet, Party, Signer
 from deedbox.signing.new_document import SignerChange
-from deedbox.signing.store import documents
+from deedbox.signing.store import documents, people
 from deedbox.words.refusals import wrong_values
 
 _TOLD = ("email", "name", "language", "time_zone", "auth", "delegation")
 """What the trail tells of a correction; of an access code, only that there is another."""
+_OF_THEIR_OWN = {"viewed_at": None, "reminded_at": None, "reminders": 0, "timer_reminded_at": None}
+"""What someone at another address has not done, and was not sent."""
 
 
 def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, code_hash: str | None = None) -> Packet:
     """The packet with the signer as they should have been; `code_hash` is that of the change's access code.
 
-    With another address or another check of identity, what was sent before opens nothing, and they are invited anew."""
+    With another address or another check of identity, what was sent before opens nothing, and they are invited anew.
+    Whoever has the other address begins anew: nothing that was seen or filled in before is theirs."""
     for document in packet.documents:
         states.after(document.status, "amend")
     party, signer = parties.find_signer(packet, signer_id)
@@ -41,6 +44,9 @@ def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, co
         if document.status == "draft":  # whose fields are laid out again, and may name the address
             asked = draft_people.followed(convert.asked_fields(desk.tx, document), packet.parties, after.parties)
             documents.ask_fields(desk.tx, document.id, asked)
+    if right.email != signer.email:
+        people.drop_values(desk.tx, signer_id, [])
+        attachments.drop_kept(desk, packet, signer_id)
     others = _identity(right) != _identity(signer)
     mailed = others and signer.status != "waiting" and desk.notifier.delivers()
     for document in after.documents:
@@ -81,8 +87,10 @@ def _corrected(desk: Desk, party: Party, signer: Signer, change: SignerChange, c
     need_delegable(right)
     if right.auth != signer.auth:
         send.need_mail_for_codes([msgspec.structs.replace(party, signers=[right])], desk.notifier)
-    moved = _identity(right) != _identity(signer) and signer.status != "waiting"
-    return msgspec.structs.replace(right, notified_at=desk.at) if moved else right
+    if signer.status == "waiting" or _identity(right) == _identity(signer):
+        return right
+    anew: dict[str, Any] = {**_OF_THEIR_OWN, "status": "notified"} if right.email != signer.email else {}
+    return msgspec.structs.replace(right, notified_at=desk.at, **anew)
 
 
 def _identity(signer: Signer) -> tuple[object, ...]:
@@ -91,7 +99,10 @@ def _identity(signer: Signer) -> tuple[object, ...]:
 
 
 def _told(signer: Signer, right: Signer) -> dict[str, object]:
-    told = {name: getattr(right, name) for name in _TOLD if getattr(right, name) != getattr(signer, name)}
+    told: dict[str, object] = {
+        name: getattr(right, name) for name in _TOLD if getattr(right, name) != getattr(signer, name)
+    }
+    told["was"] = {"name": signer.name, "email": signer.email}
     return told | ({"access_code": "another"} if right.access_code_hash != signer.access_code_hash else {})
 
 

@@ -210,6 +210,7 @@ def _lone_parties(new: NewDocument) -> list[NewParty]:
 
 
 def made_file(file: NewFile, now: datetime) -> File:
+    """A file that came, before anything is known of its pages."""
     blob = file.original.blob
     return File(new_id("fil", now), file.name, blob.sha256, blob.size_bytes)
 

@@ -12,9 +12,10 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
 from deedbox.kernel.ids import new_id
+from deedbox.pdf.marks import Place
 from deedbox.signing import sessions, states
+from deedbox.signing.actions import convert, send
 from deedbox.signing.actions import create as creation
-from deedbox.signing.actions import send
 from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.model import Document, Packet, Source
 from deedbox.signing.new_document import (
@@ -27,7 +28,7 @@ from deedbox.signing.new_document import (
 )
 from deedbox.signing.paper import StoredPaper
 from deedbox.signing.paper.by_role import renewed
-from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.paper.placing import laid_out, place_of
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import templates
 from deedbox.signing.template import FromTemplate, Role, Template, TemplateField
@@ -129,7 +130,7 @@ def create(
     after = send.as_sent(draft, desk.now) if wanted.send else draft
     document = after.first
     blobs.share(desk.tx, ready.hashes, [document.id])
-    after = desk.add(after, {document.id: as_asked(document)})
+    after = desk.add(after, {document.id: as_asked(after, document, ready)})
     desk.record(after.first, "document.created", created(after.first))
     if wanted.send:
         send.announce(desk, draft, after)
@@ -146,12 +147,44 @@ def created(document: Document) -> dict[str, object]:
     }
 
 
-def as_asked(document: Document) -> list[KnownField]:
-    """The fields of a draft on a ready paper, as its sender may ask for them again; once it is sent, none."""
+def as_asked(packet: Packet, document: Document, ready: ReadyTemplate) -> list[KnownField]:
+    """The fields of a draft on a ready paper, as its sender may ask for them again; once it is sent, none.
+
+    They are their roles', whoever has these by then; signatures at places of the template are placed again."""
     numbers = {file.id: number for number, file in enumerate(document.files)}
     if document.status != "draft":
         return []
-    return [as_known(field, numbers[field.file_id]) for field in document.fields]
+    whose = {one_id: party.name for party, signer in packet.signers() for one_id in (party.id, signer.id)}
+    places = [*ready.paper.places]
+    return [
+        replace(
+            as_known(field, numbers[field.file_id]), signer=None, party=whose[field.signer_id or field.party_id or ""]
+        )
+        for field in document.fields
+        if field.type != "signature" or field.file_id != document.files[-1].id or place_of(field) not in places
+    ]
+
+
+def paper_of(tx: Tx, document: Document) -> StoredPaper | None:
+    """The paper of a draft that was made from a template, with the places for signatures; None of any other."""
+    if document.template_id is None or document.paper_sha256 is None:
+        return None
+    template = templates.find(tx, document.workspace_id, document.template_id, document.template_version)
+    # Of a template that is gone, the places are left that are taken.
+    places = template.content.places if template else _seats(tx, document)
+    return StoredPaper.of(document.paper_sha256, document.files, places)
+
+
+def _seats(tx: Tx, document: Document) -> list[Place]:
+    """Where signatures stand that nobody has asked for."""
+    last = len(document.files) - 1
+    asked = [place_of(one) for one in convert.asked_fields(tx, document) if one.file_number == last]
+    signatures = [
+        place_of(field)
+        for field in document.fields
+        if field.type == "signature" and field.file_id == document.files[-1].id
+    ]
+    return [place for place in signatures if place not in asked]
 
 
 def joined_metadata(template: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

@@ -12,12 +12,12 @@ from deedbox.kernel.ids import new_id
 from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
-from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet, title_of
+from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet
 from deedbox.signing.actions.create_from_template import ReadyTemplate, as_asked, created, joined_metadata, ready
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Document, File, Packet
 from deedbox.signing.new_document import NewDocument, NewFile, end_of
-from deedbox.signing.new_packet import NewPacket, NewPacketDocument
+from deedbox.signing.new_packet import NewPacket
 from deedbox.signing.paper import Original, Paper
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.sessions import HashedCodes
@@ -45,7 +45,7 @@ async def prepared(
     """What creates the packet at a desk, once its files have been through the sandboxes; `files` are each document's.
 
     Word and HTML are converted later, by jobs: until the last of them the packet is `processing`."""
-    sheets = [_sheet(new, one, own) for one, own in zip(new.documents, files, strict=True)]
+    sheets = [_sheet(new, number, own) for number, own in enumerate(files)]
     # Before the files, which take longer to refuse.
     parties = named_parties(sheets[0].new)
     send.need_mail_for_codes(parties, office.notifier)
@@ -67,7 +67,9 @@ def create_packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: Ha
     together = list(zip(after.documents, sheets, strict=True))
     for document, sheet in together:
         _hold_files(desk, document, sheet)
-    asked = {one.id: as_asked(one) if sheet.template else sheet.new.fields for one, sheet in together}
+    asked = {
+        one.id: as_asked(after, one, sheet.template) if sheet.template else sheet.new.fields for one, sheet in together
+    }
     after = desk.add(after, asked)
     for document, sheet in together:
         _begin(desk, document, sheet, send=new.send)
@@ -76,10 +78,12 @@ def create_packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: Ha
     return after
 
 
-def _sheet(new: NewPacket, one: NewPacketDocument, files: Sequence[NewFile]) -> Sheet:
+def _sheet(new: NewPacket, number: int, files: Sequence[NewFile]) -> Sheet:
+    one = new.documents[number]
     wanted = new.document(one)
     if one.template_id is None:
-        title_of(wanted)
+        if one.title is None:
+            raise BadRequest(f"documents[{number}].title: missing")
         if not files:
             raise BadRequest(f"{one.title}: the document needs a file, or a template_id")
         return Sheet(wanted, one.fields is None, files)
@@ -89,19 +93,18 @@ def _sheet(new: NewPacket, one: NewPacketDocument, files: Sequence[NewFile]) -> 
 
 
 def _with_template(desk: Desk, sheet: Sheet) -> Sheet:
-    """The sheet, with what its template says; where a role has no signature field, everyone gets a place to sign."""
+    """The sheet, with what its template says."""
     if sheet.template_id is None:
         return sheet
     found = ready(desk.tx, desk.workspace_id, sheet.template_id)
     content = found.template.content
-    signing = {field.party for field in content.fields if field.type == "signature"}
     new = replace(
         sheet.new,
         title=sheet.new.title or found.template.name,
         metadata=joined_metadata(content.metadata, sheet.new.metadata),
         signed_input=content.signed_input,
     )
-    return sheet._replace(new=new, template=found, asks_all=any(role.name not in signing for role in content.roles))
+    return sheet._replace(new=new, template=found)
 
 
 def _packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: HashedCodes) -> Packet:
@@ -138,10 +141,26 @@ def _document(alone: Document, packet_id: str, sheet: Sheet) -> Document:
 def _laid(desk: Desk, packet: Packet, document: Document, sheet: Sheet) -> Packet:
     """The packet with the document on its paper, if there is one."""
     if sheet.template is not None:
-        draft, asked = states.moved(document, "lay_out", desk.at), sheet.template.asked(desk.now)
-        values = sheet.new.values
-        return packet.with_document(laid_out(packet, draft, sheet.template.paper, asked, desk.now, values))
+        return packet.with_document(_by_roles(desk, packet, document, sheet.template, sheet.new.values))
     return laid(packet, document, sheet.paper, sheet.new, desk.now) if sheet.paper else packet
+
+
+def _by_roles(
+    desk: Desk, packet: Packet, document: Document, template: ReadyTemplate, values: dict[str, str]
+) -> Document:
+    """The document on its template's paper: whose party is a role signs it, and the others read it."""
+    roles = [role.name for role in template.template.content.roles]
+    theirs = replace(packet, parties=[party for party in packet.parties if party.name in roles])
+    named = {party.name for party in theirs.parties}
+    for name in roles:
+        if name not in named:
+            raise BadRequest(
+                f"{template.template.name}: its role {name} is no party of the packet. Give a party this name, with its"
+                " people."
+            )
+    draft = states.moved(document, "lay_out", desk.at, asks_all=True)
+    made = laid_out(theirs, draft, template.paper, template.asked(desk.now), desk.now, values)
+    return replace(made, asks_all=False)
 
 
 def _hold_files(desk: Desk, document: Document, sheet: Sheet) -> None:

@@ -1,6 +1,7 @@
 """Create a template: from files, taken in and rehearsed once for all its documents, or from a document."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import count
@@ -12,19 +13,23 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
-from deedbox.pdf.marks import Place
 from deedbox.signing import parties, states
 from deedbox.signing.actions import convert_template
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.convert_template import Unmade, try_out
-from deedbox.signing.actions.create import DEFAULT_LANGUAGE
+from deedbox.signing.actions.create import DEFAULT_LANGUAGE, made_file
 from deedbox.signing.desk import Desk, Office, document_of
-from deedbox.signing.model import Document, Field, File, Packet
+from deedbox.signing.model import Document, Field, File, Packet, Party, Signer
+from deedbox.signing.model import Role as PersonRole
 from deedbox.signing.new_document import NewFile, as_known
 from deedbox.signing.paper import Original
 from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, renewed, template_field
+from deedbox.signing.paper.placing import place_of
 from deedbox.signing.store import templates
 from deedbox.signing.template import Content, NewTemplate, Role, Template, TemplateField
+
+_ACTS: tuple[PersonRole, ...] = ("signer", "approver", "cc")
+"""The first of those in a party has the party's own rule."""
 
 
 @asynccontextmanager
@@ -67,9 +72,7 @@ def from_document(desk: Desk, new: NewTemplate, document_id: str) -> Template:
         _content(shown, [replace(file, id=new_id("fil", desk.now)) for file in document.files]),
         roles=[*roles.values()],
         fields=_fields(packet, document, roles, desk.now),
-        places=[
-            Place(one.page, one.x, one.y, one.w, one.h) for one in document.fields if _is_seat(packet, document, one)
-        ],
+        places=[place_of(one) for one in document.fields if _is_seat(packet, document, one)],
         language=new.language or packet.language,
         signed_input=document.signed_input,
     )
@@ -84,13 +87,8 @@ def from_document(desk: Desk, new: NewTemplate, document_id: str) -> Template:
     return template
 
 
-def new_file(name: str, received: Received, now: datetime) -> File:
-    """A file that came, before anything is known of its pages."""
-    return File(new_id("fil", now), name, received.blob.sha256, received.blob.size_bytes)
-
-
 def _template(workspace_id: str, new: NewTemplate, files: Sequence[NewFile], now: datetime) -> Template:
-    content = _content(new, [new_file(file.name, file.original, now) for file in files])
+    content = _content(new, [made_file(file, now) for file in files])
     content = replace(content, fields=[template_field(field, now) for field in new.fields])
     at = instant(now)
     return Template(new_id("tpl", now), workspace_id, 1, new.name, "processing", None, None, content, at, at)
@@ -122,26 +120,38 @@ def _stored(desk: Desk, template: Template, received: Sequence[Received]) -> Tem
 
 
 def _roles(packet: Packet, document: Document) -> dict[str, Role]:
-    """The parties that have a part in the document as roles, by their ids; of those with one name, the later ones are
-    numbered."""
+    """The parties that have a part in the document as roles, by their ids; who approves or gets a copy beside those who
+    sign has a role of their own. Of those with one name, the later ones are numbered."""
     found: dict[str, Role] = {}
     for party in packet.parties:
         if not packet.lone and not any(parties.own_fields(document, party, one) for one in party.signers):
             continue
-        taken = {role.name.casefold() for role in found.values()}
-        names = (party.name if number == 1 else f"{party.name} {number}" for number in count(1))
-        name = next(one for one in names if one.casefold() not in taken)
-        acts = {one.role for one in party.signers}
-        found[party.id] = Role(
-            name=name,
-            order=party.order,
-            rule=party.rule,
-            quorum=party.quorum,
-            signers=len(party.signers),
-            on_decline=party.on_decline,
-            role=acts.pop() if len(acts) == 1 else "signer",
-        )
+        acts = Counter(one.role for one in party.signers if one.delegated_to is None)
+        for number, (act, people) in enumerate(sorted(acts.items(), key=lambda one: _ACTS.index(one[0]))):
+            name = _free(party.name if number == 0 else f"{party.name} ({act})", found.values())
+            key = party.id if number == 0 else f"{party.id}:{act}"
+            found[key] = _role(party, name, act, people, main=number == 0)
     return found
+
+
+def _role(party: Party, name: str, act: PersonRole, people: int, *, main: bool) -> Role:
+    by_quorum = main and party.rule == "quorum"
+    return Role(
+        name=name,
+        order=party.order,
+        rule=party.rule if main else "all",
+        quorum=min(party.quorum or 1, people) if by_quorum else None,
+        signers=people,
+        on_decline=party.on_decline,
+        role=act,
+    )
+
+
+def _free(name: str, roles: Iterable[Role]) -> str:
+    """The name, numbered if a role has it already."""
+    taken = {role.name.casefold() for role in roles}
+    names = (name if number == 1 else f"{name} {number}" for number in count(1))
+    return next(one for one in names if one.casefold() not in taken)
 
 
 def _fields(packet: Packet, document: Document, roles: Mapping[str, Role], now: datetime) -> list[TemplateField]:
@@ -160,5 +170,9 @@ def _fields(packet: Packet, document: Document, roles: Mapping[str, Role], now: 
 
 def _is_seat(packet: Packet, document: Document, field: Field) -> bool:
     """Whether it is the signature of one of several people, at a place that anyone of their role may take."""
-    shared = {signer.id for party, signer in packet.signers() if len(party.signers) > 1}
+    shared = {signer.id for party, signer in packet.signers() if sum(map(_signs, party.signers)) > 1}
     return field.type == "signature" and field.signer_id in shared and field.file_id == document.files[-1].id
+
+
+def _signs(signer: Signer) -> bool:
+    return signer.role == "signer" and signer.delegated_to is None

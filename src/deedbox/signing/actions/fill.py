@@ -49,6 +49,8 @@ def checked(
 def _choose(group: Sequence[Field], filled: dict[str, str], faults: list[Saying]) -> None:
     """Whoever chooses one radio button of a group takes back what was chosen before."""
     chosen = [field for field in group if filled.get(field.id) == "true"]
-    faults += [fault_of(field, "radio", options=", ".join(one.label or "" for one in group)) for field in chosen[1:]]
+    faults += [
+        fault_of(field, "radio_only_one", options=", ".join(one.label or "" for one in group)) for field in chosen[1:]
+    ]
     if chosen:
         filled |= {field.id: "" for field in group if field.id not in filled}

@@ -84,7 +84,7 @@ def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:
     people.drop_values(desk.tx, signer_id, _newly_filled(packet, signed))
     attachments.settle(desk, packet, after)
     for document in signed.documents:
-        desk.record(document, "signer.signed", _detail(document, signer, how), actor=signer_id)
+        desk.record(document, "signer.signed", _detail(packet, document, signer, how), actor=signer_id)
     for document in packet.documents:
         desk.emit("document.signed", packet, document, signer=signer_told(signer))
     if completed is not None:
@@ -183,13 +183,13 @@ def announce(desk: Desk, before: Packet, after: Packet, party: Party) -> None:
             finalize.plan(desk, document)
 
 
-def _detail(document: Document, signer: Signer, how: SigningAct) -> dict[str, Any]:
+def _detail(packet: Packet, document: Document, signer: Signer, how: SigningAct) -> dict[str, Any]:
     attached = {one.field_id: one.sha256 for one in document.attachments if one.signer_id == signer.id}
     return {
         **how.seen.told(),
         "signature": msgspec.to_builtins(how.signature),
         **({"initials": msgspec.to_builtins(how.initials)} if how.initials else {}),
-        "consent": consent(signer.language),
+        "consent": consent(packet, signer),
         "files": {file.id: file.sha256 for file in document.files},
         **({"attachments": attached} if attached else {}),
         "prepared": document.paper_sha256,

@@ -3,9 +3,7 @@
 Under one name and template there is one bulk send, and in it one row for each key: whoever uploads the same file again
 gets the same bulk send, and nobody gets the same document twice."""
 
-import asyncio
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -18,7 +16,7 @@ from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.ids import new_id
 from deedbox.signing.actions import create_from_template, send
 from deedbox.signing.actions.create_from_template import ReadyTemplate
-from deedbox.signing.bulk import model, store
+from deedbox.signing.bulk import model, store, turns
 from deedbox.signing.bulk.model import (
     ENCRYPTED_ROWS,
     BulkSend,
@@ -27,6 +25,7 @@ from deedbox.signing.bulk.model import (
     Flaw,
     NewBulkSend,
     NewRow,
+    Place,
     ReadRow,
 )
 from deedbox.signing.bulk.store import KnownRow
@@ -34,6 +33,7 @@ from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.new_document import NewParty
 
 BULK_JOB = "bulk_send"
+_TRIED_AGAIN = ("failed", "canceled")
 
 
 class Start(NamedTuple):
@@ -44,6 +44,7 @@ class Start(NamedTuple):
     bulk_send_id: str
     template: ReadyTemplate
     known: BulkSend | None
+    known_rows: Mapping[str, KnownRow]
 
 
 class Report(NamedTuple):
@@ -87,34 +88,22 @@ def start(tx: Tx, office: Office, workspace_id: str, new: NewBulkSend) -> Start:
     version = known.template_version if known else None
     template = create_from_template.ready(tx, workspace_id, new.template_id, version)
     bulk_send_id = known.id if known else new_id("blk", office.clock.now())
-    return Start(new, workspace_id, bulk_send_id, template, known)
+    return Start(new, workspace_id, bulk_send_id, template, known, store.known_rows(tx, known.id) if known else {})
 
 
-async def checked(office: Office, box: Box, begun: Start, rows: Iterable[ReadRow]) -> Report:
+async def checked(office: Office, box: Box, begun: Start, rows: Iterator[ReadRow]) -> Report:
     """Every row checked as if it were sent, by turns with whatever else the server does."""
-    check, found, flaws, invalid = _Check(office, box, begun), list[CheckedRow](), list[Flaw](), 0
-    total = 0
-    for read in rows:
-        total += 1
-        if total > limits.BULK_ROWS:
-            raise BadRequest(f"{_place(read)}: a bulk send has at most {limits.BULK_ROWS:,} rows")
-        one = check.row(read)
-        if isinstance(one, CheckedRow):
-            found.append(one)
-        else:
-            invalid += 1
-            flaws += one[: limits.BULK_FLAWS - len(flaws)]
-        if total % limits.BULK_TURN_ROWS == 0:
-            await asyncio.sleep(0)
-    if not total:
-        raise BadRequest("There are no rows")
-    return Report(found, flaws, total, invalid)
+    check = _Check(office, box, begun)
+    await turns.take(check.each(rows))
+    return check.report()
 
 
 def compared(tx: Tx, begun: Start, report: Report) -> Report:
-    """The report with the flaws that only a look at known rows shows."""
-    flaws = _plan(tx, begun, report.rows).flaws
-    return report._replace(flaws=[*report.flaws, *flaws], invalid=report.invalid + len(flaws))
+    """The report with the flaws that only a look at known rows shows; BadRequest if they are too many with these."""
+    plan = _plan(tx, begun, report.rows)
+    if begun.known:
+        _need_room(begun.known, len(plan.fresh))
+    return report._replace(flaws=[*report.flaws, *plan.flaws], invalid=report.invalid + len(plan.flaws))
 
 
 def accept(desk: Desk, begun: Start, report: Report) -> BulkSend:
@@ -153,23 +142,47 @@ class _Check:
         self._office = office
         self._box = box
         self._begun = begun
-        self._keys: dict[str, ReadRow] = {}
+        self._keys: dict[str, Place] = {}
+        self._found: list[CheckedRow] = []
+        self._flaws: list[Flaw] = []
+        self._total = 0
 
-    def row(self, read: ReadRow) -> CheckedRow | Sequence[Flaw]:
+    def each(self, rows: Iterator[ReadRow]) -> Iterator[None]:
+        """Checks one row with each step."""
+        for read in rows:
+            self._total += 1
+            if self._total > limits.BULK_ROWS:
+                raise BadRequest(f"{read.place}: a bulk send has at most {limits.BULK_ROWS:,} rows")
+            one = self._row(read)
+            if isinstance(one, CheckedRow):
+                self._found.append(one)
+            else:
+                self._flaws += one[: limits.BULK_FLAWS - len(self._flaws)]
+            yield
+
+    def report(self) -> Report:
+        if not self._total:
+            raise BadRequest("There are no rows")
+        return Report(self._found, self._flaws, self._total, self._total - len(self._found))
+
+    def _row(self, read: ReadRow) -> CheckedRow | Sequence[Flaw]:
         """The row, or what is wrong with it."""
         row = read.row
         if row is None:
             return read.flaws
-        digest = hashlib.sha256(msgspec.json.encode(row.without_codes(), order="deterministic")).hexdigest()
+        digest, place = row.digest(), read.place
         key = row.key or f"row-{digest[:32]}"
-        if (twin := self._keys.setdefault(key, read)) is not read:
-            return [read.flaw(_twins(row, twin), "key")]
-        try:
-            self._try(row)
-        except BadRequest as error:
-            return [read.flaw(error.message[: limits.BULK_ERROR_CHARS])]
-        place = ENCRYPTED_ROWS.place.format(bulk_send_id=self._begun.bulk_send_id, row_key=key)
-        return CheckedRow(read, key, digest, self._box.encrypt(msgspec.json.encode(row), place))
+        if (twin := self._keys.setdefault(key, place)) is not place:
+            return [place.flaw(_twins(row, twin), "key")]
+        before = self._begun.known_rows.get(key)
+        # One that is sent or waits is compared alone: whether it could be sent now is not asked.
+        if before is None or before.status in _TRIED_AGAIN:
+            try:
+                self._try(row)
+            except BadRequest as error:
+                return [place.flaw(error.message[: limits.BULK_ERROR_CHARS])]
+        named = ENCRYPTED_ROWS.place.format(bulk_send_id=self._begun.bulk_send_id, row_key=key)
+        return CheckedRow(place, key, digest, self._box.encrypt(msgspec.json.encode(row), named))
 
     def _try(self, row: NewRow) -> None:
         begun = self._begun
@@ -196,11 +209,11 @@ def _plan(tx: Tx, begun: Start, rows: Sequence[CheckedRow]) -> _Plan:
         before = known.get(row.key)
         if before is None:
             fresh.append(row)
-        elif before.status in ("failed", "canceled"):
+        elif before.status in _TRIED_AGAIN:
             again.append(row)
             failed += before.status == "failed"
         elif before.digest != row.digest:
-            flaws.append(row.read.flaw(_differs(row, before), "key"))
+            flaws.append(row.place.flaw(_differs(row, before), "key"))
     return _Plan(fresh, again, failed, flaws)
 
 
@@ -229,11 +242,7 @@ def _made(desk: Desk, begun: Start, rows: Sequence[CheckedRow]) -> BulkSend:
 def _joined(desk: Desk, known: BulkSend, new: NewBulkSend, plan: _Plan) -> BulkSend:
     """The known bulk send with the rows that are new to it, and those that were not sent before."""
     counts, more = known.counts, len(plan.fresh) + len(plan.again)
-    if counts.total + len(plan.fresh) > limits.BULK_ROWS:
-        raise BadRequest(
-            f"{len(plan.fresh)} rows are new to the bulk send {known.name!r}, which has {counts.total} already; it can"
-            f" have {limits.BULK_ROWS:,}. Send them under another name."
-        )
+    _need_room(known, len(plan.fresh))
     after = replace(known, rows_per_minute=new.rows_per_minute, next_at=known.next_at if new.rows_per_minute else 0)
     if more:
         after = reopened(
@@ -255,6 +264,14 @@ def _joined(desk: Desk, known: BulkSend, new: NewBulkSend, plan: _Plan) -> BulkS
     return after
 
 
+def _need_room(known: BulkSend, fresh: int) -> None:
+    if known.counts.total + fresh > limits.BULK_ROWS:
+        raise BadRequest(
+            f"{fresh} rows are new to the bulk send {known.name!r}, which has {known.counts.total} already; it can have"
+            f" {limits.BULK_ROWS:,}. Send them under another name."
+        )
+
+
 def reopened(bulk_send: BulkSend, status: model.Status, counts: Counts, at: str) -> BulkSend:
     """The bulk send with rows to send, in a new round."""
     return replace(
@@ -268,16 +285,12 @@ def reopened(bulk_send: BulkSend, status: model.Status, counts: Counts, at: str)
     )
 
 
-def _twins(row: NewRow, twin: ReadRow) -> str:
+def _twins(row: NewRow, twin: Place) -> str:
     if row.key is not None:
-        return f"{row.key[: limits.MISTAKE_CHARS]!r} is the key of {_place(twin)} too"
-    return f"it says the same as {_place(twin)}; give both a key if both are to be sent"
+        return f"{row.key[: limits.MISTAKE_CHARS]!r} is the key of {twin} too"
+    return f"it says the same as {twin}; give both a key if both are to be sent"
 
 
 def _differs(row: CheckedRow, before: KnownRow) -> str:
     sent = f"was sent before, as {before.document_id}" if before.status == "sent" else "waits to be sent already"
     return f"{row.key[: limits.MISTAKE_CHARS]!r} {sent}, with other content; give another key to send both"
-
-
-def _place(read: ReadRow) -> str:
-    return f"row {read.index}" if read.line is None else f"line {read.line}"

@@ -9,7 +9,7 @@ import msgspec
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.bulk import table
-from deedbox.signing.bulk.model import Flaw, NewRow, ReadRow
+from deedbox.signing.bulk.model import FORMULA, NO_FORMULA, Flaw, NewRow, ReadRow, is_formula
 from deedbox.signing.new_document import FieldValue, MetadataName, MetadataValue, NewSigner
 
 Say: TypeAlias = Callable[[Any, msgspec.ValidationError], str]
@@ -19,8 +19,7 @@ _PERSON = re.compile(r"(?P<role>.+?)(?:\[(?P<number>[1-9][0-9]?)\])?\.(?P<field>
 _PLAIN = ("key", "external_id", "language")
 _ROW_TYPES = get_type_hints(NewRow, include_extras=True)
 _PERSON_TYPES = get_type_hints(NewSigner, include_extras=True)
-_NEEDED = ("name", "email")
-_FORMULA = ("=", "+", "-", "@")
+_NEEDED = NO_FORMULA
 
 
 class Known(NamedTuple):
@@ -46,20 +45,17 @@ class Column(NamedTuple):
 def rows(file: IO[bytes], mapping: Mapping[str, str | None], known: Known, say: Say) -> Iterator[ReadRow]:
     """The rows of a CSV file, each as it is asked for; BadRequest if the headings do not fit the template."""
     lines = table.lines(file)
-    try:
-        headings = next(lines, None)
-    except table.Unreadable as error:
-        raise BadRequest(f"line {error.line}: {error.reason}") from error
+    headings = next(lines, None)
     if headings is None:
         raise BadRequest("The CSV file is empty")
+    if isinstance(headings, table.Unreadable):
+        raise BadRequest(f"line {headings.number}: {headings.reason}")
     columns = meant(headings.cells, mapping, known, say)
-    index = 0
-    try:
-        for line in lines:
+    for index, line in enumerate(lines):
+        if isinstance(line, table.Unreadable):
+            yield ReadRow(index, line.number, None, [Flaw(index, line.number, None, line.reason)])
+        else:
             yield _row(index, line, columns, say)
-            index += 1
-    except table.Unreadable as error:
-        yield ReadRow(index, error.line, None, [Flaw(index, error.line, None, error.reason)])
 
 
 def meant(headings: Sequence[str], mapping: Mapping[str, str | None], known: Known, say: Say) -> list[Column]:
@@ -148,8 +144,8 @@ def _row(index: int, line: table.Line, columns: Sequence[Column], say: Say) -> R
 
 def _value(column: Column, text: str, say: Say) -> Any:
     """What the cell means; ValueError with the reason if its column cannot hold it."""
-    if column.role and text.startswith(_FORMULA):
-        raise ValueError("it begins like a formula (=, +, - or @), which is neither a name nor an address")
+    if column.role and column.name in NO_FORMULA and is_formula(text):
+        raise ValueError(FORMULA)
     try:
         return msgspec.convert(text, column.type, strict=False)
     except msgspec.ValidationError as error:

@@ -1,5 +1,6 @@
 """The records of a bulk send: what is asked for, where it stands, and its rows."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
@@ -61,6 +62,18 @@ ENCRYPTED_ROWS = EncryptedColumn(
 """What a row says may hold an access code: it is encrypted, and gone once its document is sent."""
 
 
+_UNSAID = {one.name: one.default for one in msgspec.structs.fields(NewSigner) if not one.required}
+"""What holds for a person of whom it is not said."""
+NO_FORMULA: Final = ("name", "email")
+"""What of a person stands in the spreadsheets of others, where a formula would be computed."""
+FORMULA: Final = "it begins like a formula (=, +, - or @), which is neither a name nor an address"
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet would compute the text."""
+    return text.lstrip().startswith(("=", "+", "-", "@"))
+
+
 def after(status: Status, move: Move) -> Status:
     """The state that the move leads to; Conflict, with its sentence, where it leads nowhere."""
     following = MOVES.get((status, move))
@@ -85,11 +98,14 @@ class NewRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     language: Language | None = None
     """The language of the document, and of whoever has none of their own."""
 
-    def without_codes(self) -> "NewRow":
-        """The row but for its access codes: from a hash of it nobody can guess them."""
-        return msgspec.structs.replace(
-            self, key=None, roles={name: [_without_code(one) for one in people(self, name)] for name in self.roles}
-        )
+    def digest(self) -> str:
+        """A hash of what the row says, whatever its key, but for its access codes, which nobody can guess from it.
+
+        Only what is given counts: a field that rows may have one day does not change the hashes of those without."""
+        told: dict[str, object] = {name: getattr(self, name) for name in self.__struct_fields__ if name != "key"}
+        told["roles"] = {name: [_told(one) for one in people(self, name)] for name in self.roles}
+        given = {name: value for name, value in told.items() if value}
+        return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
 
 
 class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -186,8 +202,21 @@ class Flaw(msgspec.Struct, frozen=True):
 
     def said(self) -> str:
         """The flaw in one sentence."""
-        where = f"row {self.index}" if self.line is None else f"line {self.line}"
+        where = Place(self.index, self.line)
         return f"{where}, {self.column}: {self.reason}" if self.column else f"{where}: {self.reason}"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a row stands in what was sent."""
+
+    index: int
+    line: int | None
+
+    def __str__(self) -> str:
+        return f"row {self.index}" if self.line is None else f"line {self.line}"
+
+    def flaw(self, reason: str, column: str | None = None) -> Flaw:
+        return Flaw(self.index, self.line, column, reason)
 
 
 class ReadRow(msgspec.Struct, frozen=True):
@@ -198,14 +227,15 @@ class ReadRow(msgspec.Struct, frozen=True):
     row: NewRow | None
     flaws: Sequence[Flaw] = ()
 
-    def flaw(self, reason: str, column: str | None = None) -> Flaw:
-        return Flaw(self.index, self.line, column, reason)
+    @property
+    def place(self) -> Place:
+        return Place(self.index, self.line)
 
 
 class CheckedRow(NamedTuple):
     """A row that can be sent."""
 
-    read: ReadRow
+    place: Place
     key: str
     digest: str
     """A hash of what it says, but for access codes."""
@@ -237,5 +267,7 @@ def wanted(template_id: str, common: Common, row: NewRow) -> FromTemplate:
     )
 
 
-def _without_code(person: NewSigner) -> NewSigner:
-    return msgspec.structs.replace(person, access_code=None)
+def _told(person: NewSigner) -> dict[str, object]:
+    """What is said of a person, but for the access code."""
+    told = {name: getattr(person, name) for name in person.__struct_fields__ if name != "access_code"}
+    return {name: value for name, value in told.items() if name not in _UNSAID or value != _UNSAID[name]}

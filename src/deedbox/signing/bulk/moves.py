@@ -4,7 +4,7 @@ from msgspec.structs import asdict, replace
 
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
-from deedbox.kernel.outbox import emit
+from deedbox.kernel.outbox import News
 from deedbox.signing.bulk import model, store
 from deedbox.signing.bulk.accept import begin, reopened
 from deedbox.signing.bulk.model import BulkSend
@@ -69,4 +69,4 @@ def tell_end(desk: Desk, bulk_send: BulkSend) -> None:
         "status": bulk_send.status,
         "counts": asdict(bulk_send.counts),
     }
-    emit(desk.tx, desk.workspace_id, COMPLETED, bulk_send.id, told, now=desk.now)
+    desk.tell(News(COMPLETED, bulk_send.id, told))

@@ -13,17 +13,19 @@ from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError, NotFound, Unavailable
+from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.jobs import Work
 from deedbox.signing import sessions
 from deedbox.signing.actions import create_from_template, send
 from deedbox.signing.actions.create_from_template import ReadyTemplate
-from deedbox.signing.bulk import model, moves, store
+from deedbox.signing.bulk import model, moves, store, turns
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS, BulkSend, NewRow
 from deedbox.signing.bulk.store import Outcome, QueuedRow
 from deedbox.signing.desk import Desk, Occasion, Office
 from deedbox.signing.model import Packet
 from deedbox.signing.new_document import NewParty
+from deedbox.signing.sessions import HashedCodes
+from deedbox.signing.store import templates
 
 _ROW = msgspec.json.Decoder(NewRow)
 
@@ -54,6 +56,14 @@ class _Drafted(NamedTuple):
     error: str | None = None
 
 
+class _Opened(NamedTuple):
+    """A row, decrypted."""
+
+    row: QueuedRow
+    new: NewRow
+    codes: HashedCodes
+
+
 class SendRows:
     def __init__(self, office: Office, box: Box) -> None:
         self._office = office
@@ -63,21 +73,23 @@ class SendRows:
         """The handler of BULK_JOB: sends slices until none is left, it is another's turn, or the pace says wait."""
         workspace_id, bulk_send_id = work.named("bulk_send_id")
         template: ReadyTemplate | None = None
+        progress = False
         for _ in range(limits.BULK_SLICES):
             part = await self._office.db.read(lambda tx: _next(tx, workspace_id, bulk_send_id))
             if part is None or part.bulk_send.round != work.job.payload["round"]:
                 return
             if part.bulk_send.next_at > self._office.clock.now().timestamp():
-                await work.put_off(datetime.fromtimestamp(part.bulk_send.next_at, UTC))
+                await work.put_off(datetime.fromtimestamp(part.bulk_send.next_at, UTC), progress=progress)
                 return
             try:
                 template = template or await self._template(part.bulk_send)
                 await self._send(part, template)
+                progress = True
             except NotFound as error:
                 await self._refuse(part, error.message)
             except _Stopped:
                 continue
-        await work.put_off(self._office.clock.now())
+        await work.put_off(self._office.clock.now(), progress=progress)
 
     async def _template(self, bulk_send: BulkSend) -> ReadyTemplate:
         one = bulk_send
@@ -93,34 +105,42 @@ class SendRows:
 
     async def _send(self, part: _Slice, template: ReadyTemplate) -> None:
         now = self._office.clock.now()
-        drafted = list[_Drafted]()
-        for number, row in enumerate(part.rows, 1):
-            drafted.append(await self._drafted(part.bulk_send, row, template, now))
-            if number % limits.BULK_TURN_ROWS == 0:
-                await asyncio.sleep(0)
+        opened = [await self._opened(part.bulk_send, row) for row in part.rows]
+        drafted = await turns.take(self._drafted(part.bulk_send, one, template, now) for one in opened)
         try:
             await self._store(part.bulk_send, drafted, template, now)
-        except (_Stopped, Unavailable, asyncio.CancelledError):
+        except (_Stopped, Unavailable, NotFound, asyncio.CancelledError):
             raise
         except Exception as error:  # whatever one row does must not keep the others from being sent
             log.warning("rows are sent one by one", bulk_send=part.bulk_send.id, reason=type(error).__name__)
             await self._one_by_one(drafted, part.bulk_send, template, now)
 
-    async def _drafted(self, bulk_send: BulkSend, row: QueuedRow, template: ReadyTemplate, now: datetime) -> _Drafted:
+    async def _opened(self, bulk_send: BulkSend, row: QueuedRow) -> _Opened | _Drafted:
         place = ENCRYPTED_ROWS.place.format(bulk_send_id=bulk_send.id, row_key=row.key)
-        new = _ROW.decode(self._box.decrypt(row.content, place))
-        people = [NewParty(role, model.people(new, role)) for role in new.roles]
-        wanted = model.wanted(bulk_send.template_id, bulk_send.common, new)
-        codes = await sessions.hashed_codes(people)
         try:
+            new = _ROW.decode(self._box.decrypt(row.content, place))
+            people = [NewParty(role, model.people(new, role)) for role in new.roles]
             send.need_mail_for_codes(people, self._office.notifier)
-            occasion = Occasion(bulk_send.workspace_id, now)
+            return _Opened(row, new, await sessions.hashed_codes(people))
+        except Unavailable:
+            raise
+        except Exception as error:  # as below
+            return _failed(bulk_send, row, error)
+
+    def _drafted(
+        self, bulk_send: BulkSend, opened: _Opened | _Drafted, template: ReadyTemplate, now: datetime
+    ) -> _Drafted:
+        if isinstance(opened, _Drafted):
+            return opened
+        wanted = model.wanted(bulk_send.template_id, bulk_send.common, opened.new)
+        try:
             draft = create_from_template.drafted(
-                occasion, template, wanted, source="bulk", bulk_send_id=bulk_send.id, codes=codes
-            )
-            return _Drafted(row, _Sending(draft, send.as_sent(draft, now)))
-        except BadRequest as error:
-            return _Drafted(row, error=_cut(error.message))
+                Occasion(bulk_send.workspace_id, now), template, wanted,
+                source="bulk", bulk_send_id=bulk_send.id, codes=opened.codes,
+            )  # fmt: skip
+            return _Drafted(opened.row, _Sending(draft, send.as_sent(draft, now)))
+        except Exception as error:  # whatever one row does must not keep the others from being sent
+            return _failed(bulk_send, opened.row, error)
 
     async def _one_by_one(
         self, drafted: Sequence[_Drafted], bulk_send: BulkSend, template: ReadyTemplate, now: datetime
@@ -129,12 +149,10 @@ class SendRows:
         for one in drafted:
             try:
                 await self._store(bulk_send, [one], template, now)
-            except (_Stopped, Unavailable, asyncio.CancelledError):
+            except (_Stopped, Unavailable, NotFound, asyncio.CancelledError):
                 raise
             except Exception as error:  # the row's own fault, which it is told, and no other's
-                log.error("a row cannot be sent", exception=error, bulk_send=bulk_send.id, row=one.row.number)
-                told = error.message if isinstance(error, DeedboxError) else "It could not be saved. See the log."
-                await self._store(bulk_send, [_Drafted(one.row, error=_cut(told))], template, now)
+                await self._store(bulk_send, [_failed(bulk_send, one.row, error)], template, now)
 
     async def _store(
         self, bulk_send: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate | None, now: datetime
@@ -143,7 +161,9 @@ class SendRows:
             with self._office.desk(tx, bulk_send.workspace_id, bulk_send.actor, now) as desk:
                 _sent(desk, bulk_send, drafted, template)
 
-        await self._office.db.write(write)
+        # Not serializable: PostgreSQL takes new rows side by side in an index for a conflict, and a slice would lose to
+        # nearly every single document. All that it decides upon is in the bulk send's row, which it changes.
+        await self._office.db.write(write, isolation="repeatable read")
 
 
 def _sent(desk: Desk, seen: BulkSend, drafted: Sequence[_Drafted], template: ReadyTemplate | None) -> None:
@@ -151,6 +171,8 @@ def _sent(desk: Desk, seen: BulkSend, drafted: Sequence[_Drafted], template: Rea
     bulk_send = store.find(desk.tx, seen.workspace_id, seen.id)
     if bulk_send is None or bulk_send.round != seen.round or (bulk_send.status, "send") not in model.MOVES:
         raise _Stopped
+    if template is not None and not templates.hold(desk.tx, seen.workspace_id, seen.template_id):
+        raise NotFound("Template does not exist")
     if not store.are_queued(desk.tx, seen.id, [one.row.number for one in drafted]):
         raise _Stopped
     _create_all(desk, template, [one.sending for one in drafted if one.sending])
@@ -217,6 +239,14 @@ def _next_at(bulk_send: BulkSend, rows: int, now: float) -> float:
         return 0
     seconds = rows * 60 / bulk_send.rows_per_minute
     return max(bulk_send.next_at or now, now - seconds) + seconds
+
+
+def _failed(bulk_send: BulkSend, row: QueuedRow, error: Exception) -> _Drafted:
+    """The row with the reason why it is not sent; what is no fault of the row's content goes to the log."""
+    if isinstance(error, DeedboxError):
+        return _Drafted(row, error=_cut(error.message))
+    log.error("a row cannot be sent", exception=error, bulk_send=bulk_send.id, row=row.number)
+    return _Drafted(row, error="The server could not make a document of it. See the log.")
 
 
 def _cut(error: str) -> str:

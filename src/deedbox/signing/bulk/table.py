@@ -25,17 +25,15 @@ class Line(NamedTuple):
     cells: Sequence[str]
 
 
-class Unreadable(Exception):
-    """From this line on the file cannot be read."""
+class Unreadable(NamedTuple):
+    """A line that cannot be read."""
 
-    def __init__(self, line: int, reason: str) -> None:
-        super().__init__(reason)
-        self.line = line
-        self.reason = reason
+    number: int
+    reason: str
 
 
-def lines(file: IO[bytes]) -> Iterator[Line]:
-    """The lines that hold anything, the headings first; BadRequest if it is no CSV, Unreadable where it ends to be."""
+def lines(file: IO[bytes]) -> Iterator[Line | Unreadable]:
+    """The lines that hold anything, the headings first; BadRequest if it is no CSV at all, or has too many lines."""
     encoding = _encoding(file)
     file.seek(0)
     text = io.TextIOWrapper(file, encoding=encoding, newline="")
@@ -106,40 +104,74 @@ def _width(headings: str, separator: str) -> int:
         return 0
 
 
-def _read(text: TextIO, separator: str, skipped: int) -> Iterator[Line]:
+def _read(text: TextIO, separator: str, skipped: int) -> Iterator[Line | Unreadable]:
     csv.field_size_limit(limits.BULK_CELL_CHARS)  # no other part of the server reads CSV
     for _ in range(skipped):
         text.readline()
-    reader = csv.reader(_checked(text, skipped), delimiter=separator, strict=True, skipinitialspace=True)
+    source = _Source(text, skipped)
+    reader = csv.reader(source, delimiter=separator, strict=True, skipinitialspace=True)
     while True:
-        begins = skipped + reader.line_num + 1
+        begins = source.next_line()
         try:
             cells = next(reader)
         except StopIteration:
             return
-        except csv.Error as error:
-            raise Unreadable(begins, _reason(error)) from error
+        except (csv.Error, _NotText) as error:
+            yield Unreadable(begins, _reason(error, begins, source.number))
+            continue
         if len(cells) > limits.BULK_COLUMNS:
-            raise Unreadable(begins, f"more than {limits.BULK_COLUMNS} columns")
-        if any(map(str.strip, cells)):
+            yield Unreadable(begins, f"more than {limits.BULK_COLUMNS} columns")
+        elif any(map(str.strip, cells)):
             yield Line(begins, cells)
 
 
-def _checked(text: TextIO, skipped: int) -> Iterator[str]:
-    """The lines of the text; Unreadable for one that holds what no text does, or never ends."""
-    most, number = limits.BULK_LINE_CHARS, skipped
-    while line := text.readline(most):
-        number += 1
+class _NotText(Exception):
+    """Why a line can be no part of a table."""
+
+
+class _Source:
+    """The lines of the text, for the reader of CSV, which goes on behind one that is refused."""
+
+    def __init__(self, text: TextIO, skipped: int) -> None:
+        self._text = text
+        self._left = 0
+        """Characters that the line of the table may still have: a cell in quotation marks may go over many lines."""
+        self.number = skipped
+
+    def next_line(self) -> int:
+        """The number of the line on which the next one of the table begins."""
+        self._left = limits.BULK_LINE_CHARS
+        return self.number + 1
+
+    def __iter__(self) -> "_Source":
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(self._left + 1)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        if self.number > limits.BULK_LINES:
+            raise BadRequest(f"line {self.number}: the CSV file has more than {limits.BULK_LINES:,} lines")
+        self._left -= len(line)
+        if self._left < 0:
+            self._skip(line)
+            raise _NotText(f"it is longer than {limits.BULK_LINE_CHARS:,} characters (is a quotation mark unclosed?)")
         if _NOT_TEXT.search(line):
-            raise Unreadable(number, "it holds a NUL or another control character, which is no text")
-        if len(line) == most:
-            raise Unreadable(number, f"it is longer than {most:,} characters (is a quotation mark unclosed?)")
-        yield line
+            raise _NotText("it holds a NUL or another control character, which is no text")
+        return line
+
+    def _skip(self, line: str) -> None:
+        """Leaves out the rest of the line."""
+        while line and not line.endswith(("\n", "\r")):
+            line = self._text.readline(limits.BULK_LINE_CHARS)
 
 
-def _reason(error: csv.Error) -> str:
-    if "field larger" in str(error):
-        return f"a cell is longer than {limits.BULK_CELL_CHARS:,} characters (is a quotation mark unclosed?)"
+def _reason(error: Exception, begins: int, ends: int) -> str:
     if "end of data" in str(error):
-        return "a quotation mark is opened and never closed"
-    return f"it cannot be read as CSV: {error}"
+        return "a quotation mark is opened and never closed, so the rest of the file was not read"
+    unread = f"; lines {begins} to {ends} were not read" if ends > begins else ""
+    if "field larger" in str(error):
+        most = limits.BULK_CELL_CHARS
+        return f"a cell is longer than {most:,} characters (is a quotation mark unclosed?){unread}"
+    return f"{error}{unread}" if isinstance(error, _NotText) else f"it cannot be read as CSV: {error}{unread}"

@@ -19,7 +19,7 @@ from deedbox.pdf.completion import (
     Told,
 )
 from deedbox.pdf.signed_input import EarlierSignature
-from deedbox.signing.completion.facts import Facts, act_of, consent_of, host_of, pages_seen, voucher_of
+from deedbox.signing.completion.facts import Facts, act_of, consent_of, host_of, pages_seen, trail_since, voucher_of
 from deedbox.signing.completion.marks import pages_told
 from deedbox.signing.field_value import printed
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
@@ -55,7 +55,7 @@ def completion(
         completed_at=_when(language, completed_at),
         files=_files(facts, certified.file.sha256),
         signers=tuple(_signer(facts, party, signer, images) for party, signer in facts.packet.signers()),
-        events=tuple(_event(entry, facts.packet) for entry in rows),
+        events=_events(rows, facts.packet),
         more_events=len(facts.trail) - len(rows),
         chain_head=certified.head,
         language=language,
@@ -222,7 +222,8 @@ def _pages_shown(facts: Facts, signer: Signer) -> str:
 
 def _was_mailed(facts: Facts, signer: Signer) -> bool:
     """Whether a link was mailed to the signer: without a mail server the sender alone could read it."""
-    return any(entry.detail.get("signer") == signer.id and entry.detail.get("mailed") is True for entry in facts.trail)
+    rows = trail_since(facts, signer)
+    return any(entry.detail.get("signer") == signer.id and entry.detail.get("mailed") is True for entry in rows)
 
 
 def _values(facts: Facts, party: Party, signer: Signer) -> Iterator[Told]:
@@ -258,8 +259,18 @@ def _rows(facts: Facts) -> list[Entry]:
     return rows
 
 
-def _event(entry: Entry, packet: Packet) -> CertifiedEvent:
+def _events(rows: Sequence[Entry], packet: Packet) -> tuple[CertifiedEvent, ...]:
+    """The rows with the names that people had at the time: from the last one back, through each correction."""
     known = {signer.id: signer.name for _, signer in packet.signers()}
+    told: list[CertifiedEvent] = []
+    for entry in reversed(rows):
+        told.append(_event(entry, known))
+        if entry.act == "signer.corrected":
+            known[str(entry.detail["signer"])] = str(entry.detail["was"]["name"])
+    return tuple(reversed(told))
+
+
+def _event(entry: Entry, known: Mapping[str, str]) -> CertifiedEvent:
     told = entry.detail.get("signer")
     actor = known.get(entry.actor, entry.actor)
     named = known.get(str(told), "") if told is not None else ""

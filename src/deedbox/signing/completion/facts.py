@@ -137,10 +137,20 @@ def consent_of(signer: Signer, act: dict[str, Any]) -> proof.Consent | None:
     return proof.Consent(text=text, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
 
 
+def trail_since(facts: Facts, signer: Signer) -> list[Entry]:
+    """The trail since the signer's address is what it is: before it was corrected, someone else had their link."""
+    corrected = [
+        position
+        for position, entry in enumerate(facts.trail)
+        if entry.act == "signer.corrected" and entry.detail["signer"] == signer.id and "email" in entry.detail
+    ]
+    return facts.trail[max(corrected, default=0) :]
+
+
 def pages_seen(facts: Facts, signer: Signer) -> list[int]:
     """The pages of the paper that the signer was served, by what the trail tells."""
     seen = set()
-    for entry in facts.trail:
+    for entry in trail_since(facts, signer):
         served = entry.act == "signer.page_viewed" and entry.actor == signer.id
         if served and entry.detail["prepared"] == facts.paper.sha256:
             seen.add(first_page(facts.document, str(entry.detail["file"])) + int(entry.detail["page"]))

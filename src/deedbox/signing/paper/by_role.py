@@ -27,10 +27,7 @@ def by_role(roles: Sequence[Role], asked: Sequence[TemplateField], files: Sequen
     tags = [tag for file in files for tag in file.tags]
     form = [field for file in files for field in file.form]
     known = [*roles] or [Role(name) for name in _named(tags, form)]
-    if not known:
-        raise BadRequest(
-            "roles: missing. Give them, or name them in the files by text tags such as {{signature:Tenant}}."
-        )
+    need_roles(known)
     found = [*tags, *(_assigned(field, known) for field in form)]
     return ByRole(known, [*asked, *(template_field(field, now, found=True) for field in found)])
 
@@ -53,6 +50,14 @@ def without_values(fields: Sequence[K]) -> list[K]:
 
 def _followed(condition: ShowIf | None, ids: Mapping[str | None, str]) -> ShowIf | None:
     return None if condition is None else replace(condition, field=ids.get(condition.field, condition.field))
+
+
+def need_roles(roles: Sequence[Role]) -> None:
+    """Raises BadRequest if there is none: nobody could be sent a document."""
+    if not roles:
+        raise BadRequest(
+            "roles: missing. Give them, or name them in the files by text tags such as {{signature:Tenant}}."
+        )
 
 
 def check_roles(roles: Sequence[Role]) -> None:

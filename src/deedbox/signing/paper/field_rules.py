@@ -7,7 +7,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.signing import answers, pattern
 from deedbox.signing.field_value import BY_HAND
 from deedbox.signing.model import Field
-from deedbox.signing.show_if import FILLED_FOR_THEM, told
+from deedbox.signing.show_if import FILLED_FOR_THEM, told, waited_for
 
 _OF_TYPE = (("max_length", "text"), ("pattern", "text"), ("group", "radio"))
 
@@ -21,8 +21,6 @@ def check(field: Field) -> None:
         raise BadRequest("A select field needs options")
     if field.type == "radio" and not (field.group and field.label):
         raise BadRequest(f"{told(field)} needs a group and a label: the label is what is chosen")
-    if field.pattern is not None:
-        pattern.check(field.pattern)
     by_signer = field.type in (*BY_HAND, "attachment")
     if by_signer and field.default:
         raise BadRequest(f"The {field.type} on page {field.page} has a default, but only its signer can fill it")
@@ -34,7 +32,9 @@ def check(field: Field) -> None:
 
 
 def check_all(fields: Sequence[Field]) -> None:
-    """Raises BadRequest for radio buttons that do not make a group, and for more files than can be joined."""
+    """Raises BadRequest for radio buttons that do not make a group, more files than can be joined, and patterns that
+    would take too long."""
+    _check_patterns(fields)
     if sum(field.type == "attachment" for field in fields) > limits.DOCUMENT_ATTACHMENTS:
         raise BadRequest(f"A document has at most {limits.DOCUMENT_ATTACHMENTS} attachments")
     for (_, _, name), group in answers.groups(fields).items():
@@ -47,3 +47,16 @@ def check_all(fields: Sequence[Field]) -> None:
             raise BadRequest(f"Two radio buttons of the group {name!r} are chosen by default: one may be")
         if group[0].read_only and not offered and any(field.required for field in group):
             raise BadRequest(f"The group {name!r} is required and read_only, so one of it needs the default 'true'")
+
+
+def _check_patterns(fields: Sequence[Field]) -> None:
+    waited, work = waited_for(fields), 0
+    for field in fields:
+        if field.pattern is not None:
+            texts = 1 + len(waited.get(field.id, ()))
+            work += texts * pattern.work(field.pattern, field.max_length or limits.FIELD_VALUE_CHARS)
+        if work > limits.DOCUMENT_PATTERN_WORK:
+            raise BadRequest(
+                f"{told(field)}: up to here, the patterns of the document take too long to be matched. Give their"
+                " fields a max_length, or write them simpler."
+            )

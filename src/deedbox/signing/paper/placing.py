@@ -38,7 +38,8 @@ def laid_out(
     tags = _not_asked_for(paper.tags, asked, document)
     placed = _fields(prefilled([*asked, *tags], values), files, packet.parties, now)
     if document.asks_all:
-        placed += _signatures(placed, files[-1], paper.places, packet.parties, now)
+        places = _free(paper.places, placed, files[-1]) if isinstance(paper, StoredPaper) else paper.places
+        placed += _signatures(placed, files[-1], places, packet.parties, now)
     laid = msgspec.structs.replace(document, files=files, fields=placed, paper_sha256=paper.sha256)
     waited_for = show_if.waited_for(placed)
     for field in placed:
@@ -46,6 +47,17 @@ def laid_out(
             if wrong := fault(laid, field, text, packet.language):
                 raise BadRequest(f"{field.label or f'The {field.type} on page {field.page}'}: {sentence(wrong)}")
     return laid
+
+
+def place_of(field: NewField | Field) -> Place:
+    """Where the field stands in its file."""
+    return Place(field.page, field.x, field.y, field.w, field.h)
+
+
+def _free(places: Sequence[Place], placed: Sequence[Field], last: File) -> list[Place]:
+    """The places at which no signature was asked for."""
+    taken = [place_of(one) for one in placed if one.type == "signature" and one.file_id == last.id]
+    return [place for place in places if place not in taken]
 
 
 def _not_asked_for(tags: Sequence[NewField], asked: Sequence[NewField], document: Document) -> list[NewField]:

@@ -84,6 +84,13 @@ def complete(tx: Tx, template: Template) -> bool:
     return tx.run(sql, id=template.id, **{name: row[name] for name in names}) > 0
 
 
+def hold(tx: Tx, workspace_id: str, template_id: str) -> bool:
+    """Whether the template is there; it then is until the transaction ends."""
+    lock = "for key share" if tx.dialect == "postgres" else ""
+    sql = f"select 1 from templates where id = :id and workspace_id = :workspace_id {lock}"
+    return tx.one(sql, id=template_id, workspace_id=workspace_id) is not None
+
+
 def drop(tx: Tx, template_id: str) -> None:
     """The template is gone with all its versions."""
     tx.run("delete from template_versions where template_id = :id", id=template_id)

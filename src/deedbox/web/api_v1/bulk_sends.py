@@ -55,6 +55,8 @@ class BulkSendRecord(msgspec.Struct, frozen=True, kw_only=True):
     """When the documents can no longer be signed; null: as the template says."""
     reminders: Reminders | None
     """When people are reminded; null: as the template says."""
+    require_timestamp: bool
+    """Whether the documents are completed only with a time-stamp of an authority."""
     created_at: str
     """When it was made."""
     updated_at: str
@@ -135,6 +137,9 @@ async def create_bulk_send(request: AnyRequest) -> Response[BulkSendRecord]:
     here = context.of(request)
     with once.claimed(request):
         async with bulk_upload.asked_for(request) as asked:
+            if before := await once.given_before(request, asked.content):
+                given: Response[Any] = before
+                return given
             _take_time(here)
             deedbox, workspace_id = here.deedbox, here.caller.workspace_id
             begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.office, workspace_id, asked.new))

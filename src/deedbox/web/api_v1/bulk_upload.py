@@ -17,10 +17,11 @@ from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.signing.actions.create_from_template import ReadyTemplate
 from deedbox.signing.bulk import columns
 from deedbox.signing.bulk.columns import Known
-from deedbox.signing.bulk.model import Flaw, NewBulkSend, NewRow, ReadRow
+from deedbox.signing.bulk.model import FORMULA, NO_FORMULA, Flaw, NewBulkSend, NewRow, ReadRow, is_formula, people
 from deedbox.web.frame import body, context, form, mistakes
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
+from deedbox.web.frame.json_items import items
 
 BULK_SEND = "bulk_send"
 WITH_FILE: dict[str, Any] = {
@@ -58,7 +59,7 @@ class NewBulkSendBody(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_
 class _RawBulkSend(_WithColumns, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The same, its rows not decoded yet: that is done one by one."""
 
-    rows: Annotated[Sequence[msgspec.Raw], Meta(max_length=limits.BULK_ROWS)] = []
+    rows: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class Asked(NamedTuple):
@@ -83,17 +84,27 @@ async def asked_for(request: AnyRequest) -> AsyncIterator[Asked]:
     new = await asyncio.to_thread(body.decoded_now, _RawBulkSend, content, len(content))
     if new.columns:
         raise BadRequest("columns: they belong to a CSV file, and there is none")
-    yield Asked(_without_more(new), lambda _: _from_json(new.rows), content)
+    yield Asked(_without_more(new), lambda _: _from_json(items("rows", new.rows)), content)
 
 
-def _from_json(rows: Sequence[msgspec.Raw]) -> Iterator[ReadRow]:
+def _from_json(rows: Iterator[bytes]) -> Iterator[ReadRow]:
     for index, raw in enumerate(rows):
         try:
-            yield ReadRow(index, None, body.decoded_now(NewRow, bytes(raw)))
+            row = body.decoded_now(NewRow, raw)
         except BadRequest as error:
             field, colon, reason = error.message.partition(": ")
             flaw = Flaw(index, None, field, reason) if colon else Flaw(index, None, None, error.message)
             yield ReadRow(index, None, None, [flaw])
+            continue
+        flaws = [Flaw(index, None, place, FORMULA) for place in _formulas(row)]
+        yield ReadRow(index, None, None if flaws else row, flaws)
+
+
+def _formulas(row: NewRow) -> Iterator[str]:
+    """Where a formula stands in place of a person's name or address."""
+    for role in row.roles:
+        for person in people(row, role):
+            yield from (f"roles.{role}.{name}" for name in NO_FORMULA if is_formula(getattr(person, name)))
 
 
 async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
@@ -125,7 +136,7 @@ async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
     if not files:
         raise BadRequest(f"The form has no part named {FILE!r} with the rows as CSV")
     new = await body.decoded(request, _RawBulkSend, bytes(told))
-    if new.rows:
+    if any(items("rows", new.rows)):
         raise BadRequest("rows: they come in the file; give one or the other")
 
     def rows(template: ReadyTemplate) -> Iterator[ReadRow]:

@@ -175,7 +175,9 @@ class DocumentRecord(msgspec.Struct, frozen=True):
     reminders: Reminders | None
     """When people are reminded; null: never."""
     expires_at: str | None
-    """When it can no longer be signed; null: never."""
+    """When it can no longer be signed; null: never, or as expires_after_hours says once it is sent."""
+    expires_after_hours: int | None
+    """How long it can be signed, from sending, as its template says; null: until expires_at."""
     created_at: str
     """When it was made."""
     updated_at: str
@@ -235,6 +237,7 @@ def record(packet: Packet, document: Document, *, archiving: bool = False) -> Do
         document.seal,
         packet.reminders,
         packet.expires_at,
+        packet.expires_after_hours,
         document.created_at,
         document.updated_at,
         document.sent_at,

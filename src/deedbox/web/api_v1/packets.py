@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import islice
 from typing import Annotated, Any, NamedTuple
 
 from litestar import Response, delete, get, patch, post
@@ -29,7 +30,7 @@ from deedbox.web.frame.doors import door
 from deedbox.web.frame.write_back import WRITES
 
 
-class PacketDocumentBody(NewPacketDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NewPacketDocumentBody(NewPacketDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
     file: NewFileBody | None = None
     """The one file of the document."""
     files: Annotated[Sequence[NewFileBody], Meta(max_length=limits.DOCUMENT_FILES)] = []
@@ -45,7 +46,7 @@ class PacketDocumentBody(NewPacketDocument, frozen=True, forbid_unknown_fields=T
 class NewPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A new packet in JSON; its files come with it, or as parts of a form."""
 
-    documents: Annotated[Sequence[PacketDocumentBody], Meta(min_length=1, max_length=limits.PACKET_DOCUMENTS)]
+    documents: Annotated[Sequence[NewPacketDocumentBody], Meta(min_length=1, max_length=limits.PACKET_DOCUMENTS)]
     """What is signed together, in the order in which it is shown."""
 
 
@@ -60,17 +61,19 @@ class PartName(Discreet, frozen=True, forbid_unknown_fields=True):
 
 class FormPacketDocument(NewPacketDocument, frozen=True, forbid_unknown_fields=True, kw_only=True):
     files: Annotated[Sequence[PartName], Meta(max_length=limits.DOCUMENT_FILES)] = []
-    """The parts that are its files, by their names."""
+    """The parts that are its files, by their names. Where no document names any, each has one, in their order."""
 
 
 class FormPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A new packet in a form, whose files are parts of their own; each document names those that are its files."""
+    """A new packet in a form, whose files are parts of their own."""
 
     documents: Annotated[Sequence[FormPacketDocument], Meta(min_length=1, max_length=limits.PACKET_DOCUMENTS)]
     """What is signed together, in the order in which it is shown."""
 
     def received(self, parts: Sequence[upload.Part]) -> list[list[NewFile]]:
         """The parts as files of each document; BadRequest unless each part is a file of exactly one."""
+        if not any(document.files for document in self.documents):
+            return self._in_order(parts)
         by_name = {part.filename: part for part in parts}
         wanted = [form.clean(file.name) for document in self.documents for file in document.files]
         for name in [*wanted, *by_name]:
@@ -86,6 +89,20 @@ class FormPacketBody(NewPacket, frozen=True, forbid_unknown_fields=True, kw_only
                 for file in document.files
                 for name in [form.clean(file.name)]
             ]
+            for document in self.documents
+        ]
+
+    def _in_order(self, parts: Sequence[upload.Part]) -> list[list[NewFile]]:
+        """A part for each document that is not made from a template."""
+        needing = sum(document.template_id is None for document in self.documents)
+        if len(parts) != needing:
+            raise BadRequest(
+                f"The form has {len(parts)} parts `file` for {needing} documents. Send one for each, in their order, or"
+                " name in `files` of each document the parts that are its files."
+            )
+        rest = iter(parts)
+        return [
+            [] if document.template_id else [NewFile(part.filename, part.received) for part in islice(rest, 1)]
             for document in self.documents
         ]
 

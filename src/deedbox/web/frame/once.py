@@ -60,6 +60,16 @@ def claimed(request: AnyRequest) -> Iterator[None]:
         running.discard(this)
 
 
+async def given_before(request: AnyRequest, content: bytes) -> Response[bytes] | None:
+    """The response that was given before for the Idempotency-Key: for requests whose act takes long to prepare."""
+    keyed, deedbox = _keyed(request, content), context.of(request).deedbox
+    if keyed is None:
+        return None
+    now = deedbox.clock.now()
+    answer = await deedbox.db.read(lambda tx: idempotency.given_before(tx, deedbox.box, keyed, now=now))
+    return _response(answer) if answer is not None and answer.body else None
+
+
 async def kept(
     request: AnyRequest,
     act: Callable[[Tx], msgspec.Struct],
@@ -70,21 +80,26 @@ async def kept(
     shown_once: str = "",
 ) -> Response[bytes]:
     """As `once`, for a request that has been claimed; the content tells it from another request with its key."""
-    here = context.of(request)
-    deedbox, caller = here.deedbox, here.caller.id
-    key = request.headers.get("idempotency-key")
+    deedbox = context.of(request).deedbox
+    keyed = _keyed(request, content, repeatable)
 
     def answer(tx: Tx) -> Answer:
         done = act(tx)
         repeated = _encode(replace(done, **{shown_once: None})) if hasattr(done, shown_once) else None
         return Answer(status if isinstance(status, int) else status(done), _encode(done), repeated=repeated)
 
-    if key is None:
+    if keyed is None:
         return _response(await deedbox.db.write(answer))
     now = deedbox.clock.now()
-    this = idempotency.fingerprint(request.method, request.scope["path"], content)
-    keyed = idempotency.KeyedRequest(caller, key, this, repeatable)
     return _response(await deedbox.db.write(lambda tx: idempotency.once(tx, deedbox.box, keyed, answer, now=now)))
+
+
+def _keyed(request: AnyRequest, content: bytes, repeatable: bool = False) -> idempotency.KeyedRequest | None:
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    this = idempotency.fingerprint(request.method, request.scope["path"], content)
+    return idempotency.KeyedRequest(context.of(request).caller.id, key, this, repeatable)
 
 
 def _response(answer: Answer) -> Response[bytes]:

@@ -62,16 +62,17 @@ PACKET_WITH_FILES: dict[str, Any] = {
             DOCUMENT: {
                 "type": "string",
                 "maxLength": limits.JSON_BODY_BYTES,
-                "description": "The packet as JSON, as without a form, but without the bytes of files: `files` of each"
-                ' document names the parts that are its files, `[{"name": "lease.pdf"}]`, with a `password` where one'
-                " is locked. Every part is a file of exactly one document.",
+                "description": "The packet as JSON, as without a form, but without the bytes of files: the parts are"
+                " the files of the documents, one for each, in their order. Where one has several, or one is locked,"
+                ' `files` of each document names the parts that are its files, `[{"name": "lease.pdf"}]`, with a'
+                " `password`; then every part is a file of exactly one document.",
             },
             FILE: {
                 "type": "array",
                 "minItems": 1,
                 "maxItems": limits.PACKET_FILES,
                 "items": {"type": "string", "format": "binary"},
-                "description": "The files of all documents, each with a name of its own.",
+                "description": "The files of all documents, each with its name.",
             },
         },
         "required": [DOCUMENT, FILE],
@@ -97,20 +98,53 @@ class DocumentForm(NamedTuple):
     parts: list[Part]
 
 
+class Page:
+    """A page's form whose button sends one of its files: what is typed beside it, and in which part that file is."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._typed: dict[str, bytearray] = {}
+        self._bytes = 0
+
+    def typed(self) -> dict[str, str]:
+        """What stood in the other boxes; those with other files are left out."""
+        return {name: bytes(said).decode(errors="replace") for name, said in self._typed.items()}
+
+    def take(self, part: MultipartSegment) -> Take:
+        """What takes the bytes of another part than the file."""
+        said = bytearray() if part.filename is not None else self._typed.setdefault(part.name, bytearray())
+
+        async def write(data: bytes) -> None:
+            self._bytes += len(data)
+            if part.filename is None and self._bytes <= limits.SIGNING_FORM_BYTES:
+                said.extend(data)
+            elif part.filename is None:
+                raise TooLarge("The form is too large")
+
+        return write
+
+
 @asynccontextmanager
 async def one_file(
-    request: AnyRequest, blobs: Blobs, accept: Callable[[str], object], most: int = limits.UPLOAD_BYTES
+    request: AnyRequest,
+    blobs: Blobs,
+    accept: Callable[[str], object],
+    most: int = limits.UPLOAD_BYTES,
+    page: Page | None = None,
 ) -> AsyncIterator[Part]:
     """The one file of the form. `accept` refuses a name before its bytes are read; what is not adopted is removed."""
+    expected, beside = (FILE, 0) if page is None else (page.file, limits.SIGNING_FORM_BYTES)
     too_large, announced = _TOO_LARGE.format(most=most // limits.MB), request.headers.get("content-length", "")
-    too_much = announced.isdigit() and int(announced) > most + limits.UPLOAD_FORM_BYTES
+    too_much = announced.isdigit() and int(announced) > most + limits.UPLOAD_FORM_BYTES + beside
     if too_much and form.is_form(request):
         raise TooLarge(too_large)
     names: list[str] = []
     async with blobs.receive(most) as incoming:
 
         async def opened(part: MultipartSegment) -> Take:
-            if part.name != FILE:
+            if part.name != expected and page is not None:
+                return page.take(part)
+            if part.name != expected:
                 raise BadRequest(
                     f"The form has a part that is not named {FILE!r}. Send the file in one part of that name."
                 )
@@ -123,7 +157,7 @@ async def one_file(
 
         await form.read(request, opened)
         if not names:
-            raise BadRequest(f"The form has no part named {FILE!r}")
+            raise BadRequest(f"The form has no part named {expected!r}")
         yield Part(names[0], await incoming.finish())
 
 

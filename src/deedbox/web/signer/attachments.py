@@ -72,7 +72,7 @@ async def attachment_page(
     return Response(picture, media_type="image/webp", headers=headers)
 
 
-async def taken(request: AnyRequest, field_id: str) -> Attachment:
+async def taken(request: AnyRequest, field_id: str, page: upload.Page | None = None) -> Attachment:
     """The file of the request's form, kept for the field until the signer signs."""
     here, who = context.of(request), await inside(request)
     office, mill, place = here.deedbox.office, here.deedbox.paper_mill, (who.signer.id, field_id)
@@ -80,7 +80,7 @@ async def taken(request: AnyRequest, field_id: str) -> Attachment:
     form.need_form(request)
     attach.need_field(who.packet, place, office.clock.now())  # before the bytes, which take their time
     try:
-        async with upload.one_file(request, office.blobs, lambda _: None, most) as part:
+        async with upload.one_file(request, office.blobs, lambda _: None, most, page) as part:
             prepared = attach.prepared(office, mill, who.packet, place, part.filename, part.received)
             async with prepared as keep:
                 return await done(request, who, keep)

@@ -28,6 +28,7 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
+from deedbox.web.frame.upload import Page
 from deedbox.web.signer import attachments, values
 from deedbox.web.signer.inside import Inside, circumstances, done, give_code, inside, looked, may_have_it, outcome
 from deedbox.words import refusals
@@ -78,13 +79,15 @@ async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response
     request_max_body_size=None,
 )
 async def attach_on_page(request: AnyRequest, signer_id: FromPath[str], field_id: FromPath[str]) -> Response[Any]:
-    """Takes the file of the form; what cannot be taken is said on the page."""
+    """Takes the file of the form and keeps what is typed beside it; what cannot be taken is said on the page."""
+    sent = Page(f"{field_id}-file")
     try:
-        await attachments.taken(request, field_id)
+        await attachments.taken(request, field_id, sent)
+        await _keep(request, await inside(request), sent.typed())
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return await _page(request, error=error)
+        return await _page(request, error=error, typed={**sent.typed(), "act": "keep"} if sent.typed() else None)
     return go(f"/sign/{signer_id}")
 
 
@@ -99,11 +102,10 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
         await done(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
     elif act == "keep":
-        given = _values(who, form)
-        await done(request, who, lambda desk, packet: fill(desk, packet, signer_id, given))
-    elif act == "detach":
-        field_id = text(form, "field")
+        await _keep(request, who, form)
+    elif field_id := text(form, "detach"):
         await done(request, who, lambda desk, packet: attach.remove(desk, packet, signer_id, field_id))
+        await _keep(request, who, form)
     elif act == "delegate":
         to = _delegation(form)
         await done(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
@@ -121,6 +123,11 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         await done(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
     else:
         raise refused(BadRequest, "no_act")
+
+
+async def _keep(request: AnyRequest, who: Inside, form: Mapping[str, Any]) -> None:
+    given = _values(who, form)
+    await done(request, who, lambda desk, packet: fill(desk, packet, who.signer.id, given))
 
 
 def _delegation(form: FormMultiDict) -> Delegation:
@@ -214,7 +221,7 @@ async def _page(
     files = await attachments.seen(request, who) if who.is_shown else []
     said = outcome(packet, signer, now)
     # The forms for a code and for a decline send no fields: these stand as they were.
-    written = typed if typed is not None and typed.get("act") in ("sign", "keep") else None
+    written = typed if typed is not None and (typed.get("act") in ("sign", "keep") or typed.get("detach")) else None
     fields = _form(who, kept, files, written, instant(now)) if who.is_shown else []
     return page(
         "signer/page.html",
@@ -237,7 +244,7 @@ async def _page(
         most=limits.ATTACHMENT_BYTES // limits.MB,
         own=_OWN,
         typed=typed or {},
-        consent=consent(signer.language, signer.role),
+        consent=consent(packet, signer),
         error=refusals.said(error, signer.language) if error else "",
         wrong=refusals.beside(error, signer.language) if error else {},
     )

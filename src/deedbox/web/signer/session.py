@@ -71,7 +71,9 @@ _SIGNER: dict[str, Any] = {**door(SIGNER), openapi.ALSO: (409,)}
 
 
 class DownloadQuery(msgspec.Struct, frozen=True):
-    document: Annotated[str, Meta(max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType = UNSET
+    document: (
+        Annotated[str, Meta(min_length=1, max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType
+    ) = UNSET
     """Only this document of the packet."""
 
 
@@ -234,7 +236,7 @@ def _record(
         files=[SessionFile(file.id, file.name, file.pages, file.sizes) for one in shown for file in one.files],
         fields=[msgspec.structs.replace(field, value=standing(field, given)) for field in fields],
         attachments=[attachments.shown(one) for one in attached],
-        consent_text=consent(signer.language, signer.role),
+        consent_text=consent(packet, signer),
         outcome=outcome,
         packet=None if packet.lone else _packet(who),
     )

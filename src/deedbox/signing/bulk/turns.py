@@ -1,0 +1,28 @@
+"""Work of many small steps, by turns with everything else that the server does."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import TypeVar
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
+
+T = TypeVar("T")
+
+
+async def take(steps: Iterator[T]) -> list[T]:
+    """What all the steps give, some milliseconds of them in a row. In a thread: one long step stops nobody either."""
+    taken: list[T] = []
+    while await asyncio.to_thread(_some, steps, taken):
+        pass
+    return taken
+
+
+def _some(steps: Iterator[T], taken: list[T]) -> bool:
+    """Whether there may be more steps after those that were taken."""
+    end = stopwatch() + limits.BULK_TURN_SECONDS
+    for one in steps:
+        taken.append(one)
+        if stopwatch() > end:
+            return True
+    return False

@@ -9,6 +9,8 @@ import pytest
 
 import deedbox
 from deedbox.kernel.errors import MEANING, Code
+from deedbox.web import app
+from deedbox.web.public import authority
 
 SOURCE = Path(deedbox.__file__).parent
 
@@ -171,6 +173,12 @@ def test_only_commands_print() -> None:
 
 def test_no_function_takes_more_than_six_parameters() -> None:
     assert offences(many_parameters, lambda _: False) == []
+
+
+def test_no_route_takes_the_place_of_what_is_done_before_every_route() -> None:
+    """The nearest `before_request` alone runs: a route's own would skip the confirmation and the body."""
+    routes = [*app.ROUTES, authority.open_time_stamp]
+    assert [str(route) for route in routes if route.before_request] == []
 
 
 def test_every_error_code_has_a_meaning() -> None:

@@ -49,6 +49,18 @@ def test_a_package_is_read_back_and_vouched_for() -> None:
     assert content[place.start :][: place.size_bytes] == FILES[package.SEALED_PDF]
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("日本語.pdf", "01-file.pdf"), ("Café 4.docx", "01-Caf_4.docx"), ("..", "01-file"), (".pdf", "01-file.pdf"),
+        ("a/../b.日本", "01-a_.._b"), ("x" * 200 + ".pdf", f"01-{'x' * 76}.pdf"),
+        ("v1.0 of a lease", "01-v1.0_of_a_lease"),
+    ],
+)  # fmt: skip
+def test_the_name_of_an_original_keeps_its_ending(name: str, path: str) -> None:
+    assert package.original_path(0, name) == f"data/original/{path}"
+
+
 def test_other_programs_read_the_package() -> None:
     with zipfile.ZipFile(io.BytesIO(packed(bag()))) as found:
         assert found.testzip() is None

@@ -130,6 +130,23 @@ def test_the_exit_code_says_that_not_all_were_sent(
     assert (process.returncode, output.split()[:2]) == (code, [bulk_send_id, told]), errors
 
 
+def test_who_can_no_longer_ask_is_told_so_and_not_that_it_was_refused(
+    running: server.Server, data: Path, template: str, people: Path
+) -> None:
+    process = started(data, template, str(people), *COLUMN, "--rows-per-minute", "1")
+    begun(running, people.stem)
+    with running.client() as http:
+        own = [
+            key
+            for key in http.get("/api/v1/keys").json()["keys"]
+            if key["name"] == "deedbox bulk" and key["status"] == "active"
+        ]
+        for key in own:
+            assert http.delete(f"/api/v1/keys/{key['id']}").status_code == 204
+    _, told = process.communicate(timeout=PATIENCE)
+    assert (len(own), process.returncode, "The same command follows it" in told) == (1, 5, True), told
+
+
 def test_a_terminal_shows_how_far_it_is(running: server.Server, data: Path, template: str, people: Path) -> None:
     controller, terminal = pty.openpty()
     command = [sys.executable, "-m", "deedbox", "bulk", template, str(people), *COLUMN, "--data", str(data)]

@@ -85,7 +85,9 @@ def test_a_refusal_is_a_sentence_and_exit_code_1(
 
 
 def test_wrong_use_is_exit_code_2(data: Path, lease: str) -> None:
-    for words in ((lease,), (lease, "--to", "ann@example.com"), (lease, "--to", "Ann"), ("nothing.pdf", "--to", ANN)):
+    alone = (lease, "--to", ANN, "--subject", "Flat 7")
+    nobody = ((lease,), (lease, "--to", "ann@example.com"), (lease, "--to", "Ann"))
+    for words in (*nobody, ("nothing.pdf", "--to", ANN), alone):
         assert server.run("send", *words, data=data).returncode == 2, words
 
 

@@ -172,6 +172,14 @@ def test_a_server_that_asks_to_wait_is_asked_again(running: server.Server, statu
     assert time.monotonic() - begun >= 1
 
 
+def test_what_was_not_there_is_an_error_even_if_the_server_was_busy_first() -> None:
+    answers = [httpx.Response(503, json={"error": "Busy"}), httpx.Response(404, json={"error": "Not there"})]
+    busy = httpx.MockTransport(lambda _: answers.pop(0))
+    with Deedbox("http://deedbox", "key", transport=busy) as deedbox, pytest.raises(ApiError, match="Not there"):
+        deedbox.documents.delete_draft("doc_1")
+    assert not answers
+
+
 def test_who_would_have_to_wait_for_an_hour_is_told_at_once() -> None:
     busy = httpx.MockTransport(lambda _: httpx.Response(429, headers={"Retry-After": "3600"}, json={"error": "Busy"}))
     with Deedbox("http://deedbox", "key", transport=busy) as deedbox, pytest.raises(ApiError) as told:

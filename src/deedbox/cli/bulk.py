@@ -11,12 +11,18 @@ import msgspec
 from deedbox.cli import progress
 from deedbox.cli.options import data_option, json_option, print_json
 from deedbox.cli.server_client import connected
-from deedbox.client import BulkSend, Deedbox, DryRun, NewBulkSend
+from deedbox.client import ApiError, BulkSend, Deedbox, DryRun, NewBulkSend, NoAnswer
+from deedbox.kernel import limits
 from deedbox.kernel.errors import DeedboxError
 
-REFUSED, NOT_ALL_SENT, PAUSED, INTERRUPTED = 1, 3, 4, 130
+REFUSED, NOT_ALL_SENT, PAUSED, LOST_SIGHT, INTERRUPTED = 1, 3, 4, 5, 130
 _ROWS_TOLD = 20
-_LOOK_SECONDS = 1.0
+_FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 30.0
+_BUSY = (429, 503)
+
+
+class _LostSight(Exception):
+    """The server sends the rows, but the command can no longer ask it how far it is."""
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -62,15 +68,19 @@ def command(data_dir: Path | None, as_json: bool, template: str, file: Path, **o
     on the data folder.
 
     Exit codes: 0 all sent (or, with --dry-run, all can be), 1 refused, 2 wrong use, 3 some rows failed or were
-    canceled, 4 it is paused, 130 interrupted."""
+    canceled, 4 it is paused, 5 the server took it on but can no longer be asked how far it is, 130 interrupted."""
     asked = _Asked(**options)
     try:
-        with connected(data_dir, "deedbox bulk", ["documents:send", "documents:read"]) as deedbox:
+        scopes = ["documents:send", "documents:read"]
+        with connected(data_dir, "deedbox bulk", scopes, key_hours=limits.FOLLOWING_KEY_HOURS) as deedbox:
             outcome = _outcome(deedbox, template, file, asked)
             code = _tell_check(outcome) if isinstance(outcome, DryRun) else _tell(deedbox, outcome, asked)
     except KeyboardInterrupt:
         click.echo("\nThe server goes on. The same command follows it, and sends nothing twice.", err=True)
         sys.exit(INTERRUPTED)
+    except _LostSight as lost:
+        click.echo(f"{lost} What was begun goes on. The same command follows it, and sends nothing twice.", err=True)
+        sys.exit(LOST_SIGHT)
     if as_json:
         print_json(outcome)
     elif isinstance(outcome, BulkSend):
@@ -104,10 +114,20 @@ def _template_id(deedbox: Deedbox, template: str) -> str:
 
 def _end(deedbox: Deedbox, bulk_send: BulkSend) -> BulkSend:
     """The bulk send once nothing more will be sent, with its progress on the screen meanwhile."""
+    pause = _FIRST_LOOK_SECONDS
     while bulk_send.status in ("queued", "sending"):
         progress.show(bulk_send.counts.total - bulk_send.counts.queued, bulk_send.counts.total + 1)
-        time.sleep(_LOOK_SECONDS)
-        bulk_send = deedbox.bulk_sends.get(bulk_send.id)
+        time.sleep(pause)
+        # Ever more rarely: what takes hours need not be asked for every second.
+        pause = min(pause * 1.2, _LONGEST_LOOK_SECONDS)
+        try:
+            bulk_send = deedbox.bulk_sends.get(bulk_send.id)
+        except ApiError as error:
+            if error.status not in _BUSY:
+                raise _LostSight(error.message) from error
+            pause = max(pause, error.retry_after or 0.0)
+        except NoAnswer as error:
+            raise _LostSight(str(error)) from error
     progress.show(1, 1)
     return bulk_send
 

@@ -55,7 +55,10 @@ def command(data_dir: Path | None, as_json: bool, files: tuple[Path, ...], **opt
 
     It talks to the server that DEEDBOX_URL names, with the key in DEEDBOX_API_KEY; without them, to the one that runs
     on the data folder. Exit codes: 0 sent, 1 refused, 2 wrong use."""
-    new = _new_document(_Asked(**options), files[0].stem)
+    asked = _Asked(**options)
+    if asked.subject and not asked.message:
+        raise click.UsageError("--subject needs --message: together they take the place of the usual words.")
+    new = _new_document(asked, files[0].stem)
     with connected(data_dir, "deedbox send", ["documents:send"]) as deedbox:
         document = deedbox.documents.create(new, files)
     if as_json:

@@ -118,17 +118,19 @@ class Connection:
             try:
                 if not response.is_success:
                     response.read()
-                yield from parsed(retries.accepted(call, response, 0).iter_lines())
+                yield from parsed(retries.accepted(call, response).iter_lines())
             finally:
                 response.close()
 
     def response(self, call: Call, read: Callable[[httpx.Response], object] = httpx.Response.read) -> httpx.Response:
         """The good answer to the call, its body read by `read`."""
+        lost = False
         for attempt in itertools.count():
             outcome = self._outcome(call, read)
             pause = retries.pause(call, outcome, attempt) if attempt < self._settings.retries else None
             if pause is None:
-                return retries.accepted(call, outcome, attempt)
+                return retries.accepted(call, outcome, lost=lost)
+            lost = lost or retries.may_be_done(outcome)
             time.sleep(pause)
         raise AssertionError
 
@@ -208,7 +210,7 @@ class AsyncConnection:
                 if not response.is_success:
                     await response.aread()
                 lines: list[str] = []
-                async for line in retries.accepted(call, response, 0).aiter_lines():
+                async for line in retries.accepted(call, response).aiter_lines():
                     lines.append(line)
                     if not line:
                         for event in parsed(lines):
@@ -221,11 +223,13 @@ class AsyncConnection:
         self, call: Call, read: Callable[[httpx.Response], Awaitable[object]] = httpx.Response.aread
     ) -> httpx.Response:
         """The good answer to the call, its body read by `read`."""
+        lost = False
         for attempt in itertools.count():
             outcome = await self._outcome(call, read)
             pause = retries.pause(call, outcome, attempt) if attempt < self._settings.retries else None
             if pause is None:
-                return retries.accepted(call, outcome, attempt)
+                return retries.accepted(call, outcome, lost=lost)
+            lost = lost or retries.may_be_done(outcome)
             await asyncio.sleep(pause)
         raise AssertionError
 

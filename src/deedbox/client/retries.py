@@ -12,6 +12,7 @@ Outcome: TypeAlias = httpx.Response | httpx.TransportError
 
 _REFUSED = (429, 503)
 """Answers to a call that has had no effect, and may have one later."""
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout)
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
 _chance = random.SystemRandom()
@@ -34,16 +35,21 @@ def _may_help(call: Call, outcome: Outcome) -> bool:
         running = outcome.headers.get("X-Service-Error-Code") == "idempotency_in_progress"
         return outcome.status_code in _REFUSED or running
     # What never reached the server can be sent again; what may have, only if it has the same effect twice.
-    return call.is_repeatable or isinstance(outcome, (httpx.ConnectError, httpx.ConnectTimeout))
+    return call.is_repeatable or isinstance(outcome, _NEVER_SENT)
 
 
-def accepted(call: Call, outcome: Outcome, attempt: int) -> httpx.Response:
-    """The answer, if it is a good one; else the failure is raised."""
+def may_be_done(outcome: Outcome) -> bool:
+    """Whether the call may have had its effect, and only its answer was lost."""
+    return isinstance(outcome, httpx.TransportError) and not isinstance(outcome, _NEVER_SENT)
+
+
+def accepted(call: Call, outcome: Outcome, *, lost: bool = False) -> httpx.Response:
+    """The answer, if it is a good one; else the failure is raised. `lost`: that to an earlier attempt may be lost."""
     if isinstance(outcome, httpx.TransportError):
         reason = str(outcome) or type(outcome).__name__
         raise NoAnswer(f"The server gave no answer to {call.method} {call.path}: {reason}") from outcome
-    if call.method == "DELETE" and attempt and outcome.status_code == 404:
-        return outcome  # an earlier attempt has deleted it, and its answer was lost
+    if call.method == "DELETE" and lost and outcome.status_code == 404:
+        return outcome  # an earlier attempt has deleted it
     if not (outcome.is_redirect if call.redirects else outcome.is_success):
         raise ApiError(outcome)
     return outcome

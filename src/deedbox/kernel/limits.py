@@ -48,6 +48,7 @@ LIST_BATCH = 500
 # keys, people, sessions
 KEY_NAME_CHARS = 100
 COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
+FOLLOWING_KEY_HOURS = 14 * 24  # of one that follows a bulk send to its end
 KEY_SCOPES = 64
 KEYS_PER_WORKSPACE = 1000
 RATE_PER_MINUTE_MAX = 100_000

@@ -3,14 +3,13 @@
 import re
 
 _MOST_CHARS = 80
-_ENDING_CHARS = 10
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,9}\Z")
 
 
 def plain_name(name: str) -> str:
     """The name without what some system would stumble over; its ending stays."""
-    safe = _UNSAFE.sub("_", name).strip("._") or "file"
-    stem, dot, ending = safe.rpartition(".")
-    if not dot or len(ending) >= _ENDING_CHARS:
-        return safe[:_MOST_CHARS]
-    return f"{stem[: _MOST_CHARS - len(ending) - 1]}.{ending}"
+    found = _ENDING.search(name)
+    ending = found.group() if found else ""
+    stem = _UNSAFE.sub("_", name.removesuffix(ending)).strip("._") or "file"
+    return stem[: _MOST_CHARS - len(ending)] + ending

@@ -90,6 +90,8 @@ def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str,
         "document": msgspec.to_builtins(completion, builtin_types=(bytes,))
         | {"signers": None, "events": None, "title": None, "documents": None}
         | {"sender_name": _text(completion.sender_name), "workspace": _text(completion.workspace)},
+        # Who approves, gets a copy or passed it on is among them, and is no signer.
+        "people": table["people" if any(one.role for one in completion.signers) else "signers"],
         "signers": [_signer(number, signer, table) for number, signer in enumerate(completion.signers)],
         "events": [_event(event, table) for event in completion.events],
         "documents": [_document(document) for document in completion.documents],

@@ -53,7 +53,7 @@ def _value(field: Field, filled: Mapping[str, str], own: Mapping[str, str]) -> s
 def _chosen(
     group: Sequence[Field], filled: Mapping[str, str], values: Mapping[str, str | None]
 ) -> dict[str, str | None]:
-    """The values of a group: what this signer has chosen goes before what a colleague has, or the sender offers."""
+    """The values of a group: what this signer has chosen goes before what the sender offers."""
     ids = [field.id for field in group]
     by_signer = [one for one in ids if filled.get(one) == "true"]
     chosen = next((one for one in (*by_signer, *ids) if one in by_signer or values[one] == "true"), None)

@@ -340,6 +340,8 @@ class Packet(msgspec.Struct, frozen=True):
     """When the last document was sealed and the certificate of the whole was stored; None of a lone document."""
     certificate_sha256: str | None = None
     """The certificate of completion of all documents together."""
+    error: str | None = None
+    """Why certifying the whole has failed so far."""
 
     @property
     def status(self) -> Status:

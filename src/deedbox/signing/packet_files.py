@@ -49,7 +49,8 @@ def _sealed(tx: Tx, folder: str, document: Document) -> list[NamedFile]:
     if made is None:
         return []
     return [
-        NamedFile(f"{folder}/{plain_name(f'{document.title}.pdf')}", blobs.demand(tx, made.sha256)),
+        # Named as its folder, whose number keeps it apart from the files that are named for what they are.
+        NamedFile(f"{folder}/{folder}.pdf", blobs.demand(tx, made.sha256)),
         NamedFile(f"{folder}/{CERTIFICATE}", blobs.demand(tx, made.certificate_sha256)),
     ]
 

@@ -107,6 +107,7 @@ WORDS = {
     "certificate.earlier_invalid": "{signer}، {moment}: غير صالح عند الاستلام",
     "certificate.earlier_undated": "بلا تاريخ",
     "certificate.signers": "الموقّعون",
+    "certificate.people": "الأشخاص",
     "certificate.party": "الطرف",
     "certificate.role.approver": "طُلبت موافقته",
     "certificate.role.cc": "يتلقى نسخة",

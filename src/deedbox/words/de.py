@@ -126,6 +126,7 @@ WORDS = {
     "certificate.earlier_invalid": "{signer}, {moment}: ungültig bei Eingang",
     "certificate.earlier_undated": "ohne Datum",
     "certificate.signers": "Unterzeichnende",
+    "certificate.people": "Beteiligte",
     "certificate.party": "Partei",
     "certificate.role.approver": "Um Zustimmung gebeten",
     "certificate.role.cc": "Erhält eine Kopie",

@@ -116,6 +116,7 @@ WORDS = {
     "certificate.earlier_invalid": "{signer}, {moment}: not valid when it came",
     "certificate.earlier_undated": "without a date",
     "certificate.signers": "Signers",
+    "certificate.people": "People",
     "certificate.party": "Party",
     "certificate.role.approver": "Asked to approve",
     "certificate.role.cc": "Gets a copy",

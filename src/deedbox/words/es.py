@@ -118,6 +118,7 @@ WORDS = {
     "certificate.earlier_invalid": "{signer}, {moment}: no válida al recibirse",
     "certificate.earlier_undated": "sin fecha",
     "certificate.signers": "Firmantes",
+    "certificate.people": "Personas",
     "certificate.party": "Parte",
     "certificate.role.approver": "Se le pidió su aprobación",
     "certificate.role.cc": "Recibe una copia",

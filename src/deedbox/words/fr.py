@@ -119,6 +119,7 @@ WORDS = {
     "certificate.earlier_invalid": "{signer}, {moment} : non valable à la réception",
     "certificate.earlier_undated": "sans date",
     "certificate.signers": "Signataires",
+    "certificate.people": "Personnes",
     "certificate.party": "Partie",
     "certificate.role.approver": "Sollicité pour approbation",
     "certificate.role.cc": "Reçoit une copie",

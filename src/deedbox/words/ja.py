@@ -115,6 +115,7 @@ WORDS = {
     "certificate.earlier_invalid": "{signer}、{moment}：受領時に無効",
     "certificate.earlier_undated": "日付なし",
     "certificate.signers": "署名者",
+    "certificate.people": "関係者",
     "certificate.party": "当事者",
     "certificate.role.approver": "承認を依頼された人",
     "certificate.role.cc": "写しの受取人",

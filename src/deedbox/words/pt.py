@@ -119,6 +119,7 @@ WORDS = {
     "certificate.earlier_invalid": "{signer}, {moment}: inválida ao ser recebida",
     "certificate.earlier_undated": "sem data",
     "certificate.signers": "Signatários",
+    "certificate.people": "Pessoas",
     "certificate.party": "Parte",
     "certificate.role.approver": "Foi pedida a sua aprovação",
     "certificate.role.cc": "Recebe uma cópia",

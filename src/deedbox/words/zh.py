@@ -107,6 +107,7 @@ WORDS = {
     "certificate.earlier_invalid": "{signer}，{moment}：收到时无效",
     "certificate.earlier_undated": "无日期",
     "certificate.signers": "签署人",
+    "certificate.people": "相关人员",
     "certificate.party": "签署方",
     "certificate.role.approver": "受邀批准",
     "certificate.role.cc": "接收副本",

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from deedbox.archive import stored_zip
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Unavailable
 from deedbox.signing.actions import convert
+from deedbox.signing.completion.certify import Certifier
 from tests.api.signing.conftest import LEASE, Office, signer
 from tests.api.signing.packets import ANNEX, RULES, Packets, file, place, three
 from tests.api.signing.test_mails import mails, named
@@ -88,12 +91,13 @@ async def _check_files(packets: Packets, done: Any) -> None:
         assert everything.testzip() is None
         assert len(everything.namelist()) == 1 + 3 * 4
         assert everything.read("02-Rules/original/01-rules.pdf") == RULES
-        certificate, sealed = everything.read("certificate.pdf"), everything.read("01-Lease/Lease.pdf")
+        certificate, sealed = everything.read("certificate.pdf"), everything.read("01-Lease/01-Lease.pdf")
         evidence = json.loads(everything.read("02-Rules/evidence.json"))
     pages = {one["name"]: one["seen_pages"] for one in evidence["signers"]}
     assert pages == {"Ann": [1], "Bob": [], "Cem": [], "Eve": [], "Kim": []}, (
         "what was served of the rules, and of nothing else"
     )
+    await _check_names(packets, done)
     again = await packets.api.get(f"{address}/zip", headers={"If-None-Match": answer.headers["etag"]})
     assert again.status_code == 304
     assert (await packets.api.get(f"{address}/certificate")).content == certificate
@@ -102,6 +106,7 @@ async def _check_files(packets: Packets, done: Any) -> None:
         assert document["verification_code"] in text
     for name in ("ann", "bob", "cem", "eve", "kim"):
         assert text.count(f"{name}@example.com") == 1
+    assert "People (5)" in text, "one of them approves"
     assert text.count("I agree to sign these documents") == 3, "one consent for each who signed"
     assert text.count("I have read these documents") == 1
     for content in (certificate, sealed):
@@ -109,6 +114,20 @@ async def _check_files(packets: Packets, done: Any) -> None:
         assert (report["verdict"], report["document_id"]) == ("authentic", done["documents"][0]["id"])
         assert report["checks"]["known_to_us"]
         assert report["checks"]["audit_chain"]
+
+
+async def _check_names(packets: Packets, done: Any) -> None:
+    """No two files have one name, on no system, whatever the documents are called."""
+
+    async def named(title: str) -> None:
+        sql, first = "update documents set title = :title where id = :id", done["documents"][0]
+        await packets.api.deedbox.db.write(lambda tx: tx.run(sql, title=title, id=first["id"]))
+
+    await named("Certificate")
+    content = (await packets.api.get(f"/api/v1/packets/{done['id']}/zip")).content
+    with zipfile.ZipFile(io.BytesIO(content)) as everything:
+        assert len({name.casefold() for name in everything.namelist()}) == 1 + 3 * 4
+    await named("Lease")
 
 
 async def _download_by(packets: Packets, done: Any, text: str) -> None:
@@ -212,6 +231,36 @@ async def test_a_draft_is_changed_listed_sent_back_and_deleted(packets: Packets)
     assert (await packets.api.call("DELETE", f"/api/v1/packets/{packet['id']}")).status_code == 204
     assert (await packets.api.get(f"/api/v1/packets/{packet['id']}")).status_code == 404
     assert (await packets.api.get("/api/v1/documents")).json()["count"] == 0
+
+
+async def test_files_that_no_zip_file_holds_are_refused_before_the_first_byte(
+    packets: Packets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packet = await packets.create()
+    monkeypatch.setattr(stored_zip, "_LARGEST", 1000)
+    answer = await packets.api.get(f"/api/v1/packets/{packet['id']}/zip")
+    assert (answer.status_code, "one by one" in answer.json()["error"]) == (413, True)
+
+
+async def test_the_sender_sees_why_the_whole_is_not_certified(
+    packets: Packets, monkeypatch: pytest.MonkeyPatch, clock: HandClock
+) -> None:
+    documents = [{"title": "Lease", "file": file()}]
+    packet = await packets.create(documents=documents, parties=[], signers=[signer("ann")], send=True)
+
+    async def full(*_: Any) -> Any:
+        raise Unavailable("The disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Certifier, "packet_certificate", full)
+        await packets.sign(packet, "ann")
+        async with asyncio.timeout(90):
+            while (await packets.now(packet))["error"] is None:
+                await asyncio.sleep(0.05)
+    found = await packets.now(packet)
+    assert (found["status"], found["error"]) == ("finalizing", "Certifying has failed so far: The disk is full")
+    clock.forward(3600)
+    assert (await packets.reached(packet, "completed"))["error"] is None
 
 
 async def test_a_lone_document_is_no_packet_and_another_workspace_s_is_not_there(
@@ -344,6 +393,7 @@ async def test_a_document_of_a_packet_is_made_from_a_template_whose_roles_are_it
     flat = {**place("Tenants"), "type": "text", "y": 0.5, "label": "Flat"}
     template = {
         "name": "House rules",
+        "metadata": {"house": "4"},
         "file": file("rules.pdf", RULES),
         "roles": [{"name": "Tenants"}, {"name": "Landlord"}],
         "fields": [{**place("Tenants"), "x": 0.5}, place("Landlord"), flat],
@@ -361,6 +411,9 @@ async def test_a_document_of_a_packet_is_made_from_a_template_whose_roles_are_it
     assert [field["default"] for field in rules["fields"] if field["type"] == "text"] == ["4"]
     parties = {party["name"]: party["id"] for party in packet["parties"]}
     assert parties["Tenants"] in {field["party"] for field in rules["fields"]}
+    many = {**documents[1], "metadata": {str(number): "x" for number in range(50)}}
+    answer = await packets.api.post("/api/v1/packets", three(documents=[many]))
+    assert (answer.status_code, "with that of the template" in answer.json()["error"]) == (400, True), answer.text
     both = await packets.api.post("/api/v1/packets", three(documents=[{**documents[1], "file": file()}]))
     assert (both.status_code, "the template says which files" in both.json()["error"]) == (400, True)
     other = three(documents=[documents[1]], parties=[{"name": "Others", "signers": [signer("ann")]}])

@@ -93,6 +93,8 @@ class Packet(Struct, frozen=True, kw_only=True):
     """Who declined and why, if that ended it."""
     void: Void | None
     """Why the sender ended it, if that happened."""
+    error: str | None
+    """Why certifying the whole has failed so far; a document has its own."""
 
 
 class PacketPage(Struct, frozen=True, kw_only=True):

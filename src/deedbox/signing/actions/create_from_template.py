@@ -1,6 +1,6 @@
 """Create from a template: a document on a paper that is ready. Nothing is read, rewritten or rehearsed."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
@@ -187,6 +187,14 @@ def _seats(tx: Tx, document: Document) -> list[Place]:
     return [place for place in signatures if place not in asked]
 
 
+def joined_metadata(template: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Those of the document over those of its template; BadRequest if they are too many together."""
+    metadata = {**template, **given}
+    if len(metadata) > limits.METADATA_ENTRIES:
+        raise BadRequest(f"metadata: with that of the template there are more than {limits.METADATA_ENTRIES} entries")
+    return metadata
+
+
 def _asked(ready: ReadyTemplate, wanted: FromTemplate) -> NewDocument:
     template, content = ready.template, ready.template.content
     parties = _parties(content.roles, wanted)
@@ -195,14 +203,11 @@ def _asked(ready: ReadyTemplate, wanted: FromTemplate) -> NewDocument:
             "roles: the template has no place for so many signatures. Say in its roles how many `signers` they take,"
             " or give it signature fields."
         )
-    metadata = {**content.metadata, **wanted.metadata}
-    if len(metadata) > limits.METADATA_ENTRIES:
-        raise BadRequest(f"metadata: with that of the template there are more than {limits.METADATA_ENTRIES} entries")
     return NewDocument(
         title=wanted.title or template.name,
         parties=parties,
         message=wanted.message or content.message,
-        metadata=metadata,
+        metadata=joined_metadata(content.metadata, wanted.metadata),
         external_id=wanted.external_id,
         expires_at=wanted.expires_at,
         reminders=wanted.reminders or content.reminders,

@@ -13,7 +13,7 @@ from deedbox.signing import sessions, states
 from deedbox.signing.actions import convert, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet
-from deedbox.signing.actions.create_from_template import ReadyTemplate, as_asked, created, ready
+from deedbox.signing.actions.create_from_template import ReadyTemplate, as_asked, created, joined_metadata, ready
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.model import Document, File, Packet
 from deedbox.signing.new_document import NewDocument, NewFile, end_of
@@ -101,7 +101,7 @@ def _with_template(desk: Desk, sheet: Sheet) -> Sheet:
     new = replace(
         sheet.new,
         title=sheet.new.title or found.template.name,
-        metadata={**content.metadata, **sheet.new.metadata},
+        metadata=joined_metadata(content.metadata, sheet.new.metadata),
         signed_input=content.signed_input,
     )
     return sheet._replace(new=new, template=found)

@@ -10,7 +10,7 @@ from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict
+from deedbox.kernel.errors import Conflict, DeedboxError
 from deedbox.kernel.jobs import Work
 from deedbox.signing import parties
 from deedbox.signing.completion import facts, verify_sealed
@@ -49,6 +49,11 @@ def plan(desk: Desk, packet: Packet, cause: str = "completed") -> None:
     )
 
 
+def reason_of(error: Exception) -> str:
+    """What the sender is told of a failure."""
+    return error.message if isinstance(error, DeedboxError) else "The server's log says why"
+
+
 class PacketCertification:
     def __init__(self, office: Office, certifier: Certifier) -> None:
         self._office, self._certifier = office, certifier
@@ -57,6 +62,14 @@ class PacketCertification:
         """The handler of certify_packet jobs."""
         workspace_id, packet_id = work.named("packet_id")
         known = await self._office.db.read(lambda tx: gathered(tx, workspace_id, packet_id))
+        try:
+            await self._certify(work, known)
+        except Exception as error:  # whatever it is, the sender sees that it happened; the job is tried again
+            told = f"Certifying has failed so far: {reason_of(error)}"
+            await self._office.db.write(lambda tx: documents.note_packet_error(tx, packet_id, told))
+            raise
+
+    async def _certify(self, work: Work, known: SealedPacket) -> None:
         at = self._office.clock.now()
         async with AsyncExitStack() as held:
             completed_at = known.packet.completed_at or instant(at)
@@ -85,7 +98,8 @@ def complete(desk: Desk, known: SealedPacket, made: Received) -> Packet:
     certificate = blobs.adopt(desk.tx, made, before.id, desk.now)
     first = before.completed_at is None
     completed_at = before.completed_at or desk.at
-    after = msgspec.structs.replace(before, completed_at=completed_at, certificate_sha256=certificate.sha256)
+    made_now = {"completed_at": completed_at, "certificate_sha256": certificate.sha256, "error": None}
+    after = msgspec.structs.replace(before, **made_now)
     after = parties.copied(after, desk.at) if first else after
     documents.change(desk.tx, before, after)
     sealed.recognise(desk.tx, before.first.id, certificate.sha256)

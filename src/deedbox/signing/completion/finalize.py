@@ -14,7 +14,6 @@ from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import Work
 from deedbox.signing import parties, states
 from deedbox.signing.completion import certify_packet, facts, upgrade, verify_sealed
@@ -79,8 +78,8 @@ class Finalize:
                 made = await self._made(known, held)
                 await work.finish(lambda tx: self._complete(tx, known.document, made))
         except Exception as error:  # whatever it is, the sender sees that it happened; the job is tried again
-            told = error.message if isinstance(error, DeedboxError) else "The server's log says why"
-            await self._db.write(lambda tx: documents.note_error(tx, document_id, f"Sealing has failed so far: {told}"))
+            told = f"Sealing has failed so far: {certify_packet.reason_of(error)}"
+            await self._db.write(lambda tx: documents.note_error(tx, document_id, told))
             raise
 
     async def _made(self, known: Facts, held: AsyncExitStack) -> _Made:

@@ -32,7 +32,7 @@ from deedbox.signing.store import people
 
 _PACKET = (
     "lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at",
-    "expires_after_hours", "title", "external_id", "metadata", "completed_at", "certificate_sha256",
+    "expires_after_hours", "title", "external_id", "metadata", "completed_at", "certificate_sha256", "error",
 )  # fmt: skip
 _SENDER = {"sender": "coalesce(sender_name, name)", "company": "name", "sender_email": "sender_email"}
 """What a packet takes from its workspace, and how."""
@@ -271,6 +271,11 @@ def note_error(tx: Tx, document_id: str, error: str) -> None:
     tx.run("update documents set error = :error where id = :id and status = 'finalizing'", id=document_id, error=error)
 
 
+def note_packet_error(tx: Tx, packet_id: str, error: str) -> None:
+    """What keeps a packet, whose documents are all sealed, from being certified as a whole."""
+    tx.run("update packets set error = :error where id = :id", id=packet_id, error=error)
+
+
 def note_archive(tx: Tx, document_id: str, archive: Archive) -> None:
     """Where the archiving of the document stands. It is no change of the document itself."""
     _update(tx, "documents", "id = :key", {"key": document_id}, _archive_row(archive))
@@ -311,7 +316,7 @@ def _packets(tx: Tx, rows: Sequence[Row], *, together: bool = True) -> list[Pack
 
 def _packet(row: Row, parties: list[Party]) -> Packet:
     (lone, sender, company, sender_email, language, message, reminders, expires_at, hours, title, external_id, metadata,
-     completed_at, certificate) = row[len(_DOCUMENT) :]  # fmt: skip
+     completed_at, certificate, error) = row[len(_DOCUMENT) :]  # fmt: skip
     return Packet(
         row[2],
         row[1],
@@ -331,6 +336,7 @@ def _packet(row: Row, parties: list[Party]) -> Packet:
         {} if lone else _METADATA.decode(metadata),
         completed_at,
         certificate,
+        error,
     )
 
 
@@ -404,6 +410,7 @@ def _packet_row(packet: Packet) -> dict[str, Value]:
         "status": None if packet.lone else packet.status,
         "completed_at": packet.completed_at,
         "certificate_sha256": packet.certificate_sha256,
+        "error": packet.error,
     }
 
 

@@ -22,7 +22,7 @@ from deedbox.web.frame.zip_response import ZIP_ANSWERS, zip_response
 
 @get(
     "/api/v1/packets/{packet_id:str}/zip",
-    opt={**door("documents:read"), openapi.ANSWERS: ZIP_ANSWERS},
+    opt={**door("documents:read"), openapi.ANSWERS: ZIP_ANSWERS, openapi.ALSO: (413,)},
     summary="Everything in one zip file",
     tags=["packets"],
 )

@@ -102,6 +102,8 @@ class PacketRecord(msgspec.Struct, frozen=True):
     """Who declined and why, if that ended it."""
     void: Void | None
     """Why the sender ended it, if that happened."""
+    error: str | None
+    """Why certifying the whole has failed so far; a document has its own."""
 
 
 def packet_record(packet: Packet, *, archiving: bool = False) -> PacketRecord:
@@ -130,6 +132,7 @@ def packet_record(packet: Packet, *, archiving: bool = False) -> PacketRecord:
         expired_at=first.expired_at,
         decline=first.decline,
         void=first.void,
+        error=packet.error,
     )
 
 

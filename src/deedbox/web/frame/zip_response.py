@@ -11,6 +11,7 @@ from deedbox.archive import stored_zip
 from deedbox.archive.stored_zip import Entry
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
+from deedbox.kernel.errors import TooLarge
 from deedbox.kernel.plain_name import plain_name
 from deedbox.signing.packet_files import NamedFile
 from deedbox.web.frame import context, ranges
@@ -27,18 +28,19 @@ ZIP_ANSWERS: dict[str, Any] = {
 
 
 async def zip_response(request: AnyRequest, files: Sequence[NamedFile], title: str) -> Response[Any]:
-    """The files under their names, which are plain ASCII; the same files give the same bytes."""
+    """The files under their names, which are plain ASCII; the same files give the same bytes. TooLarge from 4 GB on."""
     here = context.of(request)
     told = "".join(f"{file.name}\0{file.blob.sha256}\n" for file in files)
     etag = f'"{hashlib.sha256(told.encode()).hexdigest()}"'
     if ranges.is_current(request.headers.get("if-none-match"), etag):
         return not_modified(etag)
+    size = _size(files)
     pieces = _zipped(here.deedbox.blobs, files)
     # Asked for here, so that a file that is not there is an error and not half an answer.
     first = await anext(pieces)
     headers = {
         "Content-Type": MEDIA_TYPE,
-        "Content-Length": str(_size(files)),
+        "Content-Length": str(size),
         "Content-Disposition": f'attachment; filename="{plain_name(title)}.zip"',
         "ETag": etag,
         **GUARDED,
@@ -49,7 +51,13 @@ async def zip_response(request: AnyRequest, files: Sequence[NamedFile], title: s
 
 def _size(files: Sequence[NamedFile]) -> int:
     entries = [Entry(file.name, file.blob.size_bytes, 0) for file in files]
-    return sum(len(stored_zip.header(one)) + one.size_bytes for one in entries) + len(stored_zip.directory(entries))
+    try:
+        directory = stored_zip.directory(entries)
+    except ValueError:
+        raise TooLarge(
+            "The files are too large for one zip file, which holds 4 GB. Download them one by one."
+        ) from None
+    return sum(len(stored_zip.header(one)) + one.size_bytes for one in entries) + len(directory)
 
 
 async def _zipped(blobs: Blobs, files: Sequence[NamedFile]) -> AsyncIterator[bytes]:

@@ -204,7 +204,7 @@ async def delegate(request: AnyRequest, signer_id: FromPath[str], data: JSONBody
         openapi.ANSWERS: {"200": {"description": "The sealed PDF, or of a packet the zip file", "content": {
             "application/pdf": {"schema": {"type": "string", "format": "binary"}},
             "application/zip": {"schema": {"type": "string", "format": "binary"}}}}},
-        openapi.ALSO: (409, 416),
+        openapi.ALSO: (409, 413, 416),
     },
     summary="The sealed file, or those of a packet",
     tags=["signer"],

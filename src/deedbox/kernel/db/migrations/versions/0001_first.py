@@ -172,6 +172,7 @@ create table packets (
     status TEXT,
     completed_at TEXT,
     certificate_sha256 TEXT,
+    error TEXT,
     created_at TEXT not null
 );
 create index packets_shown on packets (workspace_id, id) where lone = 0;

@@ -39,7 +39,8 @@ def checked(
         document, field = known[field_id]
         filled[field_id] = kept(field, value)
         if field_id in done:
-            faults.append(fault_of(field, "settled"))
+            if filled.pop(field_id) not in ("", field.value):  # what changes nothing may come from an older page
+                faults.append(fault_of(field, "settled"))
         elif field.read_only or field.type == "attachment":
             faults.append(fault_of(field, "read_only" if field.read_only else "attachment"))
         elif wrong := fault(document, field, filled[field_id], packet.language):

@@ -130,7 +130,12 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}", "/verify", "/verify/{code}"}
     acts = {"", "/session", "/code", "/fields", "/complete", "/decline", "/delegate", "/download"}
-    acts |= {"/files/{file_id}/pages/{page}", "/attachments/{field_id}", "/attachments/{field_id}/pages/{page}"}
+    acts |= {
+        "/files/{file_id}/pages/{page}",
+        "/attachments/{field_id}",
+        "/attachments/{field_id}/upload",
+        "/attachments/{field_id}/pages/{page}",
+    }
     signer = {"/s/{token}", *(f"/sign/{{signer_id}}{act}" for act in acts)}
     app = api.guard.app
     assert isinstance(app, Litestar)

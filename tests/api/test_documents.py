@@ -36,6 +36,7 @@ FIELDS = [
     "seal",
     "reminders",
     "expires_at",
+    "expires_after_hours",
     "created_at",
     "updated_at",
     "sent_at",

@@ -15,7 +15,7 @@ from tests.api.conftest import Api
 HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 PROBES = {"/livez", "/readyz", "/metrics", "/openapi.json"}
-NAMES_RECORDS = {"build_index", "ask", "create_document", "create_template"}
+NAMES_RECORDS = {"build_index", "ask", "create_document", "create_packet", "create_template", "create_bulk_send"}
 """Operations whose body names records that may not exist."""
 
 

@@ -224,10 +224,12 @@ class Rig:
 
     def _due(self, document_id: str, invited: list[str], until: tuple[str, bool], zone: str | None) -> Iterator[str]:
         """When the person had to be reminded: at the first look when it was time, and day, and nothing had ended."""
-        count, last = 0, ""
+        count, last, begun = 0, "", 0
         for at in self.ticks[bisect.bisect_right(self.ticks, invited[0]) :] if invited else []:
             if at > until[0] or (at == until[0] and until[1]):
                 return
+            if (times := sum(one < at for one in invited)) != begun:  # whoever has a corrected address begins anew
+                count, last, begun = 0, "", times
             plan = self._plan_at(document_id, at)
             if plan is None or count >= plan.max:
                 continue

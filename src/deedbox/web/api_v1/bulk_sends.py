@@ -122,6 +122,7 @@ _OTHERS = {
         **door("documents:send"),
         READS: NewBulkSendBody,
         form.FORM: bulk_upload.WITH_FILE,
+        openapi.ALSO: (404,),
         openapi.MAKES: {"bulk_send_id": "/id"},
         openapi.ANSWERS: _OTHERS,
         openapi.GIVES: [DryRun],

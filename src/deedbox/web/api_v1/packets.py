@@ -122,6 +122,7 @@ class Asked(NamedTuple):
         **door("documents:send"),
         READS: NewPacketBody,
         form.FORM: upload.PACKET_WITH_FILES,
+        openapi.ALSO: (404,),
         openapi.MAKES: {
             "packet_id": "/id",
             "document_id": "/documents/0/id",

@@ -89,7 +89,7 @@ async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response
 
 
 @post(
-    "/sign/{signer_id:str}/attachments/{field_id:str}",
+    "/sign/{signer_id:str}/attachments/{field_id:str}/upload",
     opt=door(SIGNER),
     include_in_schema=False,
     request_max_body_size=None,

@@ -41,7 +41,7 @@ OWN: set[str] = set()
 NOBODY = "http://127.0.0.1:9/"
 """Where no webhook's receiver listens."""
 SEED = 2026
-SEEDS = 20
+SEEDS = 80
 """How many more times links are followed until one has been; in full size, until each has been."""
 LEAP_YEAR = "2996"
 WHOLE = examples.REQUESTS["create_document"]

@@ -55,6 +55,9 @@ class Ledger:
         """How many requests were answered, one way or the other."""
         return self.count["done"] + self.count["refused"]
 
+    def has_signature(self) -> bool:
+        return any(told.asked.act == "complete" and told.outcome == "done" for told in self.told)
+
     def number(self) -> int:
         self.count["numbers"] += 1
         return self.count["numbers"]

@@ -234,20 +234,23 @@ class Rig:
         self._chance = random.Random(seed)
 
     def run(self, kills: int, traffic: tuple[int, int] = TRAFFIC) -> Report:
-        """Kills the server so many times, also while it starts, and says what is amiss afterwards."""
+        """Kills the server so many times, also while it starts, and says what is amiss afterwards.
+
+        The last time not before someone has signed."""
         key = self.installation.key()
         for number in range(kills):
             if number % START_KILL_EVERY == START_KILL_EVERY - 1:
                 self.installation.kill_while_starting(self._chance)
             cold = number % COLD_KILL_EVERY == COLD_KILL_EVERY - 1
-            asyncio.run(self._burst(key, 0 if cold else self._chance.randint(*traffic)))
+            last = number == kills - 1
+            asyncio.run(self._burst(key, 0 if cold else self._chance.randint(*traffic), signed=last))
             self.ledger.count["kills"] += 1
         self.installation.lapse_leases()
         with self.installation.running(gently=True) as running:
             asyncio.run(self._settle(running.address, key))
             return asyncio.run(examined(self.installation, Doors(running.address, key), self.ledger))
 
-    async def _burst(self, key: str, answers: int) -> None:
+    async def _burst(self, key: str, answers: int, *, signed: bool) -> None:
         with self.installation.running() as running:
             async with Doors(running.address, key) as doors:
                 if not self.ledger.template_id:
@@ -255,7 +258,9 @@ class Rig:
                     self.ledger.template_id = made.json()["id"]
                 clients = [asyncio.create_task(Client(doors, self.ledger, self._chance).run()) for _ in range(CLIENTS)]
                 enough = self.ledger.answered() + answers
-                while self.ledger.answered() < enough and running.process.poll() is None:
+                while running.process.poll() is None and (
+                    self.ledger.answered() < enough or (signed and not self.ledger.has_signature())
+                ):
                     await asyncio.sleep(0.005)
                 await asyncio.sleep(self._chance.uniform(*(KILL_BETWEEN if answers else COLD_KILL_BETWEEN)))
                 running.process.kill()

@@ -28,8 +28,8 @@ def packet_faults(installation: Installation) -> Iterator[str]:
             yield f"half-applied: the documents of {packet_id} are {[status, *others]}"
         if not in_order(told, 1 + len(others)):
             yield f"half-applied: of {packet_id} was told {told}"
-        if status in _LAST and told[-1] != _LAST[status]:
-            yield f"lost: {packet_id} is {status}, and {told[-1]} was told last"
+        if status in _LAST and told[-1:] != [_LAST[status]]:
+            yield f"lost: {packet_id} is {status}, and of it was told {told}"
 
 
 def batch_faults(installation: Installation) -> Iterator[str]:

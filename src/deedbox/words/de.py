@@ -300,6 +300,9 @@ WORDS = {
     "page.decline_means": "{sender} erfährt, dass Sie nicht unterschreiben. Das lässt sich nicht zurücknehmen.",
     "page.reason": "Grund",
     "page.decline_now": "Unterschrift ablehnen",
+    "page.decline_approver": "Ich möchte nicht zustimmen",
+    "page.decline_means_approver": "{sender} erfährt, dass Sie nicht zustimmen. Das lässt sich nicht zurücknehmen.",
+    "page.decline_now_approver": "Zustimmung ablehnen",
     "page.outcome_signed": "Sie haben unterschrieben. Andere müssen noch unterschreiben; {sender} hält Sie auf dem"
     " Laufenden.",
     "page.outcome_approved": "Sie haben diesem Dokument zugestimmt. Andere sind noch an der Reihe; {sender} hält Sie"

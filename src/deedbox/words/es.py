@@ -289,6 +289,9 @@ WORDS = {
     "page.decline_means": "Se comunicará a {sender} que usted no firma. Esta decisión no se puede deshacer.",
     "page.reason": "Motivo",
     "page.decline_now": "Rechazar la firma",
+    "page.decline_approver": "No quiero aprobar",
+    "page.decline_means_approver": "Se comunicará a {sender} que usted no aprueba. Esta decisión no se puede deshacer.",
+    "page.decline_now_approver": "Rechazar la aprobación",
     "page.outcome_signed": "Ha firmado. Aún tienen que firmar otras personas; {sender} le mantendrá al corriente.",
     "page.outcome_approved": "Usted ha aprobado este documento. Faltan otras personas; {sender} le mantendrá al"
     " corriente.",

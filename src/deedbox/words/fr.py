@@ -293,6 +293,10 @@ WORDS = {
     "page.decline_means": "Votre refus de signer sera signalé à {sender}. Vous ne pourrez pas revenir dessus.",
     "page.reason": "Motif",
     "page.decline_now": "Refuser de signer",
+    "page.decline_approver": "Je ne souhaite pas approuver",
+    "page.decline_means_approver": "Votre refus d’approuver sera signalé à {sender}. Vous ne pourrez pas revenir"
+    " dessus.",
+    "page.decline_now_approver": "Refuser d’approuver",
     "page.outcome_signed": "Vous avez signé. D’autres personnes doivent encore signer ; {sender} vous tiendra au"
     " courant.",
     "page.outcome_approved": "Vous avez approuvé ce document. D’autres personnes doivent encore agir ; {sender} vous"

@@ -284,6 +284,9 @@ WORDS = {
     "page.decline_means": "署名されないことが {sender} に通知されます。この操作は取り消せません。",
     "page.reason": "理由",
     "page.decline_now": "署名を辞退する",
+    "page.decline_approver": "承認を希望しません",
+    "page.decline_means_approver": "承認されないことが {sender} に通知されます。この操作は取り消せません。",
+    "page.decline_now_approver": "承認を辞退する",
     "page.outcome_signed": "署名が完了しました。ほかの方の署名がまだ残っています。今後の状況は {sender} からお知らせし"
     "ます。",
     "page.outcome_approved": "この文書を承認しました。ほかの方の手続きが残っています。{sender} から続報があります。",

@@ -53,6 +53,7 @@ async def test_an_approver_approves_on_the_page_and_a_copy_comes_at_the_end(offi
         assert (shown["signer"]["role"], shown["fields"]) == ("approver", [])
         page = await browser.get("", headers=HTML)
         assert ('value="approve"' in page.text, 'name="signature"' in page.text) == (True, False)
+        assert ("Zustimmung ablehnen" in page.text, "Unterschrift ablehnen" in page.text) == (True, False)
         refused = await browser.post("/complete", json=SIGNED)
         assert (refused.status_code, "leaves no signature" in refused.json()["error"]) == (400, True)
         assert (await browser.post("", data={"act": "approve"})).status_code == 400

@@ -203,4 +203,5 @@ async def test_the_colour_comes_as_a_stylesheet_named_by_it(api: Api) -> None:
 def _request(api: Api) -> Any:
     """A request as a route of this server gets it."""
     scope: Any = {"type": "http", "method": "GET", "headers": []}
-    return Request({**scope, context.KEY: Context(api.deedbox, "r", PUBLIC, Room())})
+    scope[context.KEY] = Context(api.deedbox, "r", PUBLIC, Room())
+    return Request(scope)

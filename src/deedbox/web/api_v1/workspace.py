@@ -47,7 +47,7 @@ async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) 
     request_max_body_size=None,
 )
 async def put_logo(request: AnyRequest) -> WorkspaceProfile:
-    """A PNG, JPEG or WebP picture. It is written anew, at most 512 pixels wide and high, and shown on signing pages."""
+    """A PNG, JPEG or WebP picture. It is written anew, at most 512 pixels wide and high; signing pages show it."""
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     workspace, blobs = here.caller.workspace_id, here.deedbox.blobs
     form.need_form(request)

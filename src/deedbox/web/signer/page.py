@@ -29,7 +29,7 @@ from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.frame.upload import Page
-from deedbox.web.signer import attachments, values
+from deedbox.web.signer import attachments, screens, values
 from deedbox.web.signer.inside import (
     Inside,
     acted,
@@ -38,7 +38,6 @@ from deedbox.web.signer.inside import (
     give_code,
     inside,
     looked,
-    may_have_it,
     outcome,
 )
 from deedbox.words import refusals
@@ -235,15 +234,26 @@ async def _page(
     typed: Mapping[str, Any] | None = None,
     over: bool = False,
 ) -> Response[Any]:
-    """What there is to sign and what became of it; only that when the session is `over`."""
-    who, deedbox = await looked(request), context.of(request).deedbox
-    packet, signer, now = who.packet, who.signer, deedbox.clock.now()
+    """The screen for where the signer stands: the code, what became of it (only that when `over`), or the document."""
+    who = await looked(request)
+    said = outcome(who.packet, who.signer, context.of(request).deedbox.clock.now())
+    if screens.asks_code(who, said):
+        return screens.code(who, said, error)
+    if said is not None:
+        return await screens.ended(request, who, said, error, over=over)
+    return await _signing(request, who, error, typed)
+
+
+async def _signing(
+    request: AnyRequest, who: Inside, error: DeedboxError | None, typed: Mapping[str, Any] | None
+) -> Response[Any]:
+    """What there is to sign, with all that was typed."""
+    deedbox, packet, signer = context.of(request).deedbox, who.packet, who.signer
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
     files = await attachments.seen(request, who) if who.is_shown else []
-    said = outcome(packet, signer, now)
     # The forms for a code and for a decline send no fields: these stand as they were.
     written = typed if typed is not None and (typed.get("act") in ("sign", "keep") or typed.get("detach")) else None
-    fields = _form(who, kept, files, written, instant(now)) if who.is_shown else []
+    fields = _form(who, kept, files, written, instant(deedbox.clock.now())) if who.is_shown else []
     return page(
         "signer/page.html",
         status=error.status if error else 200,
@@ -251,12 +261,9 @@ async def _page(
         language=signer.language,
         packet=packet,
         signer=signer,
-        needs=who.needs,
-        outcome=said,
-        shown=who.is_shown and not over,
-        can_sign=who.is_shown and said is None,
+        shown=who.is_shown,
+        can_sign=who.is_shown,
         can_delegate=who.can_delegate,
-        can_download=not over and packet.status == "completed" and may_have_it(signer) and not who.needs,
         only_reads=who.only_reads,
         fields=fields,
         depends=any(field.show_if for field in _fields(who)),

@@ -251,7 +251,7 @@ async def _page(
     if said is not None:
         return await screens.ended(request, who, said, error, over=over)
     if error is not None and typed is not None and typed.get("act") in screens.WAYS_OUT:
-        return screens.way_out(str(typed["act"]), who, error, typed)
+        return await screens.way_out(request, str(typed["act"]), who, error, typed)
     return await _signing(request, who, error, typed)
 
 

@@ -12,6 +12,7 @@ from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
+from deedbox.signing import sessions
 from deedbox.signing.actions import attach, sign
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline
@@ -30,7 +31,9 @@ from deedbox.web.signer import attachments, screens, steps
 from deedbox.web.signer.inside import (
     Inside,
     acted,
+    at_desk,
     circumstances,
+    code_again,
     done,
     give_code,
     inside,
@@ -92,13 +95,19 @@ async def attach_on_page(request: AnyRequest, signer_id: FromPath[str], field_id
 
 
 async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None:
-    act = text(form, "act")
+    act, language = text(form, "act"), text(form, "language")
     if act == "code":
         await give_code(request, _bounded(form, "code", limits.ACCESS_CODE_CHARS))
         return
+    if act == "code_again":
+        await code_again(request)
+        return
     who = await inside(request)
     seen = circumstances(request, who)
-    if act == "decline":
+    if language in words.LANGUAGES:
+        token = context.of(request).token.reveal()
+        await at_desk(request, who, lambda desk: sessions.speak(desk.tx, token, language))
+    elif act == "decline":
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
         await acted(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
     elif act == "keep":
@@ -109,20 +118,50 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     elif act == "delegate":
         to = _delegation(form)
         await acted(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
-    elif act == "approve":
-        if not text(form, "consent"):
-            raise refused(BadRequest, "consent_approver")
-        await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
-    elif act == "sign":
-        if not text(form, "consent"):
-            raise refused(BadRequest, "consent")
-        signature = Signature("typed", text=_bounded(form, "signature", limits.SIGNER_NAME_CHARS))
-        if not signature.text:
-            raise refused(BadRequest, "no_signature")
-        how = SigningAct(signature, given_by(who, form), seen)
-        await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
+    elif act in ("approve", "sign"):
+        await _finish(request, who, form)
     else:
         raise refused(BadRequest, "no_act")
+
+
+async def _finish(request: AnyRequest, who: Inside, form: FormMultiDict) -> None:
+    """Signs or approves all documents in one act."""
+    approves, seen, signer_id = text(form, "act") == "approve", circumstances(request, who), who.signer.id
+    if not _agreed(who, form):
+        raise refused(BadRequest, "consent_approver" if approves else "consent")
+    if approves:
+        await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+        return
+    office, given = context.of(request).deedbox.office, given_by(who, form)
+    async with AsyncExitStack() as held:
+        signature, images = await by_hand.made(office, _by_hand(form, "signature"), held)
+        initials, more = None, list[Received]()
+        if "initials" in form:
+            initials, more = await by_hand.made(office, _by_hand(form, "initials"), held)
+        how = SigningAct(signature, given, seen, initials, [*images, *more])
+        await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
+
+
+def _by_hand(form: FormMultiDict, mark: str) -> ByHand:
+    """The signature or the initials of the form, typed unless its script says otherwise; BadRequest if it is missing."""
+    kind = text(form, f"{mark}-kind") or "typed"
+    given: dict[str, Any] = {"kind": kind}
+    try:
+        if kind == "typed":
+            given["text"] = _bounded(form, mark, limits.SIGNER_NAME_CHARS)
+            given["hand"] = text(form, f"{mark}-hand") or "dancing"
+        elif kind == "drawn":
+            given |= msgspec.json.decode(text(form, f"{mark}-strokes"), type=dict[str, Any])
+        else:
+            given["image"] = text(form, f"{mark}-image")
+        return msgspec.convert(given, ByHand)  # type: ignore[arg-type]
+    except msgspec.MsgspecError as error:
+        raise refused(BadRequest, "no_signature") from error
+
+
+def _agreed(who: Inside, form: FormMultiDict) -> bool:
+    """Whether they agreed to sign electronically: now, or on the opening page."""
+    return who.session.consent is not None or bool(text(form, "consent"))
 
 
 async def _keep(request: AnyRequest, who: Inside, form: Mapping[str, Any]) -> None:
@@ -158,9 +197,11 @@ async def _page(
     who = await looked(request)
     said = outcome(who.packet, who.signer, context.of(request).deedbox.clock.now())
     if screens.asks_code(who, said):
-        return screens.code(who, said, error)
+        return await screens.code(request, who, error)
     if said is not None:
         return await screens.ended(request, who, said, error, over=over)
+    if error is not None and typed is not None and typed.get("act") in screens.WAYS_OUT:
+        return await screens.way_out(request, str(typed["act"]), who, error, typed)
     return await _signing(request, who, error, typed)
 
 
@@ -197,11 +238,11 @@ async def _signing(
         typed=typed or {},
         shared=who.session.link == "in_person",
         said=steps.script_words(signer.language, signer.role),
-        consent=consent(packet, signer),
-        agreed="",
+        consent="" if who.session.consent else consent(packet, signer),
+        agreed=who.session.consent.text if who.session.consent else "",
         error=refusals.said(error, signer.language) if error else "",
         wrong=refusals.beside(error, signer.language) if error else {},
     )
 
 
-ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page]
+ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page, *screens.ROUTES]

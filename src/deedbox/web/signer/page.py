@@ -1,7 +1,8 @@
 """The signing page: what there is to sign, and a plain form that signs or declines without script."""
 
 from collections.abc import Mapping
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import Any, TypeAlias
 
 import msgspec
 from litestar import Response, get, post
@@ -10,6 +11,7 @@ from litestar.params import FromPath
 
 from deedbox import words
 from deedbox.kernel import limits
+from deedbox.kernel.blobs import Received
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
 from deedbox.signing import sessions
@@ -19,15 +21,15 @@ from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
-from deedbox.signing.model import Signature, consent
+from deedbox.signing.model import consent
 from deedbox.signing.store import people
-from deedbox.web.frame import context
+from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.frame.upload import Page
-from deedbox.web.signer import attachments, screens, steps
+from deedbox.web.signer import attachments, by_hand, paper, screens, steps
 from deedbox.web.signer.inside import (
     Inside,
     acted,
@@ -40,6 +42,7 @@ from deedbox.web.signer.inside import (
     looked,
     outcome,
 )
+from deedbox.web.signer.records import Drawn, Typed, UploadedMark
 from deedbox.web.signer.sheet import given_by, sheet
 from deedbox.words import refusals
 from deedbox.words.refusals import refused
@@ -48,6 +51,7 @@ _LAST = ("sign", "approve", "decline", "delegate")
 """The acts with which a person's part is over."""
 _FILLED = ("sign", "approve", "keep")
 """The acts that send the fields."""
+_ByHand: TypeAlias = Typed | Drawn | UploadedMark
 
 
 @get("/sign/{signer_id:str}", opt=door(SIGNER), include_in_schema=False)
@@ -59,7 +63,7 @@ async def signing_page(request: AnyRequest, signer_id: FromPath[str]) -> Respons
     "/sign/{signer_id:str}",
     opt=door(SIGNER),
     include_in_schema=False,
-    request_max_body_size=limits.SIGNING_FORM_BYTES,
+    request_max_body_size=limits.SIGNING_BODY_BYTES,  # a photo of a signature may be in it
 )
 async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
     """Does what the pressed button says; what cannot be done is said on the page, with all that was typed."""
@@ -142,8 +146,8 @@ async def _finish(request: AnyRequest, who: Inside, form: FormMultiDict) -> None
         await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
 
 
-def _by_hand(form: FormMultiDict, mark: str) -> ByHand:
-    """The signature or the initials of the form, typed unless its script says otherwise; BadRequest if it is missing."""
+def _by_hand(form: FormMultiDict, mark: str) -> _ByHand:
+    """The signature or the initials of the form, typed unless its script says otherwise; BadRequest without one."""
     kind = text(form, f"{mark}-kind") or "typed"
     given: dict[str, Any] = {"kind": kind}
     try:
@@ -154,7 +158,8 @@ def _by_hand(form: FormMultiDict, mark: str) -> ByHand:
             given |= msgspec.json.decode(text(form, f"{mark}-strokes"), type=dict[str, Any])
         else:
             given["image"] = text(form, f"{mark}-image")
-        return msgspec.convert(given, ByHand)  # type: ignore[arg-type]
+        made: _ByHand = msgspec.convert(given, _ByHand)
+        return made
     except msgspec.MsgspecError as error:
         raise refused(BadRequest, "no_signature") from error
 
@@ -220,6 +225,7 @@ async def _signing(
         status=error.status if error else 200,
         headers=error.headers if error else {},
         language=signer.language,
+        brand=await brand.of(request, packet.workspace_id),
         languages=words.NAMES,
         locale=words.tag(signer.language),
         packet=packet,
@@ -245,4 +251,4 @@ async def _signing(
     )
 
 
-ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page, *screens.ROUTES]
+ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page, *screens.ROUTES, *paper.ROUTES]

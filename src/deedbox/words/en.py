@@ -424,9 +424,9 @@ WORDS = {
     " anything.",
     "page.outcome_expired": "The time to sign ended on {moment}. If you still want to sign, ask {sender} to send it"
     " again.",
-    "page.outcome_not_your_turn": "Others sign before you. {sender} has you told by mail as soon as it is your turn;"
+    "page.outcome_not_your_turn": "Others sign before you. You get a mail from {sender} as soon as it is your turn;"
     " until then there is nothing for you to do.",
-    "page.outcome_copy": "{sender} has you sent a copy once everyone has signed. There is nothing for you to do.",
+    "page.outcome_copy": "You get a copy from {sender} once everyone has signed. There is nothing for you to do.",
     "page.closed_expired": "The time to sign is over",
     "page.closed_voided": "This document was withdrawn",
     "page.closed_declined": "This document was declined",

@@ -114,9 +114,9 @@ def _reason(who: Inside, found: Outcome) -> str | None:
 
 
 def _hinted(email: str) -> str:
-    """The address as its owner knows it, and as nobody else learns it: a…@example.com."""
+    """The address as its owner knows it, and as nobody else learns it: a***@example.com."""
     name, _, domain = email.rpartition("@")
-    return f"{name[:1]}…@{domain}"
+    return f"{name[:1]}***@{domain}"
 
 
 def _written(who: Inside, at: str | None) -> str:

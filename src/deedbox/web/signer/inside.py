@@ -34,8 +34,14 @@ class Inside(NamedTuple):
     party: Party
     signer: Signer
 
+    @classmethod
+    def of(cls, session: Session, packet: Packet) -> "Inside":
+        """The person of the session, who is spoken to in the language that they have chosen."""
+        party, signer = parties.find_signer(packet, session.signer_id)
+        return cls(session, packet, party, replace(signer, language=session.language or signer.language))
+
     def after(self, packet: Packet) -> "Inside":
-        return Inside(self.session, packet, *parties.find_signer(packet, self.signer.id))
+        return Inside.of(self.session, packet)
 
     @property
     def needs(self) -> Literal["code"] | None:
@@ -86,7 +92,7 @@ async def inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
     """Who is in; a packet past its time expires at the first look."""
     office, session = context.of(request).deedbox.office, context.of(request).signer
     packet = await expire.current(office, await office.db.read(lambda tx: packet_for(tx, session)))
-    found = Inside(session, packet, *parties.find_signer(packet, session.signer_id))
+    found = Inside.of(session, packet)
     context.of(request).language = found.signer.language
     if demand_code:
         sessions.need_checked(session, found.signer.auth)
@@ -170,6 +176,7 @@ def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
         identity=None if who.needs else session.identity(who.signer.auth),
         viewed=session.viewed,
         consent=session.consent,
+        language=session.language,
     )
 
 

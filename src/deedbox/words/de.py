@@ -321,6 +321,10 @@ WORDS = {
     " brauchen nichts zu tun.",
     "page.outcome_expired": "Die Frist endete am {moment}. Wenn Sie noch unterschreiben möchten, bitten Sie {sender},"
     " das Dokument noch einmal zu senden.",
+    "page.close": "Schließen",
+    "page.elsewhere": "In neuem Tab öffnen",
+    "page.elsewhere_why": "Dieser Browser behält keine Cookies für eine Seite innerhalb einer anderen; hier können"
+    " Sie deshalb nicht unterschreiben. Öffnen Sie das Dokument in einem eigenen Tab.",
     "refusal.date": "Schreiben Sie das Datum als 2026-05-03: Jahr, Monat und Tag",
     "refusal.email": "Das ist keine E-Mail-Adresse; schreiben Sie sie wie name@example.com",
     "refusal.number": "Das ist keine Zahl; schreiben Sie sie wie {example}",

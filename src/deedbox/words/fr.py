@@ -313,6 +313,10 @@ WORDS = {
     "page.outcome_voided": "{sender} a retiré ce document. Il ne peut plus être signé ; vous n’avez rien à faire.",
     "page.outcome_expired": "Le délai de signature a pris fin le {moment}. Si vous souhaitez encore signer, demandez à"
     " {sender} de renvoyer le document.",
+    "page.close": "Fermer",
+    "page.elsewhere": "Ouvrir dans un nouvel onglet",
+    "page.elsewhere_why": "Ce navigateur ne garde pas de cookies pour une page affichée dans une autre : vous ne"
+    " pouvez pas signer ici. Ouvrez le document dans son propre onglet.",
     "refusal.date": "Écrivez la date sous la forme 2026-05-03 : année, mois et jour",
     "refusal.email": "Ce n’est pas une adresse e-mail ; écrivez-la comme name@example.com",
     "refusal.number": "Ce n’est pas un nombre ; écrivez-le comme {example}",

@@ -306,6 +306,10 @@ WORDS = {
     " nada.",
     "page.outcome_expired": "O prazo para assinar terminou em {moment}. Se você ainda quiser assinar, peça a {sender}"
     " que envie o documento de novo.",
+    "page.close": "Fechar",
+    "page.elsewhere": "Abrir num novo separador",
+    "page.elsewhere_why": "Este navegador não guarda cookies de uma página dentro de outra, por isso não pode"
+    " assinar aqui. Abra o documento num separador próprio.",
     "refusal.date": "Escreva a data como 2026-05-03: ano, mês e dia",
     "refusal.email": "Isto não é um endereço de e-mail; escreva-o como name@example.com",
     "refusal.number": "Isto não é um número; escreva-o como {example}",

@@ -280,6 +280,10 @@ WORDS = {
     "page.outcome_declined": "{signer} 拒绝签署，因此本文件不能再签署。您无需进行任何操作。",
     "page.outcome_voided": "{sender} 已撤回本文件。本文件不能再签署，您无需进行任何操作。",
     "page.outcome_expired": "签署期限已于 {moment} 截止。如果您仍想签署，请让 {sender} 重新发送。",
+    "page.close": "关闭",
+    "page.elsewhere": "在新标签页中打开",
+    "page.elsewhere_why": "此浏览器不为嵌入在其他页面中的页面保存 Cookie，因此无法在这里签署。"
+    "请在单独的标签页中打开文件。",
     "refusal.date": "请按 2026-05-03 的格式填写日期：年、月、日",
     "refusal.email": "这不是电子邮件地址；请写成 name@example.com 的样子",
     "refusal.number": "这不是数字；请写成 {example} 的样子",

@@ -21,6 +21,7 @@ from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest, origin
+from deedbox.web.signer import embedding
 from deedbox.words.refusals import refused
 
 T = TypeVar("T")
@@ -77,7 +78,10 @@ class Inside(NamedTuple):
 async def inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
     """Who is in; a packet past its time expires at the first look."""
     office, session = context.of(request).deedbox.office, context.of(request).signer
-    packet = await expire.current(office, await office.db.read(lambda tx: packet_for(tx, session)))
+    seen, context.of(request).frames = await office.db.read(
+        lambda tx: (packet_for(tx, session), embedding.sites(tx, session.link, session.workspace_id))
+    )
+    packet = await expire.current(office, seen)
     found = Inside(session, packet, *parties.find_signer(packet, session.signer_id))
     context.of(request).language = found.signer.language
     if demand_code:

@@ -15,6 +15,7 @@ from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.web.frame.doors import LINK, door
 from deedbox.web.frame.head import GET_ONLY, Scope
 from deedbox.web.frame.pages import go, names_html, page
+from deedbox.web.signer import embedding
 from deedbox.web.signer.inside import outcome
 
 
@@ -25,13 +26,15 @@ async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any
         return await _opened(request, token)
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
+    await _know_frames(request, token)
     found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
-    return _opening_page(found, token, outcome(found.packet, found.signer, now))
+    return _opening_page(request, found, token, outcome(found.packet, found.signer, now))
 
 
 @post("/s/{token:str}", opt=door(LINK), include_in_schema=False)
 async def open_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Opens a session; the token leaves the address."""
+    await _know_frames(request, token)
     return await _opened(request, token)
 
 
@@ -42,15 +45,24 @@ async def _opened(request: AnyRequest, token: str) -> Response[Any]:
     await expire.current(deedbox.office, found.packet)
     code = await code_for(found.packet, found.signer)
     session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, visit, now, code))
-    signer_id = found.signer.id
-    cookie = cookies.made(request, cookies.of_signer(signer_id), session, limits.SIGNER_SESSION_SECONDS)
+    signer_id, scope = found.signer.id, cast(Scope, request.scope)
+    in_frame = bool(context.of(request).frames) and cookies.asked_from_frame(scope)
+    seconds = limits.SIGNER_SESSION_SECONDS
+    cookie = cookies.made(request, cookies.of_signer(signer_id), session, seconds, in_frame=in_frame)
     return go(f"/sign/{signer_id}", cookie)
 
 
-def _opening_page(found: Entrance, token: str, outcome: str | None) -> Response[str]:
+async def _know_frames(request: AnyRequest, token: str) -> None:
+    """Before anything can be refused: the sites that may show the page of this link also show why it does not open."""
+    here = context.of(request)
+    here.frames = await here.deedbox.db.read(lambda tx: embedding.sites_of_link(tx, token))
+
+
+def _opening_page(request: AnyRequest, found: Entrance, token: str, outcome: str | None) -> Response[str]:
     packet, signer = found.packet, found.signer
     return page(
         "signer/opening.html",
+        frames=context.of(request).frames,
         language=signer.language,
         token=token,
         packet=packet,

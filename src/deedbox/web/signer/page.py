@@ -29,7 +29,7 @@ from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.frame.upload import Page
-from deedbox.web.signer import attachments, screens, values
+from deedbox.web.signer import attachments, embedding, screens, values
 from deedbox.web.signer.inside import (
     Inside,
     acted,
@@ -238,7 +238,7 @@ async def _page(
     who = await looked(request)
     said = outcome(who.packet, who.signer, context.of(request).deedbox.clock.now())
     if screens.asks_code(who, said):
-        return screens.code(who, said, error)
+        return screens.code(request, who, said, error)
     if said is not None:
         return await screens.ended(request, who, said, error, over=over)
     return await _signing(request, who, error, typed)
@@ -256,6 +256,7 @@ async def _signing(
     fields = _form(who, kept, files, written, instant(deedbox.clock.now())) if who.is_shown else []
     return page(
         "signer/page.html",
+        **embedding.shown(request, who, None),
         status=error.status if error else 200,
         headers=error.headers if error else {},
         language=signer.language,

@@ -7,7 +7,7 @@ from litestar import Response
 from deedbox.kernel.errors import DeedboxError
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.pages import page
-from deedbox.web.signer import attachments
+from deedbox.web.signer import attachments, embedding
 from deedbox.web.signer.inside import Inside, may_have_it
 from deedbox.words import refusals
 
@@ -17,9 +17,9 @@ def asks_code(who: Inside, outcome: str | None) -> bool:
     return who.needs is not None and (outcome is None or who.packet.status == "completed")
 
 
-def code(who: Inside, outcome: str | None, error: DeedboxError | None) -> Response[Any]:
+def code(request: AnyRequest, who: Inside, outcome: str | None, error: DeedboxError | None) -> Response[Any]:
     """Asks for the code that the sender wants."""
-    return _screen("signer/code.html", who, error, outcome=outcome)
+    return _screen("signer/code.html", request, who, error, outcome=outcome)
 
 
 async def ended(
@@ -30,6 +30,7 @@ async def ended(
     shown = who.is_shown and not over
     return _screen(
         "signer/done.html" if has_part else "signer/closed.html",
+        request,
         who,
         error,
         outcome=outcome,
@@ -41,9 +42,12 @@ async def ended(
     )
 
 
-def _screen(template: str, who: Inside, error: DeedboxError | None, **values: Any) -> Response[Any]:
+def _screen(
+    template: str, request: AnyRequest, who: Inside, error: DeedboxError | None, **values: Any
+) -> Response[Any]:
     return page(
         template,
+        **embedding.shown(request, who, values["outcome"]),
         status=error.status if error else 200,
         headers=error.headers if error else {},
         language=who.signer.language,

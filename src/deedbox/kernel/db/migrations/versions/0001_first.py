@@ -14,6 +14,9 @@ create table workspaces (
     sender_name TEXT,
     sender_email TEXT,
     notices INT not null default 1,
+    accent TEXT,
+    logo_sha256 TEXT,
+    embed_sites TEXT not null default '[]',
     created_at TEXT not null
 );
 create table people (

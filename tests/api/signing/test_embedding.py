@@ -18,7 +18,7 @@ TAB = {**HTML, "Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "same-origin"}
 
 
 async def name_sites(office: Office, *sites: str) -> None:
-    answer = await office.api.call("PATCH", "/api/v1/workspace", {"embed_sites": [*sites]})
+    answer = await office.api.call("PATCH", "/api/v1/workspace", json={"embed_sites": [*sites]})
     assert answer.status_code == 200, answer.text
 
 
@@ -40,7 +40,7 @@ async def test_pages_of_an_embedded_link_name_the_sites_and_those_of_a_mailed_on
     document = await office.create(send=True)
     [by_mail], embedded = await mailed(office), await office.link(document, "ann")
     for path, frames in ((by_mail, "'none'"), (embedded, " ".join(SITES))):
-        async with office.api.client() as browser:
+        async with office.api.client(scheme="https") as browser:
             opening = await browser.get(path, headers=FRAMED)
             own = (await browser.post(path, headers=FRAMED)).headers["location"]
             page = await browser.get(own, headers=FRAMED)
@@ -56,7 +56,7 @@ async def test_pages_of_an_embedded_link_name_the_sites_and_those_of_a_mailed_on
 async def test_a_site_learns_why_a_link_does_not_open(office: Office) -> None:
     await name_sites(office, *SITES)
     path = await office.link(await office.create(send=True), "ann")
-    async with office.api.client() as browser:
+    async with office.api.client(scheme="https") as browser:
         assert (await browser.post(path, headers=FRAMED)).status_code == 303
         again = [await browser.get(path, headers=FRAMED), await browser.post(path, headers=FRAMED)]
     assert [(one.status_code, ancestors(one)) for one in again] == [(409, " ".join(SITES))] * 2
@@ -100,13 +100,13 @@ async def test_the_cookie_goes_into_a_frame_only_if_link_sites_and_press_all_say
 async def test_a_form_of_the_framing_site_cannot_act_with_the_signers_cookie(office: Office) -> None:
     await name_sites(office, *SITES)
     document = await office.create(send=True)
-    async with office.api.client() as browser:
+    async with office.api.client(scheme="https") as browser:
         own = (await browser.post(await office.link(document, "ann"), headers=FRAMED)).headers["location"]
         assert (await browser.get(own, headers=FRAMED)).status_code == 200
         for foreign in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": SITES[0]}):
             headers = {**HTML, "Sec-Fetch-Dest": "iframe", **foreign}
             for path, body in ((own, {"data": {"act": "decline"}}), (f"{own}/complete", {"json": SIGNED})):
-                answer = await browser.post(path, headers=headers, **body)  # type: ignore[arg-type]
+                answer = await browser.post(path, headers=headers, **body)
                 assert (answer.status_code, foreign) == (403, foreign)
     assert (await office.document(document["id"]))["status"] == "sent"
 
@@ -118,7 +118,7 @@ async def test_the_page_in_the_frame_tells_where_the_signer_stands(office: Offic
     document = await office.create(send=True, signers=people)
 
     async def stands(name: str, act: dict[str, Any] | None = None) -> list[tuple[str, str] | None]:
-        async with office.api.client() as browser:
+        async with office.api.client(scheme="https") as browser:
             own = (await browser.post(await office.link(document, name), headers=FRAMED)).headers["location"]
             seen = [told(await browser.get(own, headers=FRAMED))]
             if act is not None:
@@ -131,7 +131,7 @@ async def test_the_page_in_the_frame_tells_where_the_signer_stands(office: Offic
     assert await stands("ann", {"path": "/complete", "body": SIGNED}) == [(whom, "opened"), (whom, "signed")]
     declined = {"path": "/decline", "body": {}}
     assert await stands("ben", declined) == [(whom, "opened"), (whom, "declined")]
-    async with office.api.client() as browser:
+    async with office.api.client(scheme="https") as browser:
         voided = await office.create(send=True)
         own = (await browser.post(await office.link(voided, "ann"), headers=FRAMED)).headers["location"]
         await office.api.call("POST", f"/api/v1/documents/{voided['id']}/void")

@@ -58,7 +58,7 @@ async def hook(server: AsyncDeedbox, target_url: str) -> str:
             description="The receiver of the demo",
         )
     )  # fmt: skip
-    if not isinstance(made, MadeHook):
+    if not isinstance(made, MadeHook) or made.secret is None:
         raise TypeError("the webhook was there before")
     return made.secret
 

@@ -13,7 +13,7 @@ from deedbox.web.frame.static import shelf
 @get("/static/embed.js", opt=door(STATIC), include_in_schema=False)
 async def embed_script(request: AnyRequest) -> Response[Any]:
     """For any site to load, and asked for anew soon: who embeds it cannot know a digest."""
-    found = shelf().files["embed.js"]
+    found, kind = shelf().files["embed.js"], "text/javascript"
     headers = {
         "Cache-Control": f"public, max-age={limits.EMBED_SCRIPT_SECONDS}",
         "ETag": found.etag,
@@ -22,8 +22,8 @@ async def embed_script(request: AnyRequest) -> Response[Any]:
         "X-Content-Type-Options": "nosniff",
     }
     if found.etag in request.headers.get("if-none-match", ""):
-        return Response(None, status_code=304, headers=headers, media_type=found.kind)
-    return Response(found.content, headers=headers, media_type=found.kind)
+        return Response(None, status_code=304, headers=headers, media_type=kind)
+    return Response(found.content, headers=headers, media_type=kind)
 
 
 ROUTES: list[Any] = [embed_script]

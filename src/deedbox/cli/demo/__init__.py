@@ -72,7 +72,7 @@ class _Show:
                 await asyncio.gather(site, return_exceptions=True)
 
     async def _begin(
-        self, address: str, first: FirstAccess, papers: "asyncio.Task[dict[str, bytes]]", folder: Path
+        self, address: str, first: FirstAccess, papers: "asyncio.Task[samples.Papers]", folder: Path
     ) -> None:
         """Fills the new server and shows it; whatever goes wrong ends the demo, and is told when all is tidy."""
         try:
@@ -81,7 +81,7 @@ class _Show:
             self.failure = error
             os.kill(os.getpid(), signal.SIGTERM)
 
-    async def _filled(self, address: str, first: FirstAccess, papers: dict[str, bytes], folder: Path) -> None:
+    async def _filled(self, address: str, first: FirstAccess, papers: samples.Papers, folder: Path) -> None:
         if first.api_key is None or first.login_token is None:
             raise TypeError("the folder is not new")
         key, desk = first.api_key.reveal(), self._desk

@@ -39,10 +39,14 @@ class Contract(msgspec.Struct, frozen=True):
     """The word for a date."""
 
     def pdf(self, now: datetime) -> bytes:
-        """The paper, with its text tags."""
+        """The paper, with the text tags that place its fields."""
         from deedbox.pdf.typeset import Typesetter
 
         return Typesetter("sample_contract.typ").compile(msgspec.to_builtins(self), {}, int(now.timestamp()))
+
+    def without_fields(self) -> "Contract":
+        """The same to read only, as it is indexed."""
+        return msgspec.structs.replace(self, asked=[], people=[])
 
 
 def _signs(role: str, name: str) -> Person:

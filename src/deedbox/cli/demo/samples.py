@@ -40,10 +40,21 @@ class Samples(msgspec.Struct, frozen=True):
     """Why nothing is indexed; None if it is."""
 
 
-async def typeset(now: datetime) -> dict[str, bytes]:
+class Papers(msgspec.Struct, frozen=True):
     """The contracts as PDF, by file name."""
-    made = [(one.file_name, await asyncio.to_thread(one.pdf, now)) for one in (LEASE, SERVICES, SECRECY)]
-    return dict(made)
+
+    to_sign: dict[str, bytes]
+    to_read: dict[str, bytes]
+
+
+async def typeset(now: datetime) -> Papers:
+    return await asyncio.to_thread(_typeset, now)
+
+
+def _typeset(now: datetime) -> Papers:
+    contracts = (LEASE, SERVICES, SECRECY)
+    to_read = {one.file_name: one.without_fields().pdf(now) for one in contracts}
+    return Papers({one.file_name: one.pdf(now) for one in contracts}, to_read)
 
 
 async def hook(server: AsyncDeedbox, target_url: str) -> str:
@@ -63,12 +74,12 @@ async def hook(server: AsyncDeedbox, target_url: str) -> str:
     return made.secret
 
 
-async def fill(server: AsyncDeedbox, site: str, papers: dict[str, bytes]) -> Samples:
+async def fill(server: AsyncDeedbox, site: str, papers: Papers) -> Samples:
     """Names the workspace, sends the contracts and indexes them; `site` may show signing in its pages."""
     await server.workspace.change(WorkspaceChange(name=WORKSPACE, embed_sites=[site]))
     template = await server.templates.create(
         NewTemplate(name=SECRECY.title, roles=[Role(name="Guest"), Role(name="Company")]),
-        [(SECRECY.file_name, papers[SECRECY.file_name])],
+        [(SECRECY.file_name, papers.to_sign[SECRECY.file_name])],
     )
     sealed = await server.documents.create(agreement(template.id))
     for name in ("Ann", "Ben"):
@@ -90,14 +101,14 @@ async def guest_link(server: AsyncDeedbox, template_id: str) -> str:
     return await _link(server, document, ANN.name)
 
 
-async def _send_lease(server: AsyncDeedbox, papers: dict[str, bytes]) -> None:
+async def _send_lease(server: AsyncDeedbox, papers: Papers) -> None:
     """Ann is asked first; Ben's turn comes after her signature."""
     people = [_lone(ANN, 1), _lone(BEN, 2)]
     message = Message(subject="Your lease", body="Dear Ann, here is the lease as we have discussed it. Welcome!")
     await _send(server, LEASE, papers, people, message)
 
 
-async def _send_services(server: AsyncDeedbox, papers: dict[str, bytes]) -> None:
+async def _send_services(server: AsyncDeedbox, papers: Papers) -> None:
     """In German, signed by one of two."""
     eve = LoneSigner(name="Eve", email="eve@example.com", language="de", time_zone="Europe/Berlin")
     message = Message(subject="Ihr Garten", body="Guten Tag Eve, hier ist der Vertrag für das neue Jahr.")
@@ -106,10 +117,10 @@ async def _send_services(server: AsyncDeedbox, papers: dict[str, bytes]) -> None
 
 
 async def _send(
-    server: AsyncDeedbox, contract: Contract, papers: dict[str, bytes], people: Sequence[LoneSigner], message: Message
+    server: AsyncDeedbox, contract: Contract, papers: Papers, people: Sequence[LoneSigner], message: Message
 ) -> Document:
     new = NewDocument(title=contract.title, signers=[*people], message=message, language=contract.language, send=True)
-    return await server.documents.create(new, [(contract.file_name, papers[contract.file_name])])
+    return await server.documents.create(new, [(contract.file_name, papers.to_sign[contract.file_name])])
 
 
 def _lone(person: NewSigner, order: int) -> LoneSigner:
@@ -138,10 +149,10 @@ async def _code(server: AsyncDeedbox, document_id: str) -> str | None:
     return None
 
 
-async def _index(server: AsyncDeedbox, papers: dict[str, bytes]) -> str | None:
+async def _index(server: AsyncDeedbox, papers: Papers) -> str | None:
     """Why the contracts could not be indexed; None if they are, and can be asked."""
     try:
-        for paper in papers.items():
+        for paper in papers.to_read.items():
             await server.search.upload_document(paper)
         run = await server.search.build_index()
         while not isinstance(run, Indexed) and run.finished_at is None:

@@ -51,7 +51,7 @@
     frame.style.display = "block";
     frame.style.width = "100%";
     frame.style.boxSizing = "border-box";
-    frame.style.border ||= "0";
+    frame.setAttribute("frameborder", "0"); // which a stylesheet of yours may change
     fit();
     window.addEventListener("message", hear);
     window.addEventListener("resize", fit);

@@ -199,6 +199,7 @@ WORDS = {
     "certificate.signer.reminded": "Erinnert",
     "certificate.signer.link_made": "Link für das System des Absenders ausgestellt",
     "certificate.signer.link_opened": "Link geöffnet",
+    "certificate.signer.code_mailed": "Bekam einen weiteren Code",
     "certificate.signer.code_wrong": "Falschen Code eingegeben",
     "certificate.signer.code_right": "Richtigen Code eingegeben",
     "certificate.signer.viewed": "Dokument geöffnet",
@@ -232,11 +233,70 @@ WORDS = {
     "verify.file_note": "Der Code allein beweist nichts über eine Datei. Jedes Byte der versiegelten Datei"
     " zählt, und dies ist ihr SHA-256:",
     "verify.earlier": "Dasselbe Dokument mit seinem ersten Zeitstempel, ebenso echt:",
-    "verify.yourself": "So prüfen Sie Ihre Datei, ohne uns zu fragen:",
+    "verify.yourself": "So prüfen Sie Ihre Datei ohne uns",
     "verify.hash_how": "zeigt den SHA-256 Ihrer Datei, zum Vergleich mit dem oben",
     "verify.pdfsig_how": "sagt, wer sie versiegelt hat und ob alles vom Siegel erfasst ist",
     "verify.verify_how": "prüft Siegel, jedes Byte der Datei und Zeitstempel auf Ihrem eigenen"
     " Rechner, mit unserem Wurzelzertifikat",
+    "verify.openssl_how": "prüft das Siegel, das der vorige Befehl zerlegt hat, mit nichts von uns als dem"
+    " Wurzelzertifikat",
+    "verify.root": "Unser Wurzelzertifikat",
+    "verify.copy": "Kopieren",
+    "verify.copied": "Kopiert",
+    "verify.lead": "Wurde es hier versiegelt, und ist es unverändert? Prüfen Sie die Datei selbst, oder schlagen Sie"
+    " ihren Code nach.",
+    "verify.drop": "PDF hier ablegen oder auswählen",
+    "verify.check_file": "Datei prüfen",
+    "verify.nothing_kept": "Höchstens {most} MB. Die Datei wird geprüft und sofort gelöscht; nichts davon wird"
+    " aufbewahrt.",
+    "verify.by_code": "Mit dem Prüfcode",
+    "verify.by_file": "Mit der Datei",
+    "verify.not_pdf": "Diese Datei lässt sich nicht als PDF lesen. Wählen Sie das versiegelte PDF selbst.",
+    "verify.too_large": "Die Datei ist größer als {most} MB und wurde nicht geprüft. Prüfen Sie sie mit den Befehlen"
+    " unten.",
+    "verify.no_file": "Wählen Sie zuerst eine Datei.",
+    "verify.verdict.authentic": "Dies ist das Dokument, das hier am {date} versiegelt wurde, unverändert.",
+    "verify.verdict.extended": "Dies ist das Dokument, das hier am {date} versiegelt wurde. Nach dem Siegel kam nur,"
+    " was es prüfbar hält.",
+    "verify.verdict.certificate": "Dies ist das Abschlusszertifikat, das hier am {date} versiegelt wurde, nicht das"
+    " Dokument selbst.",
+    "verify.verdict.altered": "Diese Datei wurde nach dem Versiegeln verändert. Verlassen Sie sich nicht darauf.",
+    "verify.verdict.unsigned": "Diese Datei trägt keine Unterschrift. Bitten Sie den, von dem Sie sie haben, um die"
+    " versiegelte.",
+    "verify.verdict.unrecognised": "Diese Datei ist signiert, aber nicht von diesem Server. Hier verbürgt sich nichts"
+    " für sie.",
+    "verify.verdict.unexplained": "Ob dies hier versiegelt wurde, lässt sich nicht sagen. Bitten Sie den Absender um"
+    " das Original.",
+    "verify.word.authentic": "Echt",
+    "verify.word.extended": "Echt, ergänzt",
+    "verify.word.altered": "Verändert",
+    "verify.word.unsigned": "Nicht signiert",
+    "verify.word.unrecognised": "Nicht von hier",
+    "verify.word.unexplained": "Unklar",
+    "verify.checks": "Prüfungen",
+    "verify.check.intact": "Jede Signatur passt zur Datei",
+    "verify.check.covers_entire_file": "Das Siegel oder ein späterer Zeitstempel erfasst jedes Byte",
+    "verify.check.modifications_allowed": "Nach dem Siegel kam nur, was es prüfbar hält",
+    "verify.check.trusted": "Sein Zertifikat führt zu einer Wurzel, der hier vertraut wird",
+    "verify.check.revocation": "Kein Zertifikat war beim Versiegeln widerrufen",
+    "verify.check.timestamp": "Ein vertrauenswürdiger Zeitstempel sagt, wann",
+    "verify.check.known_to_us": "Unsere Aufzeichnungen nennen genau diese Datei",
+    "verify.check.audit_chain": "Das Protokoll ist vollständig und das versiegelte",
+    "verify.passed.yes": "Ja",
+    "verify.passed.no": "Nein",
+    "verify.passed.none": "Nicht geprüft",
+    "verify.signatures": "Signaturen in der Datei",
+    "verify.issuer": "Ausgestellt von",
+    "verify.not_after": "Zertifikat gültig bis",
+    "verify.signing_time": "Signiert nach eigener Angabe",
+    "verify.timestamp_time": "Mit Zeitstempel",
+    "verify.details": "Einzelheiten (auf Englisch)",
+    "verify.hash_mine": "SHA-256 Ihrer Datei",
+    "verify.hash_same": "Dies ist die versiegelte Datei, Byte für Byte. Ihr Browser hat sie verglichen; sie wurde"
+    " nicht gesendet.",
+    "verify.hash_other": "Dies ist nicht Byte für Byte jene Datei. Sie kann verändert sein oder einen späteren"
+    " Zeitstempel haben: Lassen Sie sie vom Server prüfen.",
+    "verify.another": "Eine andere Datei prüfen",
     "page.refused": "Diese Seite kann nicht gezeigt werden",
     "page.request": "Wenn Sie um Hilfe bitten, nennen Sie diese Anfrage",
     "page.refused_400": "Das Formular war nicht lesbar. Öffnen Sie den Link in Ihrer E-Mail noch einmal und füllen"
@@ -262,10 +322,20 @@ WORDS = {
     "page.open": "Dokument öffnen",
     "page.see_outcome": "Weiter",
     "page.opening_hint": "Sie lesen zuerst alles. Unterschrieben wird erst, wenn Sie es auf der nächsten Seite sagen.",
+    "page.opening_ask": "{name}, bitte lesen und unterschreiben Sie „{title}“",
+    "page.opening_ask_approve": "{name}, bitte lesen Sie „{title}“ und stimmen Sie zu",
+    "page.to_fill": "Auszufüllende Felder",
+    "page.to_sign": "Zu unterschreibende Stellen",
+    "page.own_link": "Dieser Link gehört nur Ihnen. Sie können alles lesen, bevor Sie entscheiden, und jederzeit"
+    " ablehnen.",
     "page.code": "Ihr Code",
-    "page.code_mailed": "Ein Code ist auf dem Weg in Ihr Postfach. Kommt keiner an, öffnen Sie den Link in Ihrer"
-    " E-Mail noch einmal.",
+    "page.code_mailed": "Ein sechsstelliger Code ist auf dem Weg an {email}. Er gilt {minutes} Minuten; nur der"
+    " neueste zählt.",
     "page.code_agreed": "Der Absender hat mit Ihnen einen Zugangscode vereinbart. Geben Sie ihn hier ein.",
+    "page.code_title": "Geben Sie Ihren Code ein",
+    "page.code_left": "Verbleibende Versuche: {left}",
+    "page.code_again": "Noch einmal senden",
+    "page.code_again_in": "Noch einmal senden in {seconds} s",
     "page.go_on": "Weiter",
     "page.download": "Versiegeltes Dokument herunterladen",
     "page.download_all": "Alle gesiegelten Dokumente herunterladen",
@@ -303,13 +373,17 @@ WORDS = {
     "page.decline_approver": "Ich möchte nicht zustimmen",
     "page.decline_means_approver": "{sender} erfährt, dass Sie nicht zustimmen. Das lässt sich nicht zurücknehmen.",
     "page.decline_now_approver": "Zustimmung ablehnen",
+    "page.decline_ends": "Das Dokument endet für alle: Niemand kann es mehr unterschreiben.",
+    "page.decline_goes_on": "Die anderen können es ohne Sie abschließen.",
+    "page.reason_told": "{sender} und die anderen Beteiligten können ihn lesen.",
+    "page.back": "Zurück zum Dokument",
     "page.outcome_signed": "Sie haben unterschrieben. Andere müssen noch unterschreiben; {sender} hält Sie auf dem"
     " Laufenden.",
     "page.outcome_approved": "Sie haben diesem Dokument zugestimmt. Andere sind noch an der Reihe; {sender} hält Sie"
     " auf dem Laufenden.",
     "page.outcome_delegated": "Sie haben dieses Dokument an {other} weitergegeben. Sie müssen nichts weiter tun.",
-    "page.outcome_finalizing": "Alle nötigen Unterschriften sind geleistet. Das Dokument wird versiegelt; laden Sie"
-    " diese Seite gleich noch einmal.",
+    "page.outcome_finalizing": "Alle nötigen Unterschriften sind geleistet. Das Dokument wird versiegelt; das dauert"
+    " einen Augenblick.",
     "page.outcome_completed": "Das Dokument ist vollständig und versiegelt. Sie können es hier bis zum {date}"
     " herunterladen.",
     "page.outcome_not_needed": "Ihre Unterschrift wird nicht mehr gebraucht: Andere haben unterschrieben. Sie brauchen"
@@ -321,6 +395,36 @@ WORDS = {
     " brauchen nichts zu tun.",
     "page.outcome_expired": "Die Frist endete am {moment}. Wenn Sie noch unterschreiben möchten, bitten Sie {sender},"
     " das Dokument noch einmal zu senden.",
+    "page.outcome_not_your_turn": "Andere unterschreiben vor Ihnen. Sobald Sie an der Reihe sind, bekommen Sie von"
+    " {sender} eine E-Mail; bis dahin brauchen Sie nichts zu tun.",
+    "page.outcome_copy": "{sender} lässt Ihnen eine Kopie senden, sobald alle unterschrieben haben. Sie brauchen"
+    " nichts zu tun.",
+    "page.closed_expired": "Die Frist ist abgelaufen",
+    "page.closed_voided": "Dieses Dokument wurde zurückgezogen",
+    "page.closed_declined": "Dieses Dokument wurde abgelehnt",
+    "page.closed_you_declined": "Sie haben abgelehnt",
+    "page.closed_not_needed": "Sie brauchen nicht mehr zu unterschreiben",
+    "page.closed_not_your_turn": "Sie sind noch nicht an der Reihe",
+    "page.closed_delegated": "Sie haben dies weitergegeben",
+    "page.closed_copy": "Sie bekommen eine Kopie",
+    "page.closed_finalizing": "Dieses Dokument wird versiegelt",
+    "page.closed_completed": "Dieses Dokument ist abgeschlossen",
+    "page.closed_unknown": "Dieser Link ist hier nicht bekannt",
+    "page.closed_used": "Dieser Link ist nicht mehr gültig",
+    "page.closed_over": "Ihre Sitzung ist beendet",
+    "page.done_thanks": "Danke, {name}.",
+    "page.done_completed": "Unterschrieben und versiegelt",
+    "page.done_mail": "Das versiegelte Dokument kommt dann an {email}.",
+    "page.signed_at": "Unterschrieben",
+    "page.approved_at": "Zugestimmt",
+    "page.next_to_sign": "Als Nächstes",
+    "page.check_with": "Später prüfen mit",
+    "page.read_again": "Noch einmal lesen",
+    "page.reload": "Diese Seite neu laden",
+    "page.close_page": "Sie können diese Seite schließen.",
+    "page.document": "Dokument",
+    "page.sent_by": "Gesendet von",
+    "page.questions": "Fragen an",
     "page.close": "Schließen",
     "page.elsewhere": "In neuem Tab öffnen",
     "page.elsewhere_why": "Dieser Browser behält keine Cookies für eine Seite innerhalb einer anderen; hier können"
@@ -376,7 +480,10 @@ WORDS = {
     "refusal.declined": "Die Unterschrift unter dem Dokument wurde abgelehnt, daher geht das nicht",
     "refusal.voided": "Das Dokument wurde zurückgezogen, daher geht das nicht",
     "refusal.expired": "Die Frist des Dokuments ist abgelaufen, daher geht das nicht",
-    "refusal.code_wrong": "Der Code ist falsch oder zu alt",
+    "refusal.code_wrong": "Der Code ist falsch. Verbleibende Versuche: {left}.",
+    "refusal.code_old": "Dieser Code ist zu alt. Lassen Sie sich einen neuen senden. Verbleibende Versuche: {left}.",
+    "refusal.code_soon": "Gerade eben wurde ein Code gesendet. Sehen Sie in Ihrem Postfach nach; in {seconds} s"
+    " können Sie einen weiteren senden lassen.",
     "refusal.code_needed": "Geben Sie zuerst Ihren Code ein",
     "refusal.code_not_asked": "Dieses Dokument verlangt keinen Code",
     "refusal.code_tries": "Zu viele Versuche. Warten Sie eine Viertelstunde und versuchen Sie es noch einmal.",
@@ -384,4 +491,13 @@ WORDS = {
     "refusal.not_completed": "Das Dokument ist noch nicht abgeschlossen",
     "refusal.not_for_you": "Die versiegelte Datei ist für die, die unterschrieben haben. Bitten Sie den Absender"
     " darum.",
+    "refusal.link_unknown": "Dieser Link ist nicht gültig. Prüfen Sie, ob er ganz kopiert wurde, oder bitten Sie den"
+    " Absender um einen neuen.",
+    "refusal.link_used": "Dieser Link wurde schon benutzt oder ist abgelaufen. Bitten Sie {sender} um einen neuen.",
+    "refusal.link_ended": "Dieser Link gilt nicht mehr: Das Dokument wurde vor langer Zeit abgeschlossen. Bitten Sie"
+    " {sender} um die Datei.",
+    "refusal.session_over": "Ihre Sitzung ist beendet. Öffnen Sie den Link in Ihrer E-Mail noch einmal, oder bitten"
+    " Sie um einen neuen.",
+    "refusal.session_over_of": "Ihre Sitzung ist beendet. Öffnen Sie den Link in Ihrer E-Mail noch einmal, oder"
+    " bitten Sie {sender} um einen neuen.",
 }

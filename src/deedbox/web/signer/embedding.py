@@ -7,8 +7,6 @@ from deedbox.kernel.db import Tx
 from deedbox.signing import sessions
 from deedbox.signing.store import people
 from deedbox.signing.store.links import LinkKind
-from deedbox.web.frame import context
-from deedbox.web.frame.context import AnyRequest
 
 if TYPE_CHECKING:
     from deedbox.web.signer.inside import Inside
@@ -26,14 +24,14 @@ def sites_of_link(tx: Tx, token: str) -> list[str]:
     return sites(tx, link.kind, place[0]) if place else []
 
 
-def shown(request: AnyRequest, who: "Inside", outcome: str | None) -> dict[str, Any]:
+def shown(who: "Inside") -> dict[str, Any]:
     """What a page is given so that it can stand in a frame, and tell the page around it where the signer stands."""
-    return {"frames": context.of(request).frames, "told": _told(who, outcome)}
+    return {"frames": who.sites, "told": _told(who)}
 
 
-def _told(who: "Inside", outcome: str | None) -> str:
+def _told(who: "Inside") -> str:
     if who.needs:
         return ""
     if who.signer.status in ("signed", "declined"):
         return who.signer.status
-    return "over" if outcome else "opened"
+    return "opened" if who.is_shown else "over"

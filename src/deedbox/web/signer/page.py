@@ -34,6 +34,7 @@ from deedbox.web.signer.inside import (
     Inside,
     acted,
     circumstances,
+    code_again,
     done,
     give_code,
     inside,
@@ -111,6 +112,9 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     if act == "code":
         await give_code(request, _bounded(form, "code", limits.ACCESS_CODE_CHARS))
         return
+    if act == "code_again":
+        await code_again(request)
+        return
     who = await inside(request)
     seen = circumstances(request, who)
     if act == "decline":
@@ -125,11 +129,11 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         to = _delegation(form)
         await acted(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
     elif act == "approve":
-        if not text(form, "consent"):
+        if not _agreed(who, form):
             raise refused(BadRequest, "consent_approver")
         await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
     elif act == "sign":
-        if not text(form, "consent"):
+        if not _agreed(who, form):
             raise refused(BadRequest, "consent")
         signature = Signature("typed", text=_bounded(form, "signature", limits.SIGNER_NAME_CHARS))
         if not signature.text:
@@ -138,6 +142,11 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
     else:
         raise refused(BadRequest, "no_act")
+
+
+def _agreed(who: Inside, form: FormMultiDict) -> bool:
+    """Whether they agreed to sign electronically: now, or on the opening page."""
+    return who.session.consent is not None or bool(text(form, "consent"))
 
 
 async def _keep(request: AnyRequest, who: Inside, form: Mapping[str, Any]) -> None:
@@ -238,9 +247,11 @@ async def _page(
     who = await looked(request)
     said = outcome(who.packet, who.signer, context.of(request).deedbox.clock.now())
     if screens.asks_code(who, said):
-        return screens.code(request, who, said, error)
+        return await screens.code(request, who, error)
     if said is not None:
         return await screens.ended(request, who, said, error, over=over)
+    if error is not None and typed is not None and typed.get("act") in screens.WAYS_OUT:
+        return screens.way_out(str(typed["act"]), who, error, typed)
     return await _signing(request, who, error, typed)
 
 
@@ -251,12 +262,12 @@ async def _signing(
     deedbox, packet, signer = context.of(request).deedbox, who.packet, who.signer
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
     files = await attachments.seen(request, who) if who.is_shown else []
-    # The forms for a code and for a decline send no fields: these stand as they were.
+    # The form for a code sends no fields: these stand as they were.
     written = typed if typed is not None and (typed.get("act") in ("sign", "keep") or typed.get("detach")) else None
     fields = _form(who, kept, files, written, instant(deedbox.clock.now())) if who.is_shown else []
     return page(
         "signer/page.html",
-        **embedding.shown(request, who, None),
+        **embedding.shown(who),
         status=error.status if error else 200,
         headers=error.headers if error else {},
         language=signer.language,
@@ -273,10 +284,10 @@ async def _signing(
         most=limits.ATTACHMENT_BYTES // limits.MB,
         own=_OWN,
         typed=typed or {},
-        consent=consent(packet, signer),
+        consent="" if who.session.consent else consent(packet, signer),
         error=refusals.said(error, signer.language) if error else "",
         wrong=refusals.beside(error, signer.language) if error else {},
     )
 
 
-ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page]
+ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page, *screens.ROUTES]

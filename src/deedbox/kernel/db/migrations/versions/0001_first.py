@@ -357,7 +357,10 @@ create table signer_sessions (
     created_at TEXT not null,
     expires_at TEXT not null,
     checked_at TEXT,
-    viewed_at TEXT
+    viewed_at TEXT,
+    consent TEXT,
+    consented_at TEXT,
+    language TEXT
 );
 create index signer_sessions_of_signer on signer_sessions (signer_id);
 create index signer_sessions_of_link on signer_sessions (link_hash);

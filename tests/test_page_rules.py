@@ -55,9 +55,10 @@ def from_elsewhere(module: str) -> Iterator[str]:
 def untold(template: str) -> Iterator[str]:
     """Sentences that stand in the template, and not in the tables of words."""
     text = _COMMENT.sub("", template)
+    text = re.sub(r"\{% block (body_class|kind) %\}.*?\{% endblock %\}", " ", text)  # names for the stylesheet
     text = _JINJA.sub(" ", re.sub(r"<(code|kbd|title)\b.*?</\1>", " ", text, flags=re.DOTALL))
     text = re.sub(r"&\w+;", " ", re.sub(r"<[^>]*>", "\n", text))
-    text = re.sub(r"\b[\w-]+=\"[^\"]*\"", " ", text)  # attributes that a block puts into a tag of another template
+    text = re.sub(r"\b[\w-]+=\"[^\"]*\"", " ", text)  # attributes that stand in a block of their own
     for line in text.splitlines():
         if re.search(r"[A-Za-z]{2,}", line.replace("Deedbox", "")):
             yield line.strip()

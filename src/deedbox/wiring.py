@@ -57,7 +57,7 @@ from deedbox.signing.desk import Office
 from deedbox.signing.paper.intake import Intake
 from deedbox.signing.store import links
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
-from deedbox.signing_mail import MailNotifier
+from deedbox.signing_mail import MailNotifier, look_of
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
@@ -94,7 +94,7 @@ class Deedbox:
         self._egress: Egress | None = None
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         """Under which people reach this server."""
-        self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs)
+        self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs, look_of)
         self.inbox = Inbox(self.box)
         self.workshop = Workshop(settings.sandbox_processes, unconfined_converters=settings.converters == "unconfined")
         self._token = pkcs11.chosen(settings)

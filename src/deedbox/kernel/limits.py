@@ -285,6 +285,8 @@ REMIND_SECONDS = 3600
 REMIND_FROM_HOUR, REMIND_UNTIL_HOUR = 8, 20
 """When the timer reminds, by the clock of whoever is reminded."""
 EMBEDDED_LINK_SECONDS = 3600
+EMBED_SCRIPT_SECONDS = 300
+"""For which browsers keep the script that sites of others load."""
 IN_PERSON_SECONDS = 3600
 """How long a device that was handed over shows the document."""
 SIGNER_SESSION_SECONDS = 4 * 3600
@@ -444,6 +446,15 @@ FIELD_OPTIONS = 100
 FIELD_TEXT_CHARS = 4000
 MARK_FIELDS = 20_000
 BLOCK_SIGNERS = 500
+PAD_SIDE = 10_000
+PAD_WIDTH = 1000
+PAD_HEIGHT = 360
+"""Of a pad on which a signature is drawn, where its size is not told."""
+DRAWING_STROKES = 200
+DRAWING_POINTS = 10_000
+"""Of all strokes together: a hand that draws for two minutes."""
+DRAWING_MILLISECONDS = 7 * 24 * 3_600_000
+"""A page counts them from when it was opened."""
 SIGNATURE_IMAGE_BYTES = 2 * MB
 SIGNATURE_IMAGE_PIXELS = 4_000_000
 SIGNATURE_IMAGE_WIDTH = 900
@@ -600,3 +611,11 @@ ARCHIVE_KEYLESS_SECONDS = 600
 
 NO_NUL = {"pattern": "^[^\\x00]*$"}
 """What a JSON schema says of any text: PostgreSQL cannot store a NUL."""
+
+# demo
+DEMO_DELIVERIES = 100
+"""That the demo's page shows, the newest."""
+DEMO_WAIT_SECONDS = 0.2
+DEMO_WAITS = 150
+"""For the sealed sample: so often, so long."""
+DEMO_QUESTION_CHARS = 500

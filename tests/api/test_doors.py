@@ -15,7 +15,7 @@ from litestar.params import JSONBody
 from deedbox.kernel import limits
 from deedbox.web.frame import context, doors
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
+from deedbox.web.frame.doors import CHECK, LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
 from deedbox.web.frame.static import static
 from tests.api.answers import RATE_HEADERS, faults, routes
 from tests.api.conftest import Api, opened
@@ -117,7 +117,7 @@ async def test_a_route_that_does_nothing_is_closed_to_forms_of_other_sites(
 async def test_every_route_that_a_cookie_opens_is_closed_to_forms_of_other_sites(api: Api, cookies: Cookies) -> None:
     table = [route for route in routes(api.guard) if route.door.own_site and route.method not in ("GET", "HEAD")]
     assert {route.method for route in table} == {"POST", "PUT", "DELETE"}
-    assert {route.door for route in table} == {PERSON, SIGNER, LOGIN, LINK}
+    assert {route.door for route in table} == {PERSON, SIGNER, LOGIN, LINK, CHECK}
     document = (await api.post("/api/v1/documents", {**new_document("Two"), "send": True})).json()
     signer_id = document["parties"][0]["signers"][0]["id"]
     link = await api.call("POST", f"/api/v1/documents/{document['id']}/signers/{signer_id}/link")

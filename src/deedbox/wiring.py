@@ -269,7 +269,8 @@ class Deedbox:
         following = now + timedelta(seconds=limits.HOUSEKEEPING_SECONDS)
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, following))
         await pruned(self.db, lambda tx: accounts_store.prune(tx, instant(now)))
-        await pruned(self.db, lambda tx: links.prune(tx, instant(now)))
+        told = instant(now - timedelta(seconds=limits.SIGNER_SESSION_TOLD_SECONDS))
+        await pruned(self.db, lambda tx: links.prune(tx, told))
         answered = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
         await pruned(self.db, lambda tx: idempotency.store.prune(tx, answered))
         for prune in (jobs_store.prune, mail.prune, deliveries.prune):

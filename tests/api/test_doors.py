@@ -16,6 +16,7 @@ from deedbox.kernel import limits
 from deedbox.web.frame import context, doors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
+from deedbox.web.frame.static import static
 from tests.api.answers import RATE_HEADERS, faults, routes
 from tests.api.conftest import Api, opened
 from tests.api.test_authorisation import Named
@@ -165,7 +166,7 @@ async def test_a_key_without_the_scope_is_refused_unread(api: Api) -> None:
 async def test_static_files_are_never_counted(database_url: str, tmp_path: Path, clock: HandClock) -> None:
     async with opened(database_url, tmp_path, clock, anonymous_per_minute=1) as api:
         for _ in range(3):
-            answer = await api.get("/static/deedbox.css", key=None)
+            answer = await api.get(static("deedbox.css"), key=None)
             assert (answer.status_code, answer.headers["X-RateLimit-Remaining"]) == (200, "1")
 
 

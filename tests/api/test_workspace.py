@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from deedbox.accounts import accent
 from tests.api.conftest import Api
 
 pytestmark = pytest.mark.anyio
@@ -25,6 +26,10 @@ async def test_a_new_workspace_has_no_sender_and_notices_on(api: Api) -> None:
         "sender_name": None,
         "sender_email": None,
         "notices": True,
+        "accent": None,
+        "accent_shown": None,
+        "logo": None,
+        "embed_sites": [],
     }
 
 
@@ -43,6 +48,25 @@ async def test_what_is_read_can_be_written_back(api: Api) -> None:
     assert await changed(api, **shown) == shown
     other = await api.call("PATCH", PATH, json={**shown, "id": api.other_workspace})
     assert (other.status_code, other.json()["error"]) == (400, "id: cannot be changed")
+
+
+async def test_sites_that_may_embed_are_origins_each_once(api: Api) -> None:
+    sites = ["https://App.example.com/", "https://app.example.com", "http://localhost:3000"]
+    after = await changed(api, embed_sites=sites)
+    assert after["embed_sites"] == ["https://app.example.com", "http://localhost:3000"]
+    assert (await changed(api, embed_sites=[]))["embed_sites"] == []
+
+
+async def test_an_accent_that_cannot_be_read_is_shown_darker_or_lighter_and_the_answer_says_so(api: Api) -> None:
+    dark = await changed(api, accent="#1F5C4D")
+    assert (dark["accent"], dark["accent_shown"]["light"]) == ("#1f5c4d", "#1f5c4d")
+    assert not dark["accent_shown"]["darkened"]
+    pale = await changed(api, accent="#ffe000")
+    assert pale["accent"] == "#ffe000"
+    assert pale["accent_shown"]["darkened"]
+    assert accent.contrast(pale["accent_shown"]["light"], accent.LIGHT_PAPER) >= 4.5
+    assert pale["accent_shown"]["dark"] == "#ffe000"
+    assert (await changed(api, accent=None))["accent_shown"] is None
 
 
 async def test_another_workspace_is_neither_seen_nor_changed(api: Api) -> None:
@@ -73,6 +97,15 @@ async def test_each_scope_opens_its_own(api: Api) -> None:
         ({"sender_email": "a@b.example\r\nBcc: c@d.example"}, "e-mail address"),
         ({"notices": "yes"}, "notices"),
         ({"logo": "x"}, "logo"),
+        ({"accent": "green"}, "accent: must be a colour such as #1f5c4d"),
+        ({"accent": "#1f5c4d; color: red"}, "accent"),
+        ({"embed_sites": ["app.example.com"]}, "embed_sites"),
+        ({"embed_sites": ["http://app.example.com"]}, "http only for localhost"),
+        ({"embed_sites": ["https://app.example.com/path"]}, "is no site"),
+        ({"embed_sites": ["https://a.example https://b.example"]}, "is no site"),
+        ({"embed_sites": ["https://*.example"]}, "is no site"),
+        ({"embed_sites": ["https://app.example.com;"]}, "is no site"),
+        ({"embed_sites": ["https://app.example.com"] * 21}, "embed_sites"),
     ],
 )
 async def test_what_cannot_be_is_refused_and_changes_nothing(api: Api, body: Any, says: str) -> None:

@@ -84,7 +84,7 @@ def test_once_the_owner_has_a_password_no_login_link_is_shown(tmp_path: Path) ->
         form = {"name": "Owner", "email": "owner@example.com", "password": "a long enough one"}
         with httpx.Client(base_url=first.address, trust_env=False) as browser:
             browser.get(urlsplit(str(first.login_link)).path)
-            assert browser.post("/account", data=form).headers["location"] == "/account?saved"
+            assert browser.post("/account", data=form).headers["location"] == "/account?done=saved"
     with server.running(tmp_path / "data") as second:
         assert second.login_link is None
 

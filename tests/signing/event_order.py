@@ -12,7 +12,7 @@ LETTERS = {
 
 def in_order(kinds: Sequence[str], documents: int) -> bool:
     """Whether events come as the contract says: each act tells of every document, and the packet has the first word
-    and the last."""
+    and the last. A party whose people only get a copy is complete when it is sent."""
     s, d, c, n = ("s", "d", "c", f"{{{documents}}}") if documents > 1 else ("", "", "", "")
     ends = f"D{n}{d}|V{n}|X{n}|C{n}{c}|C{{0,{documents}}}"
-    return bool(re.fullmatch(f"({s}S{n}((G{n}|A{n})P?|D{n})*({ends}))?", "".join(LETTERS[kind] for kind in kinds)))
+    return bool(re.fullmatch(f"({s}S{n}P*((G{n}|A{n})P?|D{n})*({ends}))?", "".join(LETTERS[kind] for kind in kinds)))

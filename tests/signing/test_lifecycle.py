@@ -207,7 +207,7 @@ async def test_a_view_is_noted_once(desk: Desk) -> None:
     token = desk.post.tokens["ann@example.com"]
 
     def come(tx: Tx) -> Secret:
-        return sessions.open_session(tx, token, sessions.link(tx, token), now=desk.clock.now())
+        return sessions.open_session(tx, token, sessions.link(tx, token), "Example Ltd", now=desk.clock.now())
 
     session = await desk.db.write(come)
 

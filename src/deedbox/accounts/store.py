@@ -140,22 +140,35 @@ class WorkspaceRow(msgspec.Struct, frozen=True):
     sender_name: str | None
     sender_email: str | None
     notices: bool
+    accent: str | None
+    logo_sha256: str | None
+    embed_sites: list[str]
 
 
 def workspace_row(tx: Tx, workspace_id: str) -> WorkspaceRow | None:
-    row = tx.one("select id, name, sender_name, sender_email, notices from workspaces where id = :id", id=workspace_id)
-    return WorkspaceRow(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
+    row = tx.one(
+        "select id, name, sender_name, sender_email, notices, accent, logo_sha256, embed_sites from workspaces"
+        " where id = :id",
+        id=workspace_id,
+    )
+    if row is None:
+        return None
+    found, name, sender, email, notices, accent, logo, sites = row
+    return WorkspaceRow(found, name, sender, email, bool(notices), accent, logo, msgspec.json.decode(sites))
 
 
 def change_workspace(tx: Tx, row: WorkspaceRow) -> None:
     tx.run(
         "update workspaces set name = :name, sender_name = :sender_name, sender_email = :sender_email,"
-        " notices = :notices where id = :id",
+        " notices = :notices, accent = :accent, logo_sha256 = :logo_sha256, embed_sites = :embed_sites where id = :id",
         id=row.id,
         name=row.name,
         sender_name=row.sender_name,
         sender_email=row.sender_email,
         notices=int(row.notices),
+        accent=row.accent,
+        logo_sha256=row.logo_sha256,
+        embed_sites=msgspec.json.encode(row.embed_sites).decode(),
     )
 
 

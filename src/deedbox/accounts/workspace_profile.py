@@ -1,16 +1,36 @@
-"""What a workspace tells of itself to those who get its documents: its name, who sends, and where replies go."""
+"""What a workspace tells of itself to those who get its documents: its name, its look, who sends, and who hears."""
 
+import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from deedbox.accounts import accent as colours
 from deedbox.accounts import store
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.mailbox import Mailbox, checked_address, one_line
 from deedbox.pdf.glyphs import need_printable
+
+_SITE = re.compile(
+    r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?|http://(?:localhost|127\.0\.0\.1)(?::[0-9]{1,5})?"
+)
+"""An origin that a header can name; without TLS only on the same machine, to try it out."""
+_ACCENT = "^#[0-9a-fA-F]{6}$"
+
+
+class AccentShown(msgspec.Struct, frozen=True):
+    """The accent as pages show it: darker or lighter where it could not be read on their paper."""
+
+    light: str
+    """On white paper."""
+    dark: str
+    """On dark paper."""
+    darkened: bool
+    """Whether it was too pale for white paper, and is darker there than it was given."""
 
 
 class WorkspaceProfile(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +45,14 @@ class WorkspaceProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Where replies and the sender's notices go."""
     notices: bool
     """Whether the sender gets a mail when a document is completed, declined or expired."""
+    accent: str | None
+    """The workspace's colour on signing pages and in mails, as `#1f5c4d`; null: that of Deedbox."""
+    accent_shown: AccentShown | None
+    """How pages show the accent; null without one."""
+    logo: str | None
+    """The path of the logo on this server; null without one."""
+    embed_sites: list[str]
+    """The sites whose pages may show signing in a frame, such as `https://app.example.com`."""
 
 
 class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -49,6 +77,18 @@ class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """Where replies and the sender's notices go; null: to the owner."""
     notices: bool | UnsetType = UNSET
     """Whether the sender gets a mail when a document is completed, declined or expired."""
+    accent: (
+        Annotated[str, Meta(pattern=_ACCENT, extra={"words": "must be a colour such as #1f5c4d"})] | UnsetType | None
+    ) = UNSET
+    """The workspace's colour, as `#1f5c4d`; null: that of Deedbox. Pages darken or lighten one that cannot be read."""
+    embed_sites: (
+        Annotated[
+            list[Annotated[str, Meta(min_length=8, max_length=limits.EMBED_SITE_CHARS)]],
+            Meta(max_length=limits.EMBED_SITES),
+        ]
+        | UnsetType
+    ) = UNSET
+    """The sites whose pages may show signing in a frame: scheme, host and port, such as `https://app.example.com`."""
 
 
 def profile(tx: Tx, workspace_id: str) -> WorkspaceProfile:
@@ -66,6 +106,10 @@ def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfi
             given[name] = _readable(what, given[name])
     if given.get("sender_email") is not None:
         given["sender_email"] = checked_address(given["sender_email"])
+    if given.get("accent") is not None:
+        given["accent"] = given["accent"].lower()
+    if "embed_sites" in given:
+        given["embed_sites"] = _sites(given["embed_sites"])
     changed = msgspec.structs.replace(row, **given)
     store.change_workspace(tx, changed)
     return _shown(changed)
@@ -97,5 +141,37 @@ def _readable(what: str, text: str) -> str:
     return line
 
 
+def _sites(given: Sequence[str]) -> list[str]:
+    """The sites, each once; BadRequest for what is no origin, which would open the frame to others."""
+    sites = [site.lower().removesuffix("/") for site in given]
+    for site in sites:
+        if not _SITE.fullmatch(site):
+            raise BadRequest(
+                f"embed_sites: {site} is no site. Give scheme and host, such as https://app.example.com;"
+                " http only for localhost"
+            )
+    return list(dict.fromkeys(sites))
+
+
+def _accent_shown(accent: str) -> AccentShown:
+    light, dark = colours.light(accent).accent, colours.dark(accent).accent
+    return AccentShown(light, dark, darkened=light != accent)
+
+
 def _shown(row: store.WorkspaceRow) -> WorkspaceProfile:
-    return WorkspaceProfile(**msgspec.structs.asdict(row))
+    return WorkspaceProfile(
+        id=row.id,
+        name=row.name,
+        sender_name=row.sender_name,
+        sender_email=row.sender_email,
+        notices=row.notices,
+        accent=row.accent,
+        accent_shown=_accent_shown(row.accent) if row.accent else None,
+        logo=logo_path(row.logo_sha256),
+        embed_sites=row.embed_sites,
+    )
+
+
+def logo_path(sha256: str | None) -> str | None:
+    """Where the logo is shown; its hash is in the path, so that browsers may keep it for ever."""
+    return f"/brand/{sha256}.webp" if sha256 else None

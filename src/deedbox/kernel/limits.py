@@ -54,6 +54,8 @@ KEYS_PER_WORKSPACE = 1000
 RATE_PER_MINUTE_MAX = 100_000
 RATE_PER_DAY_MAX = 10_000_000
 ANONYMOUS_PER_MINUTE = 60
+VERIFY_PER_MINUTE = 10
+"""Files that one address may have checked on the public page."""
 SIGNER_PER_MINUTE = 600
 PERSON_PER_MINUTE = 1200
 """For one session of each."""
@@ -73,6 +75,12 @@ ADDRESSES_KEPT = 1024
 """So many e-mail addresses are not checked anew."""
 PERSON_NAME_CHARS = 100
 WORKSPACE_NAME_CHARS = 100
+FORM_NAME_PARTS = 6
+EMBED_SITES = 20
+EMBED_SITE_CHARS = 270
+LOGO_BYTES = 2 * MB
+LOGO_PIXELS = 16_000_000
+LOGO_SIDE = 512
 PASSWORD_CHARS_MIN = 10
 PASSWORD_CHARS_MAX = 256
 SLOW_HASHES = 2
@@ -280,6 +288,8 @@ EMBEDDED_LINK_SECONDS = 3600
 IN_PERSON_SECONDS = 3600
 """How long a device that was handed over shows the document."""
 SIGNER_SESSION_SECONDS = 4 * 3600
+SIGNER_SESSION_TOLD_SECONDS = 86_400
+"""For so long after its end, a session's page still says whose document it was."""
 SIGNER_CODE_SECONDS = 900
 SIGNER_CODE_TRIES = 5
 SIGNER_CODE_AGAIN_SECONDS = 30

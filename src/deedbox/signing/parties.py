@@ -44,6 +44,12 @@ def ends_the_document(party: Party) -> bool:
     return party.on_decline == "decline_document" or not can_be_met(party)
 
 
+def would_end(packet: Packet, signer_id: str) -> bool:
+    """Whether everything would end if this person declined."""
+    party, _ = find_signer(with_signer(packet, signer_id, status="declined"), signer_id)
+    return ends_the_document(party)
+
+
 def next_to_sign(parties: Sequence[Party]) -> list[Party]:
     """The parties of the lowest order that is not complete; none when all are."""
     open_parties = [party for party in parties if party.status not in ("completed", "canceled")]

@@ -1,5 +1,6 @@
 """How a signer gets in: a link, which is exchanged for a session; and a code where the sender wants one."""
 
+import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping
@@ -9,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.clock import Instant, instant
+from deedbox.kernel.clock import Instant, instant, moment
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unauthorized
@@ -18,8 +19,8 @@ from deedbox.signing import states
 from deedbox.signing.model import Auth, Identity, Packet, Signer
 from deedbox.signing.new_document import NewParty
 from deedbox.signing.parties import find_signer
-from deedbox.signing.store import links, people
-from deedbox.signing.store.links import Link, LinkKind, Voucher
+from deedbox.signing.store import documents, links, people
+from deedbox.signing.store.links import Consent, Link, LinkKind, Voucher
 from deedbox.words.refusals import refused
 
 _TOKEN_BYTES = 24
@@ -45,6 +46,10 @@ class Session(msgspec.Struct, frozen=True):
     """Whether the code that the sender wants was given."""
     viewed: bool
     """Whether the documents were shown."""
+    consent: Consent | None = None
+    """What they agreed to when they came in; None if they are asked when they sign."""
+    language: str | None = None
+    """The one that they have chosen for the pages; None for their own."""
 
     def identity(self, auth: Auth) -> Identity:
         """How it is known who acts in this session."""
@@ -107,20 +112,22 @@ def link(tx: Tx, token: str) -> Link:
 
 
 def _no_link() -> NotFound:
-    return NotFound("This signing link is not valid. Check that it was copied whole, or ask the sender for another.")
+    return refused(NotFound, "link_unknown")
 
 
-def need_unused(link: Link, now: datetime) -> None:
-    """Conflict for a link that works once and was used, or is too old; a mailed one works again and again."""
-    if link.kind in _ONCE and (link.used_at is not None or (link.expires_at or "") <= instant(now)):
-        raise Conflict("This signing link was used before or has expired. Ask the sender for a new one.")
+def is_used(link: Link, now: datetime) -> bool:
+    """Whether the link works once and was used, or is too old; a mailed one works again and again."""
+    return link.kind in _ONCE and (link.used_at is not None or (link.expires_at or "") <= instant(now))
 
 
-def open_session(tx: Tx, token: str, link: Link, *, now: datetime) -> Secret:
-    """A new session for the link's token."""
-    need_unused(link, now)
+def link_used(sender: str) -> Conflict:
+    return refused(Conflict, "link_used", sender=sender)
+
+
+def open_session(tx: Tx, token: str, link: Link, sender: str, *, now: datetime) -> Secret:
+    """A new session for the link's token; Conflict for a link that works once and was used."""
     if link.kind in _ONCE and not links.use_link(tx, sha256(token), instant(now)):
-        raise Conflict("This signing link was used at this very moment. Ask the sender for a new one.")
+        raise link_used(sender)
     session = Secret(f"deed_session_{secrets.token_urlsafe(_TOKEN_BYTES)}")
     expires = instant(now + timedelta(seconds=session_seconds(link.kind)))
     links.add_session(tx, sha256(session.reveal()), link.signer_id, sha256(token), instant(now), expires)
@@ -144,13 +151,31 @@ def current(tx: Tx, token: str, *, now: datetime) -> Session:
     link = found.link if found else None
     place = people.place_of(tx, link.signer_id) if link else None
     if found is None or link is None or place is None:
-        raise _no_session()
+        raise _over(tx, token)
     viewed, checked = found.viewed_at is not None, found.checked_at is not None
-    return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed)
+    return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed, found.consent, found.language)
+
+
+def _over(tx: Tx, token: str) -> Unauthorized:
+    """What is told to whoever has a session that is over: of whom to ask a new link, as long as that is known."""
+    signer_id = links.whose(tx, sha256(token))
+    place = people.place_of(tx, signer_id) if signer_id else None
+    packet = documents.packet(tx, *place) if place else None
+    return refused(Unauthorized, "session_over_of", sender=packet.sender) if packet else _no_session()
 
 
 def _no_session() -> Unauthorized:
-    return Unauthorized("Your signing session is over. Open the link in your mail again, or ask for a new one.")
+    return refused(Unauthorized, "session_over")
+
+
+def agree(tx: Tx, session: Secret, text: str, *, now: datetime) -> None:
+    """The signer has agreed to this sentence, for as long as the session lasts."""
+    links.keep_consent(tx, sha256(session.reveal()), Consent(text, instant(now)))
+
+
+def speak(tx: Tx, token: str, language: str) -> None:
+    """The session's pages are in this language from now on."""
+    links.choose_language(tx, sha256(token), language)
 
 
 async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:
@@ -189,6 +214,21 @@ def count_try(tx: Tx, signer_id: str, *, now: datetime) -> None:
         error = refused(TooManyRequests, "code_tries")
         error.headers = {"Retry-After": str(limits.SIGNER_CODE_SECONDS)}
         raise error
+
+
+def tries_left(tx: Tx, signer_id: str, *, now: datetime) -> int:
+    """The attempts at the code that are left at this moment."""
+    since = instant(now - timedelta(seconds=limits.SIGNER_CODE_SECONDS))
+    return max(0, limits.SIGNER_CODE_TRIES - links.tries(tx, signer_id, since))
+
+
+def code_wait(tx: Tx, signer_id: str, *, now: datetime) -> int:
+    """The seconds until another code may be mailed."""
+    sent = links.code(tx, signer_id, instant(now))
+    if sent is None:
+        return 0
+    again = moment(sent[1]) - timedelta(seconds=limits.SIGNER_CODE_SECONDS - limits.SIGNER_CODE_AGAIN_SECONDS)
+    return max(0, math.ceil((again - now).total_seconds()))
 
 
 def code_hash(tx: Tx, signer: Signer, *, now: datetime) -> str | None:

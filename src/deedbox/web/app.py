@@ -32,7 +32,7 @@ from deedbox.web.api_v1 import (
     workspace,
 )
 from deedbox.web.dashboard import account, in_person, mail
-from deedbox.web.frame import body, head, openapi, options
+from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Doors
@@ -77,6 +77,8 @@ ROUTES = [
     *index_runs.ROUTES,
     *query.ROUTES,
     *embeddings.ROUTES,
+    *static.ROUTES,
+    *brand.ROUTES,
     *account.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,

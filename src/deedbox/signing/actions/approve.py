@@ -7,7 +7,7 @@ from deedbox.signing import parties, states
 from deedbox.signing.actions import sign
 from deedbox.signing.actions.turn import Circumstances, at_turn, signer_told
 from deedbox.signing.desk import Desk
-from deedbox.signing.model import Packet, consent
+from deedbox.signing.model import Packet
 from deedbox.words.refusals import refused
 
 
@@ -30,7 +30,7 @@ def approve(desk: Desk, packet: Packet, signer_id: str, seen: Circumstances) -> 
     for document in packet.documents:
         detail = {
             **seen.told(),
-            "consent": consent(packet, signer),
+            **seen.consented(packet, signer),
             "files": {file.id: file.sha256 for file in document.files},
             "prepared": document.paper_sha256,
         }

@@ -8,14 +8,15 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, NotFound
+from deedbox.kernel.errors import Conflict, NotFound, TooManyRequests
 from deedbox.signing import parties, sessions
 from deedbox.signing.actions.turn import Circumstances
 from deedbox.signing.desk import Desk, Office
-from deedbox.signing.model import Packet, Party, Signer
+from deedbox.signing.model import Packet, Party, Signer, consent
 from deedbox.signing.sessions import FreshCode, Session, TriedCode
 from deedbox.signing.store import documents, people
 from deedbox.signing.store.links import Link
+from deedbox.words.refusals import refused
 
 
 class Entrance(msgspec.Struct, frozen=True):
@@ -32,6 +33,15 @@ class Visit(msgspec.Struct, frozen=True):
 
     address: str
     user_agent: str
+    agreed: bool = False
+    """Whether the opening page's consent was ticked."""
+
+
+def asks_consent(found: Entrance) -> bool:
+    """Whether the opening page asks for consent: not before a code has shown who it is that agrees."""
+    signer = found.signer
+    at_work = found.packet.status == "sent" and signer.status in ("notified", "viewed")
+    return at_work and signer.auth == "none" and signer.role != "cc"
 
 
 def entrance(tx: Tx, token: str, now: datetime) -> Entrance:
@@ -41,10 +51,11 @@ def entrance(tx: Tx, token: str, now: datetime) -> Entrance:
     packet = documents.packet(tx, *place) if place else None
     if packet is None:
         raise NotFound("The document does not exist any more")
-    sessions.need_unused(link, now)
+    if sessions.is_used(link, now):
+        raise sessions.link_used(packet.sender)
     ended = packet.ended_at
     if ended is not None and shown_until(ended) <= instant(now):
-        raise Conflict("This signing link has ended: the document was closed long ago. Ask the sender for the file.")
+        raise refused(Conflict, "link_ended", sender=packet.sender)
     return Entrance(link, packet, *parties.find_signer(packet, link.signer_id))
 
 
@@ -61,13 +72,27 @@ def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime, code:
     with office.desk(tx, packet.workspace_id, signer.id, now) as desk:
         if not people.add_note(tx, signer.id, limits.SIGNER_ROWS):
             raise Conflict("This document was opened too often. Ask the sender to send it again.")
-        opened = sessions.open_session(tx, token, found.link, now=now)
+        opened = sessions.open_session(tx, token, found.link, packet.sender, now=now)
+        detail = Circumstances(visit.address, visit.user_agent, found.link.kind, found.link.voucher).told()
         mailed = _mail_code(desk, packet, signer, code)
-        seen = Circumstances(visit.address, visit.user_agent, found.link.kind, found.link.voucher)
+        if signer.auth == "email_code":
+            detail["code_mailed"] = mailed
+        if visit.agreed and asks_consent(found):
+            detail["consent"] = consent(packet, signer)
+            sessions.agree(tx, opened, consent(packet, signer), now=now)
         for document in packet.documents:
-            detail = {**seen.told(), **({"code_mailed": mailed} if signer.auth == "email_code" else {})}
             desk.record(document, "signer.link_opened", detail)
     return opened
+
+
+def mail_again(desk: Desk, packet: Packet, signer_id: str, code: FreshCode, seen: Circumstances) -> None:
+    """Mails another code, in place of the one before; refused a moment after that one."""
+    _, signer = parties.find_signer(packet, signer_id)
+    wait = sessions.code_wait(desk.tx, signer_id, now=desk.now)
+    if not people.add_note(desk.tx, signer_id, limits.SIGNER_VIEW_ROWS) or not _mail_code(desk, packet, signer, code):
+        raise refused(TooManyRequests, "code_soon", seconds=str(max(1, wait)))
+    for document in packet.documents:
+        desk.record(document, "signer.code_mailed", seen.told())
 
 
 def _mail_code(desk: Desk, packet: Packet, signer: Signer, code: FreshCode | None) -> bool:

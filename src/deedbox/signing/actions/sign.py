@@ -21,7 +21,7 @@ from deedbox.signing.completion import finalize
 from deedbox.signing.desk import Desk, Office
 from deedbox.signing.field_value import BY_HAND, check_by_hand, fault, fault_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Attachment, Document, Packet, Party, Signature, SignatureKind, Signer, consent
+from deedbox.signing.model import Attachment, Document, Packet, Party, Signature, SignatureKind, Signer
 from deedbox.signing.store import attachments as kept_attachments
 from deedbox.signing.store import people
 from deedbox.words.refusals import refused, wrong_values
@@ -205,7 +205,7 @@ def _detail(
         **how.seen.told(),
         "signature": msgspec.to_builtins(how.signature),
         **({"initials": msgspec.to_builtins(how.initials)} if how.initials else {}),
-        "consent": consent(packet, signer),
+        **how.seen.consented(packet, signer),
         "files": {file.id: file.sha256 for file in document.files},
         **({"attachments": attached} if attached else {}),
         **({"party_fields": shared} if shared else {}),

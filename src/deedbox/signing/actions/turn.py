@@ -7,8 +7,8 @@ import msgspec
 from deedbox.kernel.errors import Conflict
 from deedbox.signing import parties, states
 from deedbox.signing.actions.expire import is_due
-from deedbox.signing.model import Identity, Packet, Party, Signer
-from deedbox.signing.store.links import LinkKind, Voucher
+from deedbox.signing.model import Identity, Packet, Party, Signer, consent
+from deedbox.signing.store.links import Consent, LinkKind, Voucher
 from deedbox.words.refusals import refused
 
 _OVER = ("finalizing", "completed", "declined", "voided", "expired")
@@ -28,6 +28,10 @@ class Circumstances(msgspec.Struct, frozen=True):
     """How it was checked who acts; None before that."""
     viewed: bool = False
     """Whether the documents were shown in this session."""
+    consent: Consent | None = None
+    """What they agreed to when they came in."""
+    language: str | None = None
+    """In which the documents were shown, if not in the signer's own."""
 
     def told(self) -> dict[str, object]:
         told: dict[str, object] = {"address": self.address, "user_agent": self.user_agent, "link": self.link}
@@ -37,6 +41,13 @@ class Circumstances(msgspec.Struct, frozen=True):
         if self.identity is not None:
             told["identity"] = self.identity
         return told
+
+    def consented(self, packet: Packet, signer: Signer) -> dict[str, object]:
+        """What they agreed to, in the words that were shown; and when, if that was before the act itself."""
+        if self.consent is None:
+            language = self.language or signer.language
+            return {"consent": consent(packet, msgspec.structs.replace(signer, language=language))}
+        return {"consent": self.consent.text, "consented_at": self.consent.at}
 
 
 def at_turn(packet: Packet, signer_id: str, now: datetime) -> tuple[Party, Signer]:

@@ -34,7 +34,14 @@ from deedbox.signing.field_value import printed
 from deedbox.signing.model import Field, Packet, Party, Seal, Signer
 from deedbox.signing.store.sealed import SealedFile
 
-_COMINGS = ("signer.link_made", "signer.link_opened", "signer.code_wrong", "signer.code_right", "signer.viewed")
+_COMINGS = (
+    "signer.link_made",
+    "signer.link_opened",
+    "signer.code_mailed",
+    "signer.code_wrong",
+    "signer.code_right",
+    "signer.viewed",
+)
 
 
 class Certified(NamedTuple):
@@ -160,12 +167,13 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
     signed, act, language = signer.signature, act_of(facts, signer), facts.packet.language
     table = words.of_use(language, "certificate")
     consent = consent_of(signer, act)
-    moments = (
-        ("notified", signer.notified_at),
-        ("viewed", signer.viewed_at),
-        ("consented", consent.at if consent else None),
-        ("declined", signer.declined_at),
-    )
+    dated = {
+        "notified": signer.notified_at,
+        "viewed": signer.viewed_at,
+        "consented": str(consent.at) if consent else None,
+        "declined": signer.declined_at,
+    }
+    moments = sorted(((name, at) for name, at in dated.items() if at), key=lambda one: one[1])
     return CertifiedSigner(
         id=signer.id,
         name=signer.name,
@@ -175,7 +183,7 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         status=_status(signer),
         role=_role(facts, table, signer),
         steps=(
-            *(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments if at),
+            *(Told(table[name], _when(language, at, signer.time_zone)) for name, at in moments),
             *([Told(table["pages_shown"], _pages_shown(facts, signer))] if signer.viewed_at else []),
         ),
         signed_at=_when(language, signer.signed_at, signer.time_zone),

@@ -134,7 +134,7 @@ def consent_of(signer: Signer, act: dict[str, Any]) -> proof.Consent | None:
         return None
     text = str(act["consent"])
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    return proof.Consent(text=text, sha256=sha256, at=signer.signed_at)  # type: ignore[arg-type]
+    return proof.Consent(text=text, sha256=sha256, at=act.get("consented_at", signer.signed_at))
 
 
 def trail_since(facts: Facts, signer: Signer) -> list[Entry]:

@@ -6,7 +6,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.completion import verify_sealed
 from deedbox.signing.desk import document_of
-from deedbox.signing.model import Role
+from deedbox.signing.model import Document, Packet, Role
 from deedbox.signing.store import audit, documents, sealed
 
 
@@ -48,6 +48,16 @@ def by_code(tx: Tx, code: str) -> Vouched:
     packet, document = document_of(tx, *place) if place else (None, None)
     if packet is None or document is None or document.status == "draft":
         raise NotFound("No document has this verification code")
+    return _vouched(tx, packet, document)
+
+
+def of_document(tx: Tx, document_id: str) -> Vouched | None:
+    """What the code of this document stands for, for whoever holds the sealed file; None if it has none."""
+    code = documents.verification_code(tx, document_id)
+    return by_code(tx, code) if code else None
+
+
+def _vouched(tx: Tx, packet: Packet, document: Document) -> Vouched:
     made, hashes = sealed.find(tx, document.id), verify_sealed.sealed_hashes(audit.trail(tx, document.id))
     sha256 = made.sha256 if made else None
     return Vouched(

@@ -117,6 +117,11 @@ def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Pa
     return [(packet, packet.first) for packet in packets]
 
 
+def verification_code(tx: Tx, document_id: str) -> str | None:
+    row = tx.one("select verification_code from documents where id = :id", id=document_id)
+    return row[0] if row else None
+
+
 def by_verification_code(tx: Tx, code: str) -> tuple[str, str] | None:
     """Workspace and id of the document that a verification code belongs to."""
     row = tx.one("select workspace_id, id from documents where verification_code = :code", code=code)

@@ -29,11 +29,22 @@ class Link(msgspec.Struct, frozen=True):
     used_at: str | None = None
 
 
+class Consent(msgspec.Struct, frozen=True):
+    """What a signer agreed to when they came in, before they signed."""
+
+    text: str
+    """The sentence as it was shown."""
+    at: str
+
+
 class SessionRow(msgspec.Struct, frozen=True):
     link: Link
     """By which the signer came in."""
     checked_at: str | None
     viewed_at: str | None
+    consent: Consent | None
+    language: str | None
+    """The one that the signer has chosen for the pages."""
 
 
 # links
@@ -84,12 +95,32 @@ def add_session(tx: Tx, token_hash: bytes, signer_id: str, link_hash: bytes, now
 
 def session(tx: Tx, token_hash: bytes, now: str) -> SessionRow | None:
     row = tx.one(
-        f"select s.checked_at, s.viewed_at, {_LINK} from signer_sessions s join signing_links l"
-        " on l.token_hash = s.link_hash where s.token_hash = :hash and s.expires_at > :now",
+        f"select s.checked_at, s.viewed_at, s.consent, s.consented_at, s.language, {_LINK} from signer_sessions s"
+        " join signing_links l on l.token_hash = s.link_hash where s.token_hash = :hash and s.expires_at > :now",
         hash=token_hash,
         now=now,
     )
-    return SessionRow(_link(row[2:]), row[0], row[1]) if row else None
+    if row is None:
+        return None
+    checked_at, viewed_at, text, consented_at, language, *link = row
+    consent = Consent(text, consented_at) if text else None
+    return SessionRow(_link(tuple(link)), checked_at, viewed_at, consent, language)
+
+
+def whose(tx: Tx, token_hash: bytes) -> str | None:
+    """The signer of a session, also of one that is over, until it is forgotten."""
+    row = tx.one("select signer_id from signer_sessions where token_hash = :hash", hash=token_hash)
+    return str(row[0]) if row else None
+
+
+def keep_consent(tx: Tx, token_hash: bytes, consent: Consent) -> None:
+    sql = "update signer_sessions set consent = :text, consented_at = :at where token_hash = :hash"
+    tx.run(sql, hash=token_hash, text=consent.text, at=consent.at)
+
+
+def choose_language(tx: Tx, token_hash: bytes, language: str) -> None:
+    sql = "update signer_sessions set language = :language where token_hash = :hash"
+    tx.run(sql, hash=token_hash, language=language)
 
 
 def mark_checked(tx: Tx, token_hash: bytes, now: str) -> None:
@@ -121,13 +152,13 @@ def close_session(tx: Tx, token_hash: bytes) -> None:
     tx.run("delete from signer_sessions where token_hash = :hash", hash=token_hash)
 
 
-def prune(tx: Tx, now: str) -> int:
-    """Forgets sessions that are over: how many."""
+def prune(tx: Tx, ended: str) -> int:
+    """Forgets sessions that were over by then: how many."""
     over: list[Mapping[str, Value]] = [
         {"hash": bytes(row[0])}
         for row in tx.all(
-            "select token_hash from signer_sessions where expires_at <= :now order by expires_at limit :most",
-            now=now,
+            "select token_hash from signer_sessions where expires_at <= :ended order by expires_at limit :most",
+            ended=ended,
             most=limits.PRUNE_ROWS,
         )
     ]
@@ -158,6 +189,13 @@ def code(tx: Tx, signer_id: str, now: str) -> tuple[str, str] | None:
         now=now,
     )
     return (row[0], row[1]) if row else None
+
+
+def tries(tx: Tx, signer_id: str, since: str) -> int:
+    """The attempts in the present span of time."""
+    sql = "select tries from signer_codes where signer_id = :id and first_try_at > :since"
+    row = tx.one(sql, id=signer_id, since=since)
+    return int(row[0]) if row else 0
 
 
 def count_try(tx: Tx, signer_id: str, now: str, since: str) -> int:

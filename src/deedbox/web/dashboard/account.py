@@ -1,25 +1,39 @@
 """Signing in, and a person's own account. The first sign-in is by the one-time link that the server prints."""
 
-from importlib import resources
-from typing import Any
+from typing import Annotated, Any, cast
 
+import msgspec
 from litestar import Response, get, post
-from litestar.datastructures import Cookie
+from litestar.datastructures import Cookie, FormMultiDict
 from litestar.params import FromPath
+from msgspec import Meta
 
 from deedbox.accounts import people, store
 from deedbox.accounts.people import AccountChange
+from deedbox.accounts.people import Session as Person
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret, sha256
-from deedbox.kernel.errors import DeedboxError, Forbidden, TooManyRequests, Unauthorized
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Conflict, DeedboxError, Forbidden, TooManyRequests, Unauthorized
+from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import matches, slow_hash
-from deedbox.web.frame import context, cookies
+from deedbox.web.frame import context, cookies, forms
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, STATIC, door
-from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.head import GET_ONLY
-from deedbox.web.frame.pages import go, page
+from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, door
+from deedbox.web.frame.forms import beside, form_of, text
+from deedbox.web.frame.head import GET_ONLY, Scope
+from deedbox.web.frame.pages import go, names_html, page
+
+
+class AccountForm(msgspec.Struct, frozen=True):
+    """What a person fills in on the account page."""
+
+    name: Annotated[str, Meta(max_length=limits.PERSON_NAME_CHARS)]
+    email: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)]
+    password: str = ""
+    current_password: Annotated[str, Meta(max_length=limits.PASSWORD_CHARS_MAX)] = ""
+
 
 _TRIES = Allowance(per_minute=limits.LOGIN_TRIES_PER_MINUTE, per_day=limits.LOGIN_TRIES_PER_DAY)
 
@@ -30,20 +44,32 @@ async def front() -> Response[None]:
 
 
 @get("/login/{token:str}", opt={**door(PUBLIC), GET_ONLY: True}, include_in_schema=False)
+async def look_at_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
+    """The page whose button signs in; whoever does not ask for HTML is signed in at once."""
+    if names_html(cast(Scope, request.scope)):
+        return page("dashboard/login_link.html", token=token)
+    return await _redeemed(request, token)
+
+
+@post("/login/{token:str}", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Exchanges the one-time token for a session; the token leaves the address."""
+    return await _redeemed(request, token)
+
+
+async def _redeemed(request: AnyRequest, token: str) -> Response[Any]:
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
     try:
         session = await deedbox.db.write(lambda tx: people.redeem(tx, token, now=now))
     except Unauthorized as error:
-        return page("login.html", status=401, error=error.message, email="")
+        return page("dashboard/login.html", status=401, error=error.message, email="")
     return go("/account", _cookie(request, session))
 
 
 @get("/login", opt=door(PUBLIC), include_in_schema=False)
 async def login_page() -> Response[str]:
-    return page("login.html", error="", email="")
+    return page("dashboard/login.html", error="", email="")
 
 
 @post("/login", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
@@ -53,7 +79,9 @@ async def login(request: AnyRequest) -> Response[Any]:
     try:
         session = await _session_for(request, email, text(form, "password")[: limits.PASSWORD_CHARS_MAX])
     except (Unauthorized, TooManyRequests) as error:
-        return page("login.html", status=error.status, headers=error.headers, error=error.message, email=email)
+        return page(
+            "dashboard/login.html", status=error.status, headers=error.headers, error=error.message, email=email
+        )
     return go("/account", _cookie(request, session))
 
 
@@ -66,33 +94,66 @@ async def logout(request: AnyRequest) -> Response[None]:
 
 @get("/account", opt=door(PERSON), include_in_schema=False)
 async def account_page(request: AnyRequest) -> Response[Any]:
-    person = context.of(request).person
-    return page("account.html", person=person, error="", saved="saved" in request.query_params)
+    return _account_page(context.of(request).person, done=request.query_params.get("done", ""))
 
 
 @post("/account", opt=door(PERSON), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def save_account(request: AnyRequest) -> Response[Any]:
+    """Saves what was filled in, once, however often it is sent; what is wrong is said beside its field."""
     here = context.of(request)
     person, token = here.person, here.token.reveal()
     form = await form_of(request)
-    password = text(form, "password")
     try:
-        if password or person.password_hash is None:
-            people.check_password_rules(password)
-        await _need_current_password(request, text(form, "current_password")[: limits.PASSWORD_CHARS_MAX])
-        chosen = await slow_hash(password) if password else None
-        wanted = AccountChange(text(form, "name"), text(form, "email"), chosen, person.password_hash)
-        await here.deedbox.db.write(lambda tx: people.settle(tx, person.person_id, wanted, keep=token))
+        with forms.sending(request, form) as sent:
+            if before := await sent.before():
+                return go(before)
+            wanted = forms.filled(form, AccountForm)
+            await _check(request, wanted)
+            chosen = await slow_hash(wanted.password) if wanted.password else None
+            change = AccountChange(wanted.name, wanted.email, chosen, person.password_hash)
+
+            def settle(tx: Tx) -> str:
+                with beside("email", Conflict):
+                    people.settle(tx, person.person_id, change, keep=token)
+                return "/account?done=saved"
+
+            return go(await sent.once(settle))
     except DeedboxError as error:
-        again = {"person": person, "error": error.message, "saved": False}
-        return page("account.html", status=error.status, headers=error.headers, **again)
-    return go("/account?saved")
+        if error.status >= 500:
+            raise
+        return _account_page(person, error=error, form=form)
 
 
-@get("/static/deedbox.css", opt=door(STATIC), include_in_schema=False)
-async def stylesheet() -> Response[bytes]:
-    css = (resources.files("deedbox.web") / "static" / "deedbox.css").read_bytes()
-    return Response(css, media_type="text/css", headers={"X-Content-Type-Options": "nosniff"})
+def _account_page(
+    person: Person, *, done: str = "", error: DeedboxError | None = None, form: FormMultiDict | None = None
+) -> Response[Any]:
+    """The form with all that was typed but for passwords, and what is wrong beside each field."""
+    wrong = forms.wrong(error)
+    return page(
+        "dashboard/account.html",
+        status=error.status if error else 200,
+        headers=error.headers if error else {},
+        person=person,
+        done=done,
+        once=forms.new_once(),
+        typed={
+            "name": text(form, "name") if form else ("" if person.name == people.UNNAMED else person.name),
+            "email": text(form, "email") if form else person.email or "",
+        },
+        wrong=wrong,
+        error=error.message if error and not wrong else "",
+    )
+
+
+async def _check(request: AnyRequest, wanted: AccountForm) -> None:
+    """What the form's own bounds cannot tell; the error names its field."""
+    if wanted.password or context.of(request).person.password_hash is None:
+        with beside("password"):
+            people.check_password_rules(wanted.password)
+    with beside("email"):
+        checked_address(wanted.email)
+    with beside("current_password"):
+        await _need_current_password(request, wanted.current_password)
 
 
 async def _need_current_password(request: AnyRequest, password: str) -> None:
@@ -129,4 +190,4 @@ def _cookie(request: AnyRequest, token: Secret | None) -> Cookie:
     return cookies.made(request, cookies.PERSON, token, limits.LOGIN_SESSION_DAYS * 86400)
 
 
-ROUTES = [front, use_link, login_page, login, logout, account_page, save_account, stylesheet]
+ROUTES = [front, look_at_link, use_link, login_page, login, logout, account_page, save_account]

@@ -18,7 +18,7 @@ from deedbox.signing.store.links import Voucher
 from deedbox.web.frame import context, cookies
 from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.web.frame.doors import PERSON, door
-from deedbox.web.frame.pages import go, page
+from deedbox.web.frame.pages import go, page, refused
 
 _NO_NAME = (
     "You have no name yet, and the evidence names who hands over the device. Choose one on the account page, then come"
@@ -32,7 +32,7 @@ async def document_page(request: AnyRequest, document_id: FromPath[str]) -> Resp
     try:
         return _page(await _packet(request, document_id), document_id)
     except DeedboxError as error:
-        return page("no_document.html", status=error.status, error=error.message)
+        return refused(request, error)
 
 
 @post("/app/documents/{document_id:str}/signers/{signer_id:str}/in-person", opt=door(PERSON), include_in_schema=False)
@@ -43,7 +43,7 @@ async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer
         packet = await _packet(request, document_id)
         _, signer = parties.find_signer(packet, signer_id)
     except DeedboxError as error:
-        return page("no_document.html", status=error.status, error=error.message)
+        return refused(request, error)
     office, person, now = here.deedbox.office, here.person, here.deedbox.clock.now()
     code, visit = await code_for(packet, signer), Visit(*origin(request))
 
@@ -74,7 +74,7 @@ async def _packet(request: AnyRequest, document_id: str) -> Packet:
 
 def _page(packet: Packet, document_id: str, error: DeedboxError | None = None) -> Response[Any]:
     return page(
-        "document.html",
+        "dashboard/document.html",
         status=error.status if error else 200,
         packet=packet,
         document_id=document_id,

@@ -13,8 +13,9 @@ from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import PERSON, door
-from deedbox.web.frame.pages import page
+from deedbox.web.frame.pages import page, refused
 from deedbox.web.frame.query import QUERY
+from deedbox.words import dashboard
 
 
 class MailQuery(msgspec.Struct, frozen=True):
@@ -30,7 +31,7 @@ async def mails(request: AnyRequest) -> Response[Any]:
     )
     shown = found[: limits.PAGE_DEFAULT]
     older = shown[-1].id if len(found) > len(shown) else None
-    return page("mails.html", mails=shown, older=older)
+    return page("dashboard/mails.html", request=request, mails=shown, older=older)
 
 
 @get("/account/mail/{mail_id:str}", opt=door(PERSON), include_in_schema=False)
@@ -39,9 +40,10 @@ async def mail(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
     try:
         found = await here.deedbox.db.read(lambda tx: here.deedbox.inbox.show(tx, here.person.workspace_id, mail_id))
     except NotFound as error:
-        return page("no_mail.html", status=404, error=error.message, days=limits.MAIL_INBOX_DAYS)
+        why = dashboard.WORDS["mail_gone"].format(days=limits.MAIL_INBOX_DAYS)
+        return refused(request, NotFound(f"{error.message}. {why}"))
     # Text only: the HTML of a mail has styles of its own, which the pages' policy forbids.
-    return page("mail.html", found=found, link=getattr(found.mail.letter, "link", None))
+    return page("dashboard/mail.html", found=found, link=getattr(found.mail.letter, "link", None))
 
 
 ROUTES = [mails, mail]

@@ -11,6 +11,7 @@ from litestar.routes import HTTPRoute
 from litestar.utils import normalize_path
 
 from deedbox.accounts.scopes import SCOPES
+from deedbox.kernel import limits
 
 OPTION = "door"
 """The `opt` under which a route keeps its door."""
@@ -28,6 +29,8 @@ class Door(msgspec.Struct, frozen=True):
     """Whether a request that changes something must come from this site's own pages."""
     repeats: bool = False
     """Each request has an answer of its own, also with the same Idempotency-Key: nothing is kept."""
+    own_budget: int = 0
+    """How often a minute one address may come here, counted apart from all else that it does; 0: with it."""
     always_open: bool = False
     """Answered also while the server stops or has too much to do."""
 
@@ -42,6 +45,8 @@ PUBLIC = Door("nobody")
 """Opens to everybody; callers are counted by address."""
 LOGIN = Door("nobody", own_site=True)
 """As PUBLIC, for the forms that sign people in and out: those of another site are refused."""
+CHECK = Door("nobody", own_site=True, own_budget=limits.VERIFY_PER_MINUTE)
+"""As LOGIN, for the form that has a file verified, which costs more than other requests."""
 STATIC = Door("nobody", counted=False)
 """Files of the pages: never counted."""
 PROBE = Door("nobody", counted=False, always_open=True)

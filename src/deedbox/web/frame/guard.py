@@ -67,7 +67,7 @@ class Guard:
         if not door.counted:
             return self.unknown_standing()  # asking could wait for a database that is away, and probes tell of that
         if door.opener == "nobody":
-            return await self._count(self._stranger(scope), now)
+            return await self._count(self._stranger(scope, door.own_budget), now)
         try:
             budget = await self._identify(scope, context, now)
         except (Unauthorized, NotFound) as error:
@@ -99,8 +99,11 @@ class Guard:
         context.caller = await identity.of_key(self.deedbox, scope, now)
         return identity.budget(context.caller)
 
-    def _stranger(self, scope: Scope) -> Budget:
-        return Budget(identity.address(scope), self.anonymous)
+    def _stranger(self, scope: Scope, own_budget: int = 0) -> Budget:
+        address = identity.address(scope)
+        if own_budget:
+            return Budget(f"{address} {own_budget}", Allowance(per_minute=own_budget, per_day=None))
+        return Budget(address, self.anonymous)
 
     async def _count(self, budget: Budget, now: "datetime") -> Standing:
         standing = await self.deedbox.limiter.hit(budget.subject, budget.allowance, now)

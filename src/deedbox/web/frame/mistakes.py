@@ -31,13 +31,19 @@ _STEP = re.compile(r"\.(\w+)|\[[^\]]*\]")
 def named(kind: Any, error: msgspec.ValidationError) -> str:
     """The field and what is wrong with it: `signers[0].email: not an e-mail address`."""
     reason, place = split(error)
-    if missing := re.fullmatch("Object missing required field `(.*)`", reason):
-        return _said(f"{place}.{missing[1]}", "missing")
-    if unknown := re.fullmatch("Object contains unknown field `(.*)`", reason, re.DOTALL):
-        return _said(f"{place}.{unknown[1]}", "there is no such field")
     if not place and reason.startswith("Expected `object`"):
         return "The body must be a JSON object"
-    return _said(place, _of_type(kind, place, reason) or plain(reason))
+    return _said(*found(kind, error))
+
+
+def found(kind: Any, error: msgspec.ValidationError) -> tuple[str, str]:
+    """The place, such as `.signers[0].email`, and what is wrong there."""
+    reason, place = split(error)
+    if missing := re.fullmatch("Object missing required field `(.*)`", reason):
+        return f"{place}.{missing[1]}", "missing"
+    if unknown := re.fullmatch("Object contains unknown field `(.*)`", reason, re.DOTALL):
+        return f"{place}.{unknown[1]}", "there is no such field"
+    return place, _of_type(kind, place, reason) or plain(reason)
 
 
 def split(error: msgspec.ValidationError) -> tuple[str, str]:

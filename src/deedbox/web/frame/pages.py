@@ -1,8 +1,9 @@
 """What every page for people shares: templates, tight headers, and where people go who are not signed in."""
 
 import functools
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -11,28 +12,53 @@ from litestar.datastructures import Cookie
 
 from deedbox import words
 from deedbox.kernel.clock import moment
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.envelope import ErrorBody, envelope
 from deedbox.web.frame.head import Scope
-from deedbox.words import refusals
+from deedbox.web.frame.static import script, static
+from deedbox.words import dashboard, refusals
 
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors {frames}; require-trusted-types-for 'script';"
+    " trusted-types deedbox"
+)
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
-    " base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": _POLICY.format(frames="'none'"),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
 
 
-def page(template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any) -> Response[str]:
-    """An HTML page from a template, everything in it escaped."""
-    return Response(
-        render(template, **values),
-        status_code=status,
-        headers={**HEADERS, **(headers or {})},
-        media_type="text/html",
-    )
+_SIGNER_HEADINGS = {401: "closed_over", 404: "closed_unknown", 409: "closed_used"}
+"""What became of a signer's link, by the status of the refusal."""
+
+
+def page(
+    template: str,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    request: AnyRequest | None = None,
+    frames: Sequence[str] = (),
+    **values: Any,
+) -> Response[Any]:
+    """An HTML page from a template, everything in it escaped; the sites in `frames` may show it within theirs.
+
+    With the request, the header X-Part names the one block of the template that is asked for anew."""
+    own = {**HEADERS, **(headers or {})}
+    if frames:
+        own["Content-Security-Policy"] = _POLICY.format(frames=" ".join(frames))
+    part = request.headers.get("x-part") if request else None
+    text = render(template, part, **values)
+    if request is not None and part is not None:
+        own["ETag"] = f'"{hashlib.sha256(text.encode()).hexdigest()[:16]}"'
+        if own["ETag"] == request.headers.get("if-none-match"):
+            return Response(None, status_code=304, headers=own, media_type="text/html")
+    return Response(text, status_code=status, headers=own, media_type="text/html")
 
 
 def go(path: str, *cookies: Cookie) -> Response[None]:
@@ -48,25 +74,51 @@ def to_login() -> ErrorBody:
     return ErrorBody(303, [(name.lower().encode(), value.encode()) for name, value in headers.items()], b"")
 
 
-def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
-    """The error as a page where a signer's browser asked for one, else in the envelope of the API.
+def refused(request: AnyRequest, error: DeedboxError) -> Response[Any]:
+    """The page that tells someone who is signed in what cannot be shown, and where to go on."""
+    here = context.of(request)
+    return page("dashboard/refused.html", status=error.status, said=error.message, request_id=here.request_id)
 
-    In the signer's language, once it is known who signs."""
-    language = scope["deedbox"].language
-    if language is not None:
-        error.message = refusals.said(error, language)
+
+def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
+    """The error as a page where a browser asked for one, else in the envelope of the API.
+
+    In the signer's language, once it is known who signs; else in the browser's."""
+    here = scope["deedbox"]
+    if here.language is not None:
+        error.message = refusals.said(error, here.language)
     answer = envelope(path, error)
-    if not path.startswith(("/s/", "/sign/")) or not names_html(scope):
+    if here.door.opener == "key" or not names_html(scope):
         return answer
-    language = language or _preferred_language(scope)
-    said = error.message
-    # Within a session each conflict has its own sentence.
-    if answer.status != HTTPStatus.CONFLICT or path.startswith("/s/"):
-        said = words.of_use(language, "page").get(f"refused_{answer.status}", said)
-    body = render("signer/refused.html", language=language, said=said, request_id=scope["deedbox"].request_id).encode()
+    body = _refusal_page(scope, path, error, answer.status).encode()
     own = {**HEADERS, "Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
     ours = {name.lower().encode(): value.encode() for name, value in own.items()}
     return ErrorBody(answer.status, [*(one for one in answer.headers if one[0] not in ours), *ours.items()], body)
+
+
+def _refusal_page(scope: Scope, path: str, error: DeedboxError, status: int) -> str:
+    here, said = scope["deedbox"], error.message
+    if here.door.opener == "person" or path.startswith(("/login", "/logout", "/account", "/app")):
+        return render(
+            "dashboard/refused.html", said=dashboard.WORDS.get(f"refused_{status}", said), request_id=here.request_id
+        )
+    language = here.language or _preferred_language(scope)
+    t = words.of_use(language, "page")
+    if path.startswith(("/s/", "/sign/")):
+        # What has a sentence of its own in every language says more than its status.
+        said = refusals.said(error, language) if error.sayings else t.get(f"refused_{status}", said)
+        link = path.startswith("/s/") or status == HTTPStatus.UNAUTHORIZED
+        heading = t[_SIGNER_HEADINGS.get(status, "refused") if link else "refused"]
+        return render(
+            "signer/refused.html",
+            language=language,
+            status=status,
+            heading=heading,
+            said=said,
+            request_id=here.request_id,
+        )
+    said = t.get(f"refused_public_{status}", t.get(f"refused_{status}", said))
+    return render("public/refused.html", language=language, said=said, request_id=here.request_id)
 
 
 def names_html(scope: Scope) -> bool:
@@ -84,20 +136,31 @@ def _preferred_language(scope: Scope) -> str:
     return words.preferred(wanted)
 
 
-def render(template: str, **values: Any) -> str:
-    """The text of a page; in its template `t` has the words of its language, and `written` tells a time in it."""
+def render(template: str, part: str | None = None, /, **values: Any) -> str:
+    """The text of a page, or of one block of it; BadRequest if it has none of that name.
+
+    In its template `t` has the words of its language, and `written` tells a time in it."""
     language = words.known(str(values.get("language", words.DEFAULT)))
     known = {
         "language": language,
         "direction": words.direction(language),
-        "t": words.of_use(language, "page"),
+        "t": dashboard.WORDS if template.startswith("dashboard/") else words.of_use(language, "page"),
         "written": lambda at: words.moment(language, moment(at)),
     }
-    return str(_templates().get_template(template).render(**{**values, **known}))
+    found, values = _templates().get_template(template), {"brand": None, **values, **known}
+    if part is None:
+        return str(found.render(**values))
+    if part not in found.blocks:
+        raise BadRequest("This page has no such part. Load it again.")
+    return "".join(found.blocks[part](found.new_context(values)))
 
 
 @functools.cache
 def _templates() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(loader=PackageLoader("deedbox.web"), autoescape=True, undefined=StrictUndefined)
+    made = Environment(loader=PackageLoader("deedbox.web"), autoescape=True, undefined=StrictUndefined)
+    made.globals.update(static=static, script=script)
+    # A block that is rendered alone has no imports of its template's: the macros are at hand everywhere.
+    made.globals["ui"] = made.get_template("macros.html").module
+    return made

@@ -1,47 +1,113 @@
-"""The page that a verification code leads to: for people who hold a document and want to know what it is."""
+"""The pages for people who hold a document and want to know what it is: by its code, or by the file itself."""
 
 from typing import Any
 from urllib.parse import quote
 
-from litestar import Response, get
+import msgspec
+from litestar import Response, get, post
 from litestar.params import FromPath
 
 from deedbox import words
-from deedbox.kernel.errors import NotFound
-from deedbox.signing.completion import verification_code
+from deedbox.kernel import limits
+from deedbox.kernel.clock import moment
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, NotFound, TooLarge
+from deedbox.kernel.sandbox import SandboxFailed
+from deedbox.pdf.report import GOOD, Checks, Report
+from deedbox.signing.completion import verification_code, verify_sealed
 from deedbox.signing.completion.verification_code import Vouched
-from deedbox.web.frame import context
+from deedbox.web.frame import context, upload
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PUBLIC, door
+from deedbox.web.frame.doors import CHECK, PUBLIC, door
 from deedbox.web.frame.pages import go, page
+
+_KINDS = {"authentic": "good", "extended": "good", "altered": "bad"}
+"""How a verdict looks; all others leave it open."""
+_CHECKS = msgspec.structs.fields(Checks)
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What is told of a file."""
+
+    report: Report
+    vouched: Vouched | None
+    """Of a file that was sealed here."""
 
 
 @get("/verify", opt=door(PUBLIC), include_in_schema=False)
 async def verify_page(request: AnyRequest) -> Response[Any]:
-    """Asks for the code."""
+    """Asks for the file, or for the code."""
     code = request.query_params.get("code", "").strip()
     return go(f"/verify/{quote(code, safe='')}") if code else _page(request)
 
 
 @get("/verify/{code:str}", opt=door(PUBLIC), include_in_schema=False)
-async def code_page(request: AnyRequest, code: FromPath[str]) -> Response[str]:
+async def code_page(request: AnyRequest, code: FromPath[str]) -> Response[Any]:
+    """What the code stands for."""
     try:
         found = await context.of(request).deedbox.db.read(lambda tx: verification_code.by_code(tx, code))
     except NotFound:
-        return _page(request, status=404, code=code)
-    return _page(request, code=found.code, found=found)
+        return _page(request, status=404, code=code, wrong="unknown")
+    return _page(request, "public/code.html", code=found.code, found=found)
 
 
-def _page(request: AnyRequest, *, status: int = 200, code: str = "", found: Vouched | None = None) -> Response[str]:
-    language = words.preferred(request.headers.get("accept-language", ""))
-    return page(
-        "public/verify.html",
-        status=status,
-        language=language,
-        say=words.of_use(language, "verify"),
-        code=code,
-        found=found,
-    )
+@post("/verify", opt=door(CHECK), include_in_schema=False, request_max_body_size=None)
+async def check_file(request: AnyRequest) -> Response[Any]:
+    """What the file is, by the same checks as in the API and the command; nothing of it is kept."""
+    try:
+        judged = await _judged(request)
+    except TooLarge as error:
+        return _page(request, status=error.status, wrong="too_large")
+    except SandboxFailed as error:
+        return _page(request, status=error.status, wrong="not_pdf")
+    except BadRequest as error:
+        return _page(request, status=error.status, wrong="no_file")
+    return _page(request, "public/verdict.html", **_told(request, judged))
 
 
-ROUTES = [verify_page, code_page]
+async def _judged(request: AnyRequest) -> Judged:
+    deedbox = context.of(request).deedbox
+    trusted = await deedbox.certificates.trusted(None)
+    async with upload.one_file(request, deedbox.blobs, lambda _: None) as part:
+        file, now = part.received.blob, deedbox.clock.now()
+        report = await verify_sealed.report(deedbox.workshop, deedbox.blobs, file, trusted, now=now)
+
+    def look_up(tx: Tx) -> Judged:
+        found = verify_sealed.with_records(tx, None, report)
+        known = found.document_id if found.verdict in GOOD else None
+        return Judged(found, verification_code.of_document(tx, known) if known else None)
+
+    return await deedbox.db.read(look_up)
+
+
+def _told(request: AnyRequest, judged: Judged) -> dict[str, Any]:
+    """The verdict in one sentence, and each check that was made."""
+    report, language = judged.report, _language(request)
+    signed = [one.timestamp_time or one.signing_time for one in report.signatures]
+    at = judged.vouched.completed_at if judged.vouched else next((one for one in signed if one), None)
+    good = report.verdict in GOOD
+    name = "certificate" if good and report.part == "certificate" else report.verdict
+    sentence = words.of_use(language, "verify")[f"verdict.{name}"]
+    return {
+        "report": report,
+        "found": judged.vouched,
+        "kind": _KINDS.get(report.verdict, "todo"),
+        "sentence": sentence.format(date=words.date(language, moment(at)) if at else "–"),
+        "checks": [(one.name, getattr(report.checks, one.name)) for one in _CHECKS],
+    }
+
+
+def _page(
+    request: AnyRequest, template: str = "public/verify.html", *, status: int = 200, **values: Any
+) -> Response[Any]:
+    language = _language(request)
+    say = words.of_use(language, "verify")
+    known = {"code": "", "wrong": "", "say": say, "most": limits.UPLOAD_BYTES, "mb": limits.UPLOAD_BYTES // limits.MB}
+    return page(template, status=status, language=language, **{**known, **values})
+
+
+def _language(request: AnyRequest) -> str:
+    return words.preferred(request.headers.get("accept-language", ""))
+
+
+ROUTES = [verify_page, code_page, check_file]

@@ -12,7 +12,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, Forbidden
 from deedbox.signing import parties, sessions, show_if
 from deedbox.signing.actions import expire
-from deedbox.signing.actions.enter import packet_for, shown_until, try_code
+from deedbox.signing.actions.enter import code_for, mail_again, packet_for, shown_until, try_code
 from deedbox.signing.actions.turn import Circumstances, is_shown
 from deedbox.signing.actions.view import view
 from deedbox.signing.answers import settled
@@ -34,8 +34,14 @@ class Inside(NamedTuple):
     party: Party
     signer: Signer
 
+    @classmethod
+    def of(cls, session: Session, packet: Packet) -> "Inside":
+        """The person of the session, who is spoken to in the language that they have chosen."""
+        party, signer = parties.find_signer(packet, session.signer_id)
+        return cls(session, packet, party, replace(signer, language=session.language or signer.language))
+
     def after(self, packet: Packet) -> "Inside":
-        return Inside(self.session, packet, *parties.find_signer(packet, self.signer.id))
+        return Inside.of(self.session, packet)
 
     @property
     def needs(self) -> Literal["code"] | None:
@@ -74,11 +80,19 @@ class Inside(NamedTuple):
         return not self.needs and is_shown(self.packet, self.signer)
 
 
+class Outcome(NamedTuple):
+    """What became of it for this signer."""
+
+    name: str
+    said: str
+    """In the signer's language."""
+
+
 async def inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
     """Who is in; a packet past its time expires at the first look."""
     office, session = context.of(request).deedbox.office, context.of(request).signer
     packet = await expire.current(office, await office.db.read(lambda tx: packet_for(tx, session)))
-    found = Inside(session, packet, *parties.find_signer(packet, session.signer_id))
+    found = Inside.of(session, packet)
     context.of(request).language = found.signer.language
     if demand_code:
         sessions.need_checked(session, found.signer.auth)
@@ -136,9 +150,21 @@ async def give_code(request: AnyRequest, code: str) -> None:
     # Counted in a transaction of its own: an attempt counts also when it fails.
     await here.deedbox.db.write(lambda tx: sessions.count_try(tx, who.signer.id, now=now))
     expected = await here.deedbox.db.read(lambda tx: sessions.code_hash(tx, who.signer, now=now))
-    tried = await sessions.tried(expected, code)
+    # What is copied from a mail may come with the spaces around and between its digits.
+    tried = await sessions.tried(expected, "".join(code.split()) if who.signer.auth == "email_code" else code)
     if not await done(request, who, lambda desk, packet: try_code(desk, packet, who.session, here.token, tried, seen)):
-        raise refused(Forbidden, "code_wrong")
+        left = await here.deedbox.db.read(lambda tx: sessions.tries_left(tx, who.signer.id, now=now))
+        raise refused(Forbidden, "code_wrong" if expected else "code_old", left=str(left))
+
+
+async def code_again(request: AnyRequest) -> None:
+    """Another code is on its way to the signer's mailbox; TooManyRequests a moment after the last."""
+    who = await inside(request, demand_code=False)
+    code = await code_for(who.packet, who.signer)
+    if code is None:
+        raise refused(Conflict, "code_not_asked")
+    seen = circumstances(request, who)
+    await done(request, who, lambda desk, packet: mail_again(desk, packet, who.signer.id, code, seen))
 
 
 def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
@@ -149,35 +175,44 @@ def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
         voucher=session.voucher,
         identity=None if who.needs else session.identity(who.signer.auth),
         viewed=session.viewed,
+        consent=session.consent,
+        language=session.language,
     )
 
 
-def outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
+def outcome(packet: Packet, signer: Signer, now: datetime) -> Outcome | None:
     """What became of it, in the signer's language; None while they can still sign."""
-    status, t = packet.status, words.of_use(signer.language, "page")
-    ended = packet.ended_at
-    if expire.is_due(packet, now):
-        status = "expired"
-    if signer.delegated_to is not None:
-        _, other = parties.find_signer(packet, signer.delegated_to)
-        return t["outcome_delegated"].format(other=other.name)
-    if signer.status == "canceled" and status in ("sent", "finalizing", "completed"):
-        return t["outcome_not_needed"]
-    if signer.status == "declined":
-        return t["outcome_you_declined"]
-    if status == "completed" and ended is not None:
-        until = words.date(signer.language, moment(shown_until(ended)))
-        return t["outcome_completed"].format(date=until)
-    if status == "expired" and packet.expires_at is not None:
-        at = words.moment(signer.language, moment(packet.expires_at), signer.time_zone)
-        return t["outcome_expired"].format(moment=at, sender=packet.sender)
-    if status == "declined":
-        return t["outcome_declined"].format(signer=_who_declined(packet))
-    if status in ("voided", "finalizing"):
-        return t[f"outcome_{status}"].format(sender=packet.sender)
-    if signer.status != "signed":
+    name = _outcome(packet, signer, now)
+    if name is None:
         return None
-    return t["outcome_approved" if signer.role == "approver" else "outcome_signed"].format(sender=packet.sender)
+    told = {"sender": packet.sender}
+    if name == "delegated":
+        told["other"] = parties.find_signer(packet, signer.delegated_to or "")[1].name
+    elif name == "completed":
+        told["date"] = words.date(signer.language, moment(shown_until(packet.ended_at or "")))
+    elif name == "expired":
+        told["moment"] = words.moment(signer.language, moment(packet.expires_at or ""), signer.time_zone)
+    elif name == "declined":
+        told["signer"] = _who_declined(packet)
+    return Outcome(name, words.of_use(signer.language, "page")[f"outcome_{name}"].format(**told))
+
+
+def _outcome(packet: Packet, signer: Signer, now: datetime) -> str | None:
+    """The name of what became of it."""
+    status = "expired" if expire.is_due(packet, now) else packet.status
+    if signer.delegated_to is not None:
+        return "delegated"
+    if signer.status == "canceled" and status in ("sent", "finalizing", "completed"):
+        return "not_needed"
+    if signer.status == "declined":
+        return "you_declined"
+    if status in ("completed", "expired", "declined", "voided", "finalizing"):
+        return status
+    if signer.status == "signed":
+        return "approved" if signer.role == "approver" else "signed"
+    if signer.role == "cc":
+        return "copy"
+    return "not_your_turn" if signer.status == "waiting" else None
 
 
 def need_sealed(who: Inside) -> None:

@@ -8,11 +8,15 @@ from litestar.params import FromPath
 from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
+from deedbox.signing import parties
 from deedbox.signing.actions import expire
-from deedbox.signing.actions.enter import Entrance, Visit, code_for, enter, entrance
-from deedbox.web.frame import context, cookies
+from deedbox.signing.actions.enter import Entrance, Visit, asks_consent, code_for, enter, entrance
+from deedbox.signing.field_value import BY_HAND
+from deedbox.signing.model import consent
+from deedbox.web.frame import brand, context, cookies
 from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.web.frame.doors import LINK, door
+from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.head import GET_ONLY, Scope
 from deedbox.web.frame.pages import go, names_html, page
 from deedbox.web.signer.inside import outcome
@@ -22,42 +26,49 @@ from deedbox.web.signer.inside import outcome
 async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """The opening page for a browser; whoever does not ask for HTML is let in at once."""
     if not names_html(cast(Scope, request.scope)):
-        return await _opened(request, token)
+        return await _opened(request, token, agreed=False)
     deedbox = context.of(request).deedbox
-    now = deedbox.clock.now()
-    found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
-    return _opening_page(found, token, outcome(found.packet, found.signer, now))
+    found = await deedbox.db.read(lambda tx: entrance(tx, token, deedbox.clock.now()))
+    return await _opening_page(request, found, token)
 
 
 @post("/s/{token:str}", opt=door(LINK), include_in_schema=False)
 async def open_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Opens a session; the token leaves the address."""
-    return await _opened(request, token)
+    return await _opened(request, token, agreed=bool(text(await form_of(request), "consent")))
 
 
-async def _opened(request: AnyRequest, token: str) -> Response[Any]:
+async def _opened(request: AnyRequest, token: str, *, agreed: bool) -> Response[Any]:
     deedbox = context.of(request).deedbox
-    now, visit = deedbox.clock.now(), Visit(*origin(request))
+    now, visit = deedbox.clock.now(), Visit(*origin(request), agreed=agreed)
     found = await deedbox.db.read(lambda tx: entrance(tx, token, now))
     await expire.current(deedbox.office, found.packet)
     code = await code_for(found.packet, found.signer)
     session = await deedbox.db.write(lambda tx: enter(deedbox.office, tx, token, visit, now, code))
     signer_id = found.signer.id
-    cookie = cookies.made(request, cookies.of_signer(signer_id), session, limits.SIGNER_SESSION_SECONDS)
-    return go(f"/sign/{signer_id}", cookie)
+    # Longer than the session: whoever comes back too late is told whose document it was.
+    seconds = limits.SIGNER_SESSION_SECONDS + limits.SIGNER_SESSION_TOLD_SECONDS
+    return go(f"/sign/{signer_id}", cookies.made(request, cookies.of_signer(signer_id), session, seconds))
 
 
-def _opening_page(found: Entrance, token: str, outcome: str | None) -> Response[str]:
+async def _opening_page(request: AnyRequest, found: Entrance, token: str) -> Response[Any]:
+    """Who asks for what, and until when; what has to be filled in is told once it is known who asks."""
     packet, signer = found.packet, found.signer
+    own = [field for document in packet.documents for field in parties.own_fields(document, found.party, signer)]
+    own = [field for field in own if not field.read_only and signer.auth == "none"]
     return page(
         "signer/opening.html",
+        brand=await brand.of(request, packet.workspace_id),
         language=signer.language,
         token=token,
         packet=packet,
         signer=signer,
         pages=sum(file.pages for document in packet.documents for file in document.files),
+        to_fill=sum(field.type not in BY_HAND for field in own),
+        to_sign=sum(field.type in BY_HAND for field in own),
         sign_by=words.moment(signer.language, moment(packet.expires_at), signer.time_zone) if packet.expires_at else "",
-        outcome=outcome,
+        consent=consent(packet, signer) if asks_consent(found) else "",
+        outcome=outcome(packet, signer, context.of(request).deedbox.clock.now()),
     )
 
 

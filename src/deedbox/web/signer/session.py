@@ -77,7 +77,8 @@ async def signer_session(request: AnyRequest, signer_id: FromPath[str]) -> Sessi
     deedbox = context.of(request).deedbox
     filled = await deedbox.db.read(lambda tx: people.values_of(tx, signer_id)) if who.is_shown else {}
     attached = await attachments.seen(request, who) if who.is_shown else []
-    return _record(who, filled, attached, outcome(who.packet, who.signer, deedbox.clock.now()))
+    found = outcome(who.packet, who.signer, deedbox.clock.now())
+    return _record(who, filled, attached, found.said if found else None)
 
 
 @post("/sign/{signer_id:str}/code", opt=_SIGNER, summary="Give the code", tags=["signer"], status_code=200)

@@ -14,6 +14,9 @@ create table workspaces (
     sender_name TEXT,
     sender_email TEXT,
     notices INT not null default 1,
+    accent TEXT,
+    logo_sha256 TEXT,
+    embed_sites TEXT not null default '[]',
     created_at TEXT not null
 );
 create table people (
@@ -353,7 +356,10 @@ create table signer_sessions (
     created_at TEXT not null,
     expires_at TEXT not null,
     checked_at TEXT,
-    viewed_at TEXT
+    viewed_at TEXT,
+    consent TEXT,
+    consented_at TEXT,
+    language TEXT
 );
 create index signer_sessions_of_signer on signer_sessions (signer_id);
 create index signer_sessions_of_link on signer_sessions (link_hash);

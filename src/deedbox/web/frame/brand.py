@@ -1,0 +1,63 @@
+"""How a workspace looks on the pages of those who sign: its name, its logo, its colour."""
+
+import re
+from typing import Any
+
+import msgspec
+from litestar import Response, get
+from litestar.params import FromPath
+
+from deedbox.accounts import accent as colours
+from deedbox.accounts import workspace_profile
+from deedbox.accounts.accent import Shade
+from deedbox.kernel.errors import NotFound
+from deedbox.signing.initials import initials_of
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import STATIC, door
+from deedbox.web.frame.static import FOR_EVER, shelf
+
+_SHEET = re.compile(r"([0-9a-f]{6})\.css")
+_RULE = ":root{{--accent:{0.accent};--on-accent:{0.on_accent};--soft:{0.soft}}}"
+
+
+class Brand(msgspec.Struct, frozen=True):
+    name: str
+    initials: str
+    logo: str | None
+    """The path of the picture."""
+    stylesheet: str | None
+    """The path of the rules that put the colour in; none where it is Deedbox's own."""
+
+
+async def of(request: AnyRequest, workspace_id: str) -> Brand:
+    """The brand of the workspace whose document it is."""
+    told = await context.of(request).deedbox.db.read(lambda tx: workspace_profile.profile(tx, workspace_id))
+    accent = told.accent.removeprefix("#") if told.accent else ""
+    sheet = f"/brand/{shelf().digest}/{accent}.css" if accent else None
+    return Brand(told.name, initials(told.name), told.logo, sheet)
+
+
+def initials(name: str) -> str:
+    """The first letters of the first two words; where there is no logo, they stand in its place."""
+    return initials_of(" ".join(name.split()[:2])).upper()
+
+
+@get("/brand/{digest:str}/{name:str}", opt=door(STATIC), include_in_schema=False)
+async def brand_stylesheet(digest: FromPath[str], name: FromPath[str]) -> Response[str]:
+    """The few rules that give a page its colour, which the address names: so they never change."""
+    found = _SHEET.fullmatch(name)
+    if digest != shelf().digest or found is None:
+        raise NotFound("There is no such stylesheet. Load the page again: it names its files anew.")
+    headers = {"Cache-Control": FOR_EVER, "X-Content-Type-Options": "nosniff"}
+    return Response(_rules(f"#{found[1]}"), media_type="text/css", headers=headers)
+
+
+def _rules(colour: str) -> str:
+    def rule(shade: Shade) -> str:
+        return _RULE.format(shade)
+
+    return f"{rule(colours.light(colour))}@media (prefers-color-scheme:dark){{{rule(colours.dark(colour))}}}\n"
+
+
+ROUTES: list[Any] = [brand_stylesheet]

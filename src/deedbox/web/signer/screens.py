@@ -1,0 +1,143 @@
+"""The screens beside the signing screen: the code before it, the two ways out, and what became of the document."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Response, get
+from litestar.params import FromPath
+
+from deedbox import words
+from deedbox.kernel import limits
+from deedbox.kernel.clock import moment
+from deedbox.kernel.errors import Conflict, DeedboxError
+from deedbox.signing import parties, sessions
+from deedbox.web.frame import brand, context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import SIGNER, door
+from deedbox.web.frame.pages import go, page
+from deedbox.web.signer import attachments
+from deedbox.web.signer.inside import Inside, Outcome, inside, may_have_it, outcome
+from deedbox.words import refusals
+from deedbox.words.refusals import refused
+
+WAYS_OUT = ("decline", "delegate")
+"""The acts that have a screen of their own."""
+_GOOD = ("signed", "approved", "finalizing", "completed")
+"""Outcomes with which the signer's part is done."""
+
+
+def asks_code(who: Inside, outcome: Outcome | None) -> bool:
+    """Whether the code comes first: before the document, and before its sealed file."""
+    return who.needs is not None and (outcome is None or who.packet.status == "completed")
+
+
+async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> Response[Any]:
+    """Asks for the code that the sender wants."""
+    deedbox = context.of(request).deedbox
+    now, signer_id = deedbox.clock.now(), who.signer.id
+    wait, left = await deedbox.db.read(
+        lambda tx: (sessions.code_wait(tx, signer_id, now=now), sessions.tries_left(tx, signer_id, now=now))
+    )
+    return await _screen(
+        request,
+        "signer/code.html",
+        who,
+        error,
+        mailbox=_hinted(who.signer.email),
+        wait=wait,
+        left=left,
+        most=limits.SIGNER_CODE_TRIES,
+        minutes=limits.SIGNER_CODE_SECONDS // 60,
+    )
+
+
+@get("/sign/{signer_id:str}/decline", opt=door(SIGNER), include_in_schema=False)
+async def decline_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
+    """What follows when they do not sign, and where to say why."""
+    return await _asked(request, signer_id, "decline")
+
+
+@get("/sign/{signer_id:str}/delegate", opt=door(SIGNER), include_in_schema=False)
+async def delegate_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
+    """To whom they pass it on, where the sender allows it."""
+    return await _asked(request, signer_id, "delegate")
+
+
+async def _asked(request: AnyRequest, signer_id: str, way: str) -> Response[Any]:
+    """The screen of this way out; the signing page where there is none to go, which says why."""
+    who = await inside(request, demand_code=False)
+    if who.needs or outcome(who.packet, who.signer, context.of(request).deedbox.clock.now()):
+        return go(f"/sign/{signer_id}")
+    if way == "delegate" and not who.can_delegate:
+        raise refused(Conflict, "no_delegation")
+    return await way_out(request, way, who, None, {})
+
+
+async def way_out(
+    request: AnyRequest, way: str, who: Inside, error: DeedboxError | None, typed: Mapping[str, Any]
+) -> Response[Any]:
+    """The screen on which someone declines or passes it on, with all that was typed."""
+    ends = parties.would_end(who.packet, who.signer.id)
+    return await _screen(request, f"signer/{way}.html", who, error, typed=typed, ends=ends)
+
+
+async def ended(
+    request: AnyRequest, who: Inside, found: Outcome, error: DeedboxError | None, *, over: bool
+) -> Response[Any]:
+    """What became of it; on a device that goes to someone else (`over`), nothing but that."""
+    signer, packet, shown = who.signer, who.packet, who.is_shown and not over
+    done = found.name in _GOOD and may_have_it(signer)
+    return await _screen(
+        request,
+        "signer/done.html" if done else "signer/closed.html",
+        who,
+        error,
+        outcome=found,
+        shown=shown,
+        files=await attachments.seen(request, who) if shown else [],
+        names={one.id: one.name for _, one in packet.signers()},
+        next_names=[one.name for one in parties.waiting_for(packet)],
+        signed_at=_written(who, signer.signed_at),
+        can_download=not over and found.name == "completed" and not who.needs,
+        only_reads=who.only_reads,
+        reason=_reason(who, found),
+        over=over,
+    )
+
+
+def _reason(who: Inside, found: Outcome) -> str | None:
+    """Why it ended, in the words of whoever ended it."""
+    if found.name == "you_declined":
+        return who.signer.decline_reason
+    ended = {"voided": who.packet.first.void, "declined": who.packet.first.decline}.get(found.name)
+    return ended.reason if ended else None
+
+
+def _hinted(email: str) -> str:
+    """The address as its owner knows it, and as nobody else learns it: a***@example.com."""
+    name, _, domain = email.rpartition("@")
+    return f"{name[:1]}***@{domain}"
+
+
+def _written(who: Inside, at: str | None) -> str:
+    return words.moment(who.signer.language, moment(at), who.signer.time_zone) if at else ""
+
+
+async def _screen(
+    request: AnyRequest, template: str, who: Inside, error: DeedboxError | None, **values: Any
+) -> Response[Any]:
+    return page(
+        template,
+        request=request,
+        brand=await brand.of(request, who.packet.workspace_id),
+        status=error.status if error else 200,
+        headers=error.headers if error else {},
+        language=who.signer.language,
+        packet=who.packet,
+        signer=who.signer,
+        error=refusals.said(error, who.signer.language) if error else "",
+        **values,
+    )
+
+
+ROUTES: list[Any] = [decline_page, delegate_page]

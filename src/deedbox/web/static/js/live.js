@@ -1,0 +1,51 @@
+// Parts of a page that keep themselves up to date: data-live="name" asks its own address for the block of that name.
+// Every second while something is under way (data-live-busy in it), else every ten; never in a hidden tab, nor while
+// someone is at work inside. The one place that makes HTML of text: what the same server has rendered and escaped.
+const BUSY = 1000;
+const IDLE = 10000;
+const policy = self.trustedTypes?.createPolicy("deedbox", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
+const etags = new WeakMap();
+
+const busy = (part) => part.matches("[data-live-busy]") || part.querySelector("[data-live-busy]") !== null;
+const inUse = (part) => part.contains(document.activeElement) && document.activeElement !== document.body;
+
+export function put(part, text) {
+  part.innerHTML = policy.createHTML(text);
+  part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
+}
+
+// What became of it: "same", "new" or "over", where this page is another by now.
+export async function refresh(part) {
+  const headers = { "X-Part": part.dataset.live };
+  if (etags.has(part)) headers["If-None-Match"] = etags.get(part);
+  const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "manual" });
+  if (answer.status === 304) return "same";
+  if (answer.type === "opaqueredirect" || [401, 403, 404, 409, 410].includes(answer.status)) return "over";
+  if (!answer.ok) throw new Error(`answered ${answer.status}`);
+  const text = await answer.text();
+  if (inUse(part)) return "same";
+  etags.set(part, answer.headers.get("ETag"));
+  put(part, text);
+  return "new";
+}
+
+function watch(part) {
+  let timer = 0;
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(look, busy(part) ? BUSY : IDLE);
+  };
+  async function look() {
+    if (document.hidden || inUse(part)) return later();
+    try {
+      if ((await refresh(part)) === "over") return location.reload();
+    } catch {
+      // Offline, or the server is starting again: the next look will tell.
+    }
+    later();
+  }
+  document.addEventListener("visibilitychange", () => document.hidden || look());
+  later();
+}
+
+for (const part of document.querySelectorAll("[data-live]")) watch(part);

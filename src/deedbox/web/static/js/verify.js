@@ -1,0 +1,43 @@
+// A file dropped on the page is a file chosen in its form. Where the page knows what was sealed, the file's SHA-256 is
+// compared here, in the browser; it is sent only when its owner presses the button.
+const form = document.querySelector("[data-drop]");
+const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+async function compare(file) {
+  const known = (form.dataset.sealed ?? "").split(" ").filter(Boolean);
+  const told = form.querySelector("[data-told]");
+  if (!known.length || !crypto.subtle || file.size > Number(form.dataset.most)) return;
+  const mine = hex(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
+  if (form.file.files[0] !== file) return;
+  const same = known.includes(mine);
+  for (const part of told.querySelectorAll("[data-same]")) part.hidden = (part.dataset.same === "yes") !== same;
+  told.querySelector("code").textContent = mine;
+  told.hidden = false;
+}
+
+function chosen() {
+  const [file] = form.file.files;
+  form.querySelector("[data-told]")?.setAttribute("hidden", "");
+  if (file) compare(file);
+}
+
+form?.file.addEventListener("change", chosen);
+for (const name of ["dragenter", "dragover"]) form?.addEventListener(name, (event) => {
+  event.preventDefault();
+  form.classList.add("over");
+});
+for (const name of ["dragleave", "drop"]) form?.addEventListener(name, () => form.classList.remove("over"));
+form?.addEventListener("drop", (event) => {
+  event.preventDefault();
+  if (!event.dataTransfer.files.length) return;
+  form.file.files = event.dataTransfer.files;
+  chosen();
+});
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+    button.lastChild.textContent = button.dataset.copied;
+  });
+}

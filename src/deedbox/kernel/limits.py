@@ -415,6 +415,9 @@ FIRST_PAGES = 100
 DERIVED_BYTES = 2048 * MB
 """Of pictures and texts that were made of stored files: what was not asked for longest goes first."""
 DERIVED_SWEEP = 500
+READ_PAGES = 500
+"""Of a document that is read as text."""
+READ_LINE_CHARS = 10_000
 PAGE_IMAGE_PIXELS = 9_000_000
 """A page of A4 in the largest width."""
 PAGE_IMAGE_SIDE = 16_000

@@ -1,4 +1,6 @@
-"""Pictures of the pages of stored PDFs: in a few widths, drawn once, kept as long as the file."""
+"""Pictures of the pages of stored PDFs, in a few widths, and their text: made once, kept as long as the file."""
+
+import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
@@ -8,6 +10,7 @@ from deedbox.pdf.workshop import Workshop
 
 _RECIPE = 1
 """Another number for another look: pictures that were kept are made anew."""
+_TEXT = "text-1.json"
 
 
 def step(width: int) -> int:
@@ -28,6 +31,16 @@ class Pictures:
         async with streamed(self._blobs, blob) as data:
             made = await self._workshop.render(data, number, step(width))
         await self._derived.keep(blob.sha256, name, made)
+        return made
+
+    async def text(self, blob: Blob) -> bytes:
+        """The lines of each page, as JSON."""
+        kept = await self._derived.find(blob.sha256, _TEXT)
+        if kept is not None:
+            return kept
+        async with streamed(self._blobs, blob) as data:
+            made = msgspec.json.encode(await self._workshop.read(data))
+        await self._derived.keep(blob.sha256, _TEXT, made)
         return made
 
 

@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make serve` and `make test`.
-.PHONY: serve test check bench rigs fuzz reference client lock clean
+.PHONY: serve demo test check bench rigs fuzz reference client lock clean
 PY := .venv/bin/python
 WORKERS ?= 4
 
@@ -10,6 +10,11 @@ serve: ## set up, install the embedding model, run the server; ARGS="--port 9000
 	@scripts/setup run
 	@.venv/bin/deedbox model install --if-missing $(DATA) || echo "The server starts without search." >&2
 	@.venv/bin/deedbox serve $(ARGS)
+
+demo: ## set up, install the embedding model, show a server with samples; nothing of it stays
+	@scripts/setup run
+	@.venv/bin/deedbox model install --if-missing || echo "The demo starts without search." >&2
+	@.venv/bin/deedbox demo $(ARGS)
 
 # Bytecode is written whatever the environment says: the plugins' and the tests' own is made anew by each process else.
 test: ## set up and run the whole suite

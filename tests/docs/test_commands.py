@@ -41,16 +41,16 @@ class Reader:
         self.server: subprocess.Popen[str] | None = None
 
     def type(self, command: str) -> None:
-        if command == "make serve":
-            self._serve()
+        if command in ("make serve", "make demo"):
+            self._serve(command)
         elif command.startswith("export KEY="):
             assert self.env["KEY"].startswith("deed_live_"), "the server printed no key"
         elif command not in NOT_RUN_HERE:
             self._run(command)
 
-    def _serve(self) -> None:
+    def _serve(self, command: str) -> None:
         self.server = subprocess.Popen(
-            ["make", "serve"], cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, start_new_session=True
+            command.split(), cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         assert self.server.stdout is not None
         for line in self.server.stdout:
@@ -58,7 +58,7 @@ class Reader:
                 self.env["KEY"] = found[0]
             if line.startswith("Stop it"):
                 return
-        raise AssertionError("make serve ended")
+        raise AssertionError(f"{command} ended")
 
     def _run(self, command: str) -> None:
         here = command.replace("127.0.0.1:8080", f"127.0.0.1:{self.port}")

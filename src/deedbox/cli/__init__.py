@@ -13,6 +13,7 @@ from deedbox.kernel.errors import DeedboxError, SetupError
 
 COMMANDS = {
     "serve": "Run the server.",
+    "demo": "Show Deedbox at work, with samples, and leave nothing behind.",
     "send": "Send a file to people to sign.",
     "template": "Make and list templates, of which documents are made.",
     "bulk": "Send a document of a template for each row of a CSV file.",

@@ -55,6 +55,10 @@ class Receiver(uvicorn.Server):
         self._secret, self._status, self._left = secret, status, most
         self._show, self._clock = show, clock
 
+    def check_with(self, secret: Secret) -> None:
+        """From now on, signatures are checked with this secret."""
+        self._secret = secret
+
     def stop(self) -> None:
         self.should_exit = True
 

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import sys
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import click
@@ -26,16 +27,21 @@ from deedbox.kernel.settings import Settings
 def command(as_json: bool, **flags: Any) -> None:
     """Run the server."""
     settings = load(**flags)
+    run(serve(settings, lambda address, first: _announce(address, first, as_json=as_json)))
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Runs it on the fastest loop that there is."""
     try:
         import uvloop
 
-        run = uvloop.run
+        uvloop.run(work)
     except ImportError:  # no uvloop on this platform
-        run = asyncio.run  # type: ignore[assignment]
-    run(_serve(settings, as_json=as_json))
+        asyncio.run(work)
 
 
-async def _serve(settings: Settings, *, as_json: bool) -> None:
+async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None]) -> None:
+    """The server, until a signal stops it; `ready` is told its address and how the first person gets in."""
     from deedbox import wiring
     from deedbox.kernel.sandbox import confine
     from deedbox.web.app import build
@@ -57,7 +63,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
             try:
                 app = build(deedbox)
                 gc.freeze()  # what was loaded stays, and need not be looked through again
-                server = Server(app, settings, ready=lambda: _announce(address, first, as_json=as_json))
+                server = Server(app, settings, ready=lambda: ready(address, first))
                 with local_port.stopped_by_signals(server):
                     await server.serve(sockets=[listener])
             finally:

@@ -83,7 +83,7 @@ from deedbox.client.records.signer import (
 )
 from deedbox.client.records.templates import Role, Template, TemplateField, TemplatePage, TemplateVersions
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
-from deedbox.client.records.workspace import WorkspaceProfile
+from deedbox.client.records.workspace import AccentShown, WorkspaceProfile
 from deedbox.client.requests.bulk_sends import NewBulkSend, NewRow
 from deedbox.client.requests.documents import (
     CorrectedAddress,
@@ -112,6 +112,7 @@ from deedbox.client.requests.workspace import WorkspaceChange
 from deedbox.client.webhook import verify_webhook
 
 __all__ = [
+    "AccentShown",
     "Acted",
     "ApiError",
     "Archive",

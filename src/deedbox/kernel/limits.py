@@ -285,6 +285,8 @@ REMIND_SECONDS = 3600
 REMIND_FROM_HOUR, REMIND_UNTIL_HOUR = 8, 20
 """When the timer reminds, by the clock of whoever is reminded."""
 EMBEDDED_LINK_SECONDS = 3600
+EMBED_SCRIPT_SECONDS = 300
+"""For which browsers keep the script that sites of others load."""
 IN_PERSON_SECONDS = 3600
 """How long a device that was handed over shows the document."""
 SIGNER_SESSION_SECONDS = 4 * 3600
@@ -624,3 +626,11 @@ ARCHIVE_KEYLESS_SECONDS = 600
 
 NO_NUL = {"pattern": "^[^\\x00]*$"}
 """What a JSON schema says of any text: PostgreSQL cannot store a NUL."""
+
+# demo
+DEMO_DELIVERIES = 100
+"""That the demo's page shows, the newest."""
+DEMO_WAIT_SECONDS = 0.2
+DEMO_WAITS = 150
+"""For the sealed sample: so often, so long."""
+DEMO_QUESTION_CHARS = 500

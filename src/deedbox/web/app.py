@@ -41,7 +41,7 @@ from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App, Scope
 from deedbox.web.frame.metrics import Metrics
 from deedbox.web.frame.pages import refusal
-from deedbox.web.public import authority, operations
+from deedbox.web.public import authority, embed, operations
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
 from deedbox.web.signer import page as signing_page
@@ -50,6 +50,7 @@ from deedbox.wiring import Deedbox
 ROUTES = [
     *operations.ROUTES,
     *authority.ROUTES,
+    *embed.ROUTES,
     *verify_pages.ROUTES,
     *document_list.ROUTES,
     *documents.ROUTES,

@@ -483,6 +483,10 @@ WORDS = {
     "page.document": "Dokument",
     "page.sent_by": "Gesendet von",
     "page.questions": "Fragen an",
+    "page.close": "Schließen",
+    "page.elsewhere": "In neuem Tab öffnen",
+    "page.elsewhere_why": "Dieser Browser behält keine Cookies für eine Seite innerhalb einer anderen; hier können"
+    " Sie deshalb nicht unterschreiben. Öffnen Sie das Dokument in einem eigenen Tab.",
     "refusal.date": "Schreiben Sie das Datum als 2026-05-03: Jahr, Monat und Tag",
     "refusal.email": "Das ist keine E-Mail-Adresse; schreiben Sie sie wie name@example.com",
     "refusal.number": "Das ist keine Zahl; schreiben Sie sie wie {example}",

@@ -457,6 +457,10 @@ WORDS = {
     "page.document": "Document",
     "page.sent_by": "Sent by",
     "page.questions": "Questions to",
+    "page.close": "Close",
+    "page.elsewhere": "Open in a new tab",
+    "page.elsewhere_why": "This browser keeps no cookies for a page within another page, so you cannot sign here."
+    " Open the document in a tab of its own.",
     "refusal.date": "Write the date as 2026-05-03: year, month and day",
     "refusal.email": "This is not an e-mail address; write it like name@example.com",
     "refusal.number": "This is not a number; write it like {example}",

@@ -460,6 +460,10 @@ WORDS = {
     "page.document": "Documento",
     "page.sent_by": "Enviado por",
     "page.questions": "Preguntas a",
+    "page.close": "Cerrar",
+    "page.elsewhere": "Abrir en una pestaña nueva",
+    "page.elsewhere_why": "Este navegador no guarda cookies de una página dentro de otra, por lo que no puede firmar"
+    " aquí. Abra el documento en una pestaña propia.",
     "refusal.date": "Escriba la fecha como 2026-05-03: año, mes y día",
     "refusal.email": "Esto no es una dirección de correo; escríbala como name@example.com",
     "refusal.number": "Esto no es un número; escríbalo como {example}",

@@ -468,6 +468,10 @@ WORDS = {
     "page.document": "Document",
     "page.sent_by": "Envoyé par",
     "page.questions": "Questions à",
+    "page.close": "Fermer",
+    "page.elsewhere": "Ouvrir dans un nouvel onglet",
+    "page.elsewhere_why": "Ce navigateur ne garde pas de cookies pour une page affichée dans une autre : vous ne"
+    " pouvez pas signer ici. Ouvrez le document dans son propre onglet.",
     "refusal.date": "Écrivez la date sous la forme 2026-05-03 : année, mois et jour",
     "refusal.email": "Ce n’est pas une adresse e-mail ; écrivez-la comme name@example.com",
     "refusal.number": "Ce n’est pas un nombre ; écrivez-le comme {example}",

@@ -455,6 +455,10 @@ WORDS = {
     "page.document": "文書",
     "page.sent_by": "差出人",
     "page.questions": "お問い合わせ先",
+    "page.close": "閉じる",
+    "page.elsewhere": "新しいタブで開く",
+    "page.elsewhere_why": "このブラウザーは、ほかのページの中に表示されたページの Cookie を保存しないため、"
+    "ここでは署名できません。文書を別のタブで開いてください。",
     "refusal.date": "日付は 2026-05-03 のように、年、月、日の順に入力してください",
     "refusal.email": "メールアドレスではありません。name@example.com のように入力してください",
     "refusal.number": "数値ではありません。{example} のように入力してください",

@@ -458,6 +458,10 @@ WORDS = {
     "page.document": "Documento",
     "page.sent_by": "Enviado por",
     "page.questions": "Perguntas a",
+    "page.close": "Fechar",
+    "page.elsewhere": "Abrir num novo separador",
+    "page.elsewhere_why": "Este navegador não guarda cookies de uma página dentro de outra, por isso não pode"
+    " assinar aqui. Abra o documento num separador próprio.",
     "refusal.date": "Escreva a data como 2026-05-03: ano, mês e dia",
     "refusal.email": "Isto não é um endereço de e-mail; escreva-o como name@example.com",
     "refusal.number": "Isto não é um número; escreva-o como {example}",

@@ -428,6 +428,10 @@ WORDS = {
     "page.document": "文件",
     "page.sent_by": "发件方",
     "page.questions": "如有疑问请联系",
+    "page.close": "关闭",
+    "page.elsewhere": "在新标签页中打开",
+    "page.elsewhere_why": "此浏览器不为嵌入在其他页面中的页面保存 Cookie，因此无法在这里签署。"
+    "请在单独的标签页中打开文件。",
     "refusal.date": "请按 2026-05-03 的格式填写日期：年、月、日",
     "refusal.email": "这不是电子邮件地址；请写成 name@example.com 的样子",
     "refusal.number": "这不是数字；请写成 {example} 的样子",

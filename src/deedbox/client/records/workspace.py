@@ -4,6 +4,17 @@
 from msgspec import Struct
 
 
+class AccentShown(Struct, frozen=True, kw_only=True):
+    """The accent as pages show it: darker or lighter where it could not be read on their paper."""
+
+    light: str
+    """On white paper."""
+    dark: str
+    """On dark paper."""
+    darkened: bool
+    """Whether it was too pale for white paper, and is darker there than it was given."""
+
+
 class WorkspaceProfile(Struct, frozen=True, kw_only=True):
     id: str
     """The workspace's id."""
@@ -17,3 +28,11 @@ class WorkspaceProfile(Struct, frozen=True, kw_only=True):
     """Where replies and the sender's notices go."""
     notices: bool
     """Whether the sender gets a mail when a document is completed, declined or expired."""
+    accent: str | None
+    """The workspace's colour on signing pages and in mails, as `#1f5c4d`; null: that of Deedbox."""
+    accent_shown: AccentShown | None
+    """How pages show the accent; null without one."""
+    logo: str | None
+    """The path of the logo on this server; null without one."""
+    embed_sites: list[str]
+    """The sites whose pages may show signing in a frame, such as `https://app.example.com`."""

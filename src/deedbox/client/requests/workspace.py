@@ -15,3 +15,9 @@ class WorkspaceChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where replies and the sender's notices go; null: to the owner."""
     notices: bool | UnsetType = UNSET
     """Whether the sender gets a mail when a document is completed, declined or expired."""
+    accent: str | UnsetType | None = UNSET
+    """The workspace's colour, as `#1f5c4d`; null: that of Deedbox. Pages darken or lighten one that cannot be
+    read."""
+    embed_sites: list[str] | UnsetType = UNSET
+    """The sites whose pages may show signing in a frame: scheme, host and port, such as
+    `https://app.example.com`."""

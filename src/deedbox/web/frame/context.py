@@ -1,7 +1,7 @@
 """What a request carries from the guard to its route."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from litestar import Request
@@ -39,6 +39,7 @@ class Context:
         "deadline",
         "deedbox",
         "door",
+        "frames",
         "headers",
         "held",
         "holder",
@@ -74,6 +75,8 @@ class Context:
         self.subject = ""
         self.headers: list[tuple[bytes, bytes]] = [(b"x-request-id", request_id.encode())]
         """What the response carries beside the route's own headers."""
+        self.frames: Sequence[str] = ()
+        """The sites that may show the answer in a frame, once it is known who asks."""
         self._caller: Caller | None = None
         self._person: Person | None = None
         self._signer: Signer | None = None

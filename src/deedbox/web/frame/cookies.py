@@ -1,6 +1,6 @@
 """The cookies: of a person who is signed in, and one of each signer, so that documents side by side never mix."""
 
-from typing import cast
+from typing import Any, cast
 
 from litestar.datastructures import Cookie
 
@@ -29,18 +29,33 @@ def sent(scope: Scope, settings: Settings, cookie: str) -> str:
     return found.decode("latin-1")
 
 
-def made(request: AnyRequest, cookie: str, token: Secret | None, seconds: int) -> Cookie:
-    """The cookie that holds the token for so long, or, without a token, the one that removes it."""
+def made(request: AnyRequest, cookie: str, token: Secret | None, seconds: int, *, in_frame: bool = False) -> Cookie:
+    """The cookie that holds the token for so long, or, without a token, the one that removes it.
+
+    One for a frame is sent there too, and nowhere but where this site is framed by the same other one."""
     https = _is_https(cast(Scope, request.scope), context.of(request).deedbox.settings)
-    return Cookie(
+    kind = _Partitioned if in_frame else Cookie
+    return kind(
         key=_name(cookie, https),
         value=token.reveal() if token else "",
         max_age=seconds if token else 0,
         path="/",
-        secure=https,
+        secure=https or in_frame,  # browsers take it from loopback without TLS too
         httponly=True,
-        samesite="lax",
+        samesite="none" if in_frame else "lax",
     )
+
+
+def asked_from_frame(scope: Scope) -> bool:
+    """Whether the browser says that the answer is shown in a frame; it says so over TLS and on loopback only."""
+    return any(name == b"sec-fetch-dest" and value in (b"iframe", b"frame") for name, value in scope["headers"])
+
+
+class _Partitioned(Cookie):
+    """With an attribute that Python's own cookies do not know yet."""
+
+    def to_header(self, **kwargs: Any) -> str:
+        return f"{super().to_header(**kwargs)}; Partitioned"
 
 
 def _name(cookie: str, https: bool) -> str:

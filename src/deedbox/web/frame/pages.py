@@ -32,6 +32,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+_UNSAID = {"brand": None, "frames": (), "told": ""}
+"""What every template may ask for."""
+
 
 _SIGNER_HEADINGS = {401: "closed_over", 404: "closed_unknown", 409: "closed_used"}
 """What became of a signer's link, by the status of the refusal."""
@@ -49,16 +52,18 @@ def page(
     """An HTML page from a template, everything in it escaped; the sites in `frames` may show it within theirs.
 
     With the request, the header X-Part names the one block of the template that is asked for anew."""
-    own = {**HEADERS, **(headers or {})}
-    if frames:
-        own["Content-Security-Policy"] = _POLICY.format(frames=" ".join(frames))
+    own = {**_headers(frames), **(headers or {})}
     part = request.headers.get("x-part") if request else None
-    text = render(template, part, **values)
+    text = render(template, part, frames=frames, **values)
     if request is not None and part is not None:
         own["ETag"] = f'"{hashlib.sha256(text.encode()).hexdigest()[:16]}"'
         if own["ETag"] == request.headers.get("if-none-match"):
             return Response(None, status_code=304, headers=own, media_type="text/html")
     return Response(text, status_code=status, headers=own, media_type="text/html")
+
+
+def _headers(frames: Sequence[str]) -> dict[str, str]:
+    return HEADERS | ({"Content-Security-Policy": _POLICY.format(frames=" ".join(frames))} if frames else {})
 
 
 def go(path: str, *cookies: Cookie) -> Response[None]:
@@ -91,7 +96,7 @@ def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
     if here.door.opener == "key" or not names_html(scope):
         return answer
     body = _refusal_page(scope, path, error, answer.status).encode()
-    own = {**HEADERS, "Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
+    own = {**_headers(here.frames), "Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
     ours = {name.lower().encode(): value.encode() for name, value in own.items()}
     return ErrorBody(answer.status, [*(one for one in answer.headers if one[0] not in ours), *ours.items()], body)
 
@@ -116,6 +121,8 @@ def _refusal_page(scope: Scope, path: str, error: DeedboxError, status: int) -> 
             heading=heading,
             said=said,
             request_id=here.request_id,
+            frames=here.frames,
+            told="over",
         )
     said = t.get(f"refused_public_{status}", t.get(f"refused_{status}", said))
     return render("public/refused.html", language=language, said=said, request_id=here.request_id)
@@ -147,7 +154,7 @@ def render(template: str, part: str | None = None, /, **values: Any) -> str:
         "t": dashboard.WORDS if template.startswith("dashboard/") else words.of_use(language, "page"),
         "written": lambda at: words.moment(language, moment(at)),
     }
-    found, values = _templates().get_template(template), {"brand": None, **values, **known}
+    found, values = _templates().get_template(template), {**_UNSAID, **values, **known}
     if part is None:
         return str(found.render(**values))
     if part not in found.blocks:

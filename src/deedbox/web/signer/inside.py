@@ -1,6 +1,6 @@
 """Who is in, what they see, and how they act: shared by the page and the routes for programs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
@@ -21,6 +21,7 @@ from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest, origin
+from deedbox.web.signer import embedding
 from deedbox.words.refusals import refused
 
 T = TypeVar("T")
@@ -33,15 +34,17 @@ class Inside(NamedTuple):
     packet: Packet
     party: Party
     signer: Signer
+    sites: Sequence[str] = ()
+    """That may show them this in a frame."""
 
     @classmethod
-    def of(cls, session: Session, packet: Packet) -> "Inside":
+    def of(cls, session: Session, packet: Packet, sites: Sequence[str] = ()) -> "Inside":
         """The person of the session, who is spoken to in the language that they have chosen."""
         party, signer = parties.find_signer(packet, session.signer_id)
-        return cls(session, packet, party, replace(signer, language=session.language or signer.language))
+        return cls(session, packet, party, replace(signer, language=session.language or signer.language), sites)
 
     def after(self, packet: Packet) -> "Inside":
-        return Inside.of(self.session, packet)
+        return Inside.of(self.session, packet, self.sites)
 
     @property
     def needs(self) -> Literal["code"] | None:
@@ -91,8 +94,11 @@ class Outcome(NamedTuple):
 async def inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
     """Who is in; a packet past its time expires at the first look."""
     office, session = context.of(request).deedbox.office, context.of(request).signer
-    packet = await expire.current(office, await office.db.read(lambda tx: packet_for(tx, session)))
-    found = Inside.of(session, packet)
+    seen, sites = await office.db.read(
+        lambda tx: (packet_for(tx, session), embedding.sites(tx, session.link, session.workspace_id))
+    )
+    context.of(request).frames = sites
+    found = Inside.of(session, await expire.current(office, seen), sites)
     context.of(request).language = found.signer.language
     if demand_code:
         sessions.need_checked(session, found.signer.auth)

@@ -29,7 +29,7 @@ from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.frame.upload import Page
-from deedbox.web.signer import attachments, by_hand, paper, screens, steps
+from deedbox.web.signer import attachments, by_hand, embedding, paper, screens, steps
 from deedbox.web.signer import text as read_text
 from deedbox.web.signer.inside import (
     Inside,
@@ -223,6 +223,7 @@ async def _signing(
     filled_in = sheet(who, kept, files, written, instant(deedbox.clock.now()))
     return page(
         "signer/page.html",
+        **embedding.shown(who),
         status=error.status if error else 200,
         headers=error.headers if error else {},
         language=signer.language,

@@ -15,7 +15,7 @@ from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.pages import go, page
-from deedbox.web.signer import attachments
+from deedbox.web.signer import attachments, embedding
 from deedbox.web.signer.inside import Inside, Outcome, inside, may_have_it, outcome
 from deedbox.words import refusals
 from deedbox.words.refusals import refused
@@ -130,6 +130,7 @@ async def _screen(
         template,
         request=request,
         brand=await brand.of(request, who.packet.workspace_id),
+        **embedding.shown(who),
         status=error.status if error else 200,
         headers=error.headers if error else {},
         language=who.signer.language,

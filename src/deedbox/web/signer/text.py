@@ -17,6 +17,7 @@ from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.pages import go, page
+from deedbox.web.signer import embedding
 from deedbox.web.signer.inside import Inside, at_desk, circumstances, looked, outcome
 
 _PAGES = msgspec.json.Decoder(list[list[Line]])
@@ -60,6 +61,7 @@ async def read_as_text(request: AnyRequest, signer_id: FromPath[str]) -> Respons
         signer=who.signer,
         texts=[await _read(request, who, document, fields) for document in who.packet.documents],
         only_reads=who.only_reads,
+        **embedding.shown(who),
     )
 
 

@@ -1,0 +1,226 @@
+"""Signing within another site, in a real browser: the example of the docs as host, the server a stranger to it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from playwright.async_api import Browser, FrameLocator, Page
+
+from tests.api.search.files import pdf
+from tests.docs.test_commands import free_port
+from tests.rigs.installation import ROOT, Installation
+from tests.server import environment
+
+pytestmark = pytest.mark.anyio
+
+HOST = ROOT / "docs" / "how-to" / "hosts" / "host.py"
+
+
+class Place(NamedTuple):
+    installation: Installation
+    server: str
+    key: str
+    named: str
+    """A site that the workspace names."""
+    other: str
+    """The same site under an address that it does not name."""
+
+    def api(self) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {self.key}"}
+        return httpx.Client(base_url=self.server, headers=headers, timeout=30, trust_env=False)
+
+    def statuses(self) -> list[str]:
+        with self.api() as api:
+            return [one["status"] for one in api.get("/api/v1/documents").json()["documents"]]
+
+
+@contextmanager
+def host(folder: Path, server: str, key: str) -> Iterator[str]:
+    """The site of the docs, running; by a name that makes it another site than the server."""
+    (folder / "lease.pdf").write_bytes(pdf("The rent.", size=(595, 842)))
+    port = free_port()
+    env = environment(DEEDBOX_URL=server, DEEDBOX_API_KEY=key)
+    command = [sys.executable, str(HOST), str(port), str(folder / "lease.pdf")]
+    process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+    try:
+        with httpx.Client(trust_env=False) as client:
+            while process.poll() is None:
+                try:
+                    client.get(f"http://127.0.0.1:{port}/")
+                    break
+                except httpx.ConnectError:
+                    continue
+        yield f"http://localhost:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("embedding")
+    installation = Installation(folder / "data")
+    key = installation.key()
+    with (
+        installation.running() as running,
+        host(folder, running.address, key) as named,
+        host(folder, running.address, key) as other,
+    ):
+        found = Place(installation, running.address, key, named, other)
+        with found.api() as api:
+            assert api.patch("/api/v1/workspace", json={"embed_sites": [named]}).status_code == 200
+        yield found
+
+
+async def framed(browser: Browser, site: str, **options: Any) -> tuple[Page, FrameLocator]:
+    """The site's page after a press on its button, and the frame in it."""
+    page = await (await browser.new_context(**options)).new_page()
+    await page.goto(site)
+    async with page.expect_response("**/link") as made:
+        await page.get_by_role("button", name="Sign it here").click()
+    assert (await made.value).status == 201
+    await page.locator("iframe").wait_for()
+    return page, page.frame_locator("iframe")
+
+
+async def heard(page: Page, words: str) -> None:
+    """Waits until the site has heard exactly this."""
+    await page.wait_for_function("words => document.getElementById('heard').textContent.trim() === words", arg=words)
+
+
+async def in_frame(page: Page, code: str) -> Any:
+    """What this code gives inside the frame."""
+    return await page.frames[1].evaluate(code)
+
+
+SIGN = """async () => {
+  const own = location.pathname, signature = {kind: "typed", text: "Ann"};
+  const headers = {"Content-Type": "application/json"};
+  const body = JSON.stringify({consent: true, signature});
+  const answer = await fetch(own + "/complete", {method: "POST", headers, body});
+  location.reload();
+  return answer.status;
+}"""
+
+
+async def test_a_named_site_shows_signing_in_a_frame_and_hears_opened_signed_closed(
+    browser: Browser, place: Place
+) -> None:
+    page, frame = await framed(browser, place.named, viewport={"width": 390, "height": 760})
+    card = await page.locator("iframe").evaluate("frame => frame.getBoundingClientRect().height")
+    await frame.get_by_role("button", name="Open the document").click()
+    await heard(page, "opened")
+    assert await page.locator("iframe").evaluate("frame => frame.getBoundingClientRect().height") == round(760 * 0.9)
+    assert 320 <= card <= round(760 * 0.9)
+    [cookie] = [one for one in await page.context.cookies() if "deedbox_signer_" in str(one.get("name"))]
+    assert (cookie.get("sameSite"), cookie.get("secure"), cookie.get("httpOnly")) == ("None", True, True)
+    assert await in_frame(page, SIGN) == 200, "the frame's own requests are the server's own"
+    await heard(page, "opened signed")
+    await frame.get_by_role("button", name="Close").click()
+    await heard(page, "opened signed closed")
+    assert await page.locator("iframe").count() == 0
+
+
+async def test_a_decline_is_heard(browser: Browser, place: Place) -> None:
+    page, frame = await framed(browser, place.named)
+    await frame.get_by_role("button", name="Open the document").click()
+    await heard(page, "opened")
+    await in_frame(
+        page,
+        "() => fetch(location.pathname + '/decline', {method: 'POST', headers: {'Content-Type': 'application/json'},"
+        " body: '{}'}).then(() => location.reload())",
+    )
+    await heard(page, "opened declined")
+
+
+async def test_a_site_that_is_not_named_gets_no_page_and_hears_nothing(browser: Browser, place: Place) -> None:
+    page, _ = await framed(browser, place.other)
+    refused = page.frames[1]
+    await refused.wait_for_load_state()
+    assert refused.url == "chrome-error://chromewebdata/"
+    assert await page.locator("#heard").inner_text() == ""
+
+
+async def test_a_mailed_link_cannot_be_framed_by_a_named_site_either(browser: Browser, place: Place) -> None:
+    page, _ = await framed(browser, place.named)  # which has sent a mail, too
+    listed = json.loads(place.installation.command("mail", "list", "--json"))["mails"]
+    letter = json.loads(place.installation.command("mail", "show", listed[0]["id"], "--json"))
+    assert "/s/deed_sign_" in letter["link"]
+    await page.evaluate("url => Deedbox.sign(document.getElementById('signing'), url)", letter["link"])
+    await page.wait_for_function("document.querySelectorAll('iframe').length === 1")
+    shown = page.frames[-1]
+    await shown.wait_for_load_state()
+    assert shown.url == "chrome-error://chromewebdata/"
+
+
+FORGE = """async ([server]) => {
+  window.postMessage({deedbox: "signed"}, "*");
+  const stranger = document.createElement("iframe");
+  stranger.srcdoc = "<script>parent.postMessage({deedbox: 'signed'}, '*')</" + "script>";
+  const twin = document.createElement("iframe");  // of the server itself, but not the frame that was opened
+  twin.src = server + "/static/embed.js";
+  await new Promise((done) => { stranger.onload = done; document.body.append(stranger); });
+  await new Promise((done) => { twin.onload = done; document.body.append(twin); });
+  await new Promise((done) => setTimeout(done, 0));
+}"""
+
+
+async def test_a_forged_message_is_ignored(browser: Browser, place: Place) -> None:
+    page, frame = await framed(browser, place.named)
+    await page.evaluate(FORGE, [place.server])
+    forger = next(one for one in page.frames if one.url.endswith("/static/embed.js"))
+    await forger.evaluate("parent.postMessage({deedbox: 'signed'}, '*')")
+    # The true frame's word comes after theirs: once it is heard, theirs would have been.
+    await frame.first.get_by_role("button", name="Open the document").click()
+    await heard(page, "opened")
+    assert place.statuses()[0] == "sent"
+
+
+async def test_a_form_of_the_named_site_cannot_act_in_the_frame(browser: Browser, place: Place) -> None:
+    page, frame = await framed(browser, place.named)
+    await frame.get_by_role("button", name="Open the document").click()
+    await heard(page, "opened")
+    own = page.frames[1].url
+    async with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
+        await page.evaluate(
+            """own => {
+              const where = {method: "post", action: own, target: "signing"};
+              const form = Object.assign(document.createElement("form"), where);
+              form.append(Object.assign(document.createElement("input"), {name: "act", value: "decline"}));
+              document.querySelector("iframe").name = "signing";
+              document.body.append(form);
+              form.submit();
+            }""",
+            own,
+        )
+    assert (await sent.value).status == 403
+    assert place.statuses()[0] == "sent"
+
+
+NO_COOKIES = "Object.defineProperty(Document.prototype, 'cookie', {get: () => '', set: () => {}})"
+
+
+async def test_where_a_frame_keeps_no_cookies_a_tab_is_offered_and_the_link_is_not_used_up(
+    browser: Browser, place: Place
+) -> None:
+    context = await browser.new_context()
+    await context.add_init_script(f"if (window.parent !== window) {NO_COOKIES}")
+    page = await context.new_page()
+    await page.goto(place.named)
+    await page.get_by_role("button", name="Sign it here").click()
+    frame = page.frame_locator("iframe")
+    offered = frame.get_by_role("link", name="Open in a new tab")
+    await offered.wait_for()
+    assert not await frame.get_by_role("button", name="Open the document").is_visible()
+    async with context.expect_page() as opened:
+        await offered.click()
+    tab = await opened.value
+    await tab.get_by_role("button", name="Open the document").click()
+    await tab.wait_for_url("**/sign/sgn_*")
+    assert (await tab.request.get(f"{tab.url}/session")).status == 200

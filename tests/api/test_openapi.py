@@ -171,7 +171,8 @@ def unbounded(document: dict[str, Any], schema: dict[str, Any], where: str) -> l
         found.append(f"{where}: number")
     if kind == "array":
         found += [] if "maxItems" in schema else [f"{where}: list"]
-        found += unbounded(document, schema["items"], f"{where}[]")
+        each = schema.get("prefixItems") or [schema["items"]]
+        found += [place for inner in each for place in unbounded(document, inner, f"{where}[]")]
     if kind == "object":
         others = schema.get("additionalProperties")
         if isinstance(others, dict) and "maxProperties" in schema:

@@ -48,6 +48,8 @@ ALIKE = {
     "certificate.field.text": {"de"},
     "page.documents": {"fr"},
     "page.pages": {"fr"},
+    "page.document": {"fr"},
+    "verify.passed.no": {"es"},
     "page.field_date": {"fr"},
     "page.field_name": {"de"},
     "page.field_text": {"de"},

@@ -118,7 +118,11 @@ class Mark(Record, frozen=True):
     kind: Kind
     text: str | None
     image_sha256: str | None
-    """Of a drawn or uploaded signature: the hash of the image as it was kept."""
+    """Of an uploaded signature, or one drawn as an image: the hash of the image as it was kept."""
+    strokes_sha256: str | None = None
+    """Of a signature that was drawn as strokes: the hash of the file that has them, with their force and time."""
+    hand: str | None = None
+    """Of a typed signature: the name of the hand in which it is written, if one was chosen."""
 
 
 class Voucher(Record, frozen=True):

@@ -446,6 +446,15 @@ FIELD_OPTIONS = 100
 FIELD_TEXT_CHARS = 4000
 MARK_FIELDS = 20_000
 BLOCK_SIGNERS = 500
+PAD_SIDE = 10_000
+PAD_WIDTH = 1000
+PAD_HEIGHT = 360
+"""Of a pad on which a signature is drawn, where its size is not told."""
+DRAWING_STROKES = 200
+DRAWING_POINTS = 10_000
+"""Of all strokes together: a hand that draws for two minutes."""
+DRAWING_MILLISECONDS = 7 * 24 * 3_600_000
+"""A page counts them from when it was opened."""
 SIGNATURE_IMAGE_BYTES = 2 * MB
 SIGNATURE_IMAGE_PIXELS = 4_000_000
 SIGNATURE_IMAGE_WIDTH = 900

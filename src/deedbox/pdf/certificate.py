@@ -1,6 +1,5 @@
 """Runs in a sandbox: the certificate of completion as a PDF, the same bytes for the same facts."""
 
-import io
 import re
 from collections.abc import Generator, Iterator, Mapping
 from datetime import datetime
@@ -10,15 +9,15 @@ from typing import Any
 import msgspec
 import pikepdf
 import segno
-from PIL import Image
 
 from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import render
 from deedbox.pdf.completion import CertifiedDocument, CertifiedEvent, CertifiedSigner, Completion
+from deedbox.pdf.fonts import families
 from deedbox.pdf.intake import pieces, written
-from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
+from deedbox.pdf.typeset import Typesetter, by_hand, embedded, load_fonts, script
 
 _HASH_SHOWN = 12
 _DARK = re.compile(b"\x01+")
@@ -119,6 +118,7 @@ def _signer(number: int, signer: CertifiedSigner, table: Mapping[str, str]) -> d
         "values": [[_text(label), _text(value)] for label, value in signer.values],
         "image": f"signer{number}.svg" if signer.signature_image else "",
         "typed": _text(signer.signature_text),
+        "hands": families(signer.signature_hand),
     }
 
 
@@ -144,8 +144,7 @@ def _text(text: str) -> dict[str, Any]:
 def _signatures(completion: Completion) -> Iterator[tuple[str, str]]:
     for number, signer in enumerate(completion.signers):
         if signer.signature_image:
-            image = Image.open(io.BytesIO(signer.signature_image), formats=("PNG",))
-            yield f"signer{number}.svg", embedded(signer.signature_image, "image/png", *image.size)
+            yield f"signer{number}.svg", by_hand(signer.signature_image)
 
 
 def _seconds(moment: str) -> int:

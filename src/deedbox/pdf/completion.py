@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from deedbox.pdf.fonts import Hand
+
 
 class CertifiedFile(Struct, frozen=True):
     name: str
@@ -46,7 +48,9 @@ class CertifiedSigner(Struct, frozen=True):
     """What the signer filled in, by the labels of the fields."""
     signature_text: str = ""
     signature_image: bytes = b""
-    """PNG, as `images.signature` makes it; it is shown instead of the text."""
+    """PNG, as `images.signature` makes it, or strokes, as `strokes.kept` does; it is shown instead of the text."""
+    signature_hand: Hand = "dancing"
+    """In which the text is written."""
 
 
 class CertifiedEvent(Struct, frozen=True):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 PLAIN = (
     "fontpkg_noto_sans",
@@ -17,13 +18,32 @@ PLAIN = (
     "noto_cjk_sans_otc",
 )
 """A letter is taken from the first that has it, here and in the templates."""
-BY_HAND = ("fontpkg_dancing_script", "fontpkg_caveat", "fontpkg_kalam", "fontpkg_amiri")
-"""For typed signatures: Latin and Vietnamese, Cyrillic, Devanagari, Arabic. Other scripts are set in the plain ones."""
-PACKAGES = (*PLAIN, *BY_HAND)
+Hand: TypeAlias = Literal["dancing", "caveat", "vibes"]
+"""The hands in which a signature may be typed, for the scripts that their fonts have."""
+HANDS: tuple[Hand, ...] = get_args(Hand)
+_DANCING, _CAVEAT = ("Dancing Script", "fontpkg_dancing_script"), ("Caveat", "fontpkg_caveat")
+_CHOSEN: dict[Hand, tuple[str, str]] = {
+    "dancing": _DANCING,
+    "caveat": _CAVEAT,
+    "vibes": ("Great Vibes", "fontpkg_great_vibes"),
+}
+_IN_ALL = (_DANCING, _CAVEAT, ("Kalam", "fontpkg_kalam"), ("Amiri", "fontpkg_amiri"))
+"""For what the chosen hand lacks: Latin and Vietnamese, Cyrillic, Devanagari, Arabic. The plain fonts have the rest."""
+PACKAGES = (*PLAIN, *dict.fromkeys(package for _, package in (*_IN_ALL, *_CHOSEN.values())))
 OF_THE_SYSTEM = (
     *("/usr/share/fonts", "/usr/local/share/fonts", "/usr/share/fontconfig", "/etc/fonts", "/var/cache/fontconfig"),
 )
 """Where the fonts lie that converters use."""
+
+
+def families(hand: Hand) -> list[str]:
+    """The names of the fonts of a hand: a letter is taken from the first that has it."""
+    return list(dict.fromkeys(family for family, _ in (_CHOSEN[hand], *_IN_ALL)))
+
+
+def packages(hand: Hand) -> tuple[str, ...]:
+    """Where these fonts come from, in the same order."""
+    return tuple(dict.fromkeys(package for _, package in (_CHOSEN[hand], *_IN_ALL)))
 
 
 def folders() -> Iterator[Path]:

@@ -14,10 +14,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import boxes
 from deedbox.pdf.boxes import View
+from deedbox.pdf.fonts import families
 from deedbox.pdf.intake import pieces, written
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.room import ASCENT, DESCENT, Room
-from deedbox.pdf.typeset import Typesetter, embedded, load_fonts, script
+from deedbox.pdf.typeset import Typesetter, by_hand, load_fonts, script
 
 _NAME = "/DeedboxMarks"
 _SIDE_MIN = 0.05
@@ -81,8 +82,7 @@ def _overlaid(views: dict[int, View], marks: Marks) -> bytes:
 
 def _pictures(marks: Marks) -> Iterator[tuple[str, str]]:
     for name in sorted({mark.image for mark in marks.marks if mark.image}):
-        image = Image.open(io.BytesIO(marks.images[name]), formats=("PNG",))
-        yield f"{name}.svg", embedded(marks.images[name], "image/png", *image.size)
+        yield f"{name}.svg", by_hand(marks.images[name])
 
 
 def _described(mark: Mark, view: View) -> dict[str, Any]:
@@ -95,6 +95,7 @@ def _described(mark: Mark, view: View) -> dict[str, Any]:
         "text": text,
         "image": f"{mark.image}.svg" if mark.image else "",
         "caption": mark.caption,
+        "hands": families(mark.hand),
         **script(text),
         **points,
         "size": room.fitting(text),

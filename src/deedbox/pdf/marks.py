@@ -4,6 +4,8 @@ from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
+from deedbox.pdf.fonts import Hand
+
 Kind: TypeAlias = Literal[
     "signature", "initials", "date", "name", "email", "text", "number", "checkbox", "select", "radio",
     "attachment",
@@ -89,10 +91,13 @@ class Mark(Struct, frozen=True):
     """Stands small at the foot of a signature: who, when, and the short id."""
     font_size: float | None = None
     """At which a text is set if there is room."""
+    hand: Hand = "dancing"
+    """In which a typed signature is written."""
 
 
 class Marks(Struct, frozen=True):
-    """Everything that is put on the pages of a document. Images are PNG, as `images.signature` makes them."""
+    """Everything that is put on the pages of a document. Images are PNG, as `images.signature` makes
+    them, or strokes, as `strokes.kept` does."""
 
     marks: tuple[Mark, ...] = ()
     images: dict[str, bytes] = {}

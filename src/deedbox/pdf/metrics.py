@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from deedbox.pdf import fonts, glyphs
+from deedbox.pdf.fonts import Hand
 
 _FULL = 1.0
 """Of the size: the width of a Chinese, Japanese or Korean character, and of what no table tells."""
@@ -20,9 +21,9 @@ def width(text: str) -> float:
     return _width(text, _plain())
 
 
-def width_by_hand(text: str) -> float:
-    """Of the text as a signature, in the hand that its script has."""
-    return _width(text, _by_hand())
+def width_by_hand(text: str, hand: Hand) -> float:
+    """Of the text as a signature in this hand, or in the one that its script has."""
+    return _width(text, _by_hand(hand))
 
 
 def lines(text: str, room: float) -> int:
@@ -58,8 +59,8 @@ def _plain() -> Mapping[str, float]:
 
 
 @cache
-def _by_hand() -> Mapping[str, float]:
-    return {**_plain(), **_table(fonts.BY_HAND)}
+def _by_hand(hand: Hand) -> Mapping[str, float]:
+    return {**_plain(), **_table(fonts.packages(hand))}
 
 
 def _table(packages: tuple[str, ...]) -> dict[str, float]:

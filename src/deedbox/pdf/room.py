@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from deedbox.pdf import metrics
+from deedbox.pdf.fonts import Hand
 
 USUAL = 11.0
 SMALLEST = 6.0
@@ -70,7 +71,7 @@ def letters_that_fit(text: str, room: Room) -> int | None:
     return room.letters(text) if text and room.fitting(text) < SMALLEST else None
 
 
-def letters_by_hand(text: str, room: Room) -> int | None:
+def letters_by_hand(text: str, room: Room, hand: Hand = "dancing") -> int | None:
     """The same for a typed signature or initials."""
-    width, there_is = metrics.width_by_hand(text), room.w * BY_HAND
+    width, there_is = metrics.width_by_hand(text, hand), room.w * BY_HAND
     return int(there_is / SMALLEST / width * len(text)) if there_is / max(width, 0.01) < SMALLEST else None

@@ -1,6 +1,7 @@
 """Runs in a sandbox: typst with the fonts of this installation, the same on every machine."""
 
 import base64
+import io
 import json
 import unicodedata
 from collections.abc import Mapping
@@ -9,9 +10,12 @@ from importlib import resources
 from typing import Any
 
 import typst
+from PIL import Image
 
+from deedbox.pdf import strokes
 from deedbox.pdf.fonts import folders
 
+_PNG = b"\x89PNG"
 _SPECIMEN = "Aa Ăặ Ωω Жж עברית عمر नमस्ते বাংলা தமிழ் తెలుగు ខ្មែរ สวัสดี 王 かな 한글"
 
 
@@ -24,11 +28,21 @@ class Typesetter:
     def compile(self, data: Mapping[str, Any], pictures: Mapping[str, str], seconds: int) -> bytes:
         """The PDF; pictures are SVG by file name, seconds are the time of the file in Unix seconds."""
         files = {name: picture.encode() for name, picture in pictures.items()}
-        files |= {"main.typ": self._template, "data.json": json.dumps(data).encode()}
-        made = _compiler().compile(input=files, format="pdf", timestamp=seconds)  # type: ignore[type-var]
-        if not isinstance(made, bytes):
-            raise TypeError("typst made no file")
-        return made
+        files |= self._files(data)
+        return _file(_compiler().compile(input=files, format="pdf", timestamp=seconds))  # type: ignore[type-var]
+
+    def draw(self, data: Mapping[str, Any]) -> bytes:
+        """The one page as SVG."""
+        return _file(_compiler().compile(input=self._files(data), format="svg"))  # type: ignore[type-var]
+
+    def _files(self, data: Mapping[str, Any]) -> dict[str, bytes]:
+        return {"main.typ": self._template, "data.json": json.dumps(data).encode()}
+
+
+def _file(made: object) -> bytes:
+    if not isinstance(made, bytes):
+        raise TypeError("typst made no file")
+    return made
 
 
 def load_fonts() -> None:
@@ -48,6 +62,13 @@ def embedded(image: bytes, media_type: str, width: int, height: int) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
         f'<image width="{width}" height="{height}" href="{address}"/></svg>'
     )
+
+
+def by_hand(data: bytes) -> str:
+    """What a signer has left, as SVG: strokes as paths, or the PNG that `images.signature` has made."""
+    if not data.startswith(_PNG):
+        return strokes.svg(data)
+    return embedded(data, "image/png", *Image.open(io.BytesIO(data), formats=("PNG",)).size)
 
 
 def script(text: str) -> dict[str, Any]:

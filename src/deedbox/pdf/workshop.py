@@ -13,6 +13,7 @@ from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.pdf import convert, office, seal
 from deedbox.pdf.completion import Completion
 from deedbox.pdf.convert import Source
+from deedbox.pdf.fonts import Hand
 from deedbox.pdf.marks import Block, Marks, Place, Prepared
 from deedbox.pdf.signed_input import EarlierSignature, Terms
 
@@ -40,8 +41,8 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
         ),
         SandboxKind(
             name="print",
-            preload=(f"{_PACKAGE}.mark", f"{_PACKAGE}.certificate"),
-            setup=(Call(f"{_PACKAGE}.mark:prepare"), Call(f"{_PACKAGE}.certificate:prepare")),
+            preload=(f"{_PACKAGE}.mark", f"{_PACKAGE}.certificate", f"{_PACKAGE}.hand"),
+            setup=tuple(Call(f"{_PACKAGE}.{module}:prepare") for module in ("mark", "certificate", "hand")),
             processes=processes,
             cpu_seconds=limits.MARK_SECONDS,
             seconds=limits.MARK_SECONDS,
@@ -127,6 +128,10 @@ class Workshop:
     async def signature_image(self, data: bytes) -> bytes:
         """A drawn or uploaded signature as PNG on a transparent ground."""
         return _checked(await self.run(f"{_PACKAGE}.images:signature", data), bytes)
+
+    async def hand(self, text: str, hand: Hand) -> bytes:
+        """A typed signature as SVG."""
+        return _checked(await self.run(f"{_PACKAGE}.hand:svg", text, hand, seconds=limits.SANDBOX_SECONDS), bytes)
 
     async def render(self, data: Data, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
         """The page as WebP of about this width; NotFound if there is no such page."""

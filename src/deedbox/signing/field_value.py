@@ -72,7 +72,7 @@ def check_by_hand(document: Document, field: Field, made: Signature) -> None:
         return
     if missing := unprintable(made.text):
         raise refused(BadRequest, f"{field.type}_unprintable", letters=described(missing))
-    letters = letters_by_hand(made.text, room_of(document, field))
+    letters = letters_by_hand(made.text, room_of(document, field), made.hand or "dancing")
     if letters is not None:
         raise refused(BadRequest, f"{field.type}_no_room", page=str(field.page), most=str(letters))
 

@@ -19,7 +19,7 @@ def by_hand(signer: Signer, kind: FieldType) -> Signature | None:
         return None
     if kind == "signature":
         return signer.signature
-    return signer.initials or Signature("typed", text=initials_of(signer.name))
+    return signer.initials or Signature("typed", text=initials_of(signer.name), hand=signer.signature.hand)
 
 
 def initials_of(name: str) -> str:

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from deedbox import words
 from deedbox.kernel import limits
+from deedbox.pdf.fonts import Hand
 from deedbox.pdf.signed_input import EarlierSignature, SignedInput
 
 Status: TypeAlias = Literal[
@@ -233,11 +234,19 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """How the signer signed; of an image, its hash, under which it is stored."""
+    """How the signer signed; of an image or of strokes, the hash under which they are kept."""
 
     kind: SignatureKind
     text: str | None = None
     image_sha256: str | None = None
+    strokes_sha256: str | None = None
+    hand: Hand | None = None
+    """In which the text is written."""
+
+    @property
+    def file_sha256(self) -> str | None:
+        """Of the file that shows it; None if it is typed."""
+        return self.image_sha256 or self.strokes_sha256
 
 
 class Signer(msgspec.Struct, frozen=True):

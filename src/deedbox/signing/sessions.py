@@ -48,6 +48,8 @@ class Session(msgspec.Struct, frozen=True):
     """Whether the documents were shown."""
     consent: Consent | None = None
     """What they agreed to when they came in; None if they are asked when they sign."""
+    language: str | None = None
+    """The one that they have chosen for the pages; None for their own."""
 
     def identity(self, auth: Auth) -> Identity:
         """How it is known who acts in this session."""
@@ -151,7 +153,7 @@ def current(tx: Tx, token: str, *, now: datetime) -> Session:
     if found is None or link is None or place is None:
         raise _over(tx, token)
     viewed, checked = found.viewed_at is not None, found.checked_at is not None
-    return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed, found.consent)
+    return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed, found.consent, found.language)
 
 
 def _over(tx: Tx, token: str) -> Unauthorized:
@@ -169,6 +171,11 @@ def _no_session() -> Unauthorized:
 def agree(tx: Tx, session: Secret, text: str, *, now: datetime) -> None:
     """The signer has agreed to this sentence, for as long as the session lasts."""
     links.keep_consent(tx, sha256(session.reveal()), Consent(text, instant(now)))
+
+
+def speak(tx: Tx, token: str, language: str) -> None:
+    """The session's pages are in this language from now on."""
+    links.choose_language(tx, sha256(token), language)
 
 
 async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:

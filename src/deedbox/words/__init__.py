@@ -15,6 +15,11 @@ from deedbox.words import ar, de, en, es, fr, ja, pt, zh
 Width: TypeAlias = Literal["short", "medium"]
 DEFAULT = "en"
 LANGUAGES: Mapping[str, ModuleType] = {"en": en, "de": de, "fr": fr, "es": es, "pt": pt, "ar": ar, "zh": zh, "ja": ja}
+NAMES: Mapping[str, str] = {
+    "en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "pt": "Português", "ar": "العربية",
+    "zh": "中文", "ja": "日本語",
+}  # fmt: skip
+"""What each language calls itself."""
 _HEADER_READ = 200
 _ZONE_LETTERS = 5
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
@@ -49,6 +54,11 @@ def of_use(language: str, use: str) -> Mapping[str, str]:
     """The words of one use, `mail` or `certificate`, by their names without it."""
     prefix = f"{use}."
     return {name.removeprefix(prefix): text for name, text in table(language).items() if name.startswith(prefix)}
+
+
+def tag(language: str) -> str:
+    """The language as browsers name it, with the region by whose ways its dates and numbers are written: en-GB."""
+    return language if "-" in language else _locale(language).replace("_", "-")
 
 
 def direction(language: str) -> str:

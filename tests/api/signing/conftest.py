@@ -35,6 +35,9 @@ def signer(name: str, **more: Any) -> dict[str, Any]:
 class Office:
     """Sends documents through the API, and signs them as their signers would."""
 
+    address = ""
+    """Where a browser reaches it, where one can."""
+
     def __init__(self, api: Api) -> None:
         self.api = api
 

@@ -1,7 +1,7 @@
 # Written by scripts/client.py from the OpenAPI document: change it there.
 """What the signing page asks and tells, for one signer."""
 
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 from deedbox.client.call import Call, FileSource, Form, part
 from deedbox.client.connection import AsyncConnection, Connection
@@ -29,6 +29,15 @@ class AttachmentPageQuery(TypedDict, total=False):
 
     width: int
     """Of the picture, in pixels."""
+
+
+class HandSvgQuery(TypedDict, total=False):
+    """What `hand_svg` can be asked for."""
+
+    text: str
+    """What is typed."""
+    hand: Literal["caveat", "dancing", "vibes"]
+    """In which hand it is written."""
 
 
 class SignerCalls:
@@ -101,6 +110,12 @@ class SignerCalls:
                 key=False,
             )
         )
+
+    def hand_svg(self, signer_id: str, **query: Unpack[HandSvgQuery]) -> Download:
+        """A typed signature as it will be sealed.
+
+        Paths only: it looks the same wherever it is shown."""
+        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/hand.svg", query=query, key=False))
 
 
 class AsyncSignerCalls:
@@ -179,3 +194,9 @@ class AsyncSignerCalls:
                 key=False,
             )
         )
+
+    def hand_svg(self, signer_id: str, **query: Unpack[HandSvgQuery]) -> AsyncDownload:
+        """A typed signature as it will be sealed.
+
+        Paths only: it looks the same wherever it is shown."""
+        return self._connection.download(Call("GET", f"/sign/{part(signer_id)}/hand.svg", query=query, key=False))

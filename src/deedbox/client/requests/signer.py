@@ -1,6 +1,8 @@
 # Written by scripts/client.py from the OpenAPI document: change it there.
 """Requests of `signer`."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 
@@ -17,10 +19,22 @@ class Values(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Typed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="typed"):
     text: str
     """The name, to be written in a script."""
+    hand: Literal["caveat", "dancing", "vibes"] = "dancing"
+    """In which hand: Dancing Script, Caveat or Great Vibes; scripts that it lacks are written in another."""
 
 
 class Drawn(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="drawn"):
-    image: str
+    """Strokes or an image, one of them."""
+
+    strokes: list[list[tuple[float, float, float, float]]] | None = None
+    """What the hand drew, stroke by stroke: of each point x and y on the pad, from its top left corner, the force
+    from 0 to 1 (0 where the device tells none) and the time in milliseconds. It is sealed as lines, not as
+    pixels."""
+    width: int = 1000
+    """Of the pad, in the units of x and y."""
+    height: int = 360
+    """Of the pad, in the units of x and y."""
+    image: str | None = None
     """A data URL, PNG or JPEG."""
 
 

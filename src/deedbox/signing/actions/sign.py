@@ -10,6 +10,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.errors import BadRequest, Conflict, Saying
+from deedbox.pdf.strokes import Drawing, kept
 from deedbox.signing import attachments, parties, show_if, states
 from deedbox.signing.actions import send
 from deedbox.signing.actions.end import dismiss
@@ -49,6 +50,16 @@ async def image(office: Office, kind: SignatureKind, data: bytes) -> AsyncIterat
         await incoming.write(picture)
         received = await incoming.finish()
         yield Signature(kind, image_sha256=received.blob.sha256), received
+
+
+@asynccontextmanager
+async def drawing(office: Office, drawn: Drawing) -> AsyncIterator[tuple[Signature, Received]]:
+    """A signature of strokes, which are kept as they came; they are removed unless someone signs."""
+    strokes = kept(drawn)
+    async with office.blobs.receive(limits.SIGNATURE_IMAGE_BYTES) as incoming:
+        await incoming.write(strokes)
+        received = await incoming.finish()
+        yield Signature("drawn", strokes_sha256=received.blob.sha256), received
 
 
 def sign(desk: Desk, packet: Packet, signer_id: str, how: SigningAct) -> Packet:

@@ -30,6 +30,8 @@ class Circumstances(msgspec.Struct, frozen=True):
     """Whether the documents were shown in this session."""
     consent: Consent | None = None
     """What they agreed to when they came in."""
+    language: str | None = None
+    """In which the documents were shown, if not in the signer's own."""
 
     def told(self) -> dict[str, object]:
         told: dict[str, object] = {"address": self.address, "user_agent": self.user_agent, "link": self.link}
@@ -43,7 +45,8 @@ class Circumstances(msgspec.Struct, frozen=True):
     def consented(self, packet: Packet, signer: Signer) -> dict[str, object]:
         """What they agreed to, in the words that were shown; and when, if that was before the act itself."""
         if self.consent is None:
-            return {"consent": consent(packet, signer)}
+            language = self.language or signer.language
+            return {"consent": consent(packet, msgspec.structs.replace(signer, language=language))}
         return {"consent": self.consent.text, "consented_at": self.consent.at}
 
 

@@ -192,7 +192,8 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
         consent=consent.text if consent else "",
         values=tuple(_values(facts, party, signer)) if signed else (),
         signature_text=(signed.text or "") if signed else "",
-        signature_image=images[signed.image_sha256] if signed and signed.image_sha256 else b"",
+        signature_image=images[signed.file_sha256] if signed and signed.file_sha256 else b"",
+        signature_hand=(signed.hand if signed else None) or "dancing",
     )
 
 

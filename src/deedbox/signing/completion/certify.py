@@ -26,7 +26,7 @@ class Certifier:
         """The drawn and uploaded signatures and initials, by their hash."""
         made = [one for _, signer in known.packet.signers() for one in (signer.signature, signer.initials) if one]
         found = {}
-        for sha256 in {one.image_sha256 for one in made if one.image_sha256}:
+        for sha256 in {one.file_sha256 for one in made if one.file_sha256}:
             blob = await self._db.read(lambda tx, sha256=sha256: blobs.demand(tx, sha256))  # type: ignore[misc]
             found[sha256] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
         return found

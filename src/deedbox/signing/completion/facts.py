@@ -209,7 +209,14 @@ def _proved(facts: Facts, party: Party, signer: Signer) -> proof.Signer:
         delegated_to=signer.delegated_to,
         consent=consent_of(signer, act),
         marks=[
-            proof.Mark(field_id=field.id, kind=made.kind, text=made.text, image_sha256=made.image_sha256)
+            proof.Mark(
+                field_id=field.id,
+                kind=made.kind,
+                text=made.text,
+                hand=made.hand,
+                image_sha256=made.image_sha256,
+                strokes_sha256=made.strokes_sha256,
+            )
             for field in fields
             if field.value == signer.id and (made := by_hand(signer, field.type)) is not None
         ],

@@ -38,7 +38,14 @@ def _mark(facts: Facts, field: Field) -> Mark | None:
     if made is None:
         raise LookupError(f"{signer.id} has signed without a signature")
     caption = _caption(signer, language) if field.type == "signature" else ()
-    return Mark(field.type, place, text=made.text or "", image=made.image_sha256 or "", caption=caption)
+    return Mark(
+        field.type,
+        place,
+        text=made.text or "",
+        image=made.file_sha256 or "",
+        caption=caption,
+        hand=made.hand or "dancing",
+    )
 
 
 def pages_told(document: Document, field_id: str, language: str) -> str:

@@ -43,6 +43,8 @@ class SessionRow(msgspec.Struct, frozen=True):
     checked_at: str | None
     viewed_at: str | None
     consent: Consent | None
+    language: str | None
+    """The one that the signer has chosen for the pages."""
 
 
 # links
@@ -93,15 +95,16 @@ def add_session(tx: Tx, token_hash: bytes, signer_id: str, link_hash: bytes, now
 
 def session(tx: Tx, token_hash: bytes, now: str) -> SessionRow | None:
     row = tx.one(
-        f"select s.checked_at, s.viewed_at, s.consent, s.consented_at, {_LINK} from signer_sessions s"
+        f"select s.checked_at, s.viewed_at, s.consent, s.consented_at, s.language, {_LINK} from signer_sessions s"
         " join signing_links l on l.token_hash = s.link_hash where s.token_hash = :hash and s.expires_at > :now",
         hash=token_hash,
         now=now,
     )
     if row is None:
         return None
-    checked_at, viewed_at, text, consented_at, *link = row
-    return SessionRow(_link(tuple(link)), checked_at, viewed_at, Consent(text, consented_at) if text else None)
+    checked_at, viewed_at, text, consented_at, language, *link = row
+    consent = Consent(text, consented_at) if text else None
+    return SessionRow(_link(tuple(link)), checked_at, viewed_at, consent, language)
 
 
 def whose(tx: Tx, token_hash: bytes) -> str | None:
@@ -113,6 +116,11 @@ def whose(tx: Tx, token_hash: bytes) -> str | None:
 def keep_consent(tx: Tx, token_hash: bytes, consent: Consent) -> None:
     sql = "update signer_sessions set consent = :text, consented_at = :at where token_hash = :hash"
     tx.run(sql, hash=token_hash, text=consent.text, at=consent.at)
+
+
+def choose_language(tx: Tx, token_hash: bytes, language: str) -> None:
+    sql = "update signer_sessions set language = :language where token_hash = :hash"
+    tx.run(sql, hash=token_hash, language=language)
 
 
 def mark_checked(tx: Tx, token_hash: bytes, now: str) -> None:

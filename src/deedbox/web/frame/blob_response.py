@@ -1,8 +1,9 @@
 """A stored file as a response: whole, in part, or not at all when the caller has it; and how its pages are named."""
 
 import asyncio
+import hashlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -12,6 +13,7 @@ from litestar import Response
 from litestar.response import Stream as StreamedResponse
 from msgspec import Meta
 
+from deedbox import VERSION
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, store
 from deedbox.kernel.blobs.stream import streamed
@@ -57,6 +59,21 @@ async def file_response(request: AnyRequest, blobs: Blobs, blob: Blob, media_typ
         # Named here, because the framework would say of any text that it is UTF-8.
         headers={**headers, "Content-Type": media_type, "Content-Length": str(length)},
     )
+
+
+async def made_response(
+    request: AnyRequest, etag: str, media_type: str, make: Callable[[], Awaitable[bytes]]
+) -> Response[Any]:
+    """What is made when it is asked for, unless the caller has it: the ETag is known before."""
+    if ranges.is_current(request.headers.get("if-none-match"), etag):
+        return not_modified(etag)
+    return Response(await make(), headers={"ETag": etag, **GUARDED}, media_type=media_type)
+
+
+def etag_of(*parts: str) -> str:
+    """Of what these parts and this version of the server make."""
+    made_from = "\0".join((VERSION, *parts))
+    return f'"{hashlib.sha256(made_from.encode()).hexdigest()}"'
 
 
 def not_modified(etag: str) -> Response[Any]:

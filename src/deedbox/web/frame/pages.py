@@ -36,6 +36,10 @@ _UNSAID = {"brand": None, "frames": (), "told": ""}
 """What every template may ask for."""
 
 
+_SIGNER_HEADINGS = {401: "closed_over", 404: "closed_unknown", 409: "closed_used"}
+"""What became of a signer's link, by the status of the refusal."""
+
+
 def page(
     template: str,
     *,
@@ -106,11 +110,20 @@ def _refusal_page(scope: Scope, path: str, error: DeedboxError, status: int) -> 
     language = here.language or _preferred_language(scope)
     t = words.of_use(language, "page")
     if path.startswith(("/s/", "/sign/")):
-        # Within a session each conflict has its own sentence.
-        if status != HTTPStatus.CONFLICT or path.startswith("/s/"):
-            said = t.get(f"refused_{status}", said)
-        framed = {"frames": here.frames, "told": "over"}
-        return render("signer/refused.html", language=language, said=said, request_id=here.request_id, **framed)
+        # What has a sentence of its own in every language says more than its status.
+        said = refusals.said(error, language) if error.sayings else t.get(f"refused_{status}", said)
+        link = path.startswith("/s/") or status == HTTPStatus.UNAUTHORIZED
+        heading = t[_SIGNER_HEADINGS.get(status, "refused") if link else "refused"]
+        return render(
+            "signer/refused.html",
+            language=language,
+            status=status,
+            heading=heading,
+            said=said,
+            request_id=here.request_id,
+            frames=here.frames,
+            told="over",
+        )
     said = t.get(f"refused_public_{status}", t.get(f"refused_{status}", said))
     return render("public/refused.html", language=language, said=said, request_id=here.request_id)
 

@@ -50,7 +50,8 @@ def asked(kind: type[msgspec.Struct], query_string: bytes) -> Any:
 def described(kind: type[msgspec.Struct]) -> list[dict[str, Any]]:
     """The parameters as OpenAPI describes them."""
     schema = schemas([kind])[kind.__name__]
-    return [_parameter(name, dict(each)) for name, each in schema["properties"].items()]
+    needed = schema.get("required", [])
+    return [{**_parameter(name, dict(each)), "required": name in needed} for name, each in schema["properties"].items()]
 
 
 def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     if schema.get("type") == "array":
         del schema["default"]  # which is none
     text = {"description": schema.pop("description")} if "description" in schema else {}
-    return {"name": name, "in": "query", "required": False, **text, "schema": schema}
+    return {"name": name, "in": "query", **text, "schema": schema}
 
 
 def _given(query_string: bytes) -> dict[str, list[str]]:

@@ -37,8 +37,14 @@ class Inside(NamedTuple):
     sites: Sequence[str] = ()
     """That may show them this in a frame."""
 
+    @classmethod
+    def of(cls, session: Session, packet: Packet, sites: Sequence[str] = ()) -> "Inside":
+        """The person of the session, who is spoken to in the language that they have chosen."""
+        party, signer = parties.find_signer(packet, session.signer_id)
+        return cls(session, packet, party, replace(signer, language=session.language or signer.language), sites)
+
     def after(self, packet: Packet) -> "Inside":
-        return Inside(self.session, packet, *parties.find_signer(packet, self.signer.id), self.sites)
+        return Inside.of(self.session, packet, self.sites)
 
     @property
     def needs(self) -> Literal["code"] | None:
@@ -92,8 +98,7 @@ async def inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
         lambda tx: (packet_for(tx, session), embedding.sites(tx, session.link, session.workspace_id))
     )
     context.of(request).frames = sites
-    packet = await expire.current(office, seen)
-    found = Inside(session, packet, *parties.find_signer(packet, session.signer_id), sites)
+    found = Inside.of(session, await expire.current(office, seen), sites)
     context.of(request).language = found.signer.language
     if demand_code:
         sessions.need_checked(session, found.signer.auth)
@@ -177,6 +182,7 @@ def circumstances(request: AnyRequest, who: Inside) -> Circumstances:
         identity=None if who.needs else session.identity(who.signer.auth),
         viewed=session.viewed,
         consent=session.consent,
+        language=session.language,
     )
 
 

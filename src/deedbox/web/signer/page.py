@@ -1,38 +1,39 @@
 """The signing page: what there is to sign, and a plain form that signs or declines without script."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any, TypeAlias
 
 import msgspec
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 
+from deedbox import words
 from deedbox.kernel import limits
+from deedbox.kernel.blobs import Received
 from deedbox.kernel.clock import instant
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
-from deedbox.signing import show_if
+from deedbox.signing import sessions
 from deedbox.signing.actions import attach, sign
 from deedbox.signing.actions.approve import approve
 from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
-from deedbox.signing.answers import answered, groups
-from deedbox.signing.field_value import BY_HAND, printed, standing
-from deedbox.signing.field_value import kept as kept_form
-from deedbox.signing.model import Attachment, Field, Signature, consent
+from deedbox.signing.model import consent
 from deedbox.signing.store import people
-from deedbox.web.frame import context
+from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.frame.upload import Page
-from deedbox.web.signer import attachments, embedding, screens, values
+from deedbox.web.signer import attachments, by_hand, embedding, paper, screens, steps
 from deedbox.web.signer.inside import (
     Inside,
     acted,
+    at_desk,
     circumstances,
     code_again,
     done,
@@ -41,26 +42,16 @@ from deedbox.web.signer.inside import (
     looked,
     outcome,
 )
+from deedbox.web.signer.records import Drawn, Typed, UploadedMark
+from deedbox.web.signer.sheet import given_by, sheet
 from deedbox.words import refusals
 from deedbox.words.refusals import refused
 
-_OWN = ("date", "name", "email")
-"""Fields that are filled for the signer if they leave them empty."""
-
-
 _LAST = ("sign", "approve", "decline", "delegate")
 """The acts with which a person's part is over."""
-
-
-class FieldShown(NamedTuple):
-    """A field of the form, what stands in its box, and of a day how the language says it.
-
-    Radio buttons come as one, with all of their group; of each of those, the name that the form has for the group."""
-
-    field: Field
-    value: str
-    said: str
-    choices: Sequence["FieldShown"] = ()
+_FILLED = ("sign", "approve", "keep")
+"""The acts that send the fields."""
+_ByHand: TypeAlias = Typed | Drawn | UploadedMark
 
 
 @get("/sign/{signer_id:str}", opt=door(SIGNER), include_in_schema=False)
@@ -72,7 +63,7 @@ async def signing_page(request: AnyRequest, signer_id: FromPath[str]) -> Respons
     "/sign/{signer_id:str}",
     opt=door(SIGNER),
     include_in_schema=False,
-    request_max_body_size=limits.SIGNING_FORM_BYTES,
+    request_max_body_size=limits.SIGNING_BODY_BYTES,  # a photo of a signature may be in it
 )
 async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
     """Does what the pressed button says; what cannot be done is said on the page, with all that was typed."""
@@ -108,7 +99,7 @@ async def attach_on_page(request: AnyRequest, signer_id: FromPath[str], field_id
 
 
 async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None:
-    act = text(form, "act")
+    act, language = text(form, "act"), text(form, "language")
     if act == "code":
         await give_code(request, _bounded(form, "code", limits.ACCESS_CODE_CHARS))
         return
@@ -117,7 +108,10 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         return
     who = await inside(request)
     seen = circumstances(request, who)
-    if act == "decline":
+    if language in words.LANGUAGES:
+        token = context.of(request).token.reveal()
+        await at_desk(request, who, lambda desk: sessions.speak(desk.tx, token, language))
+    elif act == "decline":
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
         await acted(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
     elif act == "keep":
@@ -128,20 +122,46 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     elif act == "delegate":
         to = _delegation(form)
         await acted(request, who, lambda desk, packet: delegate(desk, packet, signer_id, to, seen))
-    elif act == "approve":
-        if not _agreed(who, form):
-            raise refused(BadRequest, "consent_approver")
-        await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
-    elif act == "sign":
-        if not _agreed(who, form):
-            raise refused(BadRequest, "consent")
-        signature = Signature("typed", text=_bounded(form, "signature", limits.SIGNER_NAME_CHARS))
-        if not signature.text:
-            raise refused(BadRequest, "no_signature")
-        how = SigningAct(signature, _values(who, form), seen)
-        await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
+    elif act in ("approve", "sign"):
+        await _finish(request, who, form)
     else:
         raise refused(BadRequest, "no_act")
+
+
+async def _finish(request: AnyRequest, who: Inside, form: FormMultiDict) -> None:
+    """Signs or approves all documents in one act."""
+    approves, seen, signer_id = text(form, "act") == "approve", circumstances(request, who), who.signer.id
+    if not _agreed(who, form):
+        raise refused(BadRequest, "consent_approver" if approves else "consent")
+    if approves:
+        await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
+        return
+    office, given = context.of(request).deedbox.office, given_by(who, form)
+    async with AsyncExitStack() as held:
+        signature, images = await by_hand.made(office, _by_hand(form, "signature"), held)
+        initials, more = None, list[Received]()
+        if "initials" in form:
+            initials, more = await by_hand.made(office, _by_hand(form, "initials"), held)
+        how = SigningAct(signature, given, seen, initials, [*images, *more])
+        await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, how))
+
+
+def _by_hand(form: FormMultiDict, mark: str) -> _ByHand:
+    """The signature or the initials of the form, typed unless its script says otherwise; BadRequest without one."""
+    kind = text(form, f"{mark}-kind") or "typed"
+    given: dict[str, Any] = {"kind": kind}
+    try:
+        if kind == "typed":
+            given["text"] = _bounded(form, mark, limits.SIGNER_NAME_CHARS)
+            given["hand"] = text(form, f"{mark}-hand") or "dancing"
+        elif kind == "drawn":
+            given |= msgspec.json.decode(text(form, f"{mark}-strokes"), type=dict[str, Any])
+        else:
+            given["image"] = text(form, f"{mark}-image")
+        made: _ByHand = msgspec.convert(given, _ByHand)
+        return made
+    except msgspec.MsgspecError as error:
+        raise refused(BadRequest, "no_signature") from error
 
 
 def _agreed(who: Inside, form: FormMultiDict) -> bool:
@@ -150,7 +170,7 @@ def _agreed(who: Inside, form: FormMultiDict) -> bool:
 
 
 async def _keep(request: AnyRequest, who: Inside, form: Mapping[str, Any]) -> None:
-    given = _values(who, form)
+    given = given_by(who, form)
     await done(request, who, lambda desk, packet: fill(desk, packet, who.signer.id, given))
 
 
@@ -164,76 +184,11 @@ def _delegation(form: FormMultiDict) -> Delegation:
         raise refused(BadRequest, "delegation") from error
 
 
-def _values(who: Inside, form: Mapping[str, Any]) -> dict[str, str]:
-    """What the form says of each field that is filled by hand; an unticked box is not sent by browsers."""
-    given = {}
-    fields = [field for field in _fields(who) if not field.read_only and field.type != "attachment"]
-    for field in fields:
-        if field.type == "checkbox" and (field.show_if is None or f"{field.id}-shown" in form):
-            given[field.id] = "true" if form.get(field.id) else "false"
-        elif field.id in form:
-            given[field.id] = str(form[field.id]).replace("\0", "").strip()
-    for group in groups(fields).values():
-        if form.get(_group_name(group)) in {field.id for field in group}:
-            given[str(form[_group_name(group)])] = "true"
-    return values.typed(fields, given, who.signer.language)
-
-
-def _group_name(group: Sequence[Field]) -> str:
-    """Under which the form sends the id of the chosen radio button."""
-    return f"{group[0].id}-group"
-
-
-def _fields(who: Inside) -> list[Field]:
-    return [field for field in who.fields if field.type not in BY_HAND]
-
-
 def _bounded(form: FormMultiDict, name: str, most: int) -> str:
     given = text(form, name).strip()
     if len(given) > most:
         raise refused(TooLarge, "too_long", most=str(most))
     return given
-
-
-def _shown(field: Field, stands: str, typed: Mapping[str, Any] | None, language: str) -> FieldShown:
-    """What stands in the field's box: what was typed, else what is kept or offered, numbers as the language writes."""
-    value = stands
-    if typed is not None and not field.read_only:
-        value = str(typed.get(field.id, ""))
-    elif field.type == "number" or (field.read_only and field.type == "date"):
-        value = printed(field.type, value, language)
-    said = printed(field.type, value, language)
-    return FieldShown(field, value, said if field.type == "date" and said != value else "")
-
-
-def _form(
-    who: Inside, kept: Mapping[str, str], files: Sequence[Attachment], typed: Mapping[str, Any] | None, now: str
-) -> list[FieldShown]:
-    """The fields that are shown to the signer, by what they have kept, typed and given."""
-    given = _values(who, typed) if typed is not None else {}
-    own = {field.id: field for field in _fields(who)}
-    filled = {
-        **kept,
-        **{field_id: kept_form(own[field_id], value) for field_id, value in given.items()},
-        **{one.field_id: one.sha256 for one in files if one.signer_id == who.signer.id},
-    }
-    stand: dict[str, str] = {}
-    for document in who.packet.documents:
-        fields = answered(document, who.party, who.signer, filled, now)
-        shown = show_if.shown(fields)
-        stand |= {field.id: field.value or "" for field in fields if field.id in shown}
-    buttons = {group[0].id: group for group in groups([one for one in own.values() if one.id in stand]).values()}
-    names = {one.id: _group_name(group) for group in groups(list(own.values())).values() for one in group}
-    rows = []
-    for field in own.values():
-        # What is filled in for those who leave it empty is not theirs yet.
-        offered = field.read_only or field.type not in _OWN or standing(field, filled) or field.default
-        if field.id in buttons:
-            choices = [FieldShown(one, stand[one.id], names[one.id]) for one in buttons[field.id]]
-            rows.append(FieldShown(field, "", "", choices))
-        elif field.id in stand and field.type != "radio":
-            rows.append(_shown(field, stand[field.id] if offered else "", typed, who.signer.language))
-    return rows
 
 
 async def _page(
@@ -251,7 +206,7 @@ async def _page(
     if said is not None:
         return await screens.ended(request, who, said, error, over=over)
     if error is not None and typed is not None and typed.get("act") in screens.WAYS_OUT:
-        return screens.way_out(str(typed["act"]), who, error, typed)
+        return await screens.way_out(request, str(typed["act"]), who, error, typed)
     return await _signing(request, who, error, typed)
 
 
@@ -263,31 +218,38 @@ async def _signing(
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
     files = await attachments.seen(request, who) if who.is_shown else []
     # The form for a code sends no fields: these stand as they were.
-    written = typed if typed is not None and (typed.get("act") in ("sign", "keep") or typed.get("detach")) else None
-    fields = _form(who, kept, files, written, instant(deedbox.clock.now())) if who.is_shown else []
+    written = typed if typed is not None and (typed.get("act") in _FILLED or typed.get("detach")) else None
+    filled_in = sheet(who, kept, files, written, instant(deedbox.clock.now()))
     return page(
         "signer/page.html",
         **embedding.shown(who),
         status=error.status if error else 200,
         headers=error.headers if error else {},
         language=signer.language,
+        brand=await brand.of(request, packet.workspace_id),
+        languages=words.NAMES,
+        locale=words.tag(signer.language),
         packet=packet,
         signer=signer,
-        shown=who.is_shown,
-        can_sign=who.is_shown,
         can_delegate=who.can_delegate,
         only_reads=who.only_reads,
-        fields=fields,
-        depends=any(field.show_if for field in _fields(who)),
+        steps=list(steps.steps(who, filled_in, files)),
+        marks=steps.marks(who, filled_in),
+        others=steps.others(who, filled_in),
+        own=filled_in.own,
+        depends=any(field.show_if for field in who.possible_fields),
         files=files,
         names={one.id: one.name for _, one in packet.signers()},
         most=limits.ATTACHMENT_BYTES // limits.MB,
-        own=_OWN,
+        most_photo=limits.SIGNATURE_IMAGE_BYTES,
         typed=typed or {},
+        shared=who.session.link == "in_person",
+        said=steps.script_words(signer.language, signer.role),
         consent="" if who.session.consent else consent(packet, signer),
+        agreed=who.session.consent.text if who.session.consent else "",
         error=refusals.said(error, signer.language) if error else "",
         wrong=refusals.beside(error, signer.language) if error else {},
     )
 
 
-ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page, *screens.ROUTES]
+ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page, *screens.ROUTES, *paper.ROUTES]

@@ -7,6 +7,8 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.discreet import Discreet
+from deedbox.pdf.fonts import Hand
+from deedbox.pdf.strokes import Side, Stroke
 from deedbox.signing.model import Field, Message, Role, Status
 
 _TEXT = limits.NO_NUL
@@ -145,10 +147,21 @@ class ValuesBody(msgspec.Struct, forbid_unknown_fields=True):
 class Typed(msgspec.Struct, forbid_unknown_fields=True, tag="typed", tag_field="kind"):
     text: Annotated[str, Meta(min_length=1, max_length=limits.SIGNER_NAME_CHARS, extra_json_schema=_TEXT)]
     """The name, to be written in a script."""
+    hand: Hand = "dancing"
+    """In which hand: Dancing Script, Caveat or Great Vibes; scripts that it lacks are written in another."""
 
 
 class Drawn(msgspec.Struct, forbid_unknown_fields=True, tag="drawn", tag_field="kind"):
-    image: Annotated[str, Meta(max_length=2 * limits.SIGNATURE_IMAGE_BYTES)]
+    """Strokes or an image, one of them."""
+
+    strokes: Annotated[list[Stroke], Meta(min_length=1, max_length=limits.DRAWING_STROKES)] | None = None
+    """What the hand drew, stroke by stroke: of each point x and y on the pad, from its top left corner, the force from
+    0 to 1 (0 where the device tells none) and the time in milliseconds. It is sealed as lines, not as pixels."""
+    width: Side = limits.PAD_WIDTH
+    """Of the pad, in the units of x and y."""
+    height: Side = limits.PAD_HEIGHT
+    """Of the pad, in the units of x and y."""
+    image: Annotated[str, Meta(max_length=2 * limits.SIGNATURE_IMAGE_BYTES)] | None = None
     """A data URL, PNG or JPEG."""
 
 

@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import Conflict, DeedboxError
 from deedbox.signing import parties, sessions
-from deedbox.web.frame import context
+from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.pages import go, page
@@ -38,7 +38,8 @@ async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> 
     wait, left = await deedbox.db.read(
         lambda tx: (sessions.code_wait(tx, signer_id, now=now), sessions.tries_left(tx, signer_id, now=now))
     )
-    return _screen(
+    return await _screen(
+        request,
         "signer/code.html",
         who,
         error,
@@ -69,13 +70,15 @@ async def _asked(request: AnyRequest, signer_id: str, way: str) -> Response[Any]
         return go(f"/sign/{signer_id}")
     if way == "delegate" and not who.can_delegate:
         raise refused(Conflict, "no_delegation")
-    return way_out(way, who, None, {})
+    return await way_out(request, way, who, None, {})
 
 
-def way_out(way: str, who: Inside, error: DeedboxError | None, typed: Mapping[str, Any]) -> Response[Any]:
+async def way_out(
+    request: AnyRequest, way: str, who: Inside, error: DeedboxError | None, typed: Mapping[str, Any]
+) -> Response[Any]:
     """The screen on which someone declines or passes it on, with all that was typed."""
     ends = parties.would_end(who.packet, who.signer.id)
-    return _screen(f"signer/{way}.html", who, error, typed=typed, ends=ends)
+    return await _screen(request, f"signer/{way}.html", who, error, typed=typed, ends=ends)
 
 
 async def ended(
@@ -84,7 +87,8 @@ async def ended(
     """What became of it; on a device that goes to someone else (`over`), nothing but that."""
     signer, packet, shown = who.signer, who.packet, who.is_shown and not over
     done = found.name in _GOOD and may_have_it(signer)
-    return _screen(
+    return await _screen(
+        request,
         "signer/done.html" if done else "signer/closed.html",
         who,
         error,
@@ -110,18 +114,22 @@ def _reason(who: Inside, found: Outcome) -> str | None:
 
 
 def _hinted(email: str) -> str:
-    """The address as its owner knows it, and as nobody else learns it: a…@example.com."""
+    """The address as its owner knows it, and as nobody else learns it: a***@example.com."""
     name, _, domain = email.rpartition("@")
-    return f"{name[:1]}…@{domain}"
+    return f"{name[:1]}***@{domain}"
 
 
 def _written(who: Inside, at: str | None) -> str:
     return words.moment(who.signer.language, moment(at), who.signer.time_zone) if at else ""
 
 
-def _screen(template: str, who: Inside, error: DeedboxError | None, **values: Any) -> Response[Any]:
+async def _screen(
+    request: AnyRequest, template: str, who: Inside, error: DeedboxError | None, **values: Any
+) -> Response[Any]:
     return page(
         template,
+        request=request,
+        brand=await brand.of(request, who.packet.workspace_id),
         **embedding.shown(who),
         status=error.status if error else 200,
         headers=error.headers if error else {},

@@ -1,9 +1,8 @@
 """The signer's session for programs and scripts: one person and what they sign, a cookie and no key."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, get, post, put
@@ -11,7 +10,6 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.crypto import sha256
 from deedbox.kernel.errors import BadRequest, Conflict, NotFound
@@ -23,19 +21,17 @@ from deedbox.signing.actions.delegate import delegate as delegate_packet
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.actions.view import view_page
-from deedbox.signing.desk import Office
 from deedbox.signing.field_value import standing
-from deedbox.signing.model import Attachment, Signature, consent, first_page
+from deedbox.signing.model import Attachment, consent, first_page
 from deedbox.signing.packet_files import for_signers
 from deedbox.signing.store import links, people, sealed
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
-from deedbox.web.frame.body import from_base64
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.query import QUERY
 from deedbox.web.frame.zip_response import zip_response
-from deedbox.web.signer import attachments, values
+from deedbox.web.signer import attachments, by_hand, values
 from deedbox.web.signer.inside import (
     Inside,
     acted,
@@ -54,7 +50,6 @@ from deedbox.web.signer.records import (
     CompleteBody,
     DeclineBody,
     Done,
-    Drawn,
     SessionDocument,
     SessionFile,
     SessionPacket,
@@ -62,8 +57,6 @@ from deedbox.web.signer.records import (
     SessionParty,
     SessionRecord,
     SessionSigner,
-    Typed,
-    UploadedMark,
     ValuesBody,
 )
 from deedbox.words.refusals import refused
@@ -76,9 +69,6 @@ class DownloadQuery(msgspec.Struct, frozen=True):
         Annotated[str, Meta(min_length=1, max_length=limits.CURSOR_CHARS, extra_json_schema=limits.NO_NUL)] | UnsetType
     ) = UNSET
     """Only this document of the packet."""
-
-
-_IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 
 
 @get("/sign/{signer_id:str}/session", opt=_SIGNER, summary="What there is to sign, and who signs", tags=["signer"])
@@ -160,8 +150,8 @@ async def complete(request: AnyRequest, signer_id: FromPath[str], data: JSONBody
         return Acted("approved", approved.status)
     given = values.sent(who.fields, data.values, who.signer.language)
     async with AsyncExitStack() as held:
-        signature, images = await _by_hand(office, data.signature, held)
-        initials, more = await _by_hand(office, data.initials, held) if data.initials else (None, [])
+        signature, images = await by_hand.made(office, data.signature, held)
+        initials, more = await by_hand.made(office, data.initials, held) if data.initials else (None, [])
         act = SigningAct(signature, given, circumstances(request, who), initials, [*images, *more])
         signed = await acted(request, who, lambda desk, packet: sign.sign(desk, packet, signer_id, act))
     return Acted("signed", signed.status)
@@ -257,29 +247,6 @@ def _packet(who: Inside) -> SessionPacket:
     return SessionPacket(packet.id, packet.title, packet.status, documents)
 
 
-async def _by_hand(
-    office: Office, given: Typed | Drawn | UploadedMark, held: AsyncExitStack
-) -> tuple[Signature, list[Received]]:
-    """A signature or initials, with its stored picture if it was not typed."""
-    if isinstance(given, Typed):
-        return Signature("typed", text=given.text), []
-    kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
-    picture = await asyncio.to_thread(_picture, given.image)
-    made, image = await held.enter_async_context(sign.image(office, kind, picture))
-    return made, [image]
-
-
-def _picture(url: str) -> bytes:
-    """The bytes of a data URL."""
-    head = next((head for head in _IMAGE_TYPES if url.startswith(head)), None)
-    if head is None:
-        raise BadRequest("The signature's image must be a data URL of a PNG or JPEG image")
-    try:
-        return b"".join(from_base64(url[len(head) :]))
-    except ValueError as error:
-        raise BadRequest("The signature's image is not base64") from error
-
-
 ROUTES = [
     signer_session,
     code,
@@ -290,4 +257,5 @@ ROUTES = [
     delegate,
     signer_download,
     *attachments.ROUTES,
+    *by_hand.ROUTES,
 ]

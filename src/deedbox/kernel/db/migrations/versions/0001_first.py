@@ -358,7 +358,8 @@ create table signer_sessions (
     checked_at TEXT,
     viewed_at TEXT,
     consent TEXT,
-    consented_at TEXT
+    consented_at TEXT,
+    language TEXT
 );
 create index signer_sessions_of_signer on signer_sessions (signer_id);
 create index signer_sessions_of_link on signer_sessions (link_hash);

@@ -1,0 +1,94 @@
+"""A signer's own hand: signatures and initials as they come, and how a typed one will look."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Response, get
+from litestar.params import FromPath
+from msgspec import Meta
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Received
+from deedbox.kernel.errors import BadRequest
+from deedbox.pdf.fonts import Hand
+from deedbox.pdf.glyphs import described, unprintable
+from deedbox.pdf.strokes import Drawing
+from deedbox.signing.actions import sign
+from deedbox.signing.desk import Office
+from deedbox.signing.model import Signature
+from deedbox.web.frame import context, openapi
+from deedbox.web.frame.blob_response import etag_of, made_response
+from deedbox.web.frame.body import from_base64
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import SIGNER, door
+from deedbox.web.frame.query import QUERY
+from deedbox.web.signer.inside import inside
+from deedbox.web.signer.records import Drawn, Typed, UploadedMark
+from deedbox.words.refusals import refused
+
+_IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
+
+
+async def made(
+    office: Office, given: Typed | Drawn | UploadedMark, held: AsyncExitStack
+) -> tuple[Signature, list[Received]]:
+    """A signature or initials, with the stored file of what was not typed."""
+    if isinstance(given, Typed):
+        return Signature("typed", text=given.text, hand=given.hand), []
+    if isinstance(given, Drawn) and (given.strokes is None) == (given.image is None):
+        raise BadRequest("A drawn signature is given as `strokes` or as an `image`: send one of them")
+    if isinstance(given, Drawn) and given.strokes is not None:
+        drawing = Drawing(given.strokes, given.width, given.height)
+        signature, strokes = await held.enter_async_context(sign.drawing(office, drawing))
+        return signature, [strokes]
+    kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
+    picture = await asyncio.to_thread(_picture, given.image or "")
+    signature, image = await held.enter_async_context(sign.image(office, kind, picture))
+    return signature, [image]
+
+
+def _picture(url: str) -> bytes:
+    """The bytes of a data URL."""
+    head = next((head for head in _IMAGE_TYPES if url.startswith(head)), None)
+    if head is None:
+        raise BadRequest("The signature's image must be a data URL of a PNG or JPEG image")
+    try:
+        return b"".join(from_base64(url[len(head) :]))
+    except ValueError as error:
+        raise BadRequest("The signature's image is not base64") from error
+
+
+class HandQuery(msgspec.Struct, frozen=True):
+    text: Annotated[str, Meta(min_length=1, max_length=limits.SIGNER_NAME_CHARS, extra_json_schema=limits.NO_NUL)]
+    """What is typed."""
+    hand: Hand = "dancing"
+    """In which hand it is written."""
+
+
+@get(
+    "/sign/{signer_id:str}/hand.svg",
+    opt={
+        **door(SIGNER),
+        QUERY: HandQuery,
+        openapi.ANSWERS: {
+            "200": {"description": "The signature", "content": {"image/svg+xml": {"schema": {"type": "string"}}}},
+            "304": {"description": "The caller has this picture: If-None-Match names its ETag"},
+        },
+    },
+    summary="A typed signature as it will be sealed",
+    tags=["signer"],
+)
+async def hand_svg(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:  # noqa: ARG001
+    """Paths only: it looks the same wherever it is shown."""
+    await inside(request)
+    asked: HandQuery = context.of(request).query
+    if missing := unprintable(asked.text):
+        raise refused(BadRequest, "signature_unprintable", letters=described(missing))
+    etag = etag_of("hand", asked.hand, asked.text)
+    workshop = context.of(request).deedbox.workshop
+    return await made_response(request, etag, "image/svg+xml", lambda: workshop.hand(asked.text, asked.hand))
+
+
+ROUTES: list[Any] = [hand_svg]

@@ -1,0 +1,190 @@
+"""The sheet: what a signer fills in, as one form whose fields know where they stand on the pages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from deedbox.signing import show_if
+from deedbox.signing.answers import answered, groups
+from deedbox.signing.field_value import BY_HAND, kept, printed, standing
+from deedbox.signing.model import Attachment, Document, Field, first_page
+from deedbox.web.signer import values
+from deedbox.web.signer.inside import Inside
+
+OWN = ("date", "name", "email")
+"""Fields that are filled for the signer if they leave them empty."""
+
+
+_LINE = 0.012
+"""Of the page's height: fields whose middles are not farther apart stand in one line."""
+
+
+class Row(NamedTuple):
+    """A field of the form, what stands in its box, and of a day how the language says it.
+
+    Radio buttons come as one, with all of their group; of each of those, the name that the form has for the group."""
+
+    field: Field
+    value: str
+    said: str
+    shown: bool = True
+    """Whether its condition holds; one whose condition does not is in the form all the same, and not sent."""
+    choices: Sequence["Row"] = ()
+
+    @property
+    def boxes(self) -> list[Field]:
+        return [choice.field for choice in self.choices] or [self.field]
+
+
+class Other(NamedTuple):
+    """What someone else has filled in."""
+
+    field: Field
+    name: str
+    """Who has."""
+    said: str
+
+
+class Sheet(NamedTuple):
+    rows: Sequence[Row]
+    by_hand: Mapping[str, Sequence[Field]]
+    """Where the signature and the initials stand."""
+    others: Sequence[Other]
+    own: Mapping[str, str]
+    """What is filled in for those who leave a field of this type empty."""
+
+
+def sheet(
+    who: Inside, filled: Mapping[str, str], files: Sequence[Attachment], typed: Mapping[str, Any] | None, now: str
+) -> Sheet:
+    """The form by what the signer has kept, typed and given."""
+    given = given_by(who, typed) if typed is not None else {}
+    own = {field.id: field for field in _fields(who)}
+    stands = {
+        **filled,
+        **{field_id: kept(own[field_id], value) for field_id, value in given.items()},
+        **{one.field_id: one.sha256 for one in files if one.signer_id == who.signer.id},
+    }
+    possible = _in_reading_order(who)
+    return Sheet(
+        rows=_rows(who, possible, stands, typed, now),
+        by_hand={kind: [field for field in possible if field.type == kind] for kind in BY_HAND},
+        others=[one for document in who.packet.documents for one in _others(who, document)],
+        own={"date": now[:10], "name": who.signer.name, "email": who.signer.email},
+    )
+
+
+def given_by(who: Inside, form: Mapping[str, Any]) -> dict[str, str]:
+    """What the form says of each field that is filled by hand; an unticked box is not sent by browsers."""
+    given = {}
+    fields = [field for field in _fields(who) if not field.read_only and field.type != "attachment"]
+    for field in fields:
+        if field.type == "checkbox" and (field.show_if is None or f"{field.id}-shown" in form):
+            given[field.id] = "true" if form.get(field.id) else "false"
+        elif field.id in form:
+            given[field.id] = str(form[field.id]).replace("\0", "").strip()
+    for group in groups(fields).values():
+        if form.get(_group_name(group)) in {field.id for field in group}:
+            given[str(form[_group_name(group)])] = "true"
+    return values.typed(fields, given, who.signer.language)
+
+
+def page_of(who: Inside, field: Field) -> int:
+    """The page of its document on which the field stands, from 1."""
+    return first_page(document_of(who, field), field.file_id) + field.page
+
+
+def document_of(who: Inside, field: Field) -> Document:
+    return next(one for one in who.packet.documents if any(file.id == field.file_id for file in one.files))
+
+
+def _group_name(group: Sequence[Field]) -> str:
+    """Under which the form sends the id of the chosen radio button."""
+    return f"{group[0].id}-group"
+
+
+def _fields(who: Inside) -> list[Field]:
+    return [field for field in who.fields if field.type not in BY_HAND]
+
+
+def _in_reading_order(who: Inside) -> list[Field]:
+    """What may come to be shown, as one reads: line by line, but none before the one on which it depends."""
+    waiting = [field for line in _lines(who) for field in sorted(line, key=lambda field: field.x)]
+    to_come, ordered = {field.id for field in waiting}, []
+    while waiting:
+        at = next(at for at, one in enumerate(waiting) if not one.show_if or one.show_if.field not in to_come)
+        ordered.append(waiting.pop(at))
+        to_come.remove(ordered[-1].id)
+    return ordered
+
+
+def _lines(who: Inside) -> list[list[Field]]:
+    """The fields that may be shown, in the lines in which they stand, from the first page of the first document on."""
+    files = {file.id: at for at, file in enumerate(file for one in who.packet.documents for file in one.files)}
+
+    def place(field: Field) -> tuple[int, int, float]:
+        return files[field.file_id], field.page, field.y + field.h / 2
+
+    lines = list[list[Field]]()
+    for field in sorted(who.possible_fields, key=place):
+        above = place(lines[-1][0]) if lines else None
+        if above and place(field)[:2] == above[:2] and place(field)[2] - above[2] <= _LINE:
+            lines[-1].append(field)
+        else:
+            lines.append([field])
+    return lines
+
+
+def _rows(
+    who: Inside, possible: Sequence[Field], stands: Mapping[str, str], typed: Mapping[str, Any] | None, now: str
+) -> list[Row]:
+    standing_in, shown = dict[str, str](), set[str]()
+    for document in who.packet.documents:
+        fields = answered(document, who.party, who.signer, stands, now)
+        shown |= show_if.shown(fields)
+        standing_in |= {field.id: field.value or "" for field in fields}
+    names = {one.id: _group_name(group) for group in groups(_fields(who)).values() for one in group}
+    first = {group[0].id: group for group in groups(possible).values()}
+
+    def value(field: Field) -> str:
+        # In one that is hidden stands what will be there once it is shown.
+        return standing_in[field.id] if field.id in shown else standing(field, stands) or field.default or ""
+
+    rows = []
+    for field in possible:
+        if field.id in first:
+            choices = [Row(one, value(one), names[one.id], one.id in shown) for one in first[field.id]]
+            rows.append(Row(field, "", "", any(choice.shown for choice in choices), choices))
+        elif field.type not in ("radio", *BY_HAND):
+            # What is filled in for those who leave it empty is not theirs yet.
+            offered = field.read_only or field.type not in OWN or standing(field, stands) or field.default
+            row = _row(field, value(field) if offered else "", typed, who.signer.language)
+            rows.append(row._replace(shown=field.id in shown))
+    return rows
+
+
+def _row(field: Field, stands: str, typed: Mapping[str, Any] | None, language: str) -> Row:
+    """What stands in the field's box: what was typed, else what is kept or offered, numbers as the language writes."""
+    value = stands
+    if typed is not None and not field.read_only and field.id in typed:
+        value = str(typed.get(field.id, ""))
+    elif field.type == "number" or (field.read_only and field.type == "date"):
+        value = printed(field.type, value, language)
+    said = printed(field.type, value, language)
+    return Row(field, value, said if field.type == "date" and said != value else "")
+
+
+def _others(who: Inside, document: Document) -> list[Other]:
+    """What those before have filled in; a mark by hand is told by the name of whose it is."""
+    mine, shown = {field.id for field in who.fields}, show_if.shown(document.fields)
+    people = {signer.id: signer.name for _, signer in who.packet.signers()}
+    found = []
+    for field in document.fields:
+        if not field.value or field.id in mine or field.id not in shown or field.type == "attachment":
+            continue
+        said = printed(field.type, field.value, who.signer.language)
+        if field.type in BY_HAND:
+            said = people.get(field.value, "")
+        elif field.type in ("checkbox", "radio"):
+            said = "✓" if field.value == "true" else ""
+        found.append(Other(field, people.get(field.signer_id or "", ""), said))
+    return [one for one in found if one.said]

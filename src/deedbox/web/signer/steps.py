@@ -1,0 +1,118 @@
+"""The steps of a signing page: each field of the sheet with the boxes where it stands, and the words of its script."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from deedbox import words
+from deedbox.signing.initials import initials_of
+from deedbox.signing.model import Attachment, Document, Field
+from deedbox.web.signer.inside import Inside
+from deedbox.web.signer.sheet import Row, Sheet, document_of, page_of
+
+_FLAGS = {"checkbox": "tick", "radio": "choose", "select": "choose", "date": "date", "attachment": "file"}
+"""What the mark of a field says while it is its turn, where it is not simply filled in."""
+_WORDS = (
+    "step", "next", "next_document", "kept", "offline", "again", "not_kept", "offline_sign", "going", "drawn", "photo",
+    "no_signature", "no_initials", "upload_failed",
+)  # fmt: skip
+_REFUSALS = {"required": "required", "required_checkbox": "required_tick", "required_attachment": "required_file"}
+
+
+class Step(NamedTuple):
+    """A field to be filled in; without a row, a document that is only read."""
+
+    document: Document
+    row: Row | None
+    boxes: Sequence[Mapping[str, Any]] = ()
+    page: int = 0
+    file: Attachment | None = None
+    """What the signer has given for it."""
+
+    @property
+    def flag(self) -> str:
+        return _FLAGS.get(self.row.field.type, "text") if self.row else ""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether there is nothing to be changed in it."""
+        return self.row is not None and all(field.read_only for field in self.row.boxes)
+
+    @property
+    def raw(self) -> str:
+        """What stands in a field that cannot be changed, as conditions name it."""
+        return (self.row.field.value or self.row.field.default or "") if self.row else ""
+
+
+class Mark(NamedTuple):
+    """What is written by hand: the signature or the initials, with all their boxes."""
+
+    kind: str
+    boxes: Sequence[Mapping[str, Any]]
+    document: str
+    page: int | None
+    offered: str
+    """What it is if it is typed."""
+
+
+class OtherMark(NamedTuple):
+    said: str
+    label: str
+    box: Mapping[str, Any]
+
+
+def steps(who: Inside, sheet: Sheet, files: Sequence[Attachment]) -> Iterator[Step]:
+    """Field by field, as one reads; and each document that is only read, in its place."""
+    given = {one.field_id: one for one in files if one.signer_id == who.signer.id}
+    for document in who.packet.documents:
+        rows = [row for row in sheet.rows if document_of(who, row.field) is document]
+        for row in rows:
+            boxes = [box(who, field) for field in row.boxes]
+            yield Step(document, row, boxes, page_of(who, row.field), given.get(row.field.id))
+        if not rows and who.only_reads(document) and not who.packet.lone:
+            yield Step(document, None)
+
+
+def marks(who: Inside, sheet: Sheet) -> list[Mark]:
+    """What the signer writes by hand: initials where there are fields for them, and always the signature."""
+    if who.signer.role != "signer":
+        return []
+    offered = {"initials": initials_of(who.signer.name), "signature": who.signer.name}
+    return [_mark(who, kind, sheet.by_hand[kind], offered[kind]) for kind in offered if _asked(kind, sheet)]
+
+
+def others(who: Inside, sheet: Sheet) -> list[OtherMark]:
+    """What others have filled in, with its place."""
+    return [OtherMark(one.said, one.field.label or one.name, box(who, one.field)) for one in sheet.others]
+
+
+def script_words(language: str, role: str) -> dict[str, str]:
+    """What the page's script says."""
+    said, refused = words.of_use(language, "page"), words.of_use(language, "refusal")
+    return {
+        **{name: said[name] for name in _WORDS},
+        **{name: refused[other] for name, other in _REFUSALS.items()},
+        "consent": refused["consent_approver" if role == "approver" else "consent"],
+    }
+
+
+def box(who: Inside, field: Field) -> dict[str, Any]:
+    """Where a field stands, and on what it depends."""
+    condition = field.show_if
+    return {
+        "id": field.id,
+        "document": document_of(who, field).id,
+        "file": field.file_id,
+        "page": field.page,
+        "at": [round(side, 5) for side in (field.x, field.y, field.w, field.h)],
+        "if": [condition.field, condition.equals] if condition else None,
+    }
+
+
+def _asked(kind: str, sheet: Sheet) -> bool:
+    return kind == "signature" or bool(sheet.by_hand[kind])
+
+
+def _mark(who: Inside, kind: str, fields: Sequence[Field], offered: str) -> Mark:
+    last = fields[-1] if fields else None
+    document = document_of(who, last).id if last else who.packet.documents[-1].id
+    return Mark(kind, [box(who, field) for field in fields], document, page_of(who, last) if last else None, offered)

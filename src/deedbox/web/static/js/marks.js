@@ -1,0 +1,43 @@
+// Marks on the pages: the picture of what stands in the form, and a way to it.
+import { all, made } from './page.js';
+import { isShown, steps } from './fields.js';
+
+// Positions are physical: a page reads the same in every language.
+function placed(mark, { file, page, at }) {
+  ['x', 'y', 'w', 'h'].forEach((name, i) => mark.style.setProperty(`--${name}`, at[i]));
+  document.getElementById(`${file}-${page}`).append(mark);
+  return mark;
+}
+
+// The marks of the signer's own fields; a press on one calls `pressed` with its step.
+export function marks(pressed) {
+  const own = steps.flatMap(step => step.boxes.map((box, i) => {
+    const mark = made('button', { type: 'button', class: 'mark', tabindex: -1 });
+    if (i === 0 || step.hand) mark.dataset.flag = step.element.dataset.flag;
+    mark.toggleAttribute('data-end', box.at[0] > .6);
+    mark.toggleAttribute('data-tick', step.kind === 'checkbox' || step.kind === 'radio');
+    mark.addEventListener('click', () => pressed(step));
+    return { step, box, mark: placed(mark, box) };
+  }));
+  for (const other of all('[data-other]')) {
+    const text = made('span', { class: 'text', dir: 'auto' }, other.dataset.other);
+    placed(made('span', { class: 'mark', 'data-state': 'others', 'aria-hidden': 'true' }, text), JSON.parse(other.dataset.box));
+  }
+
+  function paint(now) {
+    for (const { step, box, mark } of own) {
+      const said = step.inBox(box);
+      mark.hidden = !isShown(box);
+      mark.dataset.state = step.isFixed ? 'fixed' : step === now ? 'now' : step.isFilled && (!step.hand || step.seen) ? 'done' : 'todo';
+      mark.setAttribute('aria-label', said ? `${step.name}: ${said}` : step.name);
+      const picture = step.hand ? step.seen && step.hand.picture() : said && made('span', { class: 'text', dir: 'auto' }, said);
+      mark.replaceChildren(...(picture ? [picture] : []));
+    }
+  }
+  function reveal(step) {
+    const first = own.find(each => each.step === step && !each.mark.hidden);
+    const target = first?.mark ?? document.getElementById(step.document);
+    target?.scrollIntoView({ block: first ? 'center' : 'start', inline: 'nearest' });
+  }
+  return { paint, reveal };
+}

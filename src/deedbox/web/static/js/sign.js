@@ -1,0 +1,163 @@
+// Signing, step by step: from one field to the next, each with its mark on the page, and at the end one press.
+import { $, all, closing, filled, made } from './page.js';
+import { form, settle, steps } from './fields.js';
+import { hand } from './hand.js';
+import { keeper } from './keep.js';
+import { marks } from './marks.js';
+import { uploads } from './upload.js';
+import { zoom } from './zoom.js';
+
+const words = JSON.parse(form.dataset.words);
+const last = steps.at(-1), next = $('#next'), back = $('#back'), act = $('#act'), problem = $('#problem'), status = $('#kept');
+let now = last, going = false, painted = null;
+
+const open = () => steps.filter(step => step.isShown && (!step.isFixed || step === last));
+const lacks = step => step.isRequired && !step.isFilled;
+
+function paint() {
+  if (!painted) return;
+  settle();
+  const shown = open(), at = shown.indexOf(now);
+  painted.paint(now);
+  for (const step of steps) step.element.hidden = step !== now;
+  for (const count of all('[data-count]', now.element)) count.textContent = at < 0 ? '' : filled(words.step, { at: at + 1, all: shown.length });
+  $('#last').hidden = now !== last;
+  act.hidden = now !== last;
+  next.hidden = now === last;
+  back.disabled = at === 0;
+  const following = after(now);
+  next.textContent = following.document && following.document !== now.document ? words.next_document : words.next;
+  progress(shown);
+  if (now === last) review(shown);
+}
+
+function progress(shown) {
+  const bar = $('#progress');
+  bar.max = shown.length;
+  bar.value = shown.filter(step => step.isDone).length;
+  for (const link of all('[data-of]')) {
+    const own = shown.filter(step => step.document === link.dataset.of || step.boxes.some(box => box.document === link.dataset.of));
+    link.toggleAttribute('data-done', own.every(step => step.isDone));
+    $('.tick', link).hidden = !own.every(step => step.isDone);
+    if (now.document === link.dataset.of) link.setAttribute('aria-current', 'step'); else link.removeAttribute('aria-current');
+  }
+}
+
+// What is filled in, each a way back to its field.
+function review(shown) {
+  const rows = shown.filter(step => step !== last && step.kind !== 'read');
+  $('#review').hidden = !rows.length;
+  $('#review ul').replaceChildren(...rows.map(step => made('li', {}, made('button', { type: 'button', class: 'row', onclick: () => show(step, true) },
+    made('span', { dir: 'auto' }, step.name), made('b', { dir: 'auto' }, step.said || '–')))));
+}
+
+// The step that Next leads to: the next one that is not done, from here on and then from the start; else the last.
+function after(step) {
+  const shown = open(), at = shown.indexOf(step);
+  const waiting = one => one !== step && one !== last && !one.isDone;
+  return shown.slice(at + 1).find(waiting) ?? (shown.slice(0, Math.max(at, 0)).find(one => waiting(one) && lacks(one)) ?? last);
+}
+
+function show(step, moved) {
+  now = step;
+  step.seen = true;
+  told('');
+  if (step.hand) step.hand.look(); else paint();
+  if (!moved) return;
+  painted.reveal(step);
+  const control = step.controls.find(one => !['radio', 'file'].includes(one.type) && one.checkVisibility()) ?? $('.ask', step.element);
+  control.focus({ preventScroll: true });
+}
+
+// Says what is wrong with the step that is shown, beside its field.
+function told(sentence) {
+  problem.textContent = sentence;
+  problem.hidden = !sentence;
+  for (const control of now.controls) {
+    if (sentence) control.setAttribute('aria-invalid', 'true'); else control.removeAttribute('aria-invalid');
+    if (sentence) control.setAttribute('aria-describedby', 'problem'); else if (control.getAttribute('aria-describedby') === 'problem') control.removeAttribute('aria-describedby');
+  }
+}
+
+function refused(step, sentence, moved = false) {
+  if (now !== step) show(step, moved);
+  told(sentence);
+}
+
+// What keeps this step from being passed; empty if nothing does.
+function wrong(step) {
+  if (step.hand) return step.isFilled ? '' : words[`no_${step.kind}`];
+  const bad = step.controls.find(control => !control.disabled && !control.validity.valid);
+  if (lacks(step)) return words[`required_${step.kind}`] ?? words.required;
+  return bad && !bad.validity.valueMissing ? bad.validationMessage : '';
+}
+
+function forward() {
+  const said = wrong(now);
+  if (said) return refuse(now, said);
+  show(after(now), true);
+}
+
+function refuse(step, said) {
+  refused(step, said, true);
+  step.controls.find(control => control.checkVisibility())?.focus();
+}
+
+// Whether everything is there; if not, it leads to what is missing.
+function ready() {
+  const missing = open().find(step => wrong(step));
+  if (missing) return refuse(missing, wrong(missing)), false;
+  const consent = form.elements.consent;
+  if (consent.type === 'checkbox' && !consent.checked) return refused(last, words.consent), consent.focus(), false;
+  if (!navigator.onLine) return told(words.offline_sign), false;
+  return true;
+}
+
+function submit(event) {
+  if (event.submitter?.hasAttribute('formaction') || event.submitter?.name === 'detach') return;
+  if (now !== last) return event.preventDefault(), forward();
+  if (going || !ready()) return event.preventDefault();
+  going = true;
+  keep.stop();
+  act.setAttribute('aria-disabled', 'true');
+  act.textContent = words.going;
+  for (const step of steps) step.hand?.forget();
+}
+
+const keep = keeper((how, sentence, ids) => {
+  if (how === 'refused') {
+    const step = steps.find(one => one.boxes.some(box => ids.includes(box.id)));
+    if (step === now) told(sentence);
+  }
+  const said = how === 'refused' ? words.not_kept : words[how];
+  if (status.textContent !== said) status.textContent = said;
+});
+
+function start() {
+  form.noValidate = true;
+  for (const step of steps) {
+    if (step.kind === 'signature' || step.kind === 'initials') step.hand = hand(step, words, () => { told(''); paint(); });
+    if (step.kind === 'attachment' && !step.isFixed) uploads(step, words, { changed: paint, wrong: refused });
+  }
+  painted = marks(step => show(step, true));
+  for (const each of all('[data-guided]')) each.hidden = false;
+  for (const each of all('[data-plain]', form)) each.hidden = true;
+  const failed = steps.find(step => $('.wrong', step.element));
+  const shown = open(), first = failed ?? shown.find(step => step !== last && !step.isDone) ?? last;
+  show(first, Boolean(failed));
+  
+  zoom($('.pages'));
+  closing($('.menu'));
+}
+
+form.addEventListener('input', () => { told(''); paint(); });
+form.addEventListener('submit', submit);
+form.addEventListener('focusin', event => { if (now.element.contains(event.target) && event.target.matches('input, select')) painted?.reveal(now); });
+next.addEventListener('click', forward);
+back.addEventListener('click', () => { const shown = open(); show(shown[shown.indexOf(now) - 1] ?? shown[0], true); });
+for (const link of all('[data-of]')) link.addEventListener('click', () => {
+  const step = open().find(one => one.document === link.dataset.of);
+  if (step) show(step, false);
+});
+addEventListener('pageshow', event => { if (event.persisted) location.reload(); });
+start();

@@ -1,0 +1,131 @@
+"""The screens before and after the document, as a browser without script gets them."""
+
+from typing import Any
+
+import pytest
+
+from deedbox.kernel import limits
+from tests.api.signing.conftest import CODE, LINK, Mailing, Office, signer
+from tests.api.signing.test_entry import HTML, entered, mailed, people, trail
+from tests.pdf.test_certificate import told
+
+pytestmark = pytest.mark.anyio
+CONSENT = "I agree to sign this document electronically"
+
+
+async def test_consent_ticked_on_the_opening_page_is_evidence_with_its_own_time(office: Office) -> None:
+    document = await office.create(send=True)
+    [path] = await mailed(office)
+    async with office.api.client() as browser:
+        assert CONSENT in (await browser.get(path, headers=HTML)).text
+        opened = await browser.post(path, headers=HTML, data={"consent": "yes"})
+        own, at = opened.headers["location"], office.api.clock.now()
+        assert CONSENT not in (await browser.get(own, headers=HTML)).text, "it is not asked twice"
+        office.api.clock.forward(90)
+        done = await browser.post(own, headers=HTML, data={"act": "sign", "signature": "Ann"})
+        assert done.status_code == 303, done.text
+    await office.completed(document)
+    evidence = (await office.api.get(f"/api/v1/documents/{document['id']}/evidence")).json()
+    [ann] = evidence["signers"]
+    assert (ann["consent"]["at"], ann["consent"]["text"].startswith(CONSENT)) == (f"{at:%Y-%m-%dT%H:%M:%SZ}", True)
+    assert ann["signed_at"] > ann["consent"]["at"]
+    certificate = told((await office.api.get(f"/api/v1/documents/{document['id']}/certificate")).content)
+    assert "Consented 1 March 2026, 12:00:00 UTC" in certificate
+
+
+async def test_consent_left_unticked_is_asked_again_above_sign(office: Office) -> None:
+    await office.create(send=True)
+    [path] = await mailed(office)
+    async with office.api.client() as browser:
+        own = await entered(browser, path)
+        assert CONSENT in (await browser.get(own, headers=HTML)).text
+        refused = await browser.post(own, headers=HTML, data={"act": "sign", "signature": "Ann"})
+        assert (refused.status_code, "only if you agree" in refused.text) == (400, True)
+
+
+async def test_nobody_agrees_before_the_code_has_shown_who_they_are(office: Office) -> None:
+    code = {"auth": "access_code", "access_code": "open sesame"}
+    document = await office.create(signers=[signer("ann", **code)], send=True, message={"subject": "Rent", "body": "x"})
+    [path] = await mailed(office)
+    async with office.api.client() as browser:
+        shown = (await browser.get(path, headers=HTML)).text
+        assert [said for said in (CONSENT, "Rent") if said in shown] == []
+        opened = await browser.post(path, headers=HTML, data={"consent": "yes"})
+        own = opened.headers["location"]
+        await browser.post(own, headers=HTML, data={"act": "code", "code": "open sesame"})
+        assert CONSENT in (await browser.get(own, headers=HTML)).text
+    [row] = await trail(office, document, "signer.link_opened")
+    assert "consent" not in row["detail"]
+
+
+async def test_wrong_old_and_sixth_code_each_have_their_sentence_and_send_again_waits_half_a_minute(
+    mailing: Mailing,
+) -> None:
+    document = await mailing.create(signers=[signer("ann", auth="email_code")], send=True)
+    path = await mailing.read(LINK, "ann", "Lease")
+    async with mailing.api.client() as browser:
+        own = await entered(browser, path)
+        code = await mailing.read(CODE, "ann", "Lease")
+
+        async def pressed(act: str, given: str = "") -> tuple[int, str]:
+            answer = await browser.post(own, headers=HTML, data={"act": act, "code": given})
+            return answer.status_code, answer.text
+
+        status, text = await pressed("code_again")
+        assert (status, "in 30 s" in text) == (429, True), text
+        status, text = await pressed("code", "wrong!")
+        assert (status, "The code is wrong. Tries left: 4." in text) == (403, True), text
+        mailing.api.clock.forward(limits.SIGNER_CODE_AGAIN_SECONDS)
+        assert (await pressed("code_again"))[0] == 303
+        assert await mailing.api.rows("select count(*) from mails where kind = 'code'") == [(2,)]
+        assert "Tries left: 4" in (await browser.get(own, headers=HTML)).text, "another code gives no other tries"
+        mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS - limits.SIGNER_CODE_AGAIN_SECONDS + 30)
+        status, text = await pressed("code", code)
+        assert (status, "This code is too old" in text) == (403, True), text
+        found = [await pressed("code", "wrong!") for _ in range(5)]
+        assert [one for one, _ in found] == [403] * 4 + [429]
+        assert "Too many attempts. Wait a quarter of an hour" in found[-1][1]
+    rows = await trail(mailing, document, "signer.code_mailed")
+    assert [row["detail"]["link"] for row in rows] == ["mail"]
+
+
+async def test_decline_and_delegation_are_pages_that_say_what_follows(office: Office) -> None:
+    board = [signer("ann", delegation=True), signer("bob"), signer("cleo")]
+    goes_on = {"name": "Board", "rule": "quorum", "quorum": 1, "on_decline": "continue_while_possible"}
+    alone = await office.create(send=True)
+    several = await office.create(send=True, parties=[{**goes_on, "signers": board}], signers=[])
+    found = {}
+    for document in (alone, several):
+        [path] = await mailed(office, about=document["id"], to="ann@example.com")
+        async with office.api.client() as browser:
+            own = await entered(browser, path)
+            found[document["id"]] = [await browser.get(f"{own}/{way}", headers=HTML) for way in ("decline", "delegate")]
+            assert (await browser.post(f"{own}/decline", json={})).status_code == 200
+            over = await browser.get(f"{own}/decline", headers=HTML)
+            assert (over.status_code, over.headers["location"]) == (303, own), "which says that it is over"
+    [ends, not_allowed], [not_the_end, to_whom] = found.values()
+    assert ("nobody can sign it any more" in ends.text, "without you" in not_the_end.text) == (True, True)
+    assert (not_allowed.status_code, "has not allowed" in not_allowed.text) == (409, True)
+    assert (to_whom.status_code, "acts in your place" in to_whom.text) == (200, True)
+
+
+async def test_a_reason_that_is_too_long_comes_back_with_all_that_was_typed(office: Office) -> None:
+    document = await office.create(send=True)
+    async with office.session(document, "ann") as browser:
+        own = f"/sign/{people(document)['Ann']}"
+        typed = {"act": "decline", "reason": "no " * limits.REASON_CHARS}
+        answer = await browser.post(f"http://deedbox.test{own}", headers=HTML, data=typed)
+        assert (answer.status_code, typed["reason"] in answer.text) == (413, True)
+    assert (await office.document(document["id"]))["status"] == "sent"
+
+
+async def test_looking_at_the_ways_out_and_at_what_is_closed_changes_nothing(office: Office) -> None:
+    document: Any = await office.create(signers=[signer("ann", delegation=True)], send=True)
+    counts = "select (select count(*) from audit), (select count(*) from mails), (select count(*) from events)"
+    async with office.session(document, "ann") as browser:
+        await browser.get("", headers=HTML)
+        before = await office.api.rows(counts)
+        for way in ("/decline", "/delegate"):
+            for _ in range(20):
+                assert (await browser.get(way, headers=HTML)).status_code == 200
+        assert await office.api.rows(counts) == before

@@ -1,0 +1,53 @@
+"""What is asked of every screen: nothing for axe to find, nothing wider than a small phone, light and dark."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+from playwright.async_api import Page
+
+SHOTS = os.environ.get("SCREENS")
+"""A folder for pictures of the screens, for whoever wants to look at them."""
+SMALL = {"width": 320, "height": 640}
+_SIZES = {"phone": (390, 760), "tablet": (820, 1100), "desk": (1320, 860)}
+
+
+async def accepted(page: Page, name: str) -> None:
+    """Fails unless the screen may be shown to anyone."""
+    await page.emulate_media(reduced_motion="reduce")  # colours on their way from one to another are neither
+    assert await faults(page) == [], name
+    before = page.viewport_size
+    await page.set_viewport_size(SMALL)  # type: ignore[arg-type]
+    await page.emulate_media(color_scheme="dark")
+    assert await faults(page) == [], f"{name}, dark and small"
+    assert await overflow(page) <= 0, name
+    await page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert await overflow(page) <= 0, f"{name} at 200 %"
+    await page.evaluate("document.documentElement.style.fontSize = ''")
+    await page.emulate_media(color_scheme="light")
+    if SHOTS:
+        await _pictures(page, Path(SHOTS), name)
+    if before:
+        await page.set_viewport_size(before)
+
+
+async def faults(page: Page) -> list[Any]:
+    """What axe finds: the rule, and where."""
+    found = (await Axe().run(page)).response["violations"]
+    return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
+
+
+async def overflow(page: Page) -> int:
+    """By how many pixels the page is wider than the screen."""
+    return int(await page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+async def _pictures(page: Page, folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for size, (width, height) in _SIZES.items():
+        await page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            await page.emulate_media(color_scheme=scheme)
+            await page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)
+    await page.emulate_media(color_scheme="light")

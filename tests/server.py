@@ -16,6 +16,7 @@ import httpx
 
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import migrate
+from tests import nursery
 
 STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY", "MAKE", "MFLAGS", "ARGS", "WORKERS")
 """Settings of Deedbox, and what `make test` was told: another `make` would take it for its own."""
@@ -44,10 +45,7 @@ def prepare(data: Path, env: Mapping[str, str] | None = None) -> None:
 
 def run(*words: str, data: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """One `deedbox` command, to its end."""
-    command = [sys.executable, "-m", "deedbox", *words, "--data", str(data)]
-    return subprocess.run(
-        command, env=environment(**(env or {})), capture_output=True, text=True, timeout=120, check=False
-    )
+    return nursery.run("deedbox", *words, "--data", str(data), env=environment(**(env or {})))
 
 
 class Server:
@@ -84,10 +82,9 @@ def start(
         prepare(data, env)
     log = data.parent / f"{data.name}.log"
     command = [sys.executable, "-m", module, "serve", "--json", "--data", str(data), "--port", str(port)]
+    began = nursery.Process if prepared else subprocess.Popen
     with log.open("a") as errors:
-        process = subprocess.Popen(
-            command, env=environment(**(env or {})), stdout=subprocess.PIPE, stderr=errors, text=True
-        )
+        process = began(command, env=environment(**(env or {})), stdout=subprocess.PIPE, stderr=errors, text=True)
     output: IO[str] | None = process.stdout
     assert output is not None
     line = output.readline()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests import server
+from tests import nursery, server
 from tests.api.search.files import pdf
 
 PATIENCE = 120.0
@@ -72,9 +72,7 @@ def begun(running: server.Server, name: str) -> str:
 
 def started(data: Path, *words: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "deedbox", "bulk", *words, "--data", str(data)]
-    return subprocess.Popen(
-        command, env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return nursery.Process(command, env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_every_row_is_sent_once_however_often_the_command_is_run(

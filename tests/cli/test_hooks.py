@@ -19,7 +19,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret
 from deedbox.webhooks import catalogue, signature
 from deedbox.webhooks.hook import Scheme
-from tests import server
+from tests import nursery, server
 
 ALLOW = {"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
 EVENT = "evt_01JD0000000000000000000000"
@@ -73,7 +73,7 @@ class Listener:
 @contextmanager
 def listening(data: Path, *words: str) -> Iterator[Listener]:
     command = [sys.executable, "-m", "deedbox", "hooks", "listen", "--json", "--port", "0", "--data", str(data), *words]
-    process = subprocess.Popen(
+    process = nursery.Process(
         command, env=server.environment(**ALLOW), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     # Whoever waits for a line that does not come reads the end of the output instead.

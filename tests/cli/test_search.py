@@ -2,14 +2,13 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import server
+from tests import nursery, server
 from tests.rigs.installation import ROOT
 
 MODULE = "tests.rigs.search_server"
@@ -31,8 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 def command(*words: str, data: Path) -> subprocess.CompletedProcess[str]:
     """A command of an installation with the tests' model."""
-    line = [sys.executable, "-m", MODULE, *words, "--data", str(data)]
-    return subprocess.run(line, env=server.environment(**ENV), capture_output=True, text=True, timeout=120, check=False)
+    return nursery.run(MODULE, *words, "--data", str(data), env=server.environment(**ENV))
 
 
 def result(*words: str, data: Path, code: int = 0) -> Any:

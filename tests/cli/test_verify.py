@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from deedbox.authority import issue
 from deedbox.evidence import chain, file
-from tests import server
+from tests import nursery, server
 from tests.evidence.samples import DOCUMENT, evidence
 from tests.pdf.sealed import document
 from tests.rigs.tampering import NOW, Office, restamped
@@ -35,10 +34,7 @@ def folder(tmp_path: Path, office: Office) -> Path:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "deedbox", "verify", *words],
-        cwd=folder, env=server.environment(), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    return nursery.run("deedbox", "verify", *words, folder=folder, env=server.environment())
 
 
 def test_a_sealed_file_is_authentic_with_its_root_and_its_evidence(folder: Path) -> None:

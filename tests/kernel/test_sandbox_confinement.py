@@ -365,7 +365,7 @@ def unprivileged_server(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     wrapper.chmod(0o755)
     with monkeypatch.context() as patched:
         patched.setattr("tests.server.sys.executable", str(wrapper))
-        server = start(data)
+        server = start(data, prepared=False)
     try:
         yield server
     finally:

@@ -15,7 +15,7 @@ import httpx
 import msgspec
 import psycopg
 
-from tests import server
+from tests import nursery, server
 from tests.rigs.faulty_server import VARIABLE
 
 ROOT = Path(__file__).parents[2]
@@ -66,9 +66,7 @@ class Installation:
 
     def command(self, *words: str) -> str:
         """What one command of the program says; it must succeed."""
-        command = [sys.executable, "-m", self.module, *words, "--data", str(self.data)]
-        environment = server.environment(**self.env)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        done = nursery.run(self.module, *words, "--data", str(self.data), env=server.environment(**self.env))
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -26,6 +26,7 @@ from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.ratelimit import Allowance, Standing
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.ratelimit.postgres import PostgresLimiter
+from tests import nursery
 from tests.conftest import HandClock
 from tests.rigs import FULL
 
@@ -219,7 +220,7 @@ def hammered(url: str, seconds: float, rules: list[Rule], bug: Bug = "none") -> 
 def hammering(url: str, number: int, bug: Bug, rules: list[Rule]) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-m", "tests.rigs.test_r9_rate_limit", url, str(number), bug, json.dumps(rules)]
     root = Path(__file__).parents[2]
-    process = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = nursery.Process(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with process:
         try:
             yield process

@@ -126,7 +126,13 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     """A list to be kept by hand: whoever opens another route to everybody must say so here."""
     pages = {"/", "/login", "/login/{token}", "/logout", "/account", "/account/mail", "/account/mail/{mail_id}"}
     hand_over = "/app/documents/{document_id}/signers/{signer_id}/in-person"
-    pages |= {"/static/{digest}/{name}", "/brand/{digest}/{name}", "/app/documents/{document_id}", hand_over}
+    pages |= {
+        "/static/{digest}/{name}",
+        "/brand/{digest}/{name}",
+        "/brand/{name}",
+        "/app/documents/{document_id}",
+        hand_over,
+    }
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}", "/verify", "/verify/{code}"}
     acts = {"", "/session", "/code", "/fields", "/complete", "/decline", "/delegate", "/download"}

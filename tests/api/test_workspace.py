@@ -75,6 +75,7 @@ async def test_each_scope_opens_its_own(api: Api) -> None:
         ({"logo": "x"}, "logo"),
     ],
 )
+@pytest.mark.one_database
 async def test_what_cannot_be_is_refused_and_changes_nothing(api: Api, body: Any, says: str) -> None:
     before = (await api.get(PATH)).json()
     answer = await api.call("PATCH", PATH, json=body)

@@ -14,7 +14,7 @@ from tests.api.conftest import Api
 from tests.api.test_mail_page import owner, queued
 from tests.mail.letters import LETTERS, READER
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
 
 async def test_one_part_of_a_page_is_rendered_alone_and_not_sent_twice(api: Api) -> None:

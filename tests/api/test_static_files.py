@@ -10,7 +10,7 @@ from deedbox.web.frame import static
 from deedbox.web.frame.static import File, Shelf
 from tests.api.conftest import Api
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
 
 def shelf(**files: str) -> Shelf:

@@ -196,6 +196,7 @@ async def test_whoever_has_the_corrected_address_begins_anew(office: Office) -> 
      ({"time_zone": "Mars/Base"}, "not a time zone"), ({"email": "nobody"}, "e-mail"), ({"extra": 1}, "no such field"),
      ({"access_code": "1234"}, "access_code belongs")],
 )  # fmt: skip
+@pytest.mark.one_database
 async def test_what_cannot_be_corrected_is_named(office: Office, body: Any, said: str) -> None:
     document = await office.create(send=True)
     one = f"/api/v1/documents/{document['id']}/signers/{people(document)['Ann']}"
@@ -331,6 +332,7 @@ async def test_who_may_not_send_corrects_nobody_of_a_document_that_is_sent_meanw
 
 
 @pytest.mark.parametrize("name", [" ", "Ann\nBob", "Ann\n", "\u200b", "\u2028Ann"])
+@pytest.mark.one_database
 async def test_a_name_can_be_seen_and_has_one_line(office: Office, name: str) -> None:
     for more in (
         {"signers": [{**signer("ann"), "name": name}]},

@@ -1,7 +1,6 @@
 """The frame of all pages in a real browser: its look, its live parts, its policy, and a workspace's own brand."""
 
 import io
-from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw
@@ -13,12 +12,7 @@ from tests.api.signing.conftest import Office
 from tests.browser.screens import accepted
 from tests.mail.letters import LETTERS, READER
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def database_url(sqlite_path: Any) -> str:
-    return f"sqlite:{sqlite_path}"
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
 
 async def link(office: Office) -> str:

@@ -158,6 +158,7 @@ WORDS = {
     "certificate.field.attachment": "Datei",
     "certificate.notified": "Eingeladen",
     "certificate.viewed": "Geöffnet",
+    "certificate.text_viewed": "Als Text gelesen",
     "certificate.consented": "Zugestimmt",
     "certificate.signed": "Unterschrieben",
     "certificate.declined": "Abgelehnt",
@@ -204,6 +205,7 @@ WORDS = {
     "certificate.signer.code_right": "Richtigen Code eingegeben",
     "certificate.signer.viewed": "Dokument geöffnet",
     "certificate.signer.page_viewed": "Seite wurde gezeigt",
+    "certificate.signer.text_viewed": "Hat den Text gezeigt bekommen",
     "certificate.signer.signed": "Unterschrieben",
     "certificate.signer.declined": "Abgelehnt",
     "certificate.signer.corrected": "Angaben berichtigt",
@@ -312,6 +314,11 @@ WORDS = {
     "page.refused_500": "Auf diesem Server ist etwas schiefgegangen. Versuchen Sie es noch einmal; bleibt es dabei,"
     " sagen Sie es dem Absender.",
     "page.refused_503": "Der Server ist beschäftigt. Laden Sie diese Seite gleich noch einmal.",
+    "page.refused_public_400": "Die Anfrage war nicht lesbar. Prüfen Sie die Adresse und versuchen Sie es noch einmal.",
+    "page.refused_public_404": "Diese Seite gibt es nicht. Prüfen Sie die Adresse oder fragen Sie, wer sie Ihnen"
+    " gegeben hat.",
+    "page.refused_public_500": "Auf diesem Server ist etwas schiefgegangen. Versuchen Sie es noch einmal; bleibt es"
+    " dabei, sagen Sie es dem Betreiber.",
     "page.asks": "{sender} bittet Sie um Ihre Unterschrift",
     "page.asks_approve": "{sender} bittet um Ihre Zustimmung",
     "page.for": "Für",
@@ -362,6 +369,8 @@ WORDS = {
     "page.approve": "Zustimmen",
     "page.more": "Mehr: als Text lesen, herunterladen, ablehnen, Sprache",
     "page.read_as_text": "Als Text lesen",
+    "page.no_text": "Auf dieser Seite ist kein Text: sie ist ein Bild.",
+    "page.no_more_text": "Ab Seite {page} werden die Seiten nicht als Text gezeigt.",
     "page.download_to_read": "Zum Lesen herunterladen",
     "page.language": "Sprache",
     "page.the_document": "Das Dokument",

@@ -151,6 +151,7 @@ WORDS = {
     "certificate.field.attachment": "Fichier",
     "certificate.notified": "Invité",
     "certificate.viewed": "Ouvert",
+    "certificate.text_viewed": "Lu en texte",
     "certificate.consented": "Consentement donné",
     "certificate.signed": "Signé",
     "certificate.declined": "Refusé",
@@ -198,6 +199,7 @@ WORDS = {
     "certificate.signer.code_right": "Code correct saisi",
     "certificate.signer.viewed": "Document ouvert",
     "certificate.signer.page_viewed": "Page affichée",
+    "certificate.signer.text_viewed": "A vu le texte",
     "certificate.signer.signed": "Signé",
     "certificate.signer.declined": "Refusé",
     "certificate.signer.corrected": "Coordonnées corrigées",
@@ -301,6 +303,11 @@ WORDS = {
     "page.refused_500": "Une erreur s’est produite sur ce serveur. Réessayez ; si elle persiste, prévenez"
     " l’expéditeur.",
     "page.refused_503": "Le serveur est occupé. Rechargez cette page dans un instant.",
+    "page.refused_public_400": "La demande n’a pas pu être lue. Vérifiez l’adresse et réessayez.",
+    "page.refused_public_404": "Cette page n’existe pas. Vérifiez l’adresse ou demandez à la personne qui vous l’a"
+    " donnée.",
+    "page.refused_public_500": "Un problème est survenu sur ce serveur. Réessayez ; s’il persiste, prévenez la"
+    " personne qui l’exploite.",
     "page.asks": "{sender} vous demande de signer",
     "page.asks_approve": "{sender} vous demande votre approbation",
     "page.for": "Pour",
@@ -350,6 +357,8 @@ WORDS = {
     "page.approve": "Approuver",
     "page.more": "Plus : lire le texte, télécharger, refuser, langue",
     "page.read_as_text": "Lire le texte seul",
+    "page.no_text": "Il n’y a pas de texte sur cette page : c’est une image.",
+    "page.no_more_text": "À partir de la page {page}, les pages ne sont pas affichées en texte.",
     "page.download_to_read": "Télécharger pour lire",
     "page.language": "Langue",
     "page.the_document": "Le document",

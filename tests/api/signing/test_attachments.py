@@ -160,7 +160,7 @@ async def test_all_of_it_works_on_the_plain_page(office: Office) -> None:
         first = (await browser.get(own)).text
         assert "Which pet" not in asked(first), "it is hidden until it is asked for"
         assert 'value="1,250.5"' in first
-        group = re.findall(r'type="radio" name="(\S+)" value="(\S+)"', first)
+        group = re.findall(r'type="radio" name="(\S+-group)" value="(\S+)"', first)
         assert [value for _, value in group] == [known["Yes"], known["No"]]
         form = {"act": "keep", group[0][0]: known["Yes"], known["Postcode"]: "37073"}
         assert (await browser.post(own, data=form)).status_code == 303

@@ -1,11 +1,19 @@
 """The workspace's own words: its name, its sender, and whether the sender is sent notices."""
 
+import io
 from typing import Any
 
 import pytest
+from litestar import Request
+from PIL import Image
 
 from deedbox.accounts import accent
+from deedbox.web.frame import brand, context, static
+from deedbox.web.frame.context import Context
+from deedbox.web.frame.doors import PUBLIC
+from deedbox.web.frame.room import Room
 from tests.api.conftest import Api
+from tests.api.test_envelopes import new_document
 
 pytestmark = pytest.mark.anyio
 
@@ -108,9 +116,93 @@ async def test_each_scope_opens_its_own(api: Api) -> None:
         ({"embed_sites": ["https://app.example.com"] * 21}, "embed_sites"),
     ],
 )
+@pytest.mark.one_database
 async def test_what_cannot_be_is_refused_and_changes_nothing(api: Api, body: Any, says: str) -> None:
     before = (await api.get(PATH)).json()
     answer = await api.call("PATCH", PATH, json=body)
     assert answer.status_code == 400
     assert says in answer.json()["error"]
     assert (await api.get(PATH)).json() == before
+
+
+def picture(kind: str, size: tuple[int, int] = (900, 300)) -> bytes:
+    made = io.BytesIO()
+    Image.new("RGB", size, "#a4262c").save(made, kind)
+    return made.getvalue()
+
+
+async def put_logo(api: Api, content: bytes, name: str = "logo.png") -> Any:
+    return await api.call("PUT", f"{PATH}/logo", files={"file": (name, content)})
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+async def test_a_logo_is_written_anew_and_shown_to_everybody_for_ever(api: Api, kind: str) -> None:
+    answer = await put_logo(api, picture(kind))
+    assert answer.status_code == 200, answer.text
+    shown = await api.get(answer.json()["logo"], key=None)
+    assert (shown.status_code, shown.headers["content-type"]) == (200, "image/webp")
+    assert "immutable" in shown.headers["Cache-Control"]
+    assert Image.open(io.BytesIO(shown.content)).size == (512, 171)
+    assert answer.json() == (await api.get(PATH)).json()
+
+
+async def test_another_logo_takes_the_place_of_the_first_and_none_is_left_when_it_is_removed(api: Api) -> None:
+    first = (await put_logo(api, picture("PNG"))).json()["logo"]
+    second = (await put_logo(api, picture("PNG", (64, 64)))).json()["logo"]
+    assert (await put_logo(api, picture("PNG", (64, 64)))).json()["logo"] == second
+    assert [(await api.get(path, key=None)).status_code for path in (first, second)] == [404, 200]
+    assert (await api.call("DELETE", f"{PATH}/logo")).status_code == 204
+    assert (await api.get(PATH)).json()["logo"] is None
+    assert (await api.get(second, key=None)).status_code == 404
+    assert await api.rows("select * from blob_refs where owner like 'logo:%'") == []
+    gone = await api.call("DELETE", f"{PATH}/logo")
+    assert (gone.status_code, gone.json()["error"]) == (404, "The workspace has no logo")
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (SVG, "not a PNG, JPEG or WebP"),
+        (b"GIF89a" + bytes(40), "not a PNG, JPEG or WebP"),
+        (b"", "not a PNG, JPEG or WebP"),
+        (picture("PNG")[:200], "damaged"),
+        (picture("PNG", (5000, 4000)), "at most 16,000,000 pixels"),
+    ],
+    ids=["svg", "gif", "empty", "cut", "large"],
+)
+async def test_what_is_no_logo_is_refused(api: Api, content: bytes, says: str) -> None:
+    answer = await put_logo(api, content)
+    assert answer.status_code == 400
+    assert says in answer.json()["error"]
+    assert (await api.get(PATH)).json()["logo"] is None
+
+
+async def test_no_other_file_is_shown_as_a_logo(api: Api) -> None:
+    made = (await api.post("/api/v1/documents", new_document("Secret"))).json()
+    [(sha256,)] = await api.rows("select sha256 from blob_refs order by 1 limit 1")
+    assert made["id"]
+    for name in (f"{sha256}.webp", f"{sha256}", "x.webp", f"{'0' * 64}.webp"):
+        assert (await api.get(f"/brand/{name}", key=None)).status_code == 404
+
+
+async def test_the_colour_comes_as_a_stylesheet_named_by_it(api: Api) -> None:
+    await changed(api, accent="#ffe000", name="Harbour Ltd")
+    told = await brand.of(_request(api), api.workspace)
+    assert (told.name, told.initials, told.logo) == ("Harbour Ltd", "HL", None)
+    sheet = await api.get(str(told.stylesheet), key=None)
+    assert (sheet.status_code, sheet.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert "immutable" in sheet.headers["Cache-Control"]
+    assert f"--accent:{accent.light('#ffe000').accent};" in sheet.text
+    assert "@media (prefers-color-scheme:dark){:root{--accent:#ffe000;" in sheet.text
+    for name in ("x/ffe000.css", f"{static.shelf().digest}/ffe000", f"{static.shelf().digest}/red%7D.css"):
+        assert (await api.get(f"/brand/{name}", key=None)).status_code == 404
+
+
+def _request(api: Api) -> Any:
+    """A request as a route of this server gets it."""
+    scope: Any = {"type": "http", "method": "GET", "headers": []}
+    scope[context.KEY] = Context(api.deedbox, "r", PUBLIC, Room())
+    return Request(scope)

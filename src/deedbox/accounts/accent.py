@@ -39,11 +39,16 @@ def contrast(one: Colour, other: Colour) -> float:
 
 
 def _shade(colour: Colour, paper: Colour, towards: Colour) -> Shade:
-    steps = (_mixed(colour, towards, step / _STEPS) for step in range(_STEPS + 1))
-    accent = next(each for each in steps if contrast(each, paper) >= READABLE)
+    accent = colour if contrast(colour, paper) >= READABLE else _readable(colour, paper, towards)
     tints = (_mixed(paper, accent, _TINT * (1 - step / _STEPS)) for step in range(_STEPS + 1))
     soft = next(each for each in tints if contrast(accent, each) >= READABLE)
     return Shade(accent, max(_LIGHTS, key=lambda each: contrast(each, accent)), soft)
+
+
+def _readable(colour: Colour, paper: Colour, towards: Colour) -> Colour:
+    """The nearest step towards black or white that is read on paper, and on its own tint."""
+    steps = (_mixed(colour, towards, step / _STEPS) for step in range(_STEPS + 1))
+    return next(each for each in steps if contrast(each, _mixed(paper, each, _TINT)) >= READABLE)
 
 
 def _mixed(one: Colour, other: Colour, part: float) -> Colour:

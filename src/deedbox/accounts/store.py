@@ -172,6 +172,11 @@ def change_workspace(tx: Tx, row: WorkspaceRow) -> None:
     )
 
 
+def is_logo(tx: Tx, sha256: str) -> bool:
+    """Whether a workspace shows this file to everybody."""
+    return tx.one("select 1 from workspaces where logo_sha256 = :sha256", sha256=sha256) is not None
+
+
 def add_person(tx: Tx, person_id: str, name: str, now: str) -> None:
     tx.run("insert into people (id, name, created_at) values (:id, :name, :now)", id=person_id, name=name, now=now)
 

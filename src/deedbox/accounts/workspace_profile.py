@@ -19,7 +19,9 @@ _SITE = re.compile(
     r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?|http://(?:localhost|127\.0\.0\.1)(?::[0-9]{1,5})?"
 )
 """An origin that a header can name; without TLS only on the same machine, to try it out."""
-_ACCENT = "^#[0-9a-fA-F]{6}$"
+_COLOUR = Meta(
+    pattern="^#[0-9a-fA-F]{6}$", max_length=len("#1f5c4d"), extra={"words": "must be a colour such as #1f5c4d"}
+)
 
 
 class AccentShown(msgspec.Struct, frozen=True):
@@ -77,9 +79,7 @@ class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """Where replies and the sender's notices go; null: to the owner."""
     notices: bool | UnsetType = UNSET
     """Whether the sender gets a mail when a document is completed, declined or expired."""
-    accent: (
-        Annotated[str, Meta(pattern=_ACCENT, extra={"words": "must be a colour such as #1f5c4d"})] | UnsetType | None
-    ) = UNSET
+    accent: Annotated[str, _COLOUR] | UnsetType | None = UNSET
     """The workspace's colour, as `#1f5c4d`; null: that of Deedbox. Pages darken or lighten one that cannot be read."""
     embed_sites: (
         Annotated[
@@ -92,12 +92,12 @@ class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 def profile(tx: Tx, workspace_id: str) -> WorkspaceProfile:
-    return _shown(_row(tx, workspace_id))
+    return _shown(row(tx, workspace_id))
 
 
 def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfile:
     """The workspace as it is from now on; documents that were sent keep the names they were sent under."""
-    row = _row(tx, workspace_id)
+    before = row(tx, workspace_id)
     if wanted == WorkspaceChange():
         raise BadRequest("Nothing is to be changed")
     given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
@@ -110,26 +110,26 @@ def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfi
         given["accent"] = given["accent"].lower()
     if "embed_sites" in given:
         given["embed_sites"] = _sites(given["embed_sites"])
-    changed = msgspec.structs.replace(row, **given)
+    changed = msgspec.structs.replace(before, **given)
     store.change_workspace(tx, changed)
     return _shown(changed)
 
 
 def notices_to(tx: Tx, workspace_id: str) -> Mailbox | None:
     """Who hears how the workspace's documents end: its sender, else its owner; nobody if that is switched off."""
-    row = _row(tx, workspace_id)
-    if not row.notices:
+    told = row(tx, workspace_id)
+    if not told.notices:
         return None
     owner = store.owner(tx, workspace_id)
-    address = row.sender_email or (owner[1] if owner else None)
-    return Mailbox(address, row.sender_name or "") if address else None
+    address = told.sender_email or (owner[1] if owner else None)
+    return Mailbox(address, told.sender_name or "") if address else None
 
 
-def _row(tx: Tx, workspace_id: str) -> store.WorkspaceRow:
-    row = store.workspace_row(tx, workspace_id)
-    if row is None:
+def row(tx: Tx, workspace_id: str) -> store.WorkspaceRow:
+    found = store.workspace_row(tx, workspace_id)
+    if found is None:
         raise NotFound("Workspace does not exist")
-    return row
+    return found
 
 
 def _readable(what: str, text: str) -> str:

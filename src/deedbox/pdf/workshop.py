@@ -33,9 +33,9 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
         SandboxKind(
             name="prepare",
             preload=tuple(
-                f"{_PACKAGE}.{module}" for module in ("intake", "join", "signature_block", "images", "picture")
+                f"{_PACKAGE}.{module}" for module in ("intake", "join", "signature_block", "images", "picture", "logo")
             ),
-            setup=(Call(f"{_PACKAGE}.intake:prepare"), Call(f"{_PACKAGE}.picture:prepare")),
+            setup=tuple(Call(f"{_PACKAGE}.{module}:prepare") for module in ("intake", "picture", "logo")),
             processes=processes,
             cpu_seconds=limits.PREPARE_SECONDS,
             seconds=limits.PREPARE_SECONDS,
@@ -128,6 +128,10 @@ class Workshop:
     async def certificate(self, signed: Data, completion: Completion, write: Write) -> int:
         """Writes the certificate of completion with pictures of the signed document's pages; its size."""
         return await self._made(int, "certificate:certify", signed, completion, write=write)
+
+    async def logo(self, data: Data) -> bytes:
+        """A workspace's logo, written anew as WebP; BadRequest if it is no picture."""
+        return _checked(await self.run(f"{_PACKAGE}.logo:logo", data), bytes)
 
     async def signature_image(self, data: bytes) -> bytes:
         """A drawn or uploaded signature as PNG on a transparent ground."""

@@ -42,7 +42,6 @@ WORDS = {
     "refused": "This page cannot be shown",
     "request": "If you ask for help, name this request",
     "go_account": "Go to your account",
-    "go_login": "Go to the sign-in page",
     "refused_403": "This form was sent by another site. Open the page here and send it again.",
     "refused_429": "Too many requests came at once. Wait a minute and load this page again.",
     "refused_500": "Something went wrong on this server. Try again; if it stays so, tell whoever runs it the request's"

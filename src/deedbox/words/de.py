@@ -314,6 +314,11 @@ WORDS = {
     "page.refused_500": "Auf diesem Server ist etwas schiefgegangen. Versuchen Sie es noch einmal; bleibt es dabei,"
     " sagen Sie es dem Absender.",
     "page.refused_503": "Der Server ist beschäftigt. Laden Sie diese Seite gleich noch einmal.",
+    "page.refused_public_400": "Die Anfrage war nicht lesbar. Prüfen Sie die Adresse und versuchen Sie es noch einmal.",
+    "page.refused_public_404": "Diese Seite gibt es nicht. Prüfen Sie die Adresse oder fragen Sie, wer sie Ihnen"
+    " gegeben hat.",
+    "page.refused_public_500": "Auf diesem Server ist etwas schiefgegangen. Versuchen Sie es noch einmal; bleibt es"
+    " dabei, sagen Sie es dem Betreiber.",
     "page.asks": "{sender} bittet Sie um Ihre Unterschrift",
     "page.asks_approve": "{sender} bittet um Ihre Zustimmung",
     "page.for": "Für",

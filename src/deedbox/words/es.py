@@ -298,6 +298,10 @@ WORDS = {
     "page.refused_500": "Algo ha fallado en este servidor. Inténtelo de nuevo; si el problema continúa, avise al"
     " remitente.",
     "page.refused_503": "El servidor está ocupado. Vuelva a cargar esta página dentro de un momento.",
+    "page.refused_public_400": "No se ha podido leer la petición. Compruebe la dirección e inténtelo de nuevo.",
+    "page.refused_public_404": "Esta página no existe. Compruebe la dirección o pregunte a quien se la dio.",
+    "page.refused_public_500": "Algo ha fallado en este servidor. Inténtelo de nuevo; si sigue igual, avise a quien"
+    " lo gestiona.",
     "page.asks": "{sender} le pide su firma",
     "page.asks_approve": "{sender} le pide su aprobación",
     "page.for": "Para",

@@ -303,6 +303,11 @@ WORDS = {
     "page.refused_500": "Une erreur s’est produite sur ce serveur. Réessayez ; si elle persiste, prévenez"
     " l’expéditeur.",
     "page.refused_503": "Le serveur est occupé. Rechargez cette page dans un instant.",
+    "page.refused_public_400": "La demande n’a pas pu être lue. Vérifiez l’adresse et réessayez.",
+    "page.refused_public_404": "Cette page n’existe pas. Vérifiez l’adresse ou demandez à la personne qui vous l’a"
+    " donnée.",
+    "page.refused_public_500": "Un problème est survenu sur ce serveur. Réessayez ; s’il persiste, prévenez la"
+    " personne qui l’exploite.",
     "page.asks": "{sender} vous demande de signer",
     "page.asks_approve": "{sender} vous demande votre approbation",
     "page.for": "Pour",

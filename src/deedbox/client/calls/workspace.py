@@ -1,7 +1,7 @@
 # Written by scripts/client.py from the OpenAPI document: change it there.
 """What the workspace tells of itself to those who get its documents."""
 
-from deedbox.client.call import Call
+from deedbox.client.call import Call, FileSource, Form
 from deedbox.client.connection import AsyncConnection, Connection
 from deedbox.client.records.workspace import WorkspaceProfile
 from deedbox.client.requests.workspace import WorkspaceChange
@@ -18,8 +18,20 @@ class WorkspaceCalls:
         return self._connection.answer(Call("GET", "/api/v1/workspace"), WorkspaceProfile)
 
     def change(self, body: WorkspaceChange) -> WorkspaceProfile:
-        """Name the workspace and its sender."""
+        """Change the workspace's name, look and sender."""
         return self._connection.answer(Call("PATCH", "/api/v1/workspace", body=body), WorkspaceProfile)
+
+    def put_logo(self, file: FileSource) -> WorkspaceProfile:
+        """Set the logo.
+
+        A PNG, JPEG or WebP picture. It is written anew, at most 512 pixels wide and high; signing pages show it."""
+        return self._connection.answer(
+            Call("PUT", "/api/v1/workspace/logo", body=Form([("file", file)])), WorkspaceProfile
+        )
+
+    def remove_logo(self) -> None:
+        """Remove the logo."""
+        self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
 
 
 class AsyncWorkspaceCalls:
@@ -33,5 +45,17 @@ class AsyncWorkspaceCalls:
         return await self._connection.answer(Call("GET", "/api/v1/workspace"), WorkspaceProfile)
 
     async def change(self, body: WorkspaceChange) -> WorkspaceProfile:
-        """Name the workspace and its sender."""
+        """Change the workspace's name, look and sender."""
         return await self._connection.answer(Call("PATCH", "/api/v1/workspace", body=body), WorkspaceProfile)
+
+    async def put_logo(self, file: FileSource) -> WorkspaceProfile:
+        """Set the logo.
+
+        A PNG, JPEG or WebP picture. It is written anew, at most 512 pixels wide and high; signing pages show it."""
+        return await self._connection.answer(
+            Call("PUT", "/api/v1/workspace/logo", body=Form([("file", file)])), WorkspaceProfile
+        )
+
+    async def remove_logo(self) -> None:
+        """Remove the logo."""
+        await self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))

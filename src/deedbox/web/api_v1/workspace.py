@@ -1,14 +1,15 @@
-"""The workspace: its name, its sender, and whether the sender is sent notices."""
+"""The workspace: its name and look, its sender and their notices, and which sites may embed signing."""
 
 from typing import Any
 
-from litestar import get, patch
+from litestar import delete, get, patch, put
 from litestar.params import JSONBody
 
-from deedbox.accounts import workspace_profile
+from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, write_back
+from deedbox.web.frame import context, form, upload, write_back
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.write_back import WRITES
@@ -23,7 +24,7 @@ async def show_workspace(request: AnyRequest) -> WorkspaceProfile:
 @patch(
     "/api/v1/workspace",
     opt={**door("workspace:write"), WRITES: (WorkspaceChange, WorkspaceProfile)},
-    summary="Name the workspace and its sender",
+    summary="Change the workspace's name, look and sender",
     tags=["workspace"],
 )
 async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) -> WorkspaceProfile:
@@ -38,4 +39,31 @@ async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) 
     return await here.deedbox.db.write(change)
 
 
-ROUTES = [show_workspace, change_workspace]
+@put(
+    "/api/v1/workspace/logo",
+    opt={**door("workspace:write"), form.FORM: upload.ONE_FILE},
+    summary="Set the logo",
+    tags=["workspace"],
+    request_max_body_size=None,
+)
+async def put_logo(request: AnyRequest) -> WorkspaceProfile:
+    """A PNG, JPEG or WebP picture. It is written anew, at most 512 pixels wide and high; signing pages show it."""
+    here, now = context.of(request), context.of(request).deedbox.clock.now()
+    workspace, blobs = here.caller.workspace_id, here.deedbox.blobs
+    form.need_form(request)
+    async with upload.one_file(request, blobs, lambda _: None, limits.LOGO_BYTES) as part:
+        given = await blobs.read(part.received.blob.location, limits.LOGO_BYTES)
+        picture = await here.deedbox.workshop.logo(given)
+        async with blobs.receive(limits.LOGO_BYTES) as incoming:
+            await incoming.write(picture)
+            received = await incoming.finish()
+            return await here.deedbox.db.write(lambda tx: logo.put(tx, workspace, received, now=now))
+
+
+@delete("/api/v1/workspace/logo", opt=door("workspace:write"), summary="Remove the logo", tags=["workspace"])
+async def remove_logo(request: AnyRequest) -> None:
+    here, now = context.of(request), context.of(request).deedbox.clock.now()
+    await here.deedbox.db.write(lambda tx: logo.remove(tx, here.caller.workspace_id, now=now))
+
+
+ROUTES: list[Any] = [show_workspace, change_workspace, put_logo, remove_logo]

@@ -8,8 +8,9 @@ from litestar import Response, get
 from litestar.params import FromPath
 
 from deedbox.accounts import accent as colours
-from deedbox.accounts import workspace_profile
+from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.accent import Shade
+from deedbox.kernel import limits
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.initials import initials_of
 from deedbox.web.frame import context
@@ -18,6 +19,7 @@ from deedbox.web.frame.doors import STATIC, door
 from deedbox.web.frame.static import FOR_EVER, shelf
 
 _SHEET = re.compile(r"([0-9a-f]{6})\.css")
+_LOGO = re.compile(r"([0-9a-f]{64})\.webp")
 _RULE = ":root{{--accent:{0.accent};--on-accent:{0.on_accent};--soft:{0.soft}}}"
 
 
@@ -53,6 +55,18 @@ async def brand_stylesheet(digest: FromPath[str], name: FromPath[str]) -> Respon
     return Response(_rules(f"#{found[1]}"), media_type="text/css", headers=headers)
 
 
+@get("/brand/{name:str}", opt=door(STATIC), include_in_schema=False)
+async def brand_logo(request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
+    """The logo whose hash the address names: so it never changes."""
+    found, deedbox = _LOGO.fullmatch(name), context.of(request).deedbox
+    if found is None:
+        raise NotFound("There is no such logo")
+    blob = await deedbox.db.read(lambda tx: logo.shown(tx, found[1]))
+    picture = await deedbox.blobs.read(blob.location, limits.LOGO_BYTES)
+    headers = {"Cache-Control": FOR_EVER, "X-Content-Type-Options": "nosniff"}
+    return Response(picture, media_type="image/webp", headers=headers)
+
+
 def _rules(colour: str) -> str:
     def rule(shade: Shade) -> str:
         return _RULE.format(shade)
@@ -60,4 +74,4 @@ def _rules(colour: str) -> str:
     return f"{rule(colours.light(colour))}@media (prefers-color-scheme:dark){{{rule(colours.dark(colour))}}}\n"
 
 
-ROUTES: list[Any] = [brand_stylesheet]
+ROUTES: list[Any] = [brand_stylesheet, brand_logo]

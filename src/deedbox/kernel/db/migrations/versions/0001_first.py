@@ -19,6 +19,7 @@ create table workspaces (
     embed_sites TEXT not null default '[]',
     created_at TEXT not null
 );
+create index workspaces_by_logo on workspaces (logo_sha256) where logo_sha256 is not null;
 create table people (
     id TEXT primary key,
     email TEXT unique,

@@ -1,0 +1,44 @@
+"""A workspace's logo: one file, shown to everybody who opens its links."""
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from deedbox.accounts import store, workspace_profile
+from deedbox.accounts.workspace_profile import WorkspaceProfile
+from deedbox.kernel.blobs import Blob, Received
+from deedbox.kernel.blobs import store as blobs_store
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import NotFound
+
+
+def put(tx: Tx, workspace_id: str, received: Received, *, now: datetime) -> WorkspaceProfile:
+    """The workspace with this picture in place of the one before."""
+    blob = blobs_store.adopt(tx, received, _owner(workspace_id), now)
+    return _changed(tx, workspace_id, blob.sha256, now)
+
+
+def remove(tx: Tx, workspace_id: str, *, now: datetime) -> WorkspaceProfile:
+    """The workspace without a logo; NotFound if it had none."""
+    if workspace_profile.row(tx, workspace_id).logo_sha256 is None:
+        raise NotFound("The workspace has no logo")
+    return _changed(tx, workspace_id, None, now)
+
+
+def shown(tx: Tx, sha256: str) -> Blob:
+    """The file of the logo with this hash; NotFound for any other file."""
+    if not store.is_logo(tx, sha256):
+        raise NotFound("There is no such logo")
+    return blobs_store.demand(tx, sha256)
+
+
+def _changed(tx: Tx, workspace_id: str, sha256: str | None, now: datetime) -> WorkspaceProfile:
+    before = workspace_profile.row(tx, workspace_id)
+    store.change_workspace(tx, replace(before, logo_sha256=sha256))
+    if before.logo_sha256 not in (None, sha256):
+        blobs_store.release(tx, str(before.logo_sha256), _owner(workspace_id), now)
+    return workspace_profile.profile(tx, workspace_id)
+
+
+def _owner(workspace_id: str) -> str:
+    return f"logo:{workspace_id}"

@@ -1,0 +1,75 @@
+"""Files of the pages: under the digest of all, kept for ever, and gone when one of them changes."""
+
+import gzip
+
+import msgspec
+import pytest
+
+from deedbox.kernel import limits
+from deedbox.web.frame import static
+from deedbox.web.frame.static import File, Shelf
+from tests.api.conftest import Api
+
+pytestmark = pytest.mark.anyio
+
+
+def shelf(**files: str) -> Shelf:
+    return Shelf(
+        "d", {f"js/{name}.js": File(text.encode(), b"", "text/javascript", '"x"') for name, text in files.items()}
+    )
+
+
+async def test_a_file_is_kept_for_ever_and_comes_zipped_to_those_who_unzip(api: Api) -> None:
+    path = static.static("deedbox.css")
+    assert path == f"/static/{static.shelf().digest}/deedbox.css"
+    plain = await api.get(path, key=None, headers={"Accept-Encoding": "identity"})
+    assert (plain.status_code, plain.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert plain.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert (plain.headers["X-Content-Type-Options"], plain.headers["Vary"]) == ("nosniff", "Accept-Encoding")
+    zipped = await api.get(path, key=None, headers={"Accept-Encoding": "br, gzip"})
+    assert zipped.headers["Content-Encoding"] == "gzip"
+    assert zipped.content == plain.content
+    assert int(zipped.headers["Content-Length"]) < len(plain.content) / 2
+    again = await api.get(path, key=None, headers={"If-None-Match": plain.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["deedbox.css", "0123456789abcdef/deedbox.css", "{digest}/nothing.css", "{digest}/../static.py", "{digest}/js"],
+)
+async def test_another_digest_or_name_is_not_found(api: Api, name: str) -> None:
+    answer = await api.get("/static/" + name.format(digest=static.shelf().digest), key=None)
+    assert answer.status_code == 404
+    assert "immutable" not in answer.headers.get("Cache-Control", "")
+
+
+def test_the_digest_is_another_one_when_a_file_is() -> None:
+    one = static.shelf()
+    other = dict(one.files)
+    css = msgspec.structs.replace(other["deedbox.css"], etag='"other"')
+    assert static.digest_of({**other, "deedbox.css": css}) != one.digest == static.digest_of(other)
+    assert static.digest_of({**other, "new.css": css}) != one.digest
+
+
+def test_a_page_that_names_a_missing_file_fails_when_it_is_rendered() -> None:
+    with pytest.raises(KeyError):
+        static.static("deedbx.css")
+
+
+def test_a_module_s_imports_are_asked_for_at_once() -> None:
+    made = shelf(
+        sign='import { a } from "./pad.js";\nimport "./live.js";\nexport { b } from \'./zoom.js\';',
+        pad='import {\n  long,\n  names,\n} from "../js/ink.js";',
+        live='const text = "import nothing"; // import "./no.js" is a comment',
+        zoom="",
+        ink='import { a } from "./pad.js";',
+    )
+    assert made.imports("js/sign.js") == ["js/pad.js", "js/live.js", "js/zoom.js", "js/ink.js"]
+    assert static.script("js/live.js") == f'<script type="module" src="{static.static("js/live.js")}"></script>'
+
+
+def test_the_stylesheet_is_light() -> None:
+    css = static.shelf().files["deedbox.css"]
+    assert len(css.content) <= limits.KB * 40
+    assert gzip.decompress(css.zipped) == css.content

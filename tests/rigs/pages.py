@@ -1,0 +1,191 @@
+"""R19: every page with tight headers and nothing inline, tight cookies, and no write that another site asks for."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+from litestar import Litestar
+
+from deedbox.accounts import workspaces
+from deedbox.web.frame import doors
+from deedbox.web.frame.doors import Door
+from deedbox.web.frame.static import shelf
+from tests.api.conftest import Api, opened
+from tests.api.signing.conftest import Office
+from tests.conftest import HandClock
+from tests.rigs.aftermath import Report
+from tests.rigs.opening import everything
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+FOREIGN = (
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": "cross-site", "Origin": "https://deedbox.test"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "https://deedbox.test.evil.example"},
+    {"Origin": "https://deedbox.test:444"},
+    {"Origin": "null"},
+)
+UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
+HARMLESS = ("/tsa", "/verify", "/verify/{code}")
+"""Paths that take a POST from anybody and anywhere: they change nothing, and no cookie opens them."""
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' blob:",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+    "require-trusted-types-for": "'script'",
+    "trusted-types": "deedbox",
+}
+_INLINE = (
+    ("an inline style", re.compile(r"<[^>]+\sstyle\s*=|<style", re.IGNORECASE)),
+    ("a handler in an attribute", re.compile(r"<[^>]+\son\w+\s*=", re.IGNORECASE)),
+    ("an inline script", re.compile(r"<script(?![^>]*\ssrc=)", re.IGNORECASE)),
+    (
+        "a file of another host",
+        re.compile(r"<(?:script|link|img|iframe|use)\b[^>]*(?:src|href)=\"(?:https?:)?//", re.I),
+    ),
+)
+
+
+class Rig:
+    """Goes to every page as a stranger, as a person and as a signer."""
+
+    def __init__(self, api: Api) -> None:
+        self.api, self.office = api, Office(api)
+        self.named: dict[str, str] = {}
+        self.faults: list[str] = []
+        self.seen = {"pages": 0, "requests": 0, "writes refused": 0, "cookies": 0}
+
+    async def run(self) -> Report:
+        stranger = self.api.client(scheme="https", address="192.0.2.80")
+        person, signer = await self._people()
+        for name, client in {"stranger": stranger, "person": person, "signer": signer}.items():
+            before = await everything(self.api)
+            for path, door in self._paths(("GET",)):
+                if name != "signer" or door.opener == "signer":
+                    self._judge(path, await client.get(path, headers=BROWSER))
+            if name != "signer":  # whose looking at pages is evidence
+                self._compare(f"GET as {name}", before, await everything(self.api))
+        await self._cross_site(person, signer)
+        return Report(self.seen, self.faults)
+
+    async def _people(self) -> tuple[httpx.AsyncClient, httpx.AsyncClient]:
+        """A person who is signed in and a signer with a session, over TLS."""
+        api, now = self.api, self.api.clock.now()
+        await api.get("/ca.pem", key=None)  # the authority is made when it is first asked for
+        person, signer = (api.client(scheme="https", address=f"192.0.2.8{last}") for last in "12")
+        token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
+        self._judge("/login", await person.post(f"/login/{token.reveal()}", headers=BROWSER))
+        document = await self.office.create(send=True)
+        link = await self.office.link(document, "ann")
+        self._judge("/s", await signer.post(link, headers=BROWSER))
+        spare = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
+        mails = await api.deedbox.db.read(lambda tx: api.deedbox.inbox.page(tx, api.workspace, limit=1))
+        signer_id = document["parties"][0]["signers"][0]["id"]
+        self.named = {
+            "/s/{token}": link,
+            "/login/{token}": f"/login/{spare.reveal()}",
+            "/static/{digest}/{name}": f"/static/{shelf().digest}/deedbox.css",
+            "/brand/{digest}/{name}": f"/brand/{shelf().digest}/1f5c4d.css",
+            "{signer_id}": signer_id,
+            "{document_id}": document["id"],
+            "{mail_id}": mails[0].id,
+            "{file_id}": document["files"][0]["id"],
+            "{page}": "1.webp",
+        }
+        return person, signer
+
+    def _paths(self, methods: tuple[str, ...]) -> list[tuple[str, Door]]:
+        """The address of every route that asks for no key, with something in the place of each name."""
+        found = []
+        for template, handler in doors.declared(cast(Litestar, self.api.guard.app)):
+            if doors.of(handler).opener != "key" and set(methods) & handler.http_methods:
+                found.append((self._filled(template), doors.of(handler)))
+        assert found, methods
+        return found
+
+    def _filled(self, path: str) -> str:
+        for name, value in self.named.items():
+            path = path.replace(name, value)
+        return re.sub(r"[{}]", "", path)
+
+    def _judge(self, path: str, answer: httpx.Response) -> None:
+        self.seen["requests"] += 1
+        if answer.status_code >= 500:
+            self.faults.append(f"failed: {path} was answered {answer.status_code}")
+        self._judge_cookies(path, answer)
+        if answer.headers.get("content-type", "").startswith("text/html"):
+            self.seen["pages"] += 1
+            self._judge_page(path, answer)
+
+    def _judge_page(self, path: str, answer: httpx.Response) -> None:
+        told = answer.headers.get("content-security-policy", "")
+        policy = dict(each.strip().partition(" ")[::2] for each in told.split(";"))
+        if policy != POLICY:
+            self.faults.append(f"policy: {path} has {told or 'none'}")
+        wanted = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+        for header, value in wanted.items():
+            if answer.headers.get(header) != value:
+                self.faults.append(f"header: {path} has {header} {answer.headers.get(header)}")
+        for what, pattern in _INLINE:
+            if pattern.search(answer.text):
+                self.faults.append(f"inline: {path} has {what}")
+
+    def _judge_cookies(self, path: str, answer: httpx.Response) -> None:
+        for line in answer.headers.get_list("set-cookie"):
+            self.seen["cookies"] += 1
+            for name, cookie in SimpleCookie(line).items():
+                tight = name.startswith("__Host-") and cookie["secure"] and cookie["httponly"]
+                if not tight or cookie["path"] != "/" or cookie["domain"] or cookie["samesite"].lower() != "lax":
+                    self.faults.append(f"cookie: {path} sets {name} as {line.partition(';')[2]}")
+
+    async def _cross_site(self, person: httpx.AsyncClient, signer: httpx.AsyncClient) -> None:
+        """Another site's page has the visitor's browser send each write there is."""
+        before = await everything(self.api)
+        both = "; ".join(f"{name}={value}" for one in (person, signer) for name, value in one.cookies.items())
+        async with self.api.client(scheme="https", address="192.0.2.83") as victim:
+            for path, door in self._paths(UNSAFE):
+                if path in [self._filled(each) for each in HARMLESS]:
+                    continue
+                if not door.own_site:
+                    self.faults.append(f"door: {path} takes writes of other sites")
+                for method in self._methods(path):
+                    await self._try(victim, method, path, {"Cookie": both})
+        self._compare("writes of another site", before, await everything(self.api))
+
+    def _methods(self, path: str) -> list[str]:
+        app = cast(Litestar, self.api.guard.app)
+        return [
+            str(method)
+            for template, handler in doors.declared(app)
+            for method in handler.http_methods
+            if method in UNSAFE and self._filled(template) == path
+        ]
+
+    async def _try(self, victim: httpx.AsyncClient, method: str, path: str, cookie: Mapping[str, str]) -> None:
+        for foreign in FOREIGN:
+            headers = {**BROWSER, **foreign, **cookie}
+            answer = await victim.request(method, path, headers=headers, data={"name": "Evil", "act": "decline"})
+            self._judge(path, answer)
+            self.seen["writes refused"] += answer.status_code == 403
+            if answer.status_code != 403:
+                self.faults.append(f"cross-site: {method} {path} was answered {answer.status_code} for {foreign}")
+
+    def _compare(self, what: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        self.faults += [f"changed: {table} by {what}" for table in before if after[table] != before[table]]
+
+
+@asynccontextmanager
+async def rig(database_url: str, folder: Path) -> AsyncIterator[Rig]:
+    async with opened(database_url, folder, HandClock()) as api:
+        await api.settle()
+        yield Rig(api)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Page
 
 from tests.browser.screens import accepted
 from tests.server import environment
@@ -151,12 +151,23 @@ def _look_at_deliveries(seen: httpx.Client, links: dict[str, str]) -> None:
     assert seen.get(links["deliveries"]).text.count("✗") == 1
 
 
+async def _see_a_delivery_arrive(page: Page, links: dict[str, str]) -> None:
+    """Without loading the page again."""
+    await page.goto(links["deliveries"])
+    rows = page.locator("[data-live] li")
+    before = await rows.count()
+    assert (await page.request.post(f"{links['start']}link")).status == 201
+    await rows.nth(before).wait_for()
+
+
 async def _walk_through(browser: Browser, links: dict[str, str]) -> None:
     """Every page of the demo's own site, as anyone may have to use it; and signing within it."""
     page = await (await browser.new_context(bypass_csp=True)).new_page()  # axe runs from a text
     for name in ("", "deliveries", "search", "host"):
         await page.goto(links["start"] + name)
         await accepted(page, f"demo-{name or 'home'}")
+    await _see_a_delivery_arrive(page, links)
+    await page.goto(links["host_page"])
     await page.get_by_role("button", name="Sign the agreement").click()
     frame = page.frame_locator("iframe")
     await frame.get_by_role("button", name="Open the document").wait_for()

@@ -1,5 +1,6 @@
 """What every test may use: both databases, a clock in hand, no network but loopback."""
 
+import functools
 import itertools
 import os
 import socket
@@ -7,9 +8,12 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import hypothesis
 import pytest
+from httpx._transports import default
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Database, migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
@@ -17,6 +21,13 @@ from tests.hangs import pytest_runtest_protocol
 from tests.models import models_dir
 from tests.postgres import Cluster, binaries, shared_cluster
 from tests.s3 import s3_store
+
+# The certificates of the world take 40 ms to read, for each client of each test: once is enough.
+httpx.create_ssl_context = functools.cache(httpx.create_ssl_context)
+default.create_ssl_context = httpx.create_ssl_context  # type: ignore[attr-defined]
+
+# Forty milliseconds for each password and code that a test types, and nothing to guard.
+SLOW_HASH_MEMORY_KB, limits.SLOW_HASH_MEMORY_KB = limits.SLOW_HASH_MEMORY_KB, 64
 
 # Machines are shared and noisy: how long an example takes says nothing.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -96,7 +107,15 @@ def postgres_url(cluster: Cluster) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Both databases for whatever asks for one, unless the test says which, or that one is enough."""
+    named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "database_url" in metafunc.fixturenames and "database_url" not in named:
+        one = metafunc.definition.get_closest_marker("one_database")
+        metafunc.parametrize("database_url", ["sqlite"] if one else ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture
 def database_url(request: pytest.FixtureRequest) -> str:
     """Where an empty database is, once on SQLite and once on PostgreSQL."""
     if request.param == "postgres":

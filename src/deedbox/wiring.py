@@ -23,6 +23,7 @@ from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.db.migrate import migrate_postgres, migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
+from deedbox.kernel.derived import Derived
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.jobs import Work
 from deedbox.kernel.jobs import store as jobs_store
@@ -32,6 +33,7 @@ from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.settings import Settings
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
+from deedbox.pdf.pictures import Pictures
 from deedbox.pdf.workshop import Workshop
 from deedbox.search import embedders
 from deedbox.search.embedders import Embedders
@@ -54,6 +56,7 @@ from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.completion.seal import Sealer
 from deedbox.signing.completion.upgrade import UPGRADE_JOB, Upgrade
 from deedbox.signing.desk import Office
+from deedbox.signing.first_pages import FirstPages
 from deedbox.signing.paper.intake import Intake
 from deedbox.signing.store import links
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
@@ -105,6 +108,9 @@ class Deedbox:
         self.paper_mill = PaperMill(
             Intake(self.blobs, self.workshop, clock), Rehearsal(db, self.blobs, clock, self.workshop)
         )
+        self.derived = Derived(settings.data_dir / "derived")
+        self.pictures = Pictures(self.blobs, self.workshop, self.derived)
+        self.first_pages = FirstPages(db, self.pictures)
         sealer = Sealer(self.blobs, self.workshop, self.certificates, clock, remote)
         certifier = Certifier(self.office, sealer)
         self.archive = self._archive(remote)
@@ -139,6 +145,7 @@ class Deedbox:
         self.sender = Sender(db, clock, DeliveryAttempts(self.box, clock, lambda: self.egress), worker=worker)
         for kind in catalogue.KINDS:
             outbox.react(db, kind, plan.plan)
+        outbox.react(db, "document.sent", self.first_pages.plan)
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
@@ -185,11 +192,13 @@ class Deedbox:
         await self.search.recover()
         await self.jobs.start(alone=self.db.dialect == "sqlite")
         await self.sender.start(alone=self.db.dialect == "sqlite")
+        self._tidying = tasks.begin(self._tidy_forever(), "pictures of deleted documents are no longer removed")
+        self._drawing = tasks.begin(self.first_pages.draw_forever(), "first pages are drawn when they are asked for")
         self._noting = tasks.begin(self._note_used_keys_forever(), "the use of keys is no longer noted")
         self._choosing = tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
 
     async def stop(self) -> None:
-        await tasks.end(self._noting, self._choosing)
+        await tasks.end(self._noting, self._choosing, self._tidying, self._drawing)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
         await self._note_used_keys()
         await self.limiter.close()
@@ -228,6 +237,13 @@ class Deedbox:
             except DeedboxError as error:
                 log.warning("what another model made cannot be renewed", reason=error.message)
             await asyncio.sleep(limits.MODEL_WATCH_SECONDS)
+
+    async def _tidy_forever(self) -> None:
+        # In every process: each server has its own folder of what it has made.
+        while True:
+            await asyncio.sleep(limits.HOUSEKEEPING_SECONDS)
+            with tasks.going_on("what was made of deleted files cannot be removed"):
+                await self.derived.sweep(self.db)
 
     async def _note_used_keys_forever(self) -> None:
         while True:

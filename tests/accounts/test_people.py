@@ -119,6 +119,7 @@ async def test_what_has_expired_is_forgotten_and_nothing_else(db: Database, cloc
         ("A", "a\n@b.c"),
     ],
 )
+@pytest.mark.one_database
 async def test_a_person_needs_a_name_and_an_address(
     db: Database, clock: HandClock, workspace: str, name: str, email: str
 ) -> None:

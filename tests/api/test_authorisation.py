@@ -64,6 +64,7 @@ def authorization(value: str) -> dict[str, Any]:
     return {"key": None, "headers": {"Authorization": value.encode("utf-8")}}
 
 
+@pytest.mark.one_database
 async def test_no_route_opens_without_a_good_key(api: Api) -> None:
     revoked, expired = await api.make_key(), await api.make_key(seconds=60)
     await api.revoke(revoked)
@@ -74,6 +75,7 @@ async def test_no_route_opens_without_a_good_key(api: Api) -> None:
         assert [answer.status_code for answer in answers] == [401] * 4, route
 
 
+@pytest.mark.one_database
 async def test_every_malformed_key_is_refused_before_any_query(api: Api) -> None:
     counting = CountingDatabase(api.deedbox.db)
     api.deedbox.db = counting
@@ -97,12 +99,14 @@ async def test_every_malformed_key_is_refused_before_any_query(api: Api) -> None
     assert counting.reads > 0
 
 
+@pytest.mark.one_database
 async def test_the_word_bearer_may_be_written_in_any_case(api: Api) -> None:
     for word in ("Bearer", "bearer", "BEARER"):
         answer = await api.call("GET", "/health", **authorization(f"{word} {api.key.plain}"))
         assert answer.status_code == 200, word
 
 
+@pytest.mark.one_database
 async def test_every_route_refuses_a_key_with_every_scope_but_its_own_and_names_it(api: Api) -> None:
     for need in {route.need for route in keyed(api.guard) if route.need}:
         others = [scope for scope in SCOPES if scope != need and (need, scope) != ("documents:write", "documents:send")]
@@ -116,12 +120,14 @@ async def test_every_route_refuses_a_key_with_every_scope_but_its_own_and_names_
                 assert answer.headers["X-Service-Error-Code"] == "missing_scope"
 
 
+@pytest.mark.one_database
 async def test_every_route_opens_with_its_own_scope_alone(api: Api) -> None:
     for route in keyed(api.guard):
         answer = await api.call(route.method, route.path, key=await api.make_key(route.need or "verify:read"))
         assert answer.status_code not in (401, 403), route
 
 
+@pytest.mark.one_database
 async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     """A list to be kept by hand: whoever opens another route to everybody must say so here."""
     pages = {"/", "/login", "/login/{token}", "/logout", "/account", "/account/mail", "/account/mail/{mail_id}"}
@@ -149,10 +155,12 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     assert opened == pages | probes | proof | signer
 
 
+@pytest.mark.one_database
 async def test_only_who_asks_for_itself_or_for_health_needs_no_scope(api: Api) -> None:
     assert {route.path for route in keyed(api.guard) if not route.need} == {"/api/v1/me", "/health"}
 
 
+@pytest.mark.one_database
 async def test_only_time_stamps_are_made_anew_for_the_same_idempotency_key(api: Api) -> None:
     assert {route.path for route in keyed(api.guard) if route.door.repeats} == {"/tsa"}
 
@@ -202,6 +210,7 @@ async def test_another_workspaces_key_is_not_there_at_all(api: Api) -> None:
         (list(SCOPES), ["*"]),
     ],
 )
+@pytest.mark.one_database
 async def test_a_key_cannot_grant_what_it_lacks(api: Api, mine: list[str], wanted: list[str] | None) -> None:
     key = await api.make_key(*mine)
     answer = await api.post("/api/v1/keys", {"name": "more", "scopes": wanted}, key=key)
@@ -222,6 +231,7 @@ async def _find(data: JSONBody[Named], thing: FromPath[str]) -> None:
     raise NotFound(f"{thing} {data.name} does not exist")
 
 
+@pytest.mark.one_database
 async def test_checks_run_in_their_order(api: Api) -> None:
     api.plant(post("/api/v1/planted/{thing:str}", opt=doors.door("hooks:read"))(_find))
     path = "/api/v1/planted/x"
@@ -235,6 +245,7 @@ async def test_checks_run_in_their_order(api: Api) -> None:
     assert (await api.post(path, {"name": "a"})).status_code == 404
 
 
+@pytest.mark.one_database
 async def test_a_key_without_the_scope_learns_nothing_about_body_or_query(api: Api) -> None:
     one, other = await api.make_key("archive:read"), await api.make_key("verify:read")
     large = b" " * (limits.JSON_BODY_BYTES + 1)
@@ -250,6 +261,7 @@ async def test_a_key_without_the_scope_learns_nothing_about_body_or_query(api: A
             assert answer.status_code == 403, route
 
 
+@pytest.mark.one_database
 async def test_a_slash_more_or_less_opens_nothing(api: Api) -> None:
     for route in keyed(api.guard):
         for path in (f"/{route.path}", f"{route.path}/", f"/login/..{route.path}", f"/livez/..{route.path}"):
@@ -261,6 +273,7 @@ async def _nothing() -> None:
     return None
 
 
+@pytest.mark.one_database
 async def test_a_route_without_a_door_cannot_be_built(api: Api) -> None:
     """The seeded bug."""
     with pytest.raises(TypeError, match="/api/v1/forgotten declares no door"):
@@ -269,6 +282,7 @@ async def test_a_route_without_a_door_cannot_be_built(api: Api) -> None:
         doors.door("documents:raed")
 
 
+@pytest.mark.one_database
 async def test_the_table_of_routes_holds_every_route(api: Api) -> None:
     listed = {(route.method, route.handler.handler_name) for route in routes(api.guard)}
     served = head.routes(ROUTES)

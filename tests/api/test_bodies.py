@@ -69,6 +69,7 @@ async def _echo(data: JSONBody[Everything]) -> Everything:
         ('{"name": "a\\u0000"}', "The body contains a NUL character"),
     ],
 )
+@pytest.mark.one_database
 async def test_a_mistake_is_named_with_its_field_in_plain_words(api: Api, body: str, said: str) -> None:
     api.plant(post("/api/v1/planted", opt=door("search:read"), status_code=200)(_echo))
     answer = await api.call("POST", "/api/v1/planted", content=body.encode(), headers=JSON)
@@ -76,12 +77,14 @@ async def test_a_mistake_is_named_with_its_field_in_plain_words(api: Api, body: 
     assert answer.json()["error"] == said
 
 
+@pytest.mark.one_database
 async def test_a_wrong_address_is_called_one(api: Api) -> None:
     wrong = {**new_document("One"), "signers": [{"name": "Ann", "email": "nowhere"}]}
     answer = await api.post("/api/v1/documents", wrong)
     assert (answer.status_code, answer.json()["error"]) == (400, "signers[0].email: not an e-mail address")
 
 
+@pytest.mark.one_database
 async def test_a_wrong_query_parameter_is_named(api: Api) -> None:
     for params, said in (
         ({"limit": "101"}, "limit: at most 100"),
@@ -95,6 +98,7 @@ async def test_a_wrong_query_parameter_is_named(api: Api) -> None:
 @pytest.mark.parametrize(
     ("written", "number"), [("5.0", 5), ("5e0", 5), ("0.5e1", 5), ("50E-1", 5), ("5", 5), ("null", None)]
 )
+@pytest.mark.one_database
 async def test_a_whole_number_may_be_written_as_a_fraction(api: Api, written: str, number: int | None) -> None:
     api.plant(post("/planted", opt=door("search:read"), status_code=200)(_echo))
     text = '"5.0\\""'
@@ -104,12 +108,14 @@ async def test_a_whole_number_may_be_written_as_a_fraction(api: Api, written: st
     assert answer.json()["inner"][0]["share"] == 0.5
 
 
+@pytest.mark.one_database
 async def test_an_escaped_backslash_before_u0000_is_no_nul(api: Api) -> None:
     for text, status in ((r"\\u0000", 201), (r"\u0000", 400), (r"\\\u0000", 400), (r"\\\\u0000", 201)):
         answer = await api.call("POST", "/api/v1/keys", content=b'{"name": "%b"}' % text.encode(), headers=JSON)
         assert answer.status_code == status, text
 
 
+@pytest.mark.one_database
 async def test_a_large_body_is_read_beside_the_loop_and_named_as_a_small_one(api: Api) -> None:
     cookie = await signers_cookie(api)
     for path, request in ((f"{place_of(cookie)}/complete", {"key": None, "headers": {**JSON, "Cookie": cookie}}),
@@ -190,6 +196,7 @@ async def test_those_who_wait_too_long_at_one_moment_leave_the_room_as_it_was(mo
     assert room.left == whole
 
 
+@pytest.mark.one_database
 async def test_a_body_of_very_many_texts_is_refused_before_it_is_decoded(api: Api) -> None:
     many = ",".join(f'"{number:06}":""' for number in range(limits.JSON_QUOTES // 3))
     answer = await api.call(
@@ -199,12 +206,14 @@ async def test_a_body_of_very_many_texts_is_refused_before_it_is_decoded(api: Ap
 
 
 @pytest.mark.parametrize("number", ["007.0", "1.0.0", "1.0e1e1", "+5.0", "5.", ".5e1"])
+@pytest.mark.one_database
 async def test_what_is_no_number_stays_none(api: Api, number: str) -> None:
     body = f'{{"name":"m","rate_limit":{{"per_minute":5.0,"per_day":{number}}}}}'
     answer = await api.call("POST", "/api/v1/keys", content=body.encode(), headers=JSON)
     assert answer.status_code == 400, answer.text
 
 
+@pytest.mark.one_database
 async def test_a_form_of_many_parts_is_refused_unread(api: Api) -> None:
     answer = await api.call(
         "POST",
@@ -217,17 +226,20 @@ async def test_a_form_of_many_parts_is_refused_unread(api: Api) -> None:
     assert answer.json()["error"] == "The request body is too large"
 
 
+@pytest.mark.one_database
 async def test_a_mistyped_signing_link_is_not_told_of_keys(api: Api) -> None:
     for path in ("/s/x/y", "/sign/nothing/here", "/login/a/b"):
         answer = await api.get(path, key=None)
         assert answer.status_code == 404, path
 
 
+@pytest.mark.one_database
 async def test_slashes_inside_a_path_change_nothing_of_an_error(api: Api) -> None:
     answer = await api.get("/api//v1/me", key=None)
     assert (answer.status_code, answer.json()["status"]) == (401, 401)
 
 
+@pytest.mark.one_database
 async def test_no_second_decoding_of_a_body(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The seeded bug would be the framework's own: it decodes generically what the route has as a struct."""
     calls: list[Any] = []
@@ -243,6 +255,7 @@ async def test_no_second_decoding_of_a_body(api: Api, monkeypatch: pytest.Monkey
     assert calls == ["NewKey"]
 
 
+@pytest.mark.one_database
 async def test_a_body_that_drips_holds_no_room(api: Api) -> None:
     go_on, begun = asyncio.Event(), asyncio.Event()
     room = api.guard.room
@@ -267,6 +280,7 @@ async def test_a_body_that_drips_holds_no_room(api: Api) -> None:
         assert room.left == limits.LARGE_BODIES_BYTES
 
 
+@pytest.mark.one_database
 async def test_a_body_that_comes_in_pieces_takes_room_for_what_it_has(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

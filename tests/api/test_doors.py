@@ -15,7 +15,7 @@ from litestar.params import JSONBody
 from deedbox.kernel import limits
 from deedbox.web.frame import context, doors
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
+from deedbox.web.frame.doors import CHECK, LINK, LOGIN, PERSON, PUBLIC, SIGNER, STATIC, Door, door
 from deedbox.web.frame.static import static
 from tests.api.answers import RATE_HEADERS, faults, routes
 from tests.api.conftest import Api, opened
@@ -73,6 +73,7 @@ def planted_at(cookies: Cookies) -> str:
     ],
     ids=["scope", "person", "signer", "public", "login", "static"],
 )
+@pytest.mark.one_database
 async def test_each_door_opens_to_its_own_callers(
     api: Api, cookies: Cookies, wanted: Door | str, opens: set[str]
 ) -> None:
@@ -95,6 +96,7 @@ async def test_each_door_opens_to_its_own_callers(
                 assert faults("/planted", answer, 401) == [], name
 
 
+@pytest.mark.one_database
 async def test_the_route_learns_who_opened_its_door(api: Api, cookies: Cookies) -> None:
     api.plant(get("/person", opt=door(PERSON))(_shown), get("/planted/{signer_id:str}", opt=door(SIGNER))(_shown))
     person = await api.get("/person", key=None, headers={"Cookie": cookies.person})
@@ -105,6 +107,7 @@ async def test_the_route_learns_who_opened_its_door(api: Api, cookies: Cookies) 
 
 @pytest.mark.parametrize("wanted", [PERSON, SIGNER, LOGIN], ids=["person", "signer", "login"])
 @pytest.mark.parametrize("headers", FOREIGN)
+@pytest.mark.one_database
 async def test_a_route_that_does_nothing_is_closed_to_forms_of_other_sites(
     api: Api, cookies: Cookies, wanted: Door, headers: dict[str, str]
 ) -> None:
@@ -114,10 +117,11 @@ async def test_a_route_that_does_nothing_is_closed_to_forms_of_other_sites(
     assert (await api.call("GET", planted_at(cookies), key=None, headers=sent)).status_code == 200
 
 
+@pytest.mark.one_database
 async def test_every_route_that_a_cookie_opens_is_closed_to_forms_of_other_sites(api: Api, cookies: Cookies) -> None:
     table = [route for route in routes(api.guard) if route.door.own_site and route.method not in ("GET", "HEAD")]
     assert {route.method for route in table} == {"POST", "PUT", "DELETE"}
-    assert {route.door for route in table} == {PERSON, SIGNER, LOGIN, LINK}
+    assert {route.door for route in table} == {PERSON, SIGNER, LOGIN, LINK, CHECK}
     document = (await api.post("/api/v1/documents", {**new_document("Two"), "send": True})).json()
     signer_id = document["parties"][0]["signers"][0]["id"]
     link = await api.call("POST", f"/api/v1/documents/{document['id']}/signers/{signer_id}/link")
@@ -129,6 +133,7 @@ async def test_every_route_that_a_cookie_opens_is_closed_to_forms_of_other_sites
             assert faults(path, await api.call(route.method, path, key=None, headers=sent), 403) == []
 
 
+@pytest.mark.one_database
 async def test_no_byte_is_read_of_a_body_that_comes_without_key_or_cookie(api: Api) -> None:
     read = []
 
@@ -151,6 +156,7 @@ async def test_no_byte_is_read_of_a_body_that_comes_without_key_or_cookie(api: A
     assert (away.status_code, read) == (303, [])
 
 
+@pytest.mark.one_database
 async def test_a_key_without_the_scope_is_refused_unread(api: Api) -> None:
     read = []
 
@@ -163,6 +169,7 @@ async def test_a_key_without_the_scope_is_refused_unread(api: Api) -> None:
     assert (answer.status_code, read) == (403, [])
 
 
+@pytest.mark.one_database
 async def test_static_files_are_never_counted(database_url: str, tmp_path: Path, clock: HandClock) -> None:
     async with opened(database_url, tmp_path, clock, anonymous_per_minute=1) as api:
         for _ in range(3):
@@ -205,6 +212,7 @@ async def test_a_session_that_is_used_up_gets_429(api: Api, cookies: Cookies) ->
     assert faults(path, await api.get(path, key=None, headers=sent), 429) == []
 
 
+@pytest.mark.one_database
 async def test_a_path_without_a_route_and_a_method_without_one_keep_their_order_of_checks(api: Api) -> None:
     for method, path, without, with_key in (
         ("GET", "/nothing", 401, 404),
@@ -221,6 +229,7 @@ async def test_a_path_without_a_route_and_a_method_without_one_keep_their_order_
         assert [answer.status_code for answer in answers] == [without, with_key], (method, path)
 
 
+@pytest.mark.one_database
 async def test_a_door_that_the_guard_did_not_open_stays_closed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """The seeded bug: a guard that takes every path for a public one."""
     monkeypatch.setattr(doors.Doors, "at", lambda *_: doors.Found(PUBLIC))
@@ -228,6 +237,7 @@ async def test_a_door_that_the_guard_did_not_open_stays_closed(api: Api, monkeyp
     assert (await api.get("/login", key=None)).status_code == 200
 
 
+@pytest.mark.one_database
 async def test_one_session_takes_only_some_of_the_places(api: Api, cookies: Cookies) -> None:
     go_on = asyncio.Event()
 

@@ -20,6 +20,7 @@ from deedbox.web.frame import openapi
 from deedbox.web.frame.doors import door
 from tests.api.answers import Route, faults, keyed, routes
 from tests.api.conftest import Api
+from tests.api.description import description
 from tests.api.search.files import pdf
 from tests.search.hashing import HashingEmbedder
 
@@ -184,6 +185,7 @@ async def all_faults(api: Api, table: list[Route], status: int, **request: Any) 
     return found
 
 
+@pytest.mark.one_database
 async def test_a_request_without_a_good_key_gets_401_in_its_envelope_on_every_route(api: Api) -> None:
     revoked, expired = await api.make_key(), await api.make_key(seconds=5)
     await api.revoke(revoked)
@@ -192,18 +194,21 @@ async def test_a_request_without_a_good_key_gets_401_in_its_envelope_on_every_ro
         assert await all_faults(api, keyed(api.guard), 401, key=key) == []
 
 
+@pytest.mark.one_database
 async def test_a_key_without_the_scope_gets_403_in_its_envelope_on_every_route(api: Api) -> None:
     for route in [route for route in keyed(api.guard) if route.need]:
         key = await api.make_key("archive:read" if route.need != "archive:read" else "verify:read")
         assert await all_faults(api, [route], 403, key=key) == []
 
 
+@pytest.mark.one_database
 async def test_a_key_that_is_used_up_gets_429_in_its_envelope_on_every_route(api: Api) -> None:
     key = await api.make_key(per_minute=1, per_day=10)
     assert (await api.get("/health", key=key)).status_code == 200
     assert await all_faults(api, keyed(api.guard), 429, key=key) == []
 
 
+@pytest.mark.one_database
 async def test_an_unknown_route_is_404_in_the_envelope_of_its_api(api: Api) -> None:
     for method, path in itertools.product(("GET", "POST", "HEAD", "PROPFIND"), UNKNOWN):
         async with api.client() as client:
@@ -212,6 +217,7 @@ async def test_an_unknown_route_is_404_in_the_envelope_of_its_api(api: Api) -> N
         assert faults(path, response, 404) == []
 
 
+@pytest.mark.one_database
 async def test_a_wrong_method_is_405_and_names_the_right_ones_on_every_path(api: Api) -> None:
     table = routes(api.guard)
     for path in {route.path for route in table}:
@@ -222,6 +228,7 @@ async def test_a_wrong_method_is_405_and_names_the_right_ones_on_every_path(api:
             assert {name.strip() for name in response.headers["Allow"].split(",")} == right, path
 
 
+@pytest.mark.one_database
 async def test_options_names_every_method_of_every_path(api: Api) -> None:
     table = routes(api.guard)
     for path in {route.path for route in table}:
@@ -230,6 +237,7 @@ async def test_options_names_every_method_of_every_path(api: Api) -> None:
         assert (response.status_code, {name.strip() for name in response.headers["Allow"].split(",")}) == (204, right)
 
 
+@pytest.mark.one_database
 async def test_a_wrong_body_is_400_in_the_envelope_of_its_api(api: Api) -> None:
     api.plant(*planted())
     table = [route for route in keyed(api.guard) if route.has_body]
@@ -239,6 +247,7 @@ async def test_a_wrong_body_is_400_in_the_envelope_of_its_api(api: Api) -> None:
         assert found == [], name
 
 
+@pytest.mark.one_database
 async def test_a_body_of_another_type_is_415_and_in_the_search_api_400(api: Api) -> None:
     api.plant(*planted())
     cookie = await signers_cookie(api)
@@ -262,6 +271,7 @@ async def _pieces(size: int) -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("announced", [True, False], ids=["content-length", "chunked"])
+@pytest.mark.one_database
 async def test_a_body_that_is_too_large_is_413_and_at_the_root_400(api: Api, announced: bool) -> None:
     api.plant(*planted())
     size = limits.JSON_BODY_BYTES + 65536
@@ -306,10 +316,11 @@ def place_of(cookie: str) -> str:
     return "/sign/" + cookie.partition("=")[0].removeprefix("deedbox_signer_")
 
 
+@pytest.mark.one_database
 async def test_a_bad_query_value_is_400_on_every_route_that_takes_it(api: Api) -> None:
     cookie = await signers_cookie(api)
     tried, headers = 0, {"Cookie": cookie}
-    for path, operations in openapi.document(ROUTES)["paths"].items():
+    for path, operations in description()["paths"].items():
         for parameter in operations.get("get", {}).get("parameters", []):
             if parameter["in"] != "query":
                 continue
@@ -348,6 +359,7 @@ async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None
         await api.deedbox.stop()
 
 
+@pytest.mark.one_database
 async def test_a_failing_route_is_500_and_tells_nothing(api: Api) -> None:
     api.plant(*planted())
     for root in ("/planted", "/api/v1/planted"):
@@ -361,6 +373,7 @@ async def test_a_broken_database_is_500_on_every_route_and_tells_nothing(api: Ap
     assert await all_faults(api, keyed(api.guard), 500) == []
 
 
+@pytest.mark.one_database
 async def test_a_request_that_takes_too_long_is_408(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     api.plant(*planted())
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.05)
@@ -370,6 +383,7 @@ async def test_a_request_that_takes_too_long_is_408(api: Api, monkeypatch: pytes
         assert response.json()["error"] == "Request took too long"
 
 
+@pytest.mark.one_database
 async def test_a_server_that_stops_is_503_on_every_route_but_the_probes(api: Api) -> None:
     api.guard.draining = True
     assert await all_faults(api, keyed(api.guard), 503) == []
@@ -394,12 +408,14 @@ async def test_every_good_answer_carries_the_headers_too(api: Api) -> None:
         assert response.headers["X-Request-Id"]
 
 
+@pytest.mark.one_database
 async def test_a_harmless_request_id_is_kept_and_another_replaced(api: Api) -> None:
     for sent, kept in (("abc-1", True), ("x" * 65, False), ("a b", False), ("a\u00e9", False)):
         response = await api.get("/health", headers={"X-Request-Id": sent.encode()})
         assert (response.headers["X-Request-Id"] == sent) is kept
 
 
+@pytest.mark.one_database
 async def test_a_hostile_host_header_does_not_change_the_envelope(api: Api) -> None:
     for host in ("x/api/v1/", "[", "a b", "@", ""):
         for path in ("/nothing", "/api/v1/nothing"):
@@ -408,6 +424,7 @@ async def test_a_hostile_host_header_does_not_change_the_envelope(api: Api) -> N
             assert response.status_code in (400, 404)
 
 
+@pytest.mark.one_database
 async def test_the_check_sees_the_frameworks_own_404(api: Api) -> None:
     """The seeded bug: the same routes without guard and envelope."""
     bare = Litestar(route_handlers=list(ROUTES), openapi_config=None)

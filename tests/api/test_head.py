@@ -25,6 +25,7 @@ def lasting(response: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in response.headers.items() if name not in OF_THE_MOMENT}
 
 
+@pytest.mark.one_database
 async def test_every_get_but_one_time_links_answers_head_with_the_same_headers_and_no_body(api: Api) -> None:
     table = routes(api.guard)
     paths = {route.path for route in table if route.method == "GET" and not route.path.startswith(("/login/", "/s/"))}
@@ -36,6 +37,7 @@ async def test_every_get_but_one_time_links_answers_head_with_the_same_headers_a
         assert lasting(head) == lasting(full), path
 
 
+@pytest.mark.one_database
 async def test_head_without_a_key_is_refused_like_get(api: Api) -> None:
     for path in ("/documents", "/api/v1/documents"):
         refused = await api.call("HEAD", path, key=None)
@@ -43,12 +45,14 @@ async def test_head_without_a_key_is_refused_like_get(api: Api) -> None:
         assert (refused.content, int(refused.headers["content-length"]) > 0) == (b"", True)
 
 
+@pytest.mark.one_database
 async def test_head_counts_as_a_request(api: Api) -> None:
     key = await api.make_key(per_minute=1, per_day=10)
     assert (await api.call("HEAD", "/documents", key=key)).status_code == 200
     assert (await api.call("HEAD", "/documents", key=key)).status_code == 429
 
 
+@pytest.mark.one_database
 async def test_asking_for_the_head_of_a_login_link_does_not_use_it_up(api: Api) -> None:
     path = await link(api)
     async with api.client() as client:
@@ -58,6 +62,7 @@ async def test_asking_for_the_head_of_a_login_link_does_not_use_it_up(api: Api) 
         assert await is_in(client)
 
 
+@pytest.mark.one_database
 async def test_a_path_without_get_takes_no_head(api: Api) -> None:
     refused = await api.call("HEAD", "/query")
     assert faults("/query", refused, 405) == []
@@ -77,6 +82,7 @@ def test_on_the_wire_the_connection_goes_on_after_head(tmp_path: Path) -> None:
         assert http.head("/documents/none/content").status_code == 404
 
 
+@pytest.mark.one_database
 async def test_the_head_of_a_stream_that_never_ends_is_answered_at_once(api: Api) -> None:
     ended = asyncio.Event()
 

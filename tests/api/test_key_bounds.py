@@ -98,6 +98,7 @@ async def snapshot(api: Api) -> list[Any]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.what for way in WAYS])
+@pytest.mark.one_database
 async def test_a_key_cannot_become_more(api: Api, way: Way) -> None:
     mine = await maker(api)
     known = {
@@ -177,6 +178,7 @@ async def test_a_key_that_was_used_since_it_was_read_can_still_be_written_back(a
         ({"nmae": "x"}, "nmae"),
     ],
 )
+@pytest.mark.one_database
 async def test_a_change_that_cannot_be_is_400(api: Api, field: dict[str, Any], named: str) -> None:
     answer = await patch(api, api.key.id, field)
     assert (answer.status_code, named in answer.json()["error"]) == (400, True), answer.text

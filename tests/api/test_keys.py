@@ -173,6 +173,7 @@ async def test_pages_walk_through_all_keys_newest_first(api: Api) -> None:
         ({"name": "a", "expires_at": 1999999999}, "expires_at"),
     ],
 )
+@pytest.mark.one_database
 async def test_a_wrong_wish_is_400_and_names_the_field(api: Api, body: dict[str, object], named: str) -> None:
     answer = await api.post("/api/v1/keys", body)
     assert (answer.status_code, named in answer.json()["error"]) == (400, True), answer.text

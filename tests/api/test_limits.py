@@ -22,6 +22,7 @@ pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
 
 
+@pytest.mark.one_database
 async def test_a_body_of_exactly_the_limit_is_read_and_one_byte_more_is_413(api: Api) -> None:
     body = b'{"name": "a"}'
     full = body + b" " * (limits.JSON_BODY_BYTES - len(body))
@@ -31,6 +32,7 @@ async def test_a_body_of_exactly_the_limit_is_read_and_one_byte_more_is_413(api:
     assert answer.headers["X-Service-Error-Code"] == "too_large"
 
 
+@pytest.mark.one_database
 async def test_a_body_that_says_too_much_is_refused_unread(api: Api) -> None:
     read = []
 
@@ -48,6 +50,7 @@ async def test_a_body_that_says_too_much_is_refused_unread(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/keys", "/login"])
+@pytest.mark.one_database
 async def test_a_body_that_comes_too_slowly_is_408(api: Api, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.05)
 
@@ -77,6 +80,7 @@ async def test_a_request_that_timed_out_is_no_longer_under_way(api: Api, monkeyp
     assert api.guard.metrics.in_flight == 0
 
 
+@pytest.mark.one_database
 async def test_a_timeout_inside_a_route_that_is_not_the_requests_own_is_500(api: Api) -> None:
     async def impatient() -> None:
         async with asyncio.timeout(0):
@@ -86,6 +90,7 @@ async def test_a_timeout_inside_a_route_that_is_not_the_requests_own_is_500(api:
     assert faults("/planted", await api.get("/planted"), 500) == []
 
 
+@pytest.mark.one_database
 async def test_a_caller_that_hangs_up_is_no_failure_of_the_server(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     sent: list[Any] = []
     pieces = [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
@@ -119,6 +124,7 @@ def _scope(method: str, path: str, headers: list[tuple[bytes, bytes]]) -> dict[s
     }
 
 
+@pytest.mark.one_database
 async def test_only_so_many_requests_are_under_way_at_once(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = asyncio.Event()
 
@@ -188,6 +194,7 @@ async def test_an_ipv6_network_is_one_caller_and_each_ipv4_address_is_another(
     assert left == callers
 
 
+@pytest.mark.one_database
 async def test_an_answer_that_breaks_off_is_cut_and_not_completed(api: Api) -> None:
     async def half() -> Stream:
         async def pieces() -> AsyncIterator[bytes]:
@@ -201,6 +208,7 @@ async def test_an_answer_that_breaks_off_is_cut_and_not_completed(api: Api) -> N
         await api.get("/planted")
 
 
+@pytest.mark.one_database
 async def test_a_route_may_give_itself_more_time(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     async def patient(request: AnyRequest) -> str:
         deadline = context.of(request).deadline
@@ -214,6 +222,7 @@ async def test_a_route_may_give_itself_more_time(api: Api, monkeypatch: pytest.M
     assert (await api.call("POST", "/planted")).status_code == 200
 
 
+@pytest.mark.one_database
 async def test_one_key_takes_a_quarter_of_the_places(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = asyncio.Event()
 
@@ -237,6 +246,7 @@ async def test_one_key_takes_a_quarter_of_the_places(api: Api, monkeypatch: pyte
     assert not api.guard.places.of
 
 
+@pytest.mark.one_database
 async def test_an_address_has_as_many_requests_under_way_as_connections(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:

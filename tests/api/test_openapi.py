@@ -11,6 +11,7 @@ from deedbox.web.app import ROUTES
 from deedbox.web.frame import doors, openapi
 from tests.api.answers import routes
 from tests.api.conftest import Api
+from tests.api.description import description
 
 HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
@@ -21,7 +22,7 @@ NAMES_RECORDS = {"build_index", "ask", "create_document", "create_packet", "crea
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return openapi.document(ROUTES)
+    return description()
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -59,6 +60,7 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.one_database
 async def test_the_document_is_served_as_it_is_made(api: Api, document: dict[str, Any]) -> None:
     served = await api.get("/openapi.json", key=None)
     assert served.headers["content-type"].startswith("application/json")
@@ -66,6 +68,7 @@ async def test_the_document_is_served_as_it_is_made(api: Api, document: dict[str
 
 
 @pytest.mark.anyio
+@pytest.mark.one_database
 async def test_every_route_but_the_pages_is_described(api: Api, document: dict[str, Any]) -> None:
     described = {(path, method.upper()) for path, method, _ in operations(document)}
     app = api.guard.app

@@ -19,12 +19,14 @@ pytestmark = pytest.mark.anyio
 PROBES = ("/livez", "/readyz", "/metrics", "/openapi.json")
 
 
+@pytest.mark.one_database
 async def test_probes_need_no_key_and_ignore_a_wrong_one(api: Api) -> None:
     for path in PROBES:
         for key in (None, "nonsense", "deed_live_" + "0" * 32):
             assert (await api.get(path, key=key)).status_code == 200, path
 
 
+@pytest.mark.one_database
 async def test_probes_are_never_counted_and_never_refused(api: Api) -> None:
     api.guard.anonymous = type(api.guard.anonymous)(per_minute=1, per_day=None)
     for path in PROBES * 3:
@@ -35,12 +37,14 @@ async def test_probes_are_never_counted_and_never_refused(api: Api) -> None:
     assert (await api.get("/livez", key=None)).status_code == 200
 
 
+@pytest.mark.one_database
 async def test_livez_and_readyz_answer_in_plain_text(api: Api) -> None:
     alive, ready = await api.get("/livez", key=None), await api.get("/readyz", key=None)
     assert (alive.text, ready.text) == ("ok\n", "ready\n")
     assert alive.headers["content-type"].startswith("text/plain")
 
 
+@pytest.mark.one_database
 async def test_a_server_that_stops_is_alive_and_not_ready(api: Api) -> None:
     api.guard.draining = True
     assert (await api.get("/livez", key=None)).status_code == 200
@@ -98,12 +102,14 @@ async def test_metrics_count_the_jobs_that_are_not_done(api: Api) -> None:
     assert counted == [("ready", "1"), ("running", "0"), ("parked", "0")]
 
 
+@pytest.mark.one_database
 async def test_probes_answer_while_too_many_requests_are_under_way(api: Api) -> None:
     api.guard.metrics.in_flight = limits.IN_FLIGHT_REQUESTS
     assert (await api.get("/health")).status_code == 503
     assert [(await api.get(path, key=None)).status_code for path in PROBES] == [200] * 4
 
 
+@pytest.mark.one_database
 async def test_metrics_count_requests_by_route_and_status(api: Api) -> None:
     await api.get("/health")
     await api.get("/health", key=None)
@@ -120,6 +126,7 @@ async def test_metrics_count_requests_by_route_and_status(api: Api) -> None:
     assert 'deedbox_request_seconds_bucket{le="+Inf"} 4' in lines
 
 
+@pytest.mark.one_database
 async def test_metrics_are_text_that_prometheus_reads(api: Api) -> None:
     await api.get("/health")
     sample = re.compile(r'[a-z_]+(\{[a-z]+="[^"\\\n]*"(,[a-z]+="[^"\\\n]*")*\})? -?[0-9.]+')

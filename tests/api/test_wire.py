@@ -124,6 +124,7 @@ async def served(api: Api) -> AsyncIterator[int]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("rest", [b"{", b"{}"], ids=["cut short", "complete"])
+@pytest.mark.one_database
 async def test_a_connection_is_closed_when_nothing_follows_a_body_refused_unread(
     api: Api, monkeypatch: pytest.MonkeyPatch, rest: bytes
 ) -> None:
@@ -153,6 +154,7 @@ async def all_of(reader: asyncio.StreamReader) -> bytes:
 
 
 @pytest.mark.anyio
+@pytest.mark.one_database
 async def test_an_address_holds_only_so_many_connections(database_url: str, tmp_path: Path, clock: HandClock) -> None:
     async with opened(database_url, tmp_path, clock, connections_per_address=3) as api, served(api) as port:
         held = [await connected(port, b"GET /livez HTTP/1.1\r\n") for _ in range(3)]
@@ -166,6 +168,7 @@ async def test_an_address_holds_only_so_many_connections(database_url: str, tmp_
 
 
 @pytest.mark.anyio
+@pytest.mark.one_database
 async def test_behind_a_trusted_proxy_the_forwarded_address_counts(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:
@@ -199,6 +202,7 @@ async def planted(api: Api, forwarded: str) -> bytes:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("sent", [b"", b"GET /livez HTTP/1.1\r\nHost: a\r\n"], ids=["silent", "half a head"])
+@pytest.mark.one_database
 async def test_a_connection_without_a_whole_head_is_dropped_however_it_drips(
     api: Api, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
@@ -213,6 +217,7 @@ async def test_a_connection_without_a_whole_head_is_dropped_however_it_drips(
 
 
 @pytest.mark.anyio
+@pytest.mark.one_database
 async def test_only_so_many_requests_wait_on_one_connection(api: Api) -> None:
     async with served(api) as port:
         request = b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -225,6 +230,7 @@ async def test_only_so_many_requests_wait_on_one_connection(api: Api) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.one_database
 async def test_the_rest_of_a_refused_body_may_come_but_not_drip(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "HEAD_SECONDS", 0.5)
     async with served(api) as port, asyncio.timeout(60):

@@ -116,6 +116,7 @@ async def test_each_scope_opens_its_own(api: Api) -> None:
         ({"embed_sites": ["https://app.example.com"] * 21}, "embed_sites"),
     ],
 )
+@pytest.mark.one_database
 async def test_what_cannot_be_is_refused_and_changes_nothing(api: Api, body: Any, says: str) -> None:
     before = (await api.get(PATH)).json()
     answer = await api.call("PATCH", PATH, json=body)

@@ -117,6 +117,7 @@ def _impostor() -> Issued:
 
 @pytest.mark.usefixtures("today")
 @pytest.mark.parametrize("case", _REFUSED)
+@pytest.mark.one_database
 async def test_what_would_not_seal_well_is_refused_by_name_and_ours_stays(
     certificates: Certificates, workspace: str, case: str
 ) -> None:

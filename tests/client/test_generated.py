@@ -12,13 +12,11 @@ import msgspec
 import pytest
 
 from deedbox.client import ApiError, AsyncDeedbox, AsyncDownload, Deedbox, DeedboxError, Download, Reason
-from deedbox.web.app import ROUTES
-from deedbox.web.frame import openapi
+from tests.api.description import description
 from tests.docs.commands import ROOT
 
 PATH_VALUE = "a/b?c"
 _SAMPLES = {"body": Reason(reason="x"), "content": b"x", "file": ("a.pdf", b"x"), "files": [("a.pdf", b"x")]}
-DOCUMENT = openapi.document(ROUTES)
 
 
 class Recorder(httpx.MockTransport):
@@ -30,12 +28,12 @@ class Recorder(httpx.MockTransport):
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request)
-        operation = DOCUMENT["paths"][path_of(request)][request.method.lower()]
+        operation = description()["paths"][path_of(request)][request.method.lower()]
         status, response = next(iter(operation["responses"].items()))
         [(kind, content), *_] = response.get("content", {"": {}}).items()
         if "examples" in content:
             name = content["examples"]["usual"]["$ref"].rpartition("/")[2]
-            example = {**DOCUMENT["components"]["examples"][name]["value"], "a_field_of_tomorrow": 1}
+            example = {**description()["components"]["examples"][name]["value"], "a_field_of_tomorrow": 1}
             example = {**example, "next_cursor": None} if "next_cursor" in example else example
             return httpx.Response(int(status), content=msgspec.json.encode(example))
         if kind == "text/event-stream":
@@ -48,7 +46,7 @@ def path_of(request: httpx.Request) -> str:
     path = request.url.raw_path.decode().partition("?")[0]
     fitting: list[str] = [
         known
-        for known, methods in DOCUMENT["paths"].items()
+        for known, methods in description()["paths"].items()
         if request.method.lower() in methods and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path)
     ]
     return min(fitting, key=lambda known: known.count("{"))
@@ -56,7 +54,7 @@ def path_of(request: httpx.Request) -> str:
 
 def methods(client: Deedbox | AsyncDeedbox) -> dict[str, Callable[..., Any]]:
     """Every call of the client, by group and name."""
-    groups = [tag["name"].replace(" ", "_") for tag in DOCUMENT["tags"]]
+    groups = [tag["name"].replace(" ", "_") for tag in description()["tags"]]
     return {
         f"{group}.{name}": method
         for group in groups
@@ -93,7 +91,7 @@ async def called_async(method: Callable[..., Any]) -> Any:
 
 
 def every_operation() -> set[tuple[str, str]]:
-    return {(method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods}
+    return {(method.upper(), path) for path, methods in description()["paths"].items() for method in methods}
 
 
 def test_every_operation_has_its_call_and_every_call_its_operation() -> None:
@@ -127,7 +125,7 @@ def test_a_call_carries_the_key_only_where_it_is_needed_and_a_post_its_idempoten
         for call in methods(client).values():
             called(call)
     for request in recorder.asked:
-        operation = DOCUMENT["paths"][path_of(request)][request.method.lower()]
+        operation = description()["paths"][path_of(request)][request.method.lower()]
         keyed = any(each["name"] == "Idempotency-Key" for each in operation.get("parameters", []))
         assert ("Authorization" in request.headers) is (operation["security"] == [{"key": []}]), request
         assert ("Idempotency-Key" in request.headers) is keyed, request

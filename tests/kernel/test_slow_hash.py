@@ -1,12 +1,24 @@
 """Argon2 hashes of passwords and codes."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
-from deedbox.kernel.slow_hash import matches, slow_hash
+from deedbox.kernel import limits
+from deedbox.kernel.slow_hash import _argon2, matches, slow_hash
+from tests.conftest import SLOW_HASH_MEMORY_KB
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def as_slow_as_it_is(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Other tests have quicker hashes."""
+    monkeypatch.setattr(limits, "SLOW_HASH_MEMORY_KB", SLOW_HASH_MEMORY_KB)
+    _argon2.cache_clear()
+    yield
+    _argon2.cache_clear()
 
 
 async def test_a_text_matches_itself_alone() -> None:

@@ -3,12 +3,12 @@
 import io
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.pdf import render
-from tests.pdf.papers import lines, paper
+from tests.pdf.papers import lines, paper, shown
 
 
 def test_a_page_has_the_width_that_was_asked_for() -> None:
@@ -44,6 +44,25 @@ def test_the_widest_picture_of_any_page_is_within_bounds(size: tuple[int, int]) 
     data = paper(b"", media=(0, 0, *size))
     image = Image.open(io.BytesIO(render.render(data, 1, limits.PAGE_IMAGE_WIDTH_MAX)))
     assert image.width * image.height <= limits.PAGE_IMAGE_PIXELS * 1.02
+
+
+def test_a_page_of_text_loses_nothing_and_is_smaller_for_it() -> None:
+    data = paper(lines(*(f"{number}. The tenant pays the rent on the first of the month." for number in range(40))))
+    made, exact = render.render(data, 1, 820), shown(data, 1, 820 / 595)
+    assert Image.open(io.BytesIO(made)).convert("RGB").tobytes() == exact.tobytes()
+    lossy = io.BytesIO()
+    exact.save(lossy, "WEBP", quality=limits.PAGE_IMAGE_QUALITY)
+    assert len(made) < 0.7 * len(lossy.getvalue())
+
+
+def test_a_photograph_is_written_as_one() -> None:
+    blurred = [Image.effect_noise((600, 800), 90).filter(ImageFilter.GaussianBlur(size)) for size in (1, 2, 4)]
+    photo = Image.merge("RGB", blurred)
+    file, exact = io.BytesIO(), io.BytesIO()
+    photo.save(file, "PDF")
+    made = render.render(file.getvalue(), 1, 820)
+    Image.open(io.BytesIO(made)).save(exact, "WEBP", lossless=True)
+    assert len(made) < 0.3 * len(exact.getvalue())
 
 
 def test_thumbnails_are_of_the_first_pages_and_tell_how_many_there_are() -> None:

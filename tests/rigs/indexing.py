@@ -79,15 +79,19 @@ class Rig:
 
     def run(self, kills: int) -> Report:
         """Kills the server so many times, and says what is amiss afterwards."""
-        key = self.installation.key()
-        for _ in range(kills):
-            asyncio.run(self._burst(key))
-        before = asyncio.run(self._with_server(key, self._settle))
+        key, before = self.killed(kills)
         self.installation.command("reindex", "--json")
         after = asyncio.run(self._with_server(key, self._answers))
         self.report.changed_by_reindex = sum(before[question] != after[question] for question in before)
         self.report.integrity = self._integrity()
         return self.report
+
+    def killed(self, kills: int) -> tuple[str, dict[str, Any]]:
+        """The rig's key and what questions are answered after so many kills; the report says what is amiss by then."""
+        key = self.installation.key()
+        for _ in range(kills):
+            asyncio.run(self._burst(key))
+        return key, asyncio.run(self._with_server(key, self._settle))
 
     # what the clients do until the server dies
 
@@ -265,6 +269,13 @@ def indexed(
 ) -> Report:
     """What was so after so many kills of the server on this data folder."""
     return Rig(data, database_url=database_url, bug=bug, seed=seed).run(kills)
+
+
+def stuck(data: Path, *, bug: str, seed: int) -> int:
+    """Documents that are never indexed after two kills of a server with this bug."""
+    rig = Rig(data, bug=bug, seed=seed)
+    rig.killed(2)
+    return rig.report.stuck
 
 
 def summary(report: Report, database: str) -> str:

@@ -255,6 +255,7 @@ async def test_a_deleted_draft_leaves_nothing(desk: Desk) -> None:
         ([party("Board", "ann", quorum=1)], "has a quorum"),
     ],
 )
+@pytest.mark.one_database
 async def test_parties_that_could_never_sign_are_refused(desk: Desk, parties: list[NewParty], reason: str) -> None:
     with pytest.raises(BadRequest, match=reason):
         await desk.draft(*parties)

@@ -99,6 +99,7 @@ async def test_one_that_waits_for_its_retry_is_sent_now_when_asked(office: Offic
     ("asked", "wait"), [("1", 5.0), ("7", 7.0), ("60", 10.0), ("nonsense", 5.0), ("-3", 5.0), ("9" * 400, 10.0),
                         ("Sun, 01 Mar 2026 12:00:08 +99999999999999", 5.0)]
 )  # fmt: skip
+@pytest.mark.one_database
 async def test_retry_after_is_honoured_between_the_base_and_twice_the_base(
     office: Office, asked: str, wait: float
 ) -> None:
@@ -138,6 +139,7 @@ async def test_the_wait_has_jitter(office: Office, factor: float) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.one_database
 async def test_a_redirect_is_a_failure_and_is_not_followed(office: Office, status: int) -> None:
     hook, _ = await office.make()
     office.sink.rule = answering(status, Location=f"http://127.0.0.1:{office.sink.port}/elsewhere")
@@ -150,6 +152,7 @@ async def test_a_redirect_is_a_failure_and_is_not_followed(office: Office, statu
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+@pytest.mark.one_database
 async def test_every_2xx_is_success(office: Office, status: int) -> None:
     hook, _ = await office.make()
     office.sink.rule = answering(status)

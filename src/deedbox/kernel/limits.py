@@ -407,7 +407,22 @@ OPEN_INDEXES = 256
 FORGET_BATCH = 32
 MODEL_WATCH_SECONDS = 2
 PAGE_IMAGE_WIDTH = 1240
-PAGE_IMAGE_PIXELS = 4_000_000
+PAGE_IMAGE_STEPS = (480, 820, 1240, 1860, 2480)
+"""The widths in which pictures of pages are made and kept."""
+PAGE_IMAGE_FIRST = 820
+"""The width in which the first page is drawn when a document is sent."""
+PAGE_IMAGE_COLOURS = 4096
+"""A page of no more is kept without loss: it is text."""
+FIRST_PAGES = 100
+"""Of documents just sent, as many first pages wait to be drawn; more are drawn when they are asked for."""
+DERIVED_BYTES = 2048 * MB
+"""Of pictures and texts that were made of stored files: what was not asked for longest goes first."""
+DERIVED_SWEEP = 500
+READ_PAGES = 500
+"""Of a document that is read as text."""
+READ_LINE_CHARS = 10_000
+PAGE_IMAGE_PIXELS = 9_000_000
+"""A page of A4 in the largest width."""
 PAGE_IMAGE_SIDE = 16_000
 PAGE_IMAGE_QUALITY = 80
 PAGE_NUMBER_DIGITS = 6

@@ -16,6 +16,9 @@ Image.preinit()
 
 _EFFORT = 2
 """Of six: half the time of the usual four, for two bytes more in a hundred."""
+_LOSSLESS_EFFORT = 4
+_DENSE = 8
+"""So many pixels a byte at least, or a page without loss may be larger than with."""
 
 
 def render(data: bytes, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> bytes:
@@ -24,19 +27,33 @@ def render(data: bytes, number: int, width: int = limits.PAGE_IMAGE_WIDTH) -> by
         raise BadRequest(
             f"The width of a page image is from {limits.PAGE_IMAGE_WIDTH_MIN} to {limits.PAGE_IMAGE_WIDTH_MAX} pixels"
         )
-    with _opened(data) as document:
+    with opened(data) as document:
         if not 1 <= number <= len(document):
             raise NotFound(f"The document has no page {number}: it has {len(document)}")
         image = _drawn(document, number, width)
+    return _smallest(image)
+
+
+def _smallest(image: Image.Image) -> bytes:
+    """Without loss where the page has few colours, as text has, and that is smaller; else as photographs are."""
+    if image.getcolors(limits.PAGE_IMAGE_COLOURS) is None:
+        return _written(image, quality=limits.PAGE_IMAGE_QUALITY, method=_EFFORT)
+    exact = _written(image, lossless=True, method=_LOSSLESS_EFFORT)
+    if len(exact) * _DENSE <= image.width * image.height:
+        return exact
+    return min(exact, _written(image, quality=limits.PAGE_IMAGE_QUALITY, method=_EFFORT), key=len)
+
+
+def _written(image: Image.Image, **how: int) -> bytes:
     made = io.BytesIO()
-    image.save(made, WebPImagePlugin.WebPImageFile.format, quality=limits.PAGE_IMAGE_QUALITY, method=_EFFORT)
+    image.save(made, WebPImagePlugin.WebPImageFile.format, **how)
     return made.getvalue()
 
 
 def thumbnails(data: bytes) -> tuple[list[tuple[bytes, int, int]], int]:
     """The first pages as small JPEGs with their width and height, and how many pages there are."""
     made = []
-    with _opened(data) as document:
+    with opened(data) as document:
         for number in range(1, min(len(document), limits.CERTIFICATE_THUMBNAILS) + 1):
             image = _drawn(document, number, limits.CERTIFICATE_THUMBNAIL_WIDTH)
             small = io.BytesIO()
@@ -46,7 +63,8 @@ def thumbnails(data: bytes) -> tuple[list[tuple[bytes, int, int]], int]:
 
 
 @contextmanager
-def _opened(data: bytes) -> Iterator[pdfium.PdfDocument]:
+def opened(data: bytes) -> Iterator[pdfium.PdfDocument]:
+    """The document with its form fields; BadRequest if it is none."""
     try:
         document = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:

@@ -14,6 +14,7 @@ from deedbox.pdf import convert, office, seal
 from deedbox.pdf.completion import Completion
 from deedbox.pdf.convert import Source
 from deedbox.pdf.fonts import Hand
+from deedbox.pdf.lines import Line
 from deedbox.pdf.marks import Block, Marks, Place, Prepared
 from deedbox.pdf.signed_input import EarlierSignature, Terms
 
@@ -49,8 +50,11 @@ def kinds(processes: int, *, unconfined: bool = False) -> tuple[SandboxKind, ...
         ),
         SandboxKind(
             name="pages",
-            # Names beyond ASCII are written in UTF-16, which a closed sandbox could no longer load.
-            preload=(f"{_PACKAGE}.render", f"{_PACKAGE}.seal", "encodings.utf_16_be"),
+            # Names beyond ASCII are written in UTF-16 and texts come in it: a closed sandbox could no longer load it.
+            preload=(
+                *(f"{_PACKAGE}.{module}" for module in ("render", "reading", "seal")),
+                *("encodings.utf_16_be", "encodings.utf_16_le"),
+            ),
             setup=(Call(f"{_PACKAGE}.seal:load"),),
             processes=processes,
             cpu_seconds=limits.SEAL_CPU_SECONDS,
@@ -141,6 +145,10 @@ class Workshop:
         """The page as WebP of about this width; NotFound if there is no such page."""
         found = await self.run(f"{_PACKAGE}.render:render", data, number, width, seconds=limits.SANDBOX_SECONDS)
         return _checked(found, bytes)
+
+    async def read(self, data: Data) -> list[list[Line]]:
+        """The lines of each page; none of a page that is a picture."""
+        return _checked(await self.run(f"{_PACKAGE}.reading:pages", data), list[list[Line]])
 
     async def prepare_seal(self, data: Data, order: seal.Order, into: Sink) -> seal.Prepared:
         """Writes the PDF with a gap for its signature; where the gap is. Keys stay with the caller."""

@@ -80,6 +80,7 @@ async def test_every_kind_of_the_catalogue_can_be_subscribed_to(api: Api) -> Non
         ({"target_url": "https://example.com/" + "x" * 2048, "event": "document.sent"}, "target_url"),
     ],
 )
+@pytest.mark.one_database
 async def test_a_hook_that_cannot_be_is_refused_with_the_reason(api: Api, body: Any, reason: str) -> None:
     answer = await api.post("/api/v1/hooks", body)
     assert (answer.status_code, set(answer.json())) == (400, {"error", "status"})
@@ -91,6 +92,7 @@ async def test_a_hook_that_cannot_be_is_refused_with_the_reason(api: Api, body: 
     "host",
     ["127.0.0.1", "localhost", "10.0.0.1", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "0x7f.1", "2130706433"],
 )
+@pytest.mark.one_database
 async def test_an_address_that_is_not_public_is_refused_at_once(api: Api, host: str) -> None:
     hook = await made(api)
     for method, path, more in (

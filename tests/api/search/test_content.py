@@ -62,6 +62,7 @@ async def test_a_download_may_take_longer_than_a_request_while_it_goes_on(
 
 
 @pytest.mark.parametrize("tag", [ETAG, f"W/{ETAG}", f'"other", {ETAG}', "*"])
+@pytest.mark.one_database
 async def test_a_caller_that_has_the_content_gets_304(api: Api, tag: str) -> None:
     found = await doc_id(api)
     answer = await api.get(f"/documents/{found}/content", headers={"If-None-Match": tag})
@@ -85,6 +86,7 @@ async def test_a_caller_that_has_another_content_gets_it_all(api: Api) -> None:
         ("bytes=0-5000", 0, len(TEXT)),
     ],
 )
+@pytest.mark.one_database
 async def test_a_part_is_206_and_says_which(api: Api, wish: str, start: int, end: int) -> None:
     found = await doc_id(api)
     answer = await api.get(f"/documents/{found}/content", headers={"Range": wish})
@@ -94,6 +96,7 @@ async def test_a_part_is_206_and_says_which(api: Api, wish: str, start: int, end
 
 
 @pytest.mark.parametrize("wish", ["bytes=5-4", "bytes=-", "bytes=0-1,3-4", "lines=1-2", "bytes=a-b", "x"])
+@pytest.mark.one_database
 async def test_what_is_no_single_range_gets_the_whole(api: Api, wish: str) -> None:
     found = await doc_id(api)
     answer = await api.get(f"/documents/{found}/content", headers={"Range": wish})
@@ -172,6 +175,7 @@ async def test_a_page_of_a_pdf_is_a_picture_of_bounded_size(api: Api) -> None:
 
 
 @pytest.mark.parametrize("page", ["0.webp", "3.webp", "1.png", "01.webp", "-1.webp", "1", "9999999.webp", "x.webp"])
+@pytest.mark.one_database
 async def test_a_page_that_is_not_there_is_404(api: Api, page: str) -> None:
     found = await doc_id(api, pdf("one", "two"), "a.pdf")
     answer = await api.get(f"/documents/{found}/pages/{page}")

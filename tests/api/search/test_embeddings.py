@@ -116,6 +116,7 @@ async def test_a_text_has_a_first_and_a_last_possible_length(search: Search, pat
     ],
     ids=lambda body: str(body)[:40],
 )
+@pytest.mark.one_database
 async def test_what_openai_would_not_take_either_is_400(search: Search, body: dict[str, Any]) -> None:
     assert faults("/v1/embeddings", await search.api.post("/v1/embeddings", body), 400) == []
 

@@ -97,6 +97,7 @@ async def test_an_unknown_document_is_404_and_nothing_is_indexed(search: Search)
         (b"{}", ""),
     ],
 )
+@pytest.mark.one_database
 async def test_a_wrong_body_is_400_and_nothing_is_indexed(search: Search, body: bytes, kind: str) -> None:
     doc_id = await search.upload(TEXT)
     answer = await search.api.call("POST", "/documents/index", content=body, headers={"Content-Type": kind})

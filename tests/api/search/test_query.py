@@ -105,6 +105,7 @@ async def test_top_k_passages_are_answered_and_five_by_default(search: Search) -
     ],
     ids=str,
 )
+@pytest.mark.one_database
 async def test_anything_else_is_refused_and_never_bent(search: Search, body: dict[str, Any]) -> None:
     await search.indexed(LEASE)
     assert faults("/query", await search.api.post("/query", body), 400) == []

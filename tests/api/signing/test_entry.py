@@ -97,6 +97,7 @@ async def test_the_opening_page_says_who_asks_for_what_and_sends_no_token_on(off
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "", "text/html;q=0, */*"])
+@pytest.mark.one_database
 async def test_who_does_not_ask_for_html_is_let_in_at_once(office: Office, accept: str) -> None:
     await office.create(send=True)
     [path] = await mailed(office)

@@ -228,6 +228,7 @@ async def test_times_are_told_on_the_reader_s_own_clock(office: Office) -> None:
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "Europe", "CET+1 ", "x" * 65, ""])
+@pytest.mark.one_database
 async def test_what_is_no_time_zone_is_refused_by_name(office: Office, zone: str) -> None:
     answer = await office.api.post("/api/v1/documents", office.body(signers=[signer("ann", time_zone=zone)]))
     assert answer.status_code == 400

@@ -59,6 +59,7 @@ async def test_what_would_be_printed_too_small_is_refused_where_it_is_entered(of
     ],
     ids=["default", "option", "e-mail address", "name"],
 )
+@pytest.mark.one_database
 async def test_what_the_sender_gives_must_fit_as_well(office: Office, field: dict[str, Any]) -> None:
     long = {"name": "Ann Theodora Wilhelmina Cholmondeley", "email": "ann.with.a.long.address@example.com"}
     body = office.body(signers=[signer("ann"), long], fields=[{**SMALL, **field}])
@@ -78,6 +79,7 @@ async def test_a_typed_signature_must_fit_its_field(office: Office) -> None:
 
 
 @pytest.mark.parametrize("initials", [None, {"kind": "typed", "text": "a.k."}, drawn(), drawn("uploaded")])
+@pytest.mark.one_database
 async def test_initials_are_those_that_were_given_or_those_of_the_name(office: Office, initials: Any) -> None:
     fields = [{"type": "initials", **SMALL, "h": 0.05}, {"type": "signature", **SMALL, "y": 0.5, "w": 0.3, "h": 0.06}]
     people = [{"name": "Ann Example", "email": "ann@example.com"}]

@@ -53,7 +53,8 @@ async def test_an_approver_approves_on_the_page_and_a_copy_comes_at_the_end(offi
         assert (shown["signer"]["role"], shown["fields"]) == ("approver", [])
         page = await browser.get("", headers=HTML)
         assert ('value="approve"' in page.text, 'name="signature"' in page.text) == (True, False)
-        assert ("Zustimmung ablehnen" in page.text, "Unterschrift ablehnen" in page.text) == (True, False)
+        leaving = await browser.get("/decline", headers=HTML)
+        assert ("Zustimmung ablehnen" in leaving.text, "Unterschrift ablehnen" in leaving.text) == (True, False)
         refused = await browser.post("/complete", json=SIGNED)
         assert (refused.status_code, "leaves no signature" in refused.json()["error"]) == (400, True)
         assert (await browser.post("", data={"act": "approve"})).status_code == 400
@@ -103,7 +104,8 @@ async def test_a_document_is_passed_on_and_everyone_is_told(office: Office) -> N
     [path] = await mailed(office)
     async with office.api.client() as browser:
         own = await entered(browser, path)
-        assert 'value="delegate"' in (await browser.get(own, headers=HTML)).text
+        assert f'href="{own}/delegate"' in (await browser.get(own, headers=HTML)).text
+        assert 'value="delegate"' in (await browser.get(f"{own}/delegate", headers=HTML)).text
         wrong = await browser.post(own, data={"act": "delegate", "name": "Eve", "email": "nobody"})
         assert (wrong.status_code, "Give the name and the e-mail address" in wrong.text) == (400, True)
         body = {"name": "Eve", "email": "Eve@example.com", "reason": "Eve signs leases"}
@@ -194,6 +196,7 @@ async def test_whoever_has_the_corrected_address_begins_anew(office: Office) -> 
      ({"time_zone": "Mars/Base"}, "not a time zone"), ({"email": "nobody"}, "e-mail"), ({"extra": 1}, "no such field"),
      ({"access_code": "1234"}, "access_code belongs")],
 )  # fmt: skip
+@pytest.mark.one_database
 async def test_what_cannot_be_corrected_is_named(office: Office, body: Any, said: str) -> None:
     document = await office.create(send=True)
     one = f"/api/v1/documents/{document['id']}/signers/{people(document)['Ann']}"
@@ -329,6 +332,7 @@ async def test_who_may_not_send_corrects_nobody_of_a_document_that_is_sent_meanw
 
 
 @pytest.mark.parametrize("name", [" ", "Ann\nBob", "Ann\n", "\u200b", "\u2028Ann"])
+@pytest.mark.one_database
 async def test_a_name_can_be_seen_and_has_one_line(office: Office, name: str) -> None:
     for more in (
         {"signers": [{**signer("ann"), "name": name}]},

@@ -90,6 +90,7 @@ async def test_a_drawn_signature_is_kept_as_a_clean_image(office: Office) -> Non
 @pytest.mark.parametrize(
     "image", ["data:image/png;base64,AAAA", "data:image/gif;base64,AAAA", "x", "data:image/png;base64,%"]
 )
+@pytest.mark.one_database
 async def test_what_is_no_signature_image_is_refused_and_nothing_is_signed(office: Office, image: str) -> None:
     document = await office.create(send=True)
     async with office.session(document, "ann") as browser:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from deedbox.web.app import ROUTES
-from deedbox.web.frame import openapi
 from tests.api.answers import faults
+from tests.api.description import description
 from tests.api.signing.conftest import Office, signer
 from tests.pdf.papers import lines, paper
 
@@ -43,7 +42,6 @@ WHOLE: dict[str, Any] = {
 TAGGED = paper(lines("Place: {{text:Ann:Place}} and on", x=60, y=600) + lines("{{signature:Ann}}", x=60, y=300))
 FULL = paper(lines(*(f"Line {number}" for number in range(47))))
 """No room for a signature: those who have no field get a page after it."""
-DESCRIPTION = openapi.document(ROUTES)
 
 
 async def _workspace(_: Office) -> list[str]:
@@ -118,7 +116,7 @@ MADE: dict[str, Callable[[Office], Awaitable[list[str]]]] = {
 
 
 def test_every_record_that_can_be_read_and_changed_is_tried() -> None:
-    both = {path for path, each in DESCRIPTION["paths"].items() if {"get", "patch"} <= each.keys()}
+    both = {path for path, each in description()["paths"].items() if {"get", "patch"} <= each.keys()}
     assert set(MADE) == both, "add to MADE what makes a record of this kind"
 
 
@@ -135,9 +133,10 @@ async def test_what_get_gives_goes_back_unchanged(office: Office, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", MADE)
+@pytest.mark.one_database
 async def test_what_cannot_change_is_400_and_named(office: Office, kind: str) -> None:
-    schema = DESCRIPTION["paths"][kind]["patch"]["requestBody"]["content"]["application/json"]["schema"]
-    taken = DESCRIPTION["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
+    schema = description()["paths"][kind]["patch"]["requestBody"]["content"]["application/json"]["schema"]
+    taken = description()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["properties"]
     path = (await MADE[kind](office))[0]
     shown = (await office.api.get(path)).json()
     assert shown.keys() <= taken.keys(), "the description names every field of the record"
@@ -199,6 +198,7 @@ async def test_fields_follow_a_person_whose_address_or_name_is_changed_in_a_draf
         ("files", {"sha256": "0", "password": "x"}, "files[0].sha256: cannot be changed"),
     ],
 )
+@pytest.mark.one_database
 async def test_what_cannot_change_inside_a_record_is_named_with_its_place(
     office: Office, place: str, change: dict[str, Any], said: str
 ) -> None:

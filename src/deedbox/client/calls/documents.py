@@ -75,7 +75,7 @@ class DocumentPageImageQuery(TypedDict, total=False):
     """What `document_page_image` can be asked for."""
 
     width: int
-    """Of the picture, in pixels."""
+    """Of the picture, in pixels: it is made in the next of the widths 480, 820, 1240, 1860 and 2480."""
 
 
 class DocumentsCalls:

@@ -14,7 +14,7 @@ class SignerPageQuery(TypedDict, total=False):
     """What `signer_page` can be asked for."""
 
     width: int
-    """Of the picture, in pixels."""
+    """Of the picture, in pixels: it is made in the next of the widths 480, 820, 1240, 1860 and 2480."""
 
 
 class SignerDownloadQuery(TypedDict, total=False):
@@ -28,7 +28,7 @@ class AttachmentPageQuery(TypedDict, total=False):
     """What `attachment_page` can be asked for."""
 
     width: int
-    """Of the picture, in pixels."""
+    """Of the picture, in pixels: it is made in the next of the widths 480, 820, 1240, 1860 and 2480."""
 
 
 class HandSvgQuery(TypedDict, total=False):

@@ -38,7 +38,7 @@ class TemplatePageImageQuery(TypedDict, total=False):
     """What `template_page_image` can be asked for."""
 
     width: int
-    """Of the picture, in pixels."""
+    """Of the picture, in pixels: it is made in the next of the widths 480, 820, 1240, 1860 and 2480."""
     version: int
     """Of which version; of the newest unless given."""
 

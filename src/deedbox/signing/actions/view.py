@@ -8,6 +8,9 @@ from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.store import links, people
 
+_TEXT = 0
+"""Stands for the text of a document, which is no page."""
+
 
 def view(desk: Desk, packet: Packet, signer_id: str, session: Secret, seen: Circumstances) -> Packet:
     """The packet, with the first view of this session noted; later ones change nothing."""
@@ -21,6 +24,17 @@ def view(desk: Desk, packet: Packet, signer_id: str, session: Secret, seen: Circ
     for document in after.documents:
         desk.record(document, "signer.viewed", seen.told(), actor=signer_id)
     return after
+
+
+def view_text(desk: Desk, document: Document, signer_id: str, session: Secret, shown: str, address: str) -> None:
+    """Notes that the session was shown the text of the document, by its hash, unless it has been before.
+
+    It claims no page: text is not what they look like."""
+    if links.add_page_view(desk.tx, sha256(session.reveal()), document.id, _TEXT) and people.add_note(
+        desk.tx, signer_id, limits.SIGNER_VIEW_ROWS
+    ):
+        detail = {"address": address, "prepared": document.paper_sha256, "text_sha256": shown}
+        desk.record(document, "signer.text_viewed", detail, actor=signer_id)
 
 
 def view_page(

@@ -170,6 +170,7 @@ def _signer(facts: Facts, party: Party, signer: Signer, images: Mapping[str, byt
     dated = {
         "notified": signer.notified_at,
         "viewed": signer.viewed_at,
+        "text_viewed": _text_shown(facts, signer),
         "consented": str(consent.at) if consent else None,
         "declined": signer.declined_at,
     }
@@ -235,6 +236,12 @@ def _pages_shown(facts: Facts, signer: Signer) -> str:
     """How many of the pages were served to the signer's device, of how many there are."""
     pages = sum(file.pages for file in facts.document.files)
     return f"{len(pages_seen(facts, signer))} / {pages}"
+
+
+def _text_shown(facts: Facts, signer: Signer) -> str | None:
+    """When the text of the document was first served to the signer."""
+    rows = (entry for entry in trail_since(facts, signer) if entry.act == "signer.text_viewed")
+    return next((entry.at for entry in rows if entry.actor == signer.id), None)
 
 
 def _was_mailed(facts: Facts, signer: Signer) -> bool:

@@ -145,6 +145,13 @@ def asked_values(tx: Tx, document_id: str) -> dict[str, str]:
     return _METADATA.decode(row[0]) if row else {}
 
 
+def paper_of(tx: Tx, workspace_id: str, document_id: str) -> str | None:
+    """The hash of the PDF that its signers see; None if there is none, or no such document."""
+    sql = "select paper_sha256 from documents where id = :id and workspace_id = :workspace_id"
+    row = tx.one(sql, id=document_id, workspace_id=workspace_id)
+    return row[0] if row else None
+
+
 def is_paper(tx: Tx, sha256: str) -> bool:
     """Whether some document or template has this PDF as its paper."""
     sql = (

@@ -12,9 +12,9 @@ from deedbox.kernel.errors import NotFound
 from deedbox.search import library
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.upload import Chunk
-from deedbox.web.frame import context, openapi, ranges
+from deedbox.web.frame import context, openapi
 from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import GUARDED, file_response, not_modified, page_number, page_picture
+from deedbox.web.frame.blob_response import PICTURE, file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
@@ -114,24 +114,19 @@ async def document_chunks(request: AnyRequest, doc_id: FromPath[str]) -> ChunkPa
 
 @get(
     "/documents/{doc_id:str}/pages/{page:str}",
-    opt=_opt({"200": {"description": "The page", "content": {"image/webp": _BINARY}}, **_NOT_MODIFIED}),
+    opt=_opt(PICTURE),
     summary="A page of a PDF as an image; `page` is its number and `.webp`",
     tags=["search"],
 )
-async def page_image(request: AnyRequest, doc_id: FromPath[str], page: FromPath[str]) -> Response[bytes]:
+async def page_image(request: AnyRequest, doc_id: FromPath[str], page: FromPath[str]) -> Response[Any]:
     here = context.of(request)
-    deedbox = here.deedbox
     number = page_number(page)
-    upload, blob = await deedbox.db.read(lambda tx: library.content(tx, here.caller.workspace_id, doc_id))
+    upload, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.caller.workspace_id, doc_id))
     if upload.media_type != KINDS["pdf"].media_type:
         raise NotFound("Only PDF documents have page images, and this is none")
     if number is None or number > (upload.pages or 0):
         raise NotFound(f"The document has no such page: it has {upload.pages or 0}, from 1.webp on")
-    etag = f'"{upload.sha256}-{number}"'
-    if ranges.is_current(request.headers.get("if-none-match"), etag):
-        return not_modified(etag)
-    image = await page_picture(request, blob, number)
-    return Response(image, headers={"ETag": etag, **GUARDED}, media_type="image/webp")
+    return await page_picture(request, blob, number)
 
 
 def _chunk(doc_id: str, chunk: Chunk) -> ChunkRecord:

@@ -19,7 +19,7 @@ from deedbox.signing.store import audit, documents, sealed
 from deedbox.signing.store.sealed import SealedFile
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
+from deedbox.web.frame.blob_response import PICTURE, PictureQuery, file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
@@ -150,13 +150,13 @@ async def audit_trail(request: AnyRequest, document_id: FromPath[str]) -> AuditT
     opt={
         **door("documents:read"),
         QUERY: PictureQuery,
-        openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": _BINARY}}},
+        openapi.ANSWERS: PICTURE,
         openapi.ALSO: (409,),
     },
     summary="A page as a picture",
     tags=["documents"],
 )
-async def document_page_image(request: AnyRequest, document_id: FromPath[str], page: FromPath[str]) -> Response[bytes]:
+async def document_page_image(request: AnyRequest, document_id: FromPath[str], page: FromPath[str]) -> Response[Any]:
     """Of the sealed file once there is one, of what will be signed before that."""
     here = context.of(request)
     number = page_number(page)
@@ -172,9 +172,7 @@ async def document_page_image(request: AnyRequest, document_id: FromPath[str], p
         return blobs_store.demand(tx, shown)
 
     blob = await here.deedbox.db.read(look)
-    picture = await page_picture(request, blob, number, here.query.width)
-    headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
-    return Response(picture, media_type="image/webp", headers=headers)
+    return await page_picture(request, blob, number, here.query.width)
 
 
 async def _made(request: AnyRequest, document_id: str, which: Callable[[SealedFile], str], name: str) -> Response[Any]:

@@ -22,7 +22,7 @@ from deedbox.web.api_v1.new_files import NamedPassword, NewFileBody, asked_for, 
 from deedbox.web.api_v1.template_record import TemplateRecord, record
 from deedbox.web.frame import context, form, once, openapi, upload, write_back
 from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import PictureQuery, page_number, page_picture
+from deedbox.web.frame.blob_response import PICTURE, PictureQuery, page_number, page_picture
 from deedbox.web.frame.body import READS, decoded, need_json
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
@@ -224,13 +224,13 @@ async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> No
     opt={
         **door("documents:read"),
         QUERY: TemplatePageQuery,
-        openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": _BINARY}}},
+        openapi.ANSWERS: PICTURE,
         openapi.ALSO: (409,),
     },
     summary="A page as a picture",
     tags=["templates"],
 )
-async def template_page_image(request: AnyRequest, template_id: FromPath[str], page: FromPath[str]) -> Response[bytes]:
+async def template_page_image(request: AnyRequest, template_id: FromPath[str], page: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     number = page_number(page)
     if number is None:
@@ -243,9 +243,7 @@ async def template_page_image(request: AnyRequest, template_id: FromPath[str], p
         return blobs_store.demand(tx, template.paper_sha256)
 
     blob = await here.deedbox.db.read(look)
-    picture = await page_picture(request, blob, number, here.query.width)
-    headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
-    return Response(picture, media_type="image/webp", headers=headers)
+    return await page_picture(request, blob, number, here.query.width)
 
 
 async def _found(request: AnyRequest, template_id: str, version: int | None = None) -> Template:

@@ -23,7 +23,9 @@ from deedbox.web.frame.pages import go, page
 
 _KINDS = {"authentic": "good", "extended": "good", "altered": "bad"}
 """How a verdict looks; all others leave it open."""
-_CHECKS = msgspec.structs.fields(Checks)
+_ORDER = ("intact", "covers_entire_file", "modifications_allowed", "trusted", "revocation", "timestamp")
+_CHECKS = (*_ORDER, *(one.name for one in msgspec.structs.fields(Checks) if one.name not in _ORDER))
+"""What the file shows by itself, then what the records say."""
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -93,7 +95,7 @@ def _told(request: AnyRequest, judged: Judged) -> dict[str, Any]:
         "found": judged.vouched,
         "kind": _KINDS.get(report.verdict, "todo"),
         "sentence": sentence.format(date=words.date(language, moment(at)) if at else "–"),
-        "checks": [(one.name, getattr(report.checks, one.name)) for one in _CHECKS],
+        "checks": [(name, getattr(report.checks, name)) for name in _CHECKS],
     }
 
 

@@ -12,7 +12,7 @@ from deedbox.signing.actions import attach
 from deedbox.signing.model import Attachment
 from deedbox.signing.store import attachments as store
 from deedbox.web.frame import context, form, openapi, upload
-from deedbox.web.frame.blob_response import PictureQuery, page_number, page_picture
+from deedbox.web.frame.blob_response import PICTURE, PictureQuery, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.query import QUERY
@@ -47,8 +47,7 @@ async def remove_attachment(request: AnyRequest, signer_id: FromPath[str], field
     opt={
         **_SIGNER,
         QUERY: PictureQuery,
-        openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": {"schema": {
-            "type": "string", "format": "binary"}}}}},
+        openapi.ANSWERS: PICTURE,
     },
     summary="A page of an attachment as a picture",
     tags=["signer"],
@@ -58,7 +57,7 @@ async def attachment_page(
     signer_id: FromPath[str],  # noqa: ARG001
     field_id: FromPath[str],
     page: FromPath[str],
-) -> Response[bytes]:
+) -> Response[Any]:
     deedbox, number, who = context.of(request).deedbox, page_number(page), await inside(request)
     if not who.is_shown:
         raise refused(Conflict, "pages_over")
@@ -66,10 +65,7 @@ async def attachment_page(
     if number is None or not found or number > found[0].pages:
         raise NotFound("There is no such page")
     blob = await deedbox.db.read(lambda tx: blobs_store.demand(tx, found[0].paper_sha256))
-    picture = await page_picture(request, blob, number, context.of(request).query.width)
-    # Another file may take its place at the same address.
-    headers = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
-    return Response(picture, media_type="image/webp", headers=headers)
+    return await page_picture(request, blob, number, context.of(request).query.width)
 
 
 async def taken(request: AnyRequest, field_id: str, page: upload.Page | None = None) -> Attachment:

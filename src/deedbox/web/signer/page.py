@@ -30,6 +30,7 @@ from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
 from deedbox.web.frame.upload import Page
 from deedbox.web.signer import attachments, by_hand, embedding, paper, screens, steps
+from deedbox.web.signer import text as read_text
 from deedbox.web.signer.inside import (
     Inside,
     acted,
@@ -252,4 +253,4 @@ async def _signing(
     )
 
 
-ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page, *screens.ROUTES, *paper.ROUTES]
+ROUTES: list[Any] = [signing_page, act_on_page, attach_on_page, *screens.ROUTES, *paper.ROUTES, *read_text.ROUTES]

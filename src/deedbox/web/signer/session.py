@@ -26,7 +26,7 @@ from deedbox.signing.model import Attachment, consent, first_page
 from deedbox.signing.packet_files import for_signers
 from deedbox.signing.store import links, people, sealed
 from deedbox.web.frame import context, openapi
-from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
+from deedbox.web.frame.blob_response import PICTURE, PictureQuery, file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.query import QUERY
@@ -92,15 +92,14 @@ async def code(request: AnyRequest, signer_id: FromPath[str], data: JSONBody[Cod
     opt={
         **_SIGNER,
         QUERY: PictureQuery,
-        openapi.ANSWERS: {"200": {"description": "The page", "content": {"image/webp": {"schema": {
-            "type": "string", "format": "binary"}}}}},
+        openapi.ANSWERS: PICTURE,
     },
     summary="A page as a picture",
     tags=["signer"],
 )  # fmt: skip
 async def signer_page(
     request: AnyRequest, signer_id: FromPath[str], file_id: FromPath[str], page: FromPath[str]
-) -> Response[bytes]:
+) -> Response[Any]:
     deedbox, token = context.of(request).deedbox, context.of(request).token
     number, who = page_number(page), await inside(request)
     if not who.is_shown:
@@ -120,8 +119,7 @@ async def signer_page(
     if not known:
         seen = circumstances(request, who)
         await at_desk(request, who, lambda desk: view_page(desk, document, signer_id, token, at, seen))
-    headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
-    return Response(picture, media_type="image/webp", headers=headers)
+    return picture
 
 
 @put("/sign/{signer_id:str}/fields", opt=_SIGNER, summary="Keep what is filled in so far", tags=["signer"])

@@ -1,4 +1,5 @@
 // Keeps what is filled in: half a second after the last change, and on leaving.
+import { all } from './page.js';
 import { form, given } from './fields.js';
 
 const PAUSE = 500, AGAIN = 5000; // milliseconds
@@ -13,27 +14,36 @@ export function keeper(told) {
     method: 'PUT', keepalive, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ values }),
   });
 
+  // Whether the server took these; what it refuses is not sent again until it is changed.
+  async function taken(values) {
+    const answer = await put(values, false), ids = Object.keys(values);
+    if (answer.status === 429 || answer.status >= 500) throw new Error(answer.status);
+    if (!answer.ok && ids.length > 1) return false;
+    for (const id of ids) if (changed.get(id) === values[id]) changed.delete(id);
+    if (answer.ok) told('kept', '', ids);
+    else told('refused', (await answer.json()).error, ids);
+    return true;
+  }
   async function send() {
     if (over || !changed.size) return;
-    const values = Object.fromEntries(changed), ids = [...changed.keys()];
+    const values = Object.fromEntries(changed);
     try {
-      const answer = await put(values, false);
-      if (answer.status === 429 || answer.status >= 500) throw new Error(answer.status);
-      for (const id of ids) if (changed.get(id) === values[id]) changed.delete(id);
-      if (answer.ok) told('kept', '', ids);
-      else told('refused', (await answer.json()).error, ids);
+      if (await taken(values)) return;
+      // One that is wrong shall not keep the others from being kept.
+      for (const [id, value] of Object.entries(values)) await taken({ [id]: value });
     } catch {
-      told(navigator.onLine ? 'again' : 'offline', '', ids);
+      told(navigator.onLine ? 'again' : 'offline', '', []);
       soon(AGAIN);
     }
   }
   function leave() {
-    if (!over && changed.size) put(Object.fromEntries(changed), true).catch(() => {});
+    if (!over) for (const [id, value] of changed) put({ [id]: value }, true).catch(() => {});
   }
 
   form.addEventListener('input', event => {
     const { target } = event, id = target.dataset.keep;
     if (!id) return;
+    if (target.type === 'radio') for (const other of all(`[name="${target.name}"]`, form)) changed.delete(other.dataset.keep);
     changed.set(id, given(target));
     soon(PAUSE);
   });
@@ -42,5 +52,5 @@ export function keeper(told) {
   addEventListener('pagehide', leave);
   document.addEventListener('visibilitychange', () => { if (document.hidden) leave(); });
 
-  return { stop: () => { over = true; }, go: () => { over = false; } };
+  return { stop: () => { over = true; } };
 }

@@ -143,8 +143,9 @@ function start() {
   for (const each of all('[data-guided]')) each.hidden = false;
   for (const each of all('[data-plain]', form)) each.hidden = true;
   const failed = steps.find(step => $('.wrong', step.element));
-  const shown = open(), first = failed ?? shown.find(step => step !== last && !step.isDone) ?? last;
-  show(first, Boolean(failed));
+  const shown = open(), asked = shown.find(step => step.boxes.some(box => `#${box.id}` === location.hash)); // from the text
+  const first = failed ?? asked ?? shown.find(step => step !== last && !step.isDone) ?? last;
+  show(first, Boolean(failed ?? asked));
   
   zoom($('.pages'));
   closing($('.menu'));

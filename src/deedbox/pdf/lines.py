@@ -1,0 +1,15 @@
+"""A line of text on a page, as a reader of its text is told of it."""
+
+from msgspec import Struct
+
+
+class Line(Struct, frozen=True, array_like=True):
+    """Its place is in fractions of the page as it is displayed, from the top left corner."""
+
+    text: str
+    left: float = 0.0
+    top: float = 0.0
+    right: float = 0.0
+    bottom: float = 0.0
+    begins: bool = True
+    """Whether a paragraph begins with it."""

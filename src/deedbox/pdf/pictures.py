@@ -1,0 +1,49 @@
+"""Pictures of the pages of stored PDFs, in a few widths, and their text: made once, kept as long as the file."""
+
+import msgspec
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blob, Blobs
+from deedbox.kernel.blobs.stream import streamed
+from deedbox.kernel.derived import Derived
+from deedbox.pdf.workshop import Workshop
+
+_RECIPE = 1
+"""Another number for another look: pictures that were kept are made anew."""
+_TEXT = "text-1.json"
+
+
+def step(width: int) -> int:
+    """The width in which a picture is made of which this one is asked for: the next that is kept."""
+    return next((one for one in limits.PAGE_IMAGE_STEPS if one >= width), limits.PAGE_IMAGE_STEPS[-1])
+
+
+class Pictures:
+    def __init__(self, blobs: Blobs, workshop: Workshop, derived: Derived) -> None:
+        self._blobs, self._workshop, self._derived = blobs, workshop, derived
+
+    async def page(self, blob: Blob, number: int, width: int) -> bytes:
+        """The page as WebP of the next width that is kept; NotFound if there is no such page."""
+        name = name_of(number, width)
+        kept = await self._derived.find(blob.sha256, name)
+        if kept is not None:
+            return kept
+        async with streamed(self._blobs, blob) as data:
+            made = await self._workshop.render(data, number, step(width))
+        await self._derived.keep(blob.sha256, name, made)
+        return made
+
+    async def text(self, blob: Blob) -> bytes:
+        """The lines of each page, as JSON."""
+        kept = await self._derived.find(blob.sha256, _TEXT)
+        if kept is not None:
+            return kept
+        async with streamed(self._blobs, blob) as data:
+            made = msgspec.json.encode(await self._workshop.read(data))
+        await self._derived.keep(blob.sha256, _TEXT, made)
+        return made
+
+
+def name_of(number: int, width: int) -> str:
+    """Under which the picture is kept; another for every other look of the same file."""
+    return f"{number}-{step(width)}-{_RECIPE}.webp"

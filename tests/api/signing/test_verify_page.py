@@ -1,0 +1,110 @@
+"""The public page that verifies a file: every verdict, nothing kept, and no more than ten a minute."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deedbox import words
+from deedbox.kernel import limits
+from tests.api.signing.conftest import LEASE, Office
+from tests.api.signing.test_entry import HTML
+from tests.pdf.pki import Authority
+from tests.pdf.sealed import document as paper
+from tests.pdf.sealed import sealed as sealed_by
+from tests.pdf.sealed import with_lists
+
+pytestmark = pytest.mark.anyio
+
+
+async def checked(office: Office, data: bytes, **headers: str) -> httpx.Response:
+    files = {"file": ("lease.pdf", data, "application/pdf")}
+    address = headers.pop("address", "127.0.0.1")
+    return await office.api.call("POST", "/verify", key=None, files=files, headers={**HTML, **headers}, address=address)
+
+
+async def made(office: Office, what: str = "signed") -> bytes:
+    document = await office.sealed()
+    return (await office.api.get(f"/api/v1/documents/{document['id']}/{what}")).content
+
+
+async def test_each_verdict_is_one_sentence_with_icon_and_word(office: Office) -> None:
+    document = await office.sealed()
+    sealed, certificate = [
+        (await office.api.get(f"/api/v1/documents/{document['id']}/{what}")).content
+        for what in ("signed", "certificate")
+    ]
+    office.api.clock.forward(8 * 86_400)  # when there is another revocation list than the one in the file
+    files = {
+        "authentic": sealed,
+        "certificate": certificate,
+        "extended": with_lists(sealed, await office.api.deedbox.certificates.crl("issuing")),
+        "altered": sealed.replace(b"%PDF-1.7", b"%PDF-1.6", 1),
+        "unsigned": LEASE,
+        "unrecognised": sealed_by(Authority("Elsewhere"), paper()),
+        "unexplained": b"This is no PDF.",
+    }
+    say = words.of_use("en", "verify")
+    for verdict, data in files.items():
+        answer = await checked(office, data)
+        sentence = say[f"verdict.{verdict}"].format(date="1 March 2026")
+        assert (answer.status_code, sentence in answer.text) == (200, True), (verdict, answer.text)
+        word = say["word.authentic" if verdict == "certificate" else f"word.{verdict}"]
+        assert f">{word}</span>" in answer.text, verdict
+        assert ("Ann" in answer.text) == (verdict in ("authentic", "certificate", "extended")), verdict
+        assert "ann@" not in answer.text
+        assert "pdfsig file.pdf" in answer.text
+
+
+async def test_page_and_api_say_the_same(office: Office) -> None:
+    sealed = await made(office)
+    for data in (sealed, sealed[:-1] + b" ", LEASE):
+        api = await office.api.call("POST", "/api/v1/verify", files={"file": ("a.pdf", data)})
+        page = await checked(office, data)
+        assert words.of_use("en", "verify")[f"word.{api.json()['verdict']}"] in page.text
+        assert api.json()["sha256"] in page.text
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+async def test_the_verdict_and_its_checks_are_told_in_eight_languages(office: Office, language: str) -> None:
+    say = words.of_use(language, "verify")
+    answer = await checked(office, b"This is no PDF.", **{"Accept-Language": language})
+    told = ("verdict.unexplained", "word.unexplained", "check.audit_chain", "passed.none", "openssl_how", "another")
+    assert [name for name in told if say[name].replace("'", "&#39;") not in answer.text] == []
+
+
+async def test_nothing_of_a_checked_file_is_kept(office: Office, tmp_path: Path) -> None:
+    sealed = await made(office)
+
+    def stored() -> list[str]:
+        return sorted(str(path) for path in tmp_path.rglob("*") if path.is_file() and ".sqlite" not in path.name)
+
+    counts = "select (select count(*) from blobs), (select count(*) from audit), (select count(*) from events)"
+    before = (stored(), await office.api.rows(counts))
+    for data in (sealed, LEASE + b"\n%another", b"This is no PDF."):
+        assert (await checked(office, data)).status_code == 200
+    assert (stored(), await office.api.rows(counts)) == before
+
+
+async def test_an_address_has_ten_files_checked_a_minute_and_then_is_told_to_wait(office: Office) -> None:
+    answers = [await checked(office, b"no", address="127.0.0.8") for _ in range(limits.VERIFY_PER_MINUTE + 1)]
+    assert [answer.status_code for answer in answers] == [200] * limits.VERIFY_PER_MINUTE + [429]
+    assert answers[-1].headers["content-type"].startswith("text/html")
+    assert int(answers[-1].headers["retry-after"]) <= 60
+    assert (await checked(office, b"no", address="127.0.0.7")).status_code == 200
+    shown = await office.api.call("GET", "/verify", key=None, address="127.0.0.8", headers=HTML)
+    assert shown.status_code == 200, "looking is counted apart"
+    office.api.clock.forward(60)
+    assert (await checked(office, b"no", address="127.0.0.8")).status_code == 200
+
+
+async def test_what_cannot_be_checked_is_said_beside_the_file(office: Office) -> None:
+    nothing = await office.api.call(
+        "POST", "/verify", key=None, files={"file": ("", b"", "application/octet-stream")}, headers=HTML
+    )
+    assert (nothing.status_code, "Choose a file first." in nothing.text) == (400, True)
+    large = {"Content-Length": str(limits.UPLOAD_BYTES * 2)}
+    answer = await checked(office, LEASE, **large)
+    assert (answer.status_code, "larger than 50 MB" in answer.text) == (413, True)
+    foreign = await checked(office, LEASE, **{"Sec-Fetch-Site": "cross-site"})
+    assert foreign.status_code == 403

@@ -1,0 +1,60 @@
+"""How a person signs in a browser: opens a link, goes from field to field, draws with a finger."""
+
+import math
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext, Locator, Page
+
+from tests.api.search.files import pdf
+from tests.api.signing.conftest import Office
+from tests.api.signing.test_entry import mailed
+
+PHONE: Any = {"width": 390, "height": 760}
+TURNED: Any = {"width": 760, "height": 390}
+PASSPORT: Any = {"name": "passport.pdf", "mimeType": "application/pdf", "buffer": pdf("Passport", size=(595, 842))}
+
+
+def place(kind: str, y: float, page: int = 1, **more: Any) -> dict[str, Any]:
+    """A field of Ann's at this height of a page."""
+    return {"type": kind, "page": page, "x": 0.1, "y": y, "w": 0.3, "h": 0.04, "signer": "ann@example.com", **more}
+
+
+async def phone(browser: Browser, **more: Any) -> BrowserContext:
+    return await browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, **more)
+
+
+async def opened(page: Page, office: Office, about: Any, name: str = "ann") -> Locator:
+    """The sheet of the signing page, whose mailed link was followed; `about` is a document or a packet."""
+    document = about["documents"][0] if "documents" in about else about
+    [path] = await mailed(office, about=document["id"], to=f"{name}@example.com")
+    await page.goto(office.address + path)
+    await page.locator("form button.main").click()
+    await page.locator("#sheet").wait_for()
+    return page.locator("#sheet")
+
+
+async def drawn(page: Page) -> None:
+    """A finger draws one stroke on the pad that is shown."""
+    box = await page.locator(".pad:visible svg").bounding_box()
+    assert box is not None
+    cdp = await page.context.new_cdp_session(page)
+    for step in range(31):
+        x = box["x"] + box["width"] * (0.1 + 0.025 * step)
+        y = box["y"] + box["height"] * (0.6 + 0.2 * math.sin(step / 2))
+        kind = "touchMove" if step else "touchStart"
+        await cdp.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    await cdp.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    await page.locator(".mark[data-state=now] path").first.wait_for(state="attached")
+
+
+async def agreed_and_signed(page: Page) -> None:
+    await page.locator("#sheet").get_by_label("I agree").check()
+    await page.locator("#act").click()
+    await page.locator("#sheet").wait_for(state="detached")
+
+
+async def kept(page: Page, field: Locator, text: str) -> None:
+    """Writes into a field and waits until the server has it."""
+    async with page.expect_response(lambda answer: answer.url.endswith("/fields")) as arriving:
+        await field.fill(text)
+    assert (await arriving.value).status == 200

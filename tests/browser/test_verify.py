@@ -1,0 +1,89 @@
+"""The pages of verification, in a real browser: for whoever holds a file, without a workspace or an account."""
+
+import base64
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from tests.api.signing.conftest import LEASE, Office
+from tests.browser.screens import accepted
+
+pytestmark = pytest.mark.anyio
+PHONE: Any = {"width": 390, "height": 760}
+DROP = """([drop, data]) => {
+    const bytes = Uint8Array.from(atob(data), letter => letter.charCodeAt(0)), held = new DataTransfer();
+    held.items.add(new File([bytes], "lease.pdf", { type: "application/pdf" }));
+    drop.dispatchEvent(new DragEvent("drop", { dataTransfer: held, bubbles: true, cancelable: true }));
+}"""
+
+
+def chosen(data: bytes) -> Any:
+    return {"name": "lease.pdf", "mimeType": "application/pdf", "buffer": data}
+
+
+async def dropped(page: Page, data: bytes) -> None:
+    form = await page.locator("[data-drop]").element_handle()
+    await page.evaluate(DROP, [form, base64.b64encode(data).decode()])
+
+
+async def test_a_dropped_file_is_compared_in_the_browser_and_then_checked_in_full(
+    browser: Browser, office: Office
+) -> None:
+    document = await office.sealed()
+    code = (await office.document(document["id"]))["verification_code"]
+    sealed = (await office.api.get(f"/api/v1/documents/{document['id']}/signed")).content
+    permissions = ["clipboard-read", "clipboard-write"]
+    page = await (await browser.new_context(viewport=PHONE, permissions=permissions)).new_page()
+    sent: list[str] = []
+    await page.goto(f"{office.address}/verify")
+    await accepted(page, "verify")
+    copying = page.get_by_role("button", name="Copy")
+    assert await copying.count() == 4
+    await copying.nth(1).click()
+    await page.get_by_role("button", name="Copied").wait_for()
+    assert await page.evaluate("navigator.clipboard.readText()") == "pdfsig file.pdf"
+    await page.get_by_label("Verification code").fill(code.lower())
+    await page.get_by_role("button", name="Look it up").click()
+    await page.get_by_role("heading", name="Lease").wait_for()
+    page.on("request", lambda request: sent.append(request.method))
+    await dropped(page, sealed)
+    await page.get_by_text("byte for byte. Your browser compared it").wait_for()
+    await accepted(page, "verify-code")
+    await dropped(page, sealed[:-1] + b" ")
+    await page.get_by_text("let the server check it").wait_for()
+    assert "POST" not in sent, "the file was not sent"
+    await page.get_by_role("button", name="Check the file").click()
+    await page.get_by_role("heading", name="This file was changed after it was sealed. Do not rely on it.").wait_for()
+    await accepted(page, "verify-altered")
+    assert "Ann" not in await page.locator("main").inner_text()
+
+
+async def test_without_script_a_file_gets_its_verdict_checks_signers_and_how_to_check_without_us(
+    browser: Browser, office: Office
+) -> None:
+    document = await office.sealed()
+    sealed = (await office.api.get(f"/api/v1/documents/{document['id']}/signed")).content
+    context = await browser.new_context(viewport=PHONE, java_script_enabled=False)
+    page = await context.new_page()
+    await page.goto(f"{office.address}/verify")
+    await page.get_by_label("Drop the PDF here").set_input_files(chosen(sealed))
+    await page.get_by_role("button", name="Check the file").click()
+    told = await page.locator("main").inner_text()
+    said = "This is the document that was sealed here on 1 March 2026, unchanged."
+    for part in (said, "Genuine", "Ann", "The audit trail is whole", "pdfsig file.pdf", "openssl cms -verify"):
+        assert part in told, part
+    assert await page.get_by_role("button", name="Copy").count() == 0, "which needs script"
+
+
+async def test_the_verdicts_look_as_they_should_in_arabic_too(browser: Browser, office: Office) -> None:
+    document = await office.sealed()
+    sealed = (await office.api.get(f"/api/v1/documents/{document['id']}/signed")).content
+    page = await (await browser.new_context(viewport=PHONE, locale="ar")).new_page()
+    for name, data in {"unsigned": LEASE, "authentic": sealed}.items():
+        await page.goto(f"{office.address}/verify")
+        await page.locator("#file").set_input_files(chosen(data))
+        await page.locator("[data-drop] button").click()
+        await page.get_by_role("status").wait_for()
+        assert await page.locator("html").get_attribute("dir") == "rtl"
+        await accepted(page, f"verify-{name}")

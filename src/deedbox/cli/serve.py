@@ -41,6 +41,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
     from deedbox.web.app import build
     from deedbox.web.frame.server import Server
 
+    sys.setswitchinterval(limits.SWITCH_SECONDS)
     confine.hide_memory()
     memory.give_back_large()
     async with wiring.sole_user(settings):

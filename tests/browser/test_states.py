@@ -52,6 +52,7 @@ async def test_opening_says_who_asks_for_what_needs_no_script_and_keeps_the_cons
     assert row["detail"]["consent"].startswith("I agree to sign this document electronically")
 
 
+@pytest.mark.one_database
 async def test_a_code_is_typed_into_one_box_and_sent_again_after_half_a_minute(
     browser: Browser, mailing: Mailing
 ) -> None:
@@ -99,6 +100,7 @@ async def test_a_decline_says_what_follows_and_is_done_without_script(browser: B
     assert any(mail.kind.startswith("declined") for mail in mails), [mail.kind for mail in mails]
 
 
+@pytest.mark.one_database
 async def test_passing_it_on_keeps_what_was_typed(browser: Browser, office: Office) -> None:
     document = await office.create(signers=[signer("ann", delegation=True)], send=True)
     page = await (await browser.new_context(viewport=PHONE)).new_page()
@@ -187,6 +189,7 @@ async def closed(office: Office, page: Page) -> dict[str, tuple[str, str]]:
     return found
 
 
+@pytest.mark.one_database
 async def test_all_eight_closed_states_have_a_page_each_that_names_sender_and_next_step(
     browser: Browser, office: Office
 ) -> None:

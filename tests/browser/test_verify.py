@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page
 from tests.api.signing.conftest import LEASE, Office
 from tests.browser.screens import accepted
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 PHONE: Any = {"width": 390, "height": 760}
 DROP = """([drop, data]) => {
     const bytes = Uint8Array.from(atob(data), letter => letter.charCodeAt(0)), held = new DataTransfer();

@@ -1,5 +1,6 @@
 """The screens before and after the document, as a browser without script gets them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.pdf.test_certificate import told
 
 pytestmark = pytest.mark.anyio
 CONSENT = "I agree to sign this document electronically"
+ASKED = r'<input type="checkbox"[^>]* name="consent"'
 
 
 async def test_consent_ticked_on_the_opening_page_is_evidence_with_its_own_time(office: Office) -> None:
@@ -20,7 +22,7 @@ async def test_consent_ticked_on_the_opening_page_is_evidence_with_its_own_time(
         assert CONSENT in (await browser.get(path, headers=HTML)).text
         opened = await browser.post(path, headers=HTML, data={"consent": "yes"})
         own, at = opened.headers["location"], office.api.clock.now()
-        assert CONSENT not in (await browser.get(own, headers=HTML)).text, "it is not asked twice"
+        assert not re.search(ASKED, (await browser.get(own, headers=HTML)).text), "it is not asked twice"
         office.api.clock.forward(90)
         done = await browser.post(own, headers=HTML, data={"act": "sign", "signature": "Ann"})
         assert done.status_code == 303, done.text
@@ -38,9 +40,17 @@ async def test_consent_left_unticked_is_asked_again_above_sign(office: Office) -
     [path] = await mailed(office)
     async with office.api.client() as browser:
         own = await entered(browser, path)
-        assert CONSENT in (await browser.get(own, headers=HTML)).text
+        assert re.search(ASKED, (await browser.get(own, headers=HTML)).text)
         refused = await browser.post(own, headers=HTML, data={"act": "sign", "signature": "Ann"})
         assert (refused.status_code, "only if you agree" in refused.text) == (400, True)
+
+
+async def test_a_sentence_runs_as_its_language_does_whatever_the_names_in_it(office: Office) -> None:
+    await office.create(send=True, signers=[signer("ann", language="ar")])
+    [path] = await mailed(office)
+    shown = (await office.api.get(path, key=None, headers=HTML)).text
+    assert 'dir="rtl"' in shown
+    assert "<h1><bdi>Ann</bdi>" in shown
 
 
 async def test_nobody_agrees_before_the_code_has_shown_who_they_are(office: Office) -> None:

@@ -253,6 +253,11 @@ async def test_a_language_is_chosen_in_the_menu_and_the_consent_is_kept_as_it_wa
     await kept(page, sheet.get_by_label("City"), "Ghent")
     await page.locator(".menu > summary").tap()
     assert await faults(page) == []
+    await page.get_by_role("link", name="Read as text").tap()
+    await page.get_by_role("link", name="Rules").tap()  # which leads to its field
+    await page.locator("#next").wait_for()
+    assert await sheet.get_by_label("Rules").is_visible()
+    await page.locator(".menu > summary").tap()
     await page.get_by_role("button", name="Deutsch").tap()
     await page.get_by_role("button", name="Weiter").wait_for()
     assert await page.locator(".mark[data-state=done]").inner_text() == "Ghent"

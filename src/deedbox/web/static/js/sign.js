@@ -146,7 +146,6 @@ function start() {
   const shown = open(), asked = shown.find(step => step.boxes.some(box => `#${box.id}` === location.hash)); // from the text
   const first = failed ?? asked ?? shown.find(step => step !== last && !step.isDone) ?? last;
   show(first, Boolean(failed ?? asked));
-  
   zoom($('.pages'));
   closing($('.menu'));
 }

@@ -166,25 +166,32 @@ async def test_a_mailed_link_cannot_be_framed_by_a_named_site_either(browser: Br
 
 
 FORGE = """async ([server]) => {
-  window.postMessage({deedbox: "signed"}, "*");
+  window.forged = 0;
+  window.addEventListener("message", (event) => { window.forged += event.data.forged === true; });
+  const word = {deedbox: "signed", forged: true};
+  window.postMessage(word, "*");
   const stranger = document.createElement("iframe");
-  stranger.srcdoc = "<script>parent.postMessage({deedbox: 'signed'}, '*')</" + "script>";
+  stranger.srcdoc = "<script>parent.postMessage({deedbox: 'signed', forged: true}, '*')</" + "script>";
   const twin = document.createElement("iframe");  // of the server itself, but not the frame that was opened
   twin.src = server + "/static/embed.js";
-  await new Promise((done) => { stranger.onload = done; document.body.append(stranger); });
-  await new Promise((done) => { twin.onload = done; document.body.append(twin); });
-  await new Promise((done) => setTimeout(done, 0));
+  await new Promise((done) => { twin.onload = done; document.body.append(stranger, twin); });
 }"""
+WORD = "parent.postMessage({deedbox: 'signed', forged: true}, '*')"
 
 
 async def test_a_forged_message_is_ignored(browser: Browser, place: Place) -> None:
     page, frame = await framed(browser, place.named)
-    await page.evaluate(FORGE, [place.server])
-    forger = next(one for one in page.frames if one.url.endswith("/static/embed.js"))
-    await forger.evaluate("parent.postMessage({deedbox: 'signed'}, '*')")
-    # The true frame's word comes after theirs: once it is heard, theirs would have been.
-    await frame.first.get_by_role("button", name="Open the document").click()
+    await frame.get_by_role("button", name="Open the document").click()
     await heard(page, "opened")
+    await page.evaluate(FORGE, [place.server])
+    await next(one for one in page.frames if one.url.endswith("/static/embed.js")).evaluate(WORD)
+    # The very frame, but another site's page in it.
+    async with page.expect_event("framenavigated", lambda one: one.url.startswith(place.other)) as gone:
+        await page.evaluate("site => { document.querySelector('#signing iframe').src = site; }", place.other)
+    await (await gone.value).wait_for_load_state()
+    await (await gone.value).evaluate(WORD)
+    await page.wait_for_function("window.forged === 4")
+    assert await page.locator("#heard").inner_text() == "opened"
     assert place.statuses()[0] == "sent"
 
 

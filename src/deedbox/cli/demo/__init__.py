@@ -154,6 +154,11 @@ def _settings(folder: Path, port: int) -> Settings:
 
 
 def _desktop() -> bool:
+    """Whether someone is there to see a page open: not where a program reads what is said."""
+    return sys.stdout.isatty() and _has_screen()
+
+
+def _has_screen() -> bool:
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 

@@ -1,5 +1,6 @@
 """The demo's own site beside the server: where to begin, the webhooks that arrive, and a page that embeds signing."""
 
+import hashlib
 from collections import deque
 from collections.abc import Mapping
 from functools import cached_property
@@ -33,6 +34,10 @@ class Answer(msgspec.Struct, frozen=True):
     body: bytes = b""
     embeds: bool = False
     """Whether the page shows the server's pages in a frame."""
+
+    @property
+    def etag(self) -> str:
+        return f'"{hashlib.sha256(self.body).hexdigest()[:16]}"'
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -79,17 +84,20 @@ class Desk(Receiver):
             await super()._answer(scope, receive, send)
             return
         answer = await self._page(scope)
+        unchanged = (b"if-none-match", answer.etag.encode()) in scope["headers"]
+        body = b"" if unchanged or scope["method"] == "HEAD" else answer.body
         headers = {
             "Content-Type": answer.kind if answer.kind == "application/json" else f"{answer.kind}; charset=utf-8",
-            "Content-Length": str(len(answer.body)),
+            "ETag": answer.etag,
+            "Content-Length": str(len(body)),
             "Content-Security-Policy": self._policy(answer),
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "no-referrer",
             "Cache-Control": "no-store",
         }
         head = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": answer.status, "headers": head})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else answer.body})
+        await send({"type": "http.response.start", "status": 304 if unchanged else answer.status, "headers": head})
+        await send({"type": "http.response.body", "body": body})
 
     def _policy(self, answer: Answer) -> str:
         server = f" {self._open[1].address}" if answer.embeds and self._open else ""

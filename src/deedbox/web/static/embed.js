@@ -43,7 +43,10 @@
         wanted = Number.isFinite(height) ? height : null;
         fit();
       } else if (name === "closed") close();
-      else if (EVENTS.includes(name)) tell(name);
+      else if (EVENTS.includes(name)) {
+        if (name === "opened") frame.scrollIntoView({ block: "nearest" });
+        tell(name);
+      }
     }
 
     frame.title = options.title ?? "Read and sign";

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from playwright.async_api import Browser, Page
 
+from tests.browser.screens import accepted
 from tests.server import environment
 
 INVITATIONS = {"ann@example.com", "ben@example.com", "eve@example.com"}
@@ -73,12 +75,16 @@ def shown(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", dict[str, str
             process.communicate()
 
 
-def test_the_demo_shows_contracts_mails_deliveries_and_a_host_page_and_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.anyio
+async def test_the_demo_shows_contracts_mails_deliveries_and_a_host_page_and_leaves_nothing_behind(
+    tmp_path: Path, browser: Browser
+) -> None:
     with shown(tmp_path) as (process, links), httpx.Client(trust_env=False, follow_redirects=True, timeout=30) as seen:
         _look_at_documents(seen, links)
         _look_at_inbox(seen, links)
         _look_at_desk(seen, links)
         _look_at_deliveries(seen, links)
+        await _walk_through(browser, links)
         assert Path(links["folder"]).is_dir()
         assert (end(process, signal.SIGINT), left_in(process.pid)) == ((0, ""), [])
     assert list((tmp_path / "tmp").iterdir()) == []
@@ -143,6 +149,31 @@ def _look_at_deliveries(seen: httpx.Client, links: dict[str, str]) -> None:
     forged = seen.post(links["deliveries"], content=b'{"type": "document.signed"}', headers={"X-Service-Event": "x"})
     assert forged.status_code == 401
     assert seen.get(links["deliveries"]).text.count("✗") == 1
+
+
+async def _see_a_delivery_arrive(page: Page, links: dict[str, str]) -> None:
+    """Without loading the page again."""
+    await page.goto(links["deliveries"])
+    rows = page.locator("[data-live] li")
+    before = await rows.count()
+    assert (await page.request.post(f"{links['start']}link")).status == 201
+    await rows.nth(before).wait_for()
+
+
+async def _walk_through(browser: Browser, links: dict[str, str]) -> None:
+    """Every page of the demo's own site, as anyone may have to use it; and signing within it."""
+    page = await (await browser.new_context(bypass_csp=True)).new_page()  # axe runs from a text
+    for name in ("", "deliveries", "search", "host"):
+        await page.goto(links["start"] + name)
+        await accepted(page, f"demo-{name or 'home'}")
+    await _see_a_delivery_arrive(page, links)
+    await page.goto(links["host_page"])
+    await page.get_by_role("button", name="Sign the agreement").click()
+    frame = page.frame_locator("iframe")
+    await frame.get_by_role("button", name="Open the document").wait_for()
+    await accepted(page, "demo-host-frame")
+    await frame.get_by_role("button", name="Open the document").click()
+    await page.locator("#events li", has_text="opened").wait_for()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -17,7 +17,7 @@ Image.preinit()
 _EFFORT = 2
 """Of six: half the time of the usual four, for two bytes more in a hundred."""
 _LOSSLESS_EFFORT, _LOSSLESS_QUALITY = 1, 75
-"""More of either takes longer and makes pages of text no smaller."""
+"""More effort makes pages of text no smaller; more quality takes twice as long for a tenth less."""
 _DENSE = 8
 """So many pixels a byte at least, or a page without loss may be larger than with."""
 

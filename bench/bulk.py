@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from bench.lifecycle import Place, administer, database_of, make_pdf, places, serving
 from bench.measure import cpu_seconds, median, temporary_folder
@@ -34,6 +34,8 @@ from deedbox.kernel.settings import Settings
 from deedbox.signing.bulk import accept
 from deedbox.signing.bulk.model import NewBulkSend, NewRow, ReadRow
 from deedbox.signing.new_document import NewSigner
+
+T = TypeVar("T")
 
 COUNTED = 200
 """Rows that are sent in this process, to count statements."""
@@ -138,10 +140,40 @@ def send(caller: Caller, template_id: str, batch: int, rows: int, pid: int) -> B
     return Batch(accepted - begun, stopwatch() - accepted, cpu_seconds(pid) - spent)
 
 
-def megabytes(pid: int, name: str) -> float:
-    """What /proc says of a process: VmRSS now, VmHWM at most."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+class Memory:
+    """The most that a process had of its own until the end of the block, and of the database's file, in MB.
+
+    What is mapped of the file is counted to the process; the system takes it back when it needs it."""
+
+    def __init__(self, pid: int) -> None:
+        self._status = Path(f"/proc/{pid}/status")
+        self.before = self._now()
+        self.most = self.before
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> "Memory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._done.wait(0.1):
+            self.most = tuple(map(max, zip(self.most, self._now(), strict=True)))
+
+    def _now(self) -> tuple[float, ...]:
+        lines = dict(line.split(":", 1) for line in self._status.read_text().splitlines())
+        return tuple(int(lines[name].split()[0]) / 1024 for name in ("RssAnon", "RssFile"))
+
+    def told(self) -> str:
+        (own, file), (most_own, most_file) = self.before, self.most
+        return (
+            f"memory: {own:.0f} MB of its own before, at most {most_own - own:+.0f} MB (aim < 100);"
+            f" of files {file:.0f} MB, at most {most_file - file:+.0f} MB"
+        )
 
 
 @contextmanager
@@ -204,15 +236,22 @@ async def bare(place: Place, beside: Place) -> float:
         await empty.db.write(lambda tx: _insert(tx, "blobs", blobs))
         documents = len(tables["documents"])
         begun = stopwatch()
-        for first in range(0, documents, limits.BULK_SLICE_ROWS):
-            await empty.db.write(lambda tx, first=first: _slice(tx, tables, first, documents))  # type: ignore[misc]
+        together = limits.BULK_SLICE_ROWS_POSTGRES if beside.url else limits.BULK_SLICE_ROWS
+        for first in range(0, documents, together):
+            part = {table: _of(rows, documents, first, together) for table, rows in tables.items()}
+            await empty.db.write(lambda tx, part=part: _insert_all(tx, part))  # type: ignore[misc]
         return documents / (stopwatch() - begun)
 
 
-def _slice(tx: Tx, tables: Mapping[str, Sequence[Mapping[str, Value]]], first: int, documents: int) -> None:
+def _of(rows: Sequence[T], documents: int, first: int, together: int) -> Sequence[T]:
+    """The rows of some documents."""
+    each = len(rows) // documents
+    return rows[first * each : (first + together) * each]
+
+
+def _insert_all(tx: Tx, tables: Mapping[str, Sequence[Mapping[str, Value]]]) -> None:
     for table, rows in tables.items():
-        each = len(rows) // documents
-        _insert(tx, table, rows[first * each : (first + limits.BULK_SLICE_ROWS) * each])
+        _insert(tx, table, rows)
 
 
 def _written(tx: Tx, batch: str) -> dict[str, list[Mapping[str, Value]]]:
@@ -281,10 +320,8 @@ def measured(place: Place, key: str, wish: argparse.Namespace, kind: str) -> tup
         send(caller, template_id, -1, 100, pid)  # everything is loaded
         with Others(port, key, template_id) as idle:
             time.sleep(wish.idle)
-        before = megabytes(pid, "VmRSS")
-        with Others(port, key, template_id) as meanwhile:
+        with Memory(pid) as memory, Others(port, key, template_id) as meanwhile:
             batches = [send(caller, template_id, number, wish.rows, pid) for number in range(wish.batches)]
-        grown = megabytes(pid, "VmHWM") - before
     show(batches, wish.rows, kind)
     for name in idle.waited:
         ratio = meanwhile.p99(name) / idle.p99(name)
@@ -292,7 +329,7 @@ def measured(place: Place, key: str, wish: argparse.Namespace, kind: str) -> tup
             f"another caller's {name}: p50 {median(idle.waited[name]):.1f} → {median(meanwhile.waited[name]):.1f} ms,"
             f" p99 {idle.p99(name):.1f} → {meanwhile.p99(name):.1f} ms (× {ratio:.1f}, aim 2)"
         )
-    print(f"memory: {before:.0f} MB before, at most {grown:+.0f} MB (aim < 100)")
+    print(memory.told())
     return template_id, median([wish.rows / batch.seconds for batch in batches])
 
 

@@ -18,20 +18,20 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from deedbox.cli import COMMANDS
+
 ROOT = Path(__file__).parents[1]
 MODULES = (
-    "deedbox.web.app",
-    "deedbox.cli.archive",
-    "deedbox.cli.backup",
-    "deedbox.cli.bulk",
-    "deedbox.cli.hooks",
-    "deedbox.cli.keys",
-    "deedbox.cli.serve",
-    "deedbox.web.frame.server",
+    *(f"deedbox.cli.{name.replace('-', '_')}" for name in COMMANDS),
     "deedbox.kernel.sandbox.pool",
+    "deedbox.search.embed.local",
+    "deedbox.web.app",
+    "deedbox.web.frame.server",
+    "litestar.plugins.pydantic",
     "uvicorn.loops.auto",
 )
 """None of them starts a thread, which no fork would have."""
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 STREAMS = 3
 SECONDS = 120
 REQUEST_BYTES = 1 << 20
@@ -105,8 +105,11 @@ def _nursery() -> Path:
         listener.listen(64)
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.nursery", str(listener.fileno())],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, pass_fds=[listener.fileno()], stdin=subprocess.PIPE,
-        )  # fmt: skip
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **ONE_THREAD},
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.PIPE,
+        )
     atexit.register(process.kill)
     return path
 

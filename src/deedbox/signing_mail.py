@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from deedbox import words
+from deedbox.accounts import accent as colours
 from deedbox.accounts import workspace_profile
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
@@ -16,7 +17,18 @@ from deedbox.signing.model import Document, Packet, Signer
 from deedbox.signing.notifier import SealedFiles
 
 if TYPE_CHECKING:
-    from deedbox.mail import Attachment, Completion, Letter, Mailer, Verification
+    from deedbox.mail import Attachment, Completion, Letter, Look, Mailer, Verification
+
+
+def look_of(tx: Tx, workspace_id: str) -> "Look":
+    """How a workspace's mails look: in its own name and colour, once it has chosen one."""
+    from deedbox.mail import Look, Shade
+
+    row = workspace_profile.row(tx, workspace_id)
+    if row.accent is None:
+        return Look() if row.logo_sha256 is None else Look(name=row.name)
+    light, dark = colours.light(row.accent), colours.dark(row.accent)
+    return Look(name=row.name, light=Shade(*light[:2]), dark=Shade(*dark[:2]))
 
 
 class MailNotifier:

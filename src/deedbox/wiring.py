@@ -32,6 +32,7 @@ from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.settings import Settings
+from deedbox.kernel.under_way import UnderWay
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.pictures import Pictures
 from deedbox.pdf.workshop import Workshop
@@ -60,7 +61,7 @@ from deedbox.signing.first_pages import FirstPages
 from deedbox.signing.paper.intake import Intake
 from deedbox.signing.store import links
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
-from deedbox.signing_mail import MailNotifier
+from deedbox.signing_mail import MailNotifier, look_of
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
@@ -97,13 +98,14 @@ class Deedbox:
         self._egress: Egress | None = None
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         """Under which people reach this server."""
-        self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs)
+        self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs, look_of)
         self.inbox = Inbox(self.box)
         self.workshop = Workshop(settings.sandbox_processes, unconfined_converters=settings.converters == "unconfined")
         self._token = pkcs11.chosen(settings)
         timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
+        self.under_way = UnderWay()
         self.office = self._office()
         self.paper_mill = PaperMill(
             Intake(self.blobs, self.workshop, clock), Rehearsal(db, self.blobs, clock, self.workshop)
@@ -160,6 +162,7 @@ class Deedbox:
             certificates=self.certificates,
             notifier=MailNotifier(lambda: self.mailer, lambda: self.address),
             address=lambda: self.address,
+            under_way=self.under_way,
         )
 
     def _archive(self, remote: RemoteTimestamper | None) -> DocumentArchive:

@@ -137,6 +137,7 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
         "/brand/{digest}/{name}",
         "/brand/{name}",
         "/app/documents/{document_id}",
+        "/static/embed.js",
         hand_over,
     }
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
@@ -147,6 +148,9 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
         "/attachments/{field_id}",
         "/attachments/{field_id}/upload",
         "/attachments/{field_id}/pages/{page}",
+        "/hand.svg",
+        "/text",
+        "/paper.pdf",
     }
     signer = {"/s/{token}", *(f"/sign/{{signer_id}}{act}" for act in acts)}
     app = api.guard.app

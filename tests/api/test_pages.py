@@ -46,7 +46,8 @@ async def test_a_page_is_framed_by_the_sites_that_are_named_and_by_no_others(api
     @get("/planted/framed", opt=door(PUBLIC), include_in_schema=False)
     async def framed(request: AnyRequest) -> Response[Any]:
         del request
-        return pages.page("dashboard/login.html", error="", email="", frames=["https://a.example", "https://b.example"])
+        sites = ["https://a.example", "https://b.example"]
+        return pages.page("public/refused.html", frames=sites, told="opened", said="No.", request_id="req")
 
     api.plant(framed)
     policy = (await api.get("/planted/framed", key=None)).headers["Content-Security-Policy"]

@@ -54,8 +54,12 @@ async def test_every_page_s_text_is_in_reading_order_with_fields_as_links_at_the
     await page.reload()
     [row] = await trail(office, document, "signer.text_viewed")
     assert len(row["detail"]["text_sha256"]) == 64
+    address = page.url
     await page.get_by_role("link", name="City").click()
-    await page.locator(f"#{ids['text']}").wait_for()
+    await page.locator(f"#{ids['text']}:focus").wait_for()
+    await page.goto(address)
+    await page.get_by_role("link", name="Your signature").click()
+    await page.locator("fieldset[data-kind=signature]:not([hidden])").wait_for()
 
 
 async def test_scans_say_that_there_is_no_text_and_a_packet_has_a_heading_for_each_document(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.api.search.files import pdf
 from tests.docs.commands import PAGES, ROOT, commands
@@ -83,6 +84,7 @@ def reader(tmp_path: Path, models_dir: Path) -> Iterator[Reader]:
     )
     for name in ("lease", "nda", "contract", "prices"):
         (tmp_path / f"{name}.pdf").write_bytes(pdf("Either party may terminate with notice.", size=(595, 842)))
+    Image.new("RGB", (600, 200), "#c2410c").save(tmp_path / "logo.png")
     yield someone
     someone.leave()
 

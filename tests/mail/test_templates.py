@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.mailbox import Mailbox
-from deedbox.mail import Attachment, Completion, Invitation, Letter, Mail
+from deedbox.mail import Attachment, Completion, Invitation, Letter, Look, Mail, Shade
 from deedbox.mail.templates import render
 from tests.mail.letters import CODE, LETTERS, LINK, READER, TITLE
 
@@ -158,3 +158,14 @@ def test_a_completion_says_whether_the_file_is_attached() -> None:
     alone = render(mail(letter), attached=False)
     assert "attached" not in alone.text
     assert "too large" not in alone.text
+
+
+def test_a_mail_comes_in_the_name_and_colour_of_its_workspace() -> None:
+    look = Look(name="<Harbour>", light=Shade("#7a1f5c", "#ffffff"), dark=Shade("#e0a0d0", "#06211a"))
+    own = render(mail(LETTERS["invitation"], look=look), attached=False).html
+    assert "<bdi>&lt;Harbour&gt;</bdi>" in own
+    assert 'style="background-color:#7a1f5c;' in own
+    assert ".button, .button a { background-color: #e0a0d0 !important; color: #06211a !important; }" in own
+    plain = render(mail(LETTERS["invitation"]), attached=False).html
+    assert "<bdi>Deedbox</bdi>" in plain
+    assert "#7a1f5c" not in plain

@@ -1,8 +1,13 @@
 """A drawn signature is kept as strokes and comes out as paths: no pixel, and the same bytes for the same strokes."""
 
 import io
+import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -121,6 +126,22 @@ def test_what_is_no_drawing_is_refused(drawing: Drawing, told: str) -> None:
     with pytest.raises(BadRequest) as refused:
         strokes.kept(drawing)
     assert refused.value.message == told
+
+
+def test_the_page_draws_what_is_sealed() -> None:
+    node = shutil.which("node")
+    if node is None:
+        assert not os.environ.get("CI"), "node is missing: run scripts/test-deps"
+        pytest.skip("node is missing: run scripts/test-deps")
+    pad = resources.files("deedbox.web").joinpath("static/js/pad.js")
+    asked = [drawn()[0], drawn(force=0.8)[0], drawn()[2]]
+    script = f"import {{ ink }} from {json.dumps(str(pad))};\nconsole.log(JSON.stringify({json.dumps(asked)}.map(ink)))"
+    told = subprocess.run([node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True)
+    sealed = re.findall(r'd="([^"]+)"', strokes.svg(strokes.kept(msgspec.convert({"strokes": asked}, Drawing))))
+    for page, sheet in zip(json.loads(told.stdout), sealed, strict=True):
+        numbers = [[float(one) for one in re.findall(r"-?[\d.]+", path)] for path in (page, sheet)]
+        assert numbers[0] == pytest.approx(numbers[1], abs=0.11)
+        assert re.sub(r"-?[\d.]+", "", page) == re.sub(r"-?[\d.]+", "", sheet)
 
 
 def test_the_largest_drawing_is_put_on_paper_in_time() -> None:

@@ -51,7 +51,7 @@ class Rig:
         for end in (self._waiting, self._looked_at, self._signed, self._declined, self._voided, self._overdue):
             await end()
         await self._agreed_on_a_code()
-        links = await self._mailed()
+        links = await mailed(self.api)
         assert len(links) >= 8, links
         now = self.api.clock.now()
         token = await self.api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, self.api.workspace, now=now))
@@ -96,16 +96,6 @@ class Rig:
         coded = signer("ann", auth="access_code", access_code="open sesame")
         await self.office.create(send=True, signers=[coded])
 
-    async def _mailed(self) -> list[str]:
-        kept, place, db = self.api.deedbox.inbox, self.api.workspace, self.api.deedbox.db
-        listed = await db.read(lambda tx: kept.page(tx, place, status="inbox", limit=100))
-        letters: list[Any] = [
-            (await db.read(lambda tx, id=mail.id: kept.show(tx, place, id))).mail.letter  # type: ignore[misc]
-            for mail in listed
-            if mail.kind == "invitation"
-        ]
-        return [urlsplit(letter.link).path for letter in letters]
-
     def _pages(self) -> list[str]:
         """Every GET that asks for no key, with something in the place of each name."""
         filled = {"{signer_id}": "sgn_01JD0000000000000000000000", "{token}": "unknown", "{page}": "1.webp"}
@@ -117,6 +107,18 @@ class Rig:
                 found.append(path.replace("{", "").replace("}", ""))
         assert "/login" in found
         return found
+
+
+async def mailed(api: Api) -> list[str]:
+    """The links of all invitations, the newest first."""
+    kept, place, db = api.deedbox.inbox, api.workspace, api.deedbox.db
+    listed = await db.read(lambda tx: kept.page(tx, place, status="inbox", limit=100))
+    letters: list[Any] = [
+        (await db.read(lambda tx, id=mail.id: kept.show(tx, place, id))).mail.letter  # type: ignore[misc]
+        for mail in listed
+        if mail.kind == "invitation"
+    ]
+    return [urlsplit(letter.link).path for letter in letters]
 
 
 async def everything(api: Api) -> dict[str, list[str]]:

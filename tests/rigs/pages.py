@@ -18,7 +18,7 @@ from tests.api.conftest import Api, opened
 from tests.api.signing.conftest import Office
 from tests.conftest import HandClock
 from tests.rigs.aftermath import Report
-from tests.rigs.opening import everything
+from tests.rigs.opening import everything, mailed
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 FOREIGN = (
@@ -30,6 +30,8 @@ FOREIGN = (
     {"Origin": "https://deedbox.test:444"},
     {"Origin": "null"},
 )
+SITE = "https://app.example.com"
+"""Which the workspace lets show its embedded links."""
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
 HARMLESS = ("/tsa", "/verify", "/verify/{code}")
 """Paths that take a POST from anybody and anywhere: they change nothing, and no cookie opens them."""
@@ -76,6 +78,7 @@ class Rig:
             if name != "signer":  # whose looking at pages is evidence
                 self._compare(f"GET as {name}", before, await everything(self.api))
         await self._cross_site(person, signer)
+        await self._framed()
         return Report(self.seen, self.faults)
 
     async def _people(self) -> tuple[httpx.AsyncClient, httpx.AsyncClient]:
@@ -86,7 +89,7 @@ class Rig:
         token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
         self._judge("/login", await person.post(f"/login/{token.reveal()}", headers=BROWSER))
         document = await self.office.create(send=True)
-        link = await self.office.link(document, "ann")
+        link = (await mailed(api))[0]
         self._judge("/s", await signer.post(link, headers=BROWSER))
         spare = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
         mails = await api.deedbox.db.read(lambda tx: api.deedbox.inbox.page(tx, api.workspace, limit=1))
@@ -104,6 +107,21 @@ class Rig:
         }
         return person, signer
 
+    async def _framed(self) -> None:
+        """A site that the workspace names shows an embedded link, and no other; what is mailed stays out of frames."""
+        named = {"embed_sites": [SITE]}
+        assert (await self.api.call("PATCH", "/api/v1/workspace", json=named)).status_code == 200
+        document = await self.office.create(send=True)
+        embedded, in_mail = await self.office.link(document, "ann"), (await mailed(self.api))[0]
+        async with self.api.client(scheme="https", address="192.0.2.84") as frame:
+            self._judge("/s", await frame.get(embedded, headers=BROWSER), SITE)
+            self._judge("/s", await frame.post(embedded, headers={**BROWSER, "Sec-Fetch-Dest": "iframe"}), SITE)
+            place = self._filled("/sign/{signer_id}").replace(
+                self.named["{signer_id}"], document["parties"][0]["signers"][0]["id"]
+            )
+            self._judge("/sign", await frame.get(place, headers=BROWSER), SITE)
+            self._judge("/s", await frame.get(in_mail, headers=BROWSER))
+
     def _paths(self, methods: tuple[str, ...]) -> list[tuple[str, Door]]:
         """The address of every route that asks for no key, with something in the place of each name."""
         found = []
@@ -118,19 +136,19 @@ class Rig:
             path = path.replace(name, value)
         return re.sub(r"[{}]", "", path)
 
-    def _judge(self, path: str, answer: httpx.Response) -> None:
+    def _judge(self, path: str, answer: httpx.Response, site: str = "") -> None:
         self.seen["requests"] += 1
         if answer.status_code >= 500:
             self.faults.append(f"failed: {path} was answered {answer.status_code}")
-        self._judge_cookies(path, answer)
+        self._judge_cookies(path, answer, "none" if site else "lax")
         if answer.headers.get("content-type", "").startswith("text/html"):
             self.seen["pages"] += 1
-            self._judge_page(path, answer)
+            self._judge_page(path, answer, {**POLICY, "frame-ancestors": site} if site else POLICY)
 
-    def _judge_page(self, path: str, answer: httpx.Response) -> None:
+    def _judge_page(self, path: str, answer: httpx.Response, wanted_policy: Mapping[str, str]) -> None:
         told = answer.headers.get("content-security-policy", "")
         policy = dict(each.strip().partition(" ")[::2] for each in told.split(";"))
-        if policy != POLICY:
+        if policy != wanted_policy:
             self.faults.append(f"policy: {path} has {told or 'none'}")
         wanted = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
         for header, value in wanted.items():
@@ -140,13 +158,16 @@ class Rig:
             if pattern.search(answer.text):
                 self.faults.append(f"inline: {path} has {what}")
 
-    def _judge_cookies(self, path: str, answer: httpx.Response) -> None:
+    def _judge_cookies(self, path: str, answer: httpx.Response, same_site: str) -> None:
         for line in answer.headers.get_list("set-cookie"):
             self.seen["cookies"] += 1
-            for name, cookie in SimpleCookie(line).items():
-                tight = name.startswith("__Host-") and cookie["secure"] and cookie["httponly"]
-                if not tight or cookie["path"] != "/" or cookie["domain"] or cookie["samesite"].lower() != "lax":
-                    self.faults.append(f"cookie: {path} sets {name} as {line.partition(';')[2]}")
+            # Python's own cookies do not know Partitioned yet, and forget all when they meet it.
+            plain = line.removesuffix("; Partitioned")
+            [(name, cookie)] = SimpleCookie(plain).items()
+            tight = name.startswith("__Host-") and cookie["secure"] and cookie["httponly"] and not cookie["domain"]
+            tight = tight and cookie["path"] == "/" and cookie["samesite"].lower() == same_site
+            if not tight or (plain != line) != (same_site == "none"):
+                self.faults.append(f"cookie: {path} sets {name} as {line.partition(';')[2]}")
 
     async def _cross_site(self, person: httpx.AsyncClient, signer: httpx.AsyncClient) -> None:
         """Another site's page has the visitor's browser send each write there is."""

@@ -117,7 +117,7 @@ class Rig:
             api, now = self.office.api, self.office.api.clock.now()
             token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
             await browser.get(f"/login/{token.reveal()}")
-            if 'value="Owner"' in (await browser.get("/account")).text:
+            if 'name="current_password"' not in (await browser.get("/account")).text:
                 await browser.post("/account", data=HOST)
             people = [one for party in document["parties"] for one in party["signers"]]
             [signer_id] = [one["id"] for one in people if one["name"] == name.title()]

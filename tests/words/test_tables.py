@@ -51,6 +51,9 @@ ALIKE = {
     "page.document": {"fr"},
     "verify.passed.no": {"es"},
     "page.field_date": {"fr"},
+    "page.flag_date": {"fr"},
+    "page.step_page": {"fr"},
+    "page.way_uploaded": {"fr"},
     "page.field_name": {"de"},
     "page.field_text": {"de"},
 }

@@ -47,6 +47,7 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None]) -
     from deedbox.web.app import build
     from deedbox.web.frame.server import Server
 
+    sys.setswitchinterval(limits.SWITCH_SECONDS)
     confine.hide_memory()
     memory.give_back_large()
     async with wiring.sole_user(settings):

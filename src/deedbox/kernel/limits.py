@@ -97,6 +97,11 @@ LOGIN_TRIES_PER_DAY = 200
 # database
 WAL_BYTES_KEPT = 64 * MB
 SQLITE_MMAP_BYTES = 256 * MB
+LET_PASS_SECONDS = 0.03
+"""For so long work that can wait lets a request go first; one that takes longer waits for something else."""
+SWITCH_SECONDS = 0.0005
+"""After so long a thread that computes lets another. Python's own five milliseconds are added to a request each time
+that it comes back from a thread, while rows are sent in another."""
 WRITE_BATCH = 256
 WRITE_QUEUE = 4096
 BUSY_SECONDS = 5
@@ -327,9 +332,11 @@ BULK_CHECK_SECONDS = 120
 """In which all rows of a request are checked: others have their turns meanwhile."""
 BULK_TURN_SECONDS = 0.004
 """For so long rows are checked or drafted at once: then it is the turn of everything else."""
-BULK_SLICE_ROWS = 16
-"""Sent in one transaction: whoever sends a single document waits for no more."""
-BULK_SLICES = 60
+BULK_SLICE_ROWS = 4
+"""Sent in one transaction: with SQLite, whoever sends a single document waits for no more."""
+BULK_SLICE_ROWS_POSTGRES = 10
+"""The same with PostgreSQL, where nobody waits for it, and each transaction takes longer."""
+BULK_SLICES = 240
 """Sent before it is another bulk send's turn."""
 BULK_ATTEMPTS = 100
 """A process that dies while rows are sent costs one of them; what it has sent stays sent."""

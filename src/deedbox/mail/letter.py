@@ -165,6 +165,21 @@ class Attachment(msgspec.Struct, frozen=True):
     name: str
 
 
+class Shade(msgspec.Struct, frozen=True):
+    """A colour, and what is written on it."""
+
+    accent: str
+    on_accent: str
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """In whose name a mail comes, and in which colour on light and on dark paper."""
+
+    name: str = "Deedbox"
+    light: Shade = Shade("#1f5c4d", "#ffffff")
+    dark: Shade = Shade("#5fc2a8", "#06211a")
+
+
 class Mail(msgspec.Struct, frozen=True, kw_only=True):
     """One mail to one person."""
 
@@ -182,6 +197,8 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
     """One of many of its kind: it leaves after all others."""
     not_after: datetime | None = None
     """When it has lost its meaning: a code that has run out is not sent any more."""
+    look: Look = Look()
+    """Put on when it leaves: until then the workspace may change it."""
 
     @property
     def kind(self) -> str:

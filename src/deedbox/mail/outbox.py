@@ -1,5 +1,6 @@
 """Mail on its way out: a row in the transaction that causes it, and a job that hands it in until it is taken."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import msgspec
@@ -15,7 +16,7 @@ from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.kernel.mailbox import Mailbox, mailbox
 from deedbox.mail import content, store
-from deedbox.mail.letter import Code, Mail
+from deedbox.mail.letter import Code, Look, Mail
 from deedbox.mail.relay import Files, MailFailed, Relay
 from deedbox.mail.store import Entry, Status
 
@@ -32,12 +33,15 @@ class Mailer:
         clock: Clock,
         relay: Relay,
         blobs: Blobs,
+        look: Callable[[Tx, str], Look] = lambda *_: Look(),
     ) -> None:
         self._db = db
         self._box = box
         self._clock = clock
         self._relay = relay
         self._blobs = blobs
+        self._look = look
+        """How the mails of a workspace look."""
 
     @property
     def delivers(self) -> bool:
@@ -113,7 +117,7 @@ class Mailer:
         from deedbox.mail.smtp import SmtpRefused, TooLargeForServer
 
         try:
-            mail = content.opened(self._box, entry)
+            mail = await self._opened(entry)
         except content.Unreadable as error:
             raise GiveUp(error.message) from error
         if mail.not_after and self._clock.now() > mail.not_after:
@@ -129,6 +133,10 @@ class Mailer:
         except SmtpRefused as refused:
             reason = _without(refused.message, mail.secrets)
             raise GiveUp(reason) if refused.permanent else MailFailed(reason) from None
+
+    async def _opened(self, entry: Entry) -> Mail:
+        mail = content.opened(self._box, entry)
+        return msgspec.structs.replace(mail, look=await self._db.read(lambda tx: self._look(tx, entry.workspace_id)))
 
     async def _files(self, entry: Entry, mail: Mail) -> Files:
         """Name and content of each file that is attached."""

@@ -35,6 +35,7 @@ def render(mail: Mail, *, attached: bool) -> Rendered:
         "attached": attached,
         "language": language,
         "direction": words.direction(language),
+        "look": mail.look,
     }
     return Rendered(
         subject,

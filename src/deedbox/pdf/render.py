@@ -16,7 +16,8 @@ Image.preinit()
 
 _EFFORT = 2
 """Of six: half the time of the usual four, for two bytes more in a hundred."""
-_LOSSLESS_EFFORT = 4
+_LOSSLESS_EFFORT, _LOSSLESS_QUALITY = 1, 75
+"""More of either takes longer and makes pages of text no smaller."""
 _DENSE = 8
 """So many pixels a byte at least, or a page without loss may be larger than with."""
 
@@ -38,7 +39,7 @@ def _smallest(image: Image.Image) -> bytes:
     """Without loss where the page has few colours, as text has, and that is smaller; else as photographs are."""
     if image.getcolors(limits.PAGE_IMAGE_COLOURS) is None:
         return _written(image, quality=limits.PAGE_IMAGE_QUALITY, method=_EFFORT)
-    exact = _written(image, lossless=True, method=_LOSSLESS_EFFORT)
+    exact = _written(image, lossless=True, quality=_LOSSLESS_QUALITY, method=_LOSSLESS_EFFORT)
     if len(exact) * _DENSE <= image.width * image.height:
         return exact
     return min(exact, _written(image, quality=limits.PAGE_IMAGE_QUALITY, method=_EFFORT), key=len)

@@ -16,6 +16,7 @@ from deedbox.kernel.clock import Clock, Instant, instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.kernel.outbox import News
+from deedbox.kernel.under_way import UnderWay
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Document, Packet
 from deedbox.signing.notifier import Notifier
@@ -168,6 +169,8 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     notifier: Notifier
     address: Callable[[], str]
     """Under which people reach this server."""
+    under_way: UnderWay
+    """Requests, which go before the rows of bulk sends."""
 
     def desk(self, tx: Tx, workspace_id: str, actor: str = SERVER, now: datetime | None = None) -> Desk:
         return Desk(tx, workspace_id, actor, now or self.clock.now(), self.notifier)

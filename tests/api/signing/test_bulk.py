@@ -85,7 +85,7 @@ async def documents(office: Office) -> int:
 
 
 async def test_each_row_becomes_one_document_that_is_sent(office: Office) -> None:
-    number = limits.BULK_SLICE_ROWS + 5
+    number = 2 * limits.BULK_SLICE_ROWS_POSTGRES + 5
     answer = await send(office, await template(office), [row(n, external_id=f"x{n}") for n in range(number)])
     assert answer.status_code == 201, answer.text
     assert answer.json()["status"] == "queued"

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from litestar import get
 
 from deedbox.kernel import limits
 from deedbox.signing.bulk import accept
 from deedbox.signing.bulk.model import NewBulkSend, NewRow, ReadRow
 from deedbox.signing.new_document import NewSigner
+from deedbox.web.frame.doors import door
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
 from tests.api.signing.test_bulk import PATH, documents, row, rows_of, send, send_csv, settled, template
@@ -70,11 +72,11 @@ async def test_rows_that_cannot_be_opened_or_come_too_late_fail_alone(
 ) -> None:
     async with opened(f"sqlite:{sqlite_path}", tmp_path, clock) as api:
         await api.settle()
-        office, number = Office(api), limits.BULK_SLICE_ROWS + 2
+        office, number = Office(api), 3 * limits.BULK_SLICE_ROWS + 2
         made = (await send(office, await template(office), [row(n) for n in range(number)])).json()
         spoilt = "update bulk_rows set content = x'00' where number = 3"
         gone = "delete from template_versions; delete from templates;"
-        trigger = f"create trigger t after update on bulk_sends when new.sent >= 10 begin {gone} end"
+        trigger = f"create trigger t after update on bulk_sends when new.sent >= {number - 3} begin {gone} end"
         await api.deedbox.db.write(lambda tx: (tx.run(spoilt), tx.run(trigger)))
         await run_all(office)
         found = (await api.get(f"{PATH}/{made['id']}")).json()
@@ -145,3 +147,27 @@ async def test_a_formula_is_no_name_in_json_either(office: Office) -> None:
 async def test_the_record_says_whether_a_timestamp_is_needed(office: Office) -> None:
     made = (await send(office, await template(office), [row(1)])).json()
     assert made["require_timestamp"] is False
+
+
+async def test_rows_wait_while_a_request_is_under_way(
+    sqlite_path: Path, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(f"sqlite:{sqlite_path}", tmp_path, clock) as api:
+        await api.settle()
+        office, under_way, sent = Office(api), api.deedbox.under_way, list[int]()
+        tasks: list[asyncio.Task[int]] = []
+
+        @get("/slow", opt=door("keys:read"))
+        async def slow() -> None:
+            monkeypatch.setattr(limits, "LET_PASS_SECONDS", 60.0)
+            tasks.append(asyncio.create_task(api.deedbox.jobs.run_due()))
+            while not under_way._left._waiters:
+                assert not tasks[0].done(), "the rows did not wait"
+                await asyncio.sleep(0.001)
+            sent.append(await documents(office))
+
+        made = (await send(office, await template(office), [row(n) for n in range(6)])).json()
+        api.plant(slow)
+        assert (await api.get("/slow")).status_code == 200
+        await tasks[0]
+        assert (sent, (await settled(office, made))["counts"]["sent"]) == ([0], 6)

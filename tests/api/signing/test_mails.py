@@ -1,5 +1,7 @@
 """The mails of real documents say what happened: to signers, to those who are not needed, and to the sender."""
 
+import email
+import email.policy
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +12,7 @@ from deedbox.accounts import workspace_profile, workspaces
 from deedbox.accounts.workspace_profile import WorkspaceChange
 from deedbox.kernel.clock import instant
 from deedbox.mail import InboxMail
-from tests.api.signing.conftest import Office, signer
+from tests.api.signing.conftest import LINK, Mailing, Office, signer
 
 pytestmark = pytest.mark.anyio
 
@@ -282,3 +284,15 @@ async def test_without_a_sender_s_address_the_owner_hears(office: Office) -> Non
         assert (await browser.post("/account", data=form)).status_code == 303
     await office.sealed()
     assert await told(office) == [("ann", "completion"), ("olga", "completion")]
+
+
+async def test_a_mail_leaves_in_the_workspace_s_own_name_and_colour(mailing: Mailing) -> None:
+    await named(mailing, accent="#7a1f5c")
+    await mailing.create(send=True, title="Lease")
+    await mailing.read(LINK, "ann", "Lease")
+    [sent] = mailing.room.taken
+    assert isinstance(sent.content, bytes)
+    html = email.message_from_bytes(sent.content, policy=email.policy.default).get_body(("html",))
+    assert html is not None
+    assert "<bdi>Harbour Ltd</bdi>" in html.get_content()
+    assert "background-color:#7a1f5c" in html.get_content()

@@ -78,7 +78,7 @@ async def _read_by_ann(packets: Packets, packet: Any) -> None:
         assert [one["id"] for one in session["files"]] == [file_id for one in shown for file_id in one["files"]]
         page = (await browser.get("", headers={"Accept": "text/html"})).text
         assert page.index("1. Lease") < page.index("2. Rules") < page.index("3. Annex") < page.index('name="consent"')
-        assert page.count("nothing to fill in") == 2
+        assert page.count("nothing to fill in") == 4, "under the title of each, and as a step of the flow"
         assert session["consent_text"] in page
         assert (await browser.get(f"/files/{shown[1]['files'][0]}/pages/1.webp")).status_code == 200
 

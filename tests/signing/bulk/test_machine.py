@@ -15,6 +15,7 @@ from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Tx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.kernel.under_way import UnderWay
 from deedbox.signing import desk as desks
 from deedbox.signing.actions.create_template import from_document
 from deedbox.signing.bulk import accept, model, moves, send_rows, store
@@ -68,6 +69,7 @@ class Batch(RuleBasedStateMachine):
             certificates=unused,
             notifier=self.post,
             address=str,
+            under_way=UnderWay(),
         )
         self.sender = send_rows.SendRows(self.office, self.box)
         self.slices: dict[int, tuple[BulkSend, Any, Any]] = {}

@@ -94,7 +94,7 @@ def start(tx: Tx, office: Office, workspace_id: str, new: NewBulkSend) -> Start:
 async def checked(office: Office, box: Box, begun: Start, rows: Iterator[ReadRow]) -> Report:
     """Every row checked as if it were sent, by turns with whatever else the server does."""
     check = _Check(office, box, begun)
-    await turns.take(check.each(rows))
+    await turns.take(check.each(rows), office.under_way)
     return check.report()
 
 

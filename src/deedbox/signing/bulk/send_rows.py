@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import store as blobs
 from deedbox.kernel.crypto import Box
-from deedbox.kernel.db import Tx
+from deedbox.kernel.db import Dialect, Tx
 from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.jobs import Work
 from deedbox.signing import sessions
@@ -106,7 +106,9 @@ class SendRows:
     async def _send(self, part: _Slice, template: ReadyTemplate) -> None:
         now = self._office.clock.now()
         opened = [await self._opened(part.bulk_send, row) for row in part.rows]
-        drafted = await turns.take(self._drafted(part.bulk_send, one, template, now) for one in opened)
+        drafting = (self._drafted(part.bulk_send, one, template, now) for one in opened)
+        drafted = await turns.take(drafting, self._office.under_way)
+        await self._office.under_way.passed()
         try:
             await self._store(part.bulk_send, drafted, template, now)
         except (_Stopped, Unavailable, NotFound, asyncio.CancelledError):
@@ -221,16 +223,16 @@ def _next(tx: Tx, workspace_id: str, bulk_send_id: str) -> _Slice | None:
     bulk_send = store.find(tx, workspace_id, bulk_send_id)
     if bulk_send is None or (bulk_send.status, "send") not in model.MOVES:
         return None
-    rows = store.queued(tx, bulk_send_id, _together(bulk_send))
+    rows = store.queued(tx, bulk_send_id, _together(bulk_send, tx.dialect))
     return _Slice(bulk_send, rows) if rows else None
 
 
-def _together(bulk_send: BulkSend) -> int:
+def _together(bulk_send: BulkSend, dialect: Dialect) -> int:
     """How many rows are sent in one transaction."""
+    most = limits.BULK_SLICE_ROWS if dialect == "sqlite" else limits.BULK_SLICE_ROWS_POSTGRES
     if bulk_send.rows_per_minute is None:
-        return limits.BULK_SLICE_ROWS
-    paced = bulk_send.rows_per_minute * limits.BULK_PACE_SECONDS // 60
-    return min(limits.BULK_SLICE_ROWS, max(1, paced))
+        return most
+    return min(most, max(1, bulk_send.rows_per_minute * limits.BULK_PACE_SECONDS // 60))
 
 
 def _next_at(bulk_send: BulkSend, rows: int, now: float) -> float:

@@ -6,15 +6,18 @@ from typing import TypeVar
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.under_way import UnderWay
 
 T = TypeVar("T")
 
 
-async def take(steps: Iterator[T]) -> list[T]:
-    """What all the steps give, some milliseconds of them in a row. In a thread: one long step stops nobody either."""
+async def take(steps: Iterator[T], under_way: UnderWay) -> list[T]:
+    """What all the steps give, some milliseconds of them in a row, between which requests go first. In a thread: one
+    long step stops nobody either."""
     taken: list[T] = []
+    await under_way.passed()
     while await asyncio.to_thread(_some, steps, taken):
-        pass
+        await under_way.passed()
     return taken
 
 

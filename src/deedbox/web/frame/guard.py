@@ -170,9 +170,11 @@ class _Exchange:
         scope[KEY] = context
         token = log.request_id.set(context.request_id)
         self._headers = context.headers
+        guard.deedbox.under_way.begin(self)
         try:
             await self._answer(context, path)
         finally:
+            guard.deedbox.under_way.end(self)
             if context.held:
                 guard.room.give(context.held, context.holder)
             seconds = stopwatch() - begun

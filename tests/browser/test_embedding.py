@@ -13,6 +13,7 @@ import pytest
 from playwright.async_api import Browser, FrameLocator, Page
 
 from tests.api.search.files import pdf
+from tests.browser.screens import faults
 from tests.docs.test_commands import free_port
 from tests.rigs.installation import ROOT, Installation
 from tests.server import environment
@@ -107,32 +108,36 @@ async def in_frame(page: Page, code: str) -> Any:
     return await page.frames[1].evaluate(code)
 
 
-SIGN = """async () => {
-  const own = location.pathname, signature = {kind: "typed", text: "Ann"};
-  const headers = {"Content-Type": "application/json"};
-  const body = JSON.stringify({consent: true, signature});
-  const answer = await fetch(own + "/complete", {method: "POST", headers, body});
-  location.reload();
-  return answer.status;
-}"""
-
-
 async def test_a_named_site_shows_signing_in_a_frame_and_hears_opened_signed_closed(
     browser: Browser, place: Place
 ) -> None:
-    page, frame = await framed(browser, place.named, viewport={"width": 390, "height": 760})
+    page, frame = await framed(browser, place.named, viewport={"width": 390, "height": 760}, bypass_csp=True)
+    assert await faults(page.frames[1]) == []  # type: ignore[arg-type]
     card = await page.locator("iframe").evaluate("frame => frame.getBoundingClientRect().height")
+    await frame.get_by_label("I agree to sign").check()
     await frame.get_by_role("button", name="Open the document").click()
     await heard(page, "opened")
     assert await page.locator("iframe").evaluate("frame => frame.getBoundingClientRect().height") == round(760 * 0.9)
     assert 320 <= card <= round(760 * 0.9)
     [cookie] = [one for one in await page.context.cookies() if "deedbox_signer_" in str(one.get("name"))]
     assert (cookie.get("sameSite"), cookie.get("secure"), cookie.get("httpOnly")) == ("None", True, True)
-    assert await in_frame(page, SIGN) == 200, "the frame's own requests are the server's own"
+    await _sign(frame)
     await heard(page, "opened signed")
+    await frame.get_by_role("button", name="Close").wait_for()
+    assert await faults(page.frames[1]) == []  # type: ignore[arg-type]
     await frame.get_by_role("button", name="Close").click()
     await heard(page, "opened signed closed")
     assert await page.locator("iframe").count() == 0
+
+
+async def _sign(frame: FrameLocator) -> None:
+    """By presses in the frame, where the browser gives the page no storage."""
+    go_on = frame.get_by_role("button", name=re.compile("^(Next|Sign)$"))
+    await go_on.wait_for()
+    while await go_on.inner_text() == "Next":
+        await go_on.click()
+    await frame.get_by_text("Type", exact=True).click()
+    await go_on.click()
 
 
 async def test_a_decline_is_heard(browser: Browser, place: Place) -> None:
@@ -221,7 +226,7 @@ NO_COOKIES = "Object.defineProperty(Document.prototype, 'cookie', {get: () => ''
 async def test_where_a_frame_keeps_no_cookies_a_tab_is_offered_and_the_link_is_not_used_up(
     browser: Browser, place: Place
 ) -> None:
-    context = await browser.new_context()
+    context = await browser.new_context(bypass_csp=True)  # axe runs from a text
     await context.add_init_script(f"if (window.parent !== window) {NO_COOKIES}")
     page = await context.new_page()
     await page.goto(place.named)
@@ -229,6 +234,7 @@ async def test_where_a_frame_keeps_no_cookies_a_tab_is_offered_and_the_link_is_n
     frame = page.frame_locator("iframe")
     offered = frame.get_by_role("link", name="Open in a new tab")
     await offered.wait_for()
+    assert await faults(page.frames[1]) == []  # type: ignore[arg-type]
     assert not await frame.get_by_role("button", name="Open the document").is_visible()
     async with context.expect_page() as opened:
         await offered.click()

@@ -41,9 +41,9 @@ function begin() {
   }
   if (["signed", "declined", "over"].includes(around.dataset.told)) closing.hidden = false;
   closing.addEventListener("click", () => tell({ deedbox: "closed" }));
-  if (around.dataset.told && around.dataset.told !== "over") tell({ deedbox: around.dataset.told });
-  new ResizeObserver(size).observe(document.querySelector("main"));
   size();
+  new ResizeObserver(size).observe(document.querySelector("main"));
+  if (around.dataset.told && around.dataset.told !== "over") tell({ deedbox: around.dataset.told });
 }
 
 if (around && window.parent !== window) begin();

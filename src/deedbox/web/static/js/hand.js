@@ -1,5 +1,5 @@
 // A signature or initials: drawn, typed or a photo. What it is stands in inputs of the form, like all else.
-import { $, all } from './page.js';
+import { $, all, memory } from './page.js';
 import { HEIGHT, WIDTH, pad, picture } from './pad.js';
 import { form } from './fields.js';
 
@@ -9,7 +9,7 @@ const SIDE = 1600; // pixels of a photo, which is enough for a signature
 export function hand(step, words, changed) {
   const { element: root, kind: mark } = step, part = name => form.elements[`${mark}-${name}`];
   const text = form.elements[mark], place = `${location.pathname} ${mark}`;
-  const strokes = restored(part('strokes').value || sessionStorage.getItem(place));
+  const strokes = restored(part('strokes').value || memory.getItem(place));
   let photo = null, timer = 0;
   const way = () => part('kind').value;
   const script = () => part('hand').value;
@@ -18,7 +18,7 @@ export function hand(step, words, changed) {
     const said = strokes.length ? JSON.stringify({ strokes, width: WIDTH, height: HEIGHT }) : '';
     part('strokes').value = said;
     if ('shared' in form.dataset) return; // a device that goes from hand to hand keeps nothing
-    if (said) sessionStorage.setItem(place, said); else sessionStorage.removeItem(place);
+    if (said) memory.setItem(place, said); else memory.removeItem(place);
   }
   function drawn() {
     kept();
@@ -77,7 +77,7 @@ export function hand(step, words, changed) {
       return image;
     },
     look: typed,
-    forget: () => sessionStorage.removeItem(place),
+    forget: () => memory.removeItem(place),
   };
 }
 

@@ -28,3 +28,12 @@ export function closing(menu) {
     if (!menu.contains(event.target)) menu.open = false;
   });
 }
+
+// What this tab remembers: nothing where a browser gives a frame of another site no storage.
+export const memory = (() => {
+  try {
+    return self.sessionStorage;
+  } catch {
+    return { getItem: () => null, setItem: () => {}, removeItem: () => {} };
+  }
+})();

@@ -28,7 +28,7 @@ from deedbox.web.frame.metrics import Metrics
 from tests import warm
 from tests.conftest import HandClock
 
-_idle: list[Litestar] = []
+_idle: list[tuple[Litestar, Doors]] = []
 """Routes put together before, and in use by nobody: to build them costs more than most tests do."""
 
 
@@ -136,7 +136,7 @@ async def opened(database_url: str, data_dir: Path, clock: HandClock, **settings
     settings = {"access_log": False, "anonymous_per_minute": limits.RATE_PER_MINUTE_MAX, **settings}
     async with wiring.opened(Settings(data_dir=data_dir, database_url=url, **settings), clock) as deedbox:
         made = Api(deedbox, clock)
-        routed = cast(Litestar, made.guard.app)
+        routed = cast(Litestar, made.guard.app), made.guard.doors
         yield made
         if not deedbox.settings.tsa_public:  # its routes are others
             _idle.append(routed)
@@ -146,9 +146,9 @@ def _guard(deedbox: wiring.Deedbox) -> Guard:
     """As the product builds it, with routes that another test has used and left."""
     if not _idle or deedbox.settings.tsa_public:
         return web_app.build(deedbox)
-    app = _idle.pop()
+    app, doors = _idle.pop()
     app.state.metrics = Metrics()
-    app.state.guard = Guard(cast(App, app), deedbox, Doors(app), app.state.metrics)
+    app.state.guard = Guard(cast(App, app), deedbox, doors, app.state.metrics)
     return cast(Guard, app.state.guard)
 
 

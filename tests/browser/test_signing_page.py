@@ -303,8 +303,15 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
     assert await faults(page) == []
     await kept(page, sheet.get_by_label("Rent"), "1.234,50")
     await following.tap()
-    await sheet.get_by_label("Passport").set_input_files(PASSPORT)
-    await sheet.get_by_text("passport.pdf").wait_for()
+    for again in (True, False):
+        await sheet.get_by_label("Passport").focus()
+        await sheet.get_by_label("Passport").set_input_files(PASSPORT)
+        await sheet.locator("#kept").get_by_text("passport.pdf ist hochgeladen").wait_for()
+        assert await focused(page) == "Passport (optional)"
+        if again:
+            await sheet.get_by_role("button", name="Entfernen").press("Enter")
+            await sheet.locator(".given").wait_for(state="hidden")
+            assert await focused(page) == "Passport (optional)"
     await following.tap()
     await sheet.locator("#initials").fill("AB")
     await page.locator(".mark[data-state=now] img").wait_for(state="attached")

@@ -428,6 +428,9 @@ DERIVED_SWEEP = 500
 READ_PAGES = 500
 """Of a document that is read as text."""
 READ_LINE_CHARS = 10_000
+READ_LINES = 50_000
+READ_LETTERS = 3_000_000
+"""Of a document that is read as text: the page with which there are more is the first that is not read."""
 PAGE_IMAGE_PIXELS = 9_000_000
 """A page of A4 in the largest width."""
 PAGE_IMAGE_SIDE = 16_000

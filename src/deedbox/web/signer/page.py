@@ -254,6 +254,7 @@ async def _signing(
         names={one.id: one.name for _, one in packet.signers()},
         most=limits.ATTACHMENT_BYTES // limits.MB,
         most_photo=limits.SIGNATURE_IMAGE_BYTES,
+        most_pixels=limits.SIGNATURE_IMAGE_PIXELS,
         typed=typed or {},
         shared=who.session.link == "in_person",
         said=steps.script_words(signer.language, signer.role),

@@ -81,7 +81,7 @@ def sheet(
     return Sheet(
         rows=_rows(who, possible, stands, typed, now),
         by_hand={kind: [field for field in possible if field.type == kind] for kind in BY_HAND},
-        others=[one for document in who.packet.documents for one in _others(who, document)],
+        others=[one for document in who.packet.documents for one in others(who, document)],
         own={"date": now[:10], "name": who.signer.name, "email": who.signer.email},
     )
 
@@ -186,9 +186,10 @@ def _row(field: Field, stands: str, typed: Mapping[str, Any] | None, language: s
     return Row(field, value, said if field.type == "date" and said != value else "")
 
 
-def _others(who: Inside, document: Document) -> list[Other]:
+def others(who: Inside, document: Document, *, and_own: bool = False) -> list[Other]:
     """What those before have filled in; a mark by hand is told by the name of whose it is."""
-    mine, shown = {field.id for field in who.fields}, show_if.shown(document.fields)
+    mine = set() if and_own else {field.id for field in who.fields}
+    shown = show_if.shown(document.fields)
     people = {signer.id: signer.name for _, signer in who.packet.signers()}
     found = []
     for field in document.fields:

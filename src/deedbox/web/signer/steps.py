@@ -13,7 +13,7 @@ _FLAGS = {"checkbox": "tick", "radio": "choose", "select": "choose", "date": "da
 """What the mark of a field says while it is its turn, where it is not simply filled in."""
 _WORDS = (
     "step", "next", "next_document", "kept", "offline", "again", "not_kept", "offline_sign", "going", "drawn", "photo",
-    "no_signature", "no_initials", "upload_failed",
+    "bad_photo", "no_signature", "no_initials", "uploaded", "upload_failed",
 )  # fmt: skip
 _REFUSALS = {
     "required": "required",

@@ -110,6 +110,11 @@ function refused(step, sentence, moved = false) {
   told(sentence, blame(step));
 }
 
+// What came to nothing while the signer may be elsewhere already: it takes nobody away from what they do.
+function mishap(step, sentence) {
+  if (now === step) told(sentence); else status.textContent = `${step.name}: ${sentence}`;
+}
+
 // What keeps this step from being passed; empty if nothing does.
 function wrong(step) {
   if (step.hand) return step.isFilled ? '' : words[`no_${step.kind}`];
@@ -147,7 +152,6 @@ function submit(event) {
   keep.stop();
   act.setAttribute('aria-disabled', 'true');
   act.textContent = words.going;
-  for (const step of steps) step.hand?.forget();
 }
 
 const keep = keeper((how, sentence, ids) => {
@@ -166,8 +170,8 @@ const keep = keeper((how, sentence, ids) => {
 function start() {
   form.noValidate = true;
   for (const step of steps) {
-    if (step.kind === 'signature' || step.kind === 'initials') step.hand = hand(step, words, () => { told(''); paint(); });
-    if (step.kind === 'attachment' && !step.isFixed) uploads(step, words, { changed: paint, wrong: refused });
+    if (step.kind === 'signature' || step.kind === 'initials') step.hand = hand(step, words, { changed: () => { told(''); paint(); }, paint, wrong: mishap });
+    if (step.kind === 'attachment' && !step.isFixed) uploads(step, words, { changed: paint, wrong: mishap, said: sentence => { status.textContent = sentence; } });
   }
   painted = marks(step => show(step, true));
   for (const each of all('[data-guided]')) each.hidden = false;

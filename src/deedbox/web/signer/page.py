@@ -141,9 +141,12 @@ async def _speak(request: AnyRequest, who: Inside, language: str) -> None:
 
 async def _finish(request: AnyRequest, who: Inside, form: FormMultiDict) -> None:
     """Signs or approves all documents in one act."""
-    approves, seen, signer_id = text(form, "act") == "approve", circumstances(request, who), who.signer.id
+    approves, signer_id, ticked = text(form, "act") == "approve", who.signer.id, text(form, "consent")
+    seen = circumstances(request, who)
     if not _agreed(who, form):
         raise refused(BadRequest, "consent_approver" if approves else "consent")
+    if ticked in words.LANGUAGES:  # that of the sentence as it was shown: another tab may have chosen another since
+        seen = msgspec.structs.replace(seen, language=ticked)
     if approves:
         await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
         return

@@ -144,14 +144,14 @@ class _Refused(Exception):
         self.standing = standing
 
 
-def refuse_other_sites(scope: Scope, context: Context) -> None:
+def refuse_other_sites(scope: Scope) -> None:
     """A page of another site must not act with this person's cookie."""
     headers = dict(scope["headers"])
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site is not None:
         foreign = site not in (b"same-origin", b"none")
     elif origin == b"null":
-        foreign = not _stays_here(context)
+        foreign = not _stays_here(scope[KEY])
     else:
         foreign = origin is not None and _host(origin) != headers.get(b"host")
     if foreign:
@@ -252,7 +252,7 @@ class _Exchange:
         if not door.always_open:
             self._refuse_when_busy()
         if door.own_site and self._scope["method"] not in _SAFE:
-            refuse_other_sites(self._scope, context)
+            refuse_other_sites(self._scope)
         if door.scope:
             context.caller.need(door.scope)
 

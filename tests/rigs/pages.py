@@ -144,6 +144,9 @@ class Rig:
         self.seen["requests"] += 1
         if answer.status_code >= 500:
             self.faults.append(f"failed: {path} was answered {answer.status_code}")
+        kinds = answer.headers.get_list("content-type")
+        if len(kinds) > 1 or "".join(kinds).count("charset") > 1:
+            self.faults.append(f"header: {path} has content-type {kinds}")
         self._judge_cookies(path, answer, "none" if site else "lax")
         if answer.headers.get("content-type", "").startswith("text/html"):
             self.seen["pages"] += 1

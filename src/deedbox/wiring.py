@@ -244,9 +244,9 @@ class Deedbox:
     async def _tidy_forever(self) -> None:
         # In every process: each server has its own folder of what it has made.
         while True:
-            await asyncio.sleep(limits.HOUSEKEEPING_SECONDS)
             with tasks.going_on("what was made of deleted files cannot be removed"):
                 await self.derived.sweep(self.db)
+            await asyncio.sleep(limits.HOUSEKEEPING_SECONDS)
 
     async def _note_used_keys_forever(self) -> None:
         while True:

@@ -38,7 +38,7 @@ class Cookies(NamedTuple):
 @pytest.fixture
 async def cookies(api: Api) -> Cookies:
     async with api.client() as client:
-        signed_in = await client.get(await link(api))
+        signed_in = await client.post(await link(api))
     return Cookies(signed_in.headers["set-cookie"].split(";")[0], await signers_cookie(api))
 
 
@@ -183,7 +183,7 @@ async def test_a_session_has_its_own_budget_whatever_the_address(
     async with opened(database_url, tmp_path, clock, anonymous_per_minute=4) as api:
         await api.settle()
         async with api.client() as client:
-            person = (await client.get(await link(api))).headers["set-cookie"].split(";")[0]
+            person = (await client.post(await link(api))).headers["set-cookie"].split(";")[0]
         signer = await signers_cookie(api)
         for path, cookie, limit in (
             ("/account", person, limits.PERSON_PER_MINUTE),

@@ -27,7 +27,7 @@ async def link(api: Api) -> str:
 
 async def signed_in(api: Api, *, scheme: str = "http") -> httpx.AsyncClient:
     client = api.client(scheme=scheme)
-    assert (await client.get(await link(api))).status_code == 303
+    assert (await client.post(await link(api))).status_code == 303
     return client
 
 
@@ -45,11 +45,14 @@ async def is_in(client: httpx.AsyncClient) -> bool:
 async def test_a_link_signs_in_once_and_leaves_the_address(api: Api) -> None:
     path = await link(api)
     async with api.client() as client:
-        first = await client.get(path)
+        for accepted in ("*/*", "text/html"):  # whoever looks, also a program that follows links
+            assert (await client.get(path, headers={"Accept": accepted})).status_code == 200
+            assert not await is_in(client)
+        first = await client.post(path)
         assert (first.status_code, first.headers["Location"]) == (303, "/account")
         assert await is_in(client)
     async with api.client() as client:
-        again = await client.get(path)
+        again = await client.post(path)
         assert (again.status_code, "set-cookie" in again.headers) == (401, False)
         assert "used before or has expired" in again.text
         assert not await is_in(client)
@@ -59,7 +62,7 @@ async def test_a_link_dies_after_an_hour(api: Api) -> None:
     path = await link(api)
     api.clock.forward(limits.LOGIN_LINK_MINUTES * 60)
     async with api.client() as client:
-        assert (await client.get(path)).status_code == 401
+        assert (await client.post(path)).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ async def test_a_link_dies_after_an_hour(api: Api) -> None:
 )
 async def test_an_invented_link_signs_nobody_in(api: Api, token: str) -> None:
     async with api.client() as client:
-        answer = await client.get(f"/login/{token}")
+        answer = await client.post(f"/login/{token}")
         assert answer.status_code in (400, 401)
         assert "set-cookie" not in answer.headers
 
@@ -75,7 +78,7 @@ async def test_an_invented_link_signs_nobody_in(api: Api, token: str) -> None:
 async def test_tokens_are_kept_as_hashes_alone(api: Api) -> None:
     path = await link(api)
     async with api.client() as client:
-        await client.get(path)
+        await client.post(path)
         session = client.cookies["deedbox"]
     stored = repr(await api.rows("select * from login_links") + await api.rows("select * from login_sessions"))
     assert path.removeprefix("/login/") not in stored
@@ -85,7 +88,7 @@ async def test_tokens_are_kept_as_hashes_alone(api: Api) -> None:
 @pytest.mark.parametrize(("scheme", "name", "secure"), [("http", "deedbox", False), ("https", "__Host-deedbox", True)])
 async def test_the_cookie_is_as_tight_as_its_scheme_allows(api: Api, scheme: str, name: str, secure: bool) -> None:
     async with api.client(scheme=scheme) as client:
-        cookie = (await client.get(await link(api))).headers["set-cookie"]
+        cookie = (await client.post(await link(api))).headers["set-cookie"]
     words = {word.strip().lower() for word in cookie.split(";")[1:]}
     assert re.match(rf"{name}=deed_session_[\w-]{{43}};", cookie)
     assert {"httponly", "samesite=lax", "path=/", f"max-age={limits.LOGIN_SESSION_DAYS * 86400}"} <= words
@@ -99,7 +102,7 @@ async def test_behind_https_the_cookie_is_secure_although_no_proxy_is_trusted(
     async with opened(database_url, tmp_path, clock, base_url="https://sign.example.com") as api:
         await api.settle()
         async with api.client(scheme="http") as client:
-            cookie = (await client.get(await link(api))).headers["set-cookie"]
+            cookie = (await client.post(await link(api))).headers["set-cookie"]
             assert cookie.startswith("__Host-deedbox=")
             assert "secure" in {word.strip().lower() for word in cookie.split(";")}
             sent = {"Cookie": cookie.split(";")[0]}
@@ -195,9 +198,9 @@ async def test_a_lost_password_is_forgotten_by_who_runs_the_server(api: Api) -> 
     )
     assert not await is_in(client)
     async with api.client() as anew:
-        assert (await anew.get(unused)).status_code == 401
+        assert (await anew.post(unused)).status_code == 401
         assert (await anew.post("/login", data={"email": EMAIL, "password": PASSWORD})).status_code == 401
-        assert (await anew.get(f"/login/{token.reveal()}")).status_code == 303
+        assert (await anew.post(f"/login/{token.reveal()}")).status_code == 303
         assert (await anew.post("/account", data={**SETTLED, "password": NEW})).status_code == 303
         assert (await anew.post("/login", data={"email": EMAIL, "password": NEW})).status_code == 303
 
@@ -276,7 +279,8 @@ async def test_every_page_carries_tight_headers(api: Api) -> None:
         assert "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
-        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        # A page's own forms say where they come from; an answer that is no page has none.
+        assert answer.headers["Referrer-Policy"] == ("no-referrer" if answer.is_redirect else "same-origin")
         assert answer.headers["Cache-Control"] == "no-store"
         assert all(answer.headers[name].isdigit() for name in RATE_HEADERS)
 
@@ -317,7 +321,7 @@ async def test_an_address_belongs_to_one_person(api: Api) -> None:
     now = api.clock.now()
     token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.other_workspace, now=now))
     async with api.client() as client:
-        await client.get(f"/login/{token.reveal()}")
+        await client.post(f"/login/{token.reveal()}")
         assert (await client.post("/account", data=SETTLED)).status_code == 409
 
 
@@ -361,7 +365,7 @@ async def test_a_form_that_is_too_large_is_400(api: Api) -> None:
 async def test_a_session_cookie_opens_no_api(api: Api) -> None:
     client = await settled(api)
     for path in ("/health", "/api/v1/me", "/api/v1/keys"):
-        assert (await client.get(path)).status_code == 401
+        assert (await client.post(path)).status_code == 401
     session = client.cookies["deedbox"]
     assert (await client.get("/api/v1/me", headers={"Authorization": f"Bearer {session}"})).status_code == 401
 
@@ -374,5 +378,5 @@ async def test_an_api_key_opens_no_page(api: Api) -> None:
 async def test_of_two_that_use_a_link_at_once_one_gets_in(api: Api) -> None:
     path = await link(api)
     async with api.client() as client:
-        answers = await asyncio.gather(*(client.get(path) for _ in range(6)))
+        answers = await asyncio.gather(*(client.post(path) for _ in range(6)))
     assert sorted(answer.status_code for answer in answers) == [303] + [401] * 5

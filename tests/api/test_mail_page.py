@@ -31,7 +31,7 @@ async def owner(api: Api) -> AsyncIterator[httpx.AsyncClient]:
     now = api.clock.now()
     token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
     async with api.client() as client:
-        assert (await client.get(f"/login/{token.reveal()}")).status_code == 303
+        assert (await client.post(f"/login/{token.reveal()}")).status_code == 303
         yield client
 
 
@@ -52,7 +52,7 @@ async def test_mails_are_listed_and_opened_as_text_with_their_link(api: Api) -> 
     assert "مرحبًا Zoë Đặng،" in unescape(shown.text)
     assert strict(listed)
     assert strict(shown)
-    assert (shown.headers["Referrer-Policy"], shown.headers["Cache-Control"]) == ("no-referrer", "no-store")
+    assert (shown.headers["Referrer-Policy"], shown.headers["Cache-Control"]) == ("same-origin", "no-store")
 
 
 async def test_what_people_typed_is_shown_and_never_obeyed(api: Api) -> None:

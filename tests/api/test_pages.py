@@ -1,10 +1,12 @@
 """Pages from templates: one block alone, 304 for what the browser has, and frames of named sites only."""
 
+import threading
 from typing import Any
 
 import pytest
 from litestar import Response, get
 
+from deedbox.kernel import limits
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.mail import Mail
 from deedbox.web.frame import pages
@@ -55,6 +57,20 @@ async def test_a_page_is_framed_by_the_sites_that_are_named_and_by_no_others(api
     assert (await api.get("/login", key=None)).headers["Content-Security-Policy"] == policy.replace(
         "https://a.example https://b.example", "'none'"
     )
+
+
+async def test_a_page_of_many_parts_is_made_beside_the_requests_of_others() -> None:
+    made_in: list[int] = []
+
+    class Noted:
+        def __html__(self) -> str:
+            made_in.append(threading.get_ident())
+            return "x@example.com"
+
+    for parts in (limits.PAGE_PARTS_AT_ONCE, limits.PAGE_PARTS_AT_ONCE + 1):
+        shown = await pages.long_page(parts, "dashboard/login.html", error="", email=Noted())
+        assert 'value="x@example.com"' in shown.content
+    assert [one == threading.get_ident() for one in made_in] == [True, False]
 
 
 HTML = {"Accept": "text/html,*/*;q=0.8"}

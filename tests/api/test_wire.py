@@ -248,7 +248,7 @@ def test_the_log_holds_no_key_and_no_login_token(running: server.Server) -> None
     token = running.login_link.rsplit("/", 1)[1]
     with running.client() as client:
         client.get("/health")
-        client.get(f"/login/{token}")
+        client.post(f"/login/{token}")
         client.get(f"/{running.api_key}?password={running.api_key}")
         client.get("/api/v1/me", headers={"X-Request-Id": running.api_key})
     log = running.log.read_text()

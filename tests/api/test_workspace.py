@@ -8,6 +8,7 @@ from litestar import Request
 from PIL import Image
 
 from deedbox.accounts import accent
+from deedbox.kernel import limits
 from deedbox.web.frame import brand, context, static
 from deedbox.web.frame.context import Context
 from deedbox.web.frame.doors import PUBLIC
@@ -184,8 +185,12 @@ async def test_no_other_file_is_shown_as_a_logo(api: Api) -> None:
     made = (await api.post("/api/v1/documents", new_document("Secret"))).json()
     [(sha256,)] = await api.rows("select sha256 from blob_refs order by 1 limit 1")
     assert made["id"]
-    for name in (f"{sha256}.webp", f"{sha256}", "x.webp", f"{'0' * 64}.webp"):
-        assert (await api.get(f"/brand/{name}", key=None)).status_code == 404
+    names = (f"{sha256}.webp", f"{sha256}", "x.webp", f"{'0' * 64}.webp")
+    answers = [await api.get(f"/brand/{name}", key=None) for name in names]
+    assert {one.status_code for one in answers} == {404}
+    # Strangers who guess are counted, and apart: an office behind one address keeps what else it may do.
+    left = [int(one.headers["X-RateLimit-Remaining"]) for one in answers]
+    assert left == [limits.LOGO_PER_MINUTE - nth for nth in range(1, len(names) + 1)]
 
 
 async def test_the_colour_comes_as_a_stylesheet_named_by_it(api: Api) -> None:

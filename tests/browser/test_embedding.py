@@ -119,7 +119,7 @@ async def test_a_named_site_shows_signing_in_a_frame_and_hears_opened_signed_clo
     await heard(page, "opened")
     assert await page.locator("iframe").evaluate("frame => frame.getBoundingClientRect().height") == round(760 * 0.9)
     assert 320 <= card <= round(760 * 0.9)
-    [cookie] = [one for one in await page.context.cookies() if "deedbox_signer_" in str(one.get("name"))]
+    [cookie] = [one for one in await page.context.cookies() if "deedbox_framed_" in str(one.get("name"))]
     assert (cookie.get("sameSite"), cookie.get("secure"), cookie.get("httpOnly")) == ("None", True, True)
     await _sign(frame)
     await heard(page, "opened signed")

@@ -1,6 +1,7 @@
 """The frame of all pages in a real browser: its look, its live parts, its policy, and a workspace's own brand."""
 
 import io
+import shutil
 
 import pytest
 from PIL import Image, ImageDraw
@@ -95,6 +96,38 @@ async def test_nothing_can_be_written_into_a_page_but_by_the_one_policy(browser:
         "() => { try { trustedTypes.createPolicy('mine', {}); return 'allowed' } catch (error) { return error.name } }"
     )
     assert (told, other) == ("TypeError", "TypeError")
+
+
+async def test_forms_work_over_plain_http_where_browsers_do_not_tell_the_site(browser: Browser, office: Office) -> None:
+    """In a home or an office, by the name of a machine: neither TLS nor loopback, and so no Sec-Fetch-Site."""
+    program, rule = str(shutil.which("chromium")), "--host-resolver-rules=MAP deedbox.lan 127.0.0.1"
+    running = await browser.browser_type.launch(executable_path=program, args=["--no-sandbox", rule])
+    try:
+        page = await (await running.new_context(java_script_enabled=False)).new_page()
+        told: list[dict[str, str]] = []
+        page.on("request", lambda request: told.append(request.headers) if request.method == "POST" else None)
+        office.address = office.address.replace("127.0.0.1", "deedbox.lan")
+        await signed_in(office, page)
+        await page.get_by_label("Name").fill("Mara")
+        await page.get_by_label("E-mail address").fill("mara@example.com")
+        await page.get_by_label("New password").fill("correct horse battery")
+        await page.get_by_role("button", name="Save").click()
+        await page.wait_for_url("**/account?done=saved")
+        document = await office.create(send=True)
+        await page.goto(office.address + await office.link(document, "ann"))
+        await page.locator("form[action^='/s/'] button").click()
+        await page.wait_for_url("**/sign/sgn_*")
+        await page.locator("[name=signature]").fill("Ann")
+        if await page.locator("[name=consent]").is_visible():
+            await page.locator("[name=consent]").check()
+        await page.locator("#act").click()
+        await page.wait_for_load_state()
+    finally:
+        await running.close()
+    assert len(told) == 4
+    assert not any("sec-fetch-site" in one for one in told), "this browser tells the site: the test shows nothing"
+    found = await office.document(document["id"])
+    assert found["parties"][0]["signers"][0]["status"] == "signed"
 
 
 def logo() -> bytes:

@@ -145,8 +145,8 @@ def test_a_login_link_made_beside_the_server_works_once(running: server.Server, 
     done = server.run("login-link", "--json", data=data)
     link = json.loads(done.stdout)["login_link"]
     with running.client() as http:
-        assert http.get("/login/" + link.rpartition("/")[2]).status_code == 303
-        assert http.get("/login/" + link.rpartition("/")[2]).status_code == 401
+        assert http.post("/login/" + link.rpartition("/")[2]).status_code == 303
+        assert http.post("/login/" + link.rpartition("/")[2]).status_code == 401
 
 
 def test_nothing_was_given_up_on_a_healthy_server(data: Path) -> None:

@@ -65,7 +65,7 @@ def test_the_first_start_shows_address_login_link_and_key_and_they_work(tmp_path
         with running.client() as http:
             assert http.get("/health").json()["status"] == "healthy"
         assert str(running.login_link).startswith(f"{running.address}/login/deed_login_")
-        opened = httpx.get(str(running.login_link), trust_env=False)
+        opened = httpx.post(str(running.login_link), trust_env=False)
         assert (opened.status_code, opened.headers["location"]) == (303, "/account")
 
 
@@ -83,7 +83,7 @@ def test_once_the_owner_has_a_password_no_login_link_is_shown(tmp_path: Path) ->
     with server.running(tmp_path / "data") as first:
         form = {"name": "Owner", "email": "owner@example.com", "password": "a long enough one"}
         with httpx.Client(base_url=first.address, trust_env=False) as browser:
-            browser.get(urlsplit(str(first.login_link)).path)
+            browser.post(urlsplit(str(first.login_link)).path)
             assert browser.post("/account", data=form).headers["location"] == "/account?done=saved"
     with server.running(tmp_path / "data") as second:
         assert second.login_link is None

@@ -28,8 +28,10 @@ FOREIGN = (
     {"Origin": "https://evil.example"},
     {"Origin": "https://deedbox.test.evil.example"},
     {"Origin": "https://deedbox.test:444"},
-    {"Origin": "null"},
 )
+HIDDEN = {"Origin": "null"}
+"""What a form without a referrer says, of this site or another: taken from a link, and with a cookie that other sites'
+forms do not carry."""
 SITE = "https://app.example.com"
 """Which the workspace lets show its embedded links."""
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
@@ -120,6 +122,8 @@ class Rig:
                 self.named["{signer_id}"], document["parties"][0]["signers"][0]["id"]
             )
             self._judge("/sign", await frame.get(place, headers=BROWSER), SITE)
+            # The frame's cookie goes wherever this site is framed: there the lack of a referrer is no excuse.
+            await self._try(frame, "POST", place, {}, SITE)
             self._judge("/s", await frame.get(in_mail, headers=BROWSER))
 
     def _paths(self, methods: tuple[str, ...]) -> list[tuple[str, Door]]:
@@ -140,6 +144,9 @@ class Rig:
         self.seen["requests"] += 1
         if answer.status_code >= 500:
             self.faults.append(f"failed: {path} was answered {answer.status_code}")
+        kinds = answer.headers.get_list("content-type")
+        if len(kinds) > 1 or "".join(kinds).count("charset") > 1:
+            self.faults.append(f"header: {path} has content-type {kinds}")
         self._judge_cookies(path, answer, "none" if site else "lax")
         if answer.headers.get("content-type", "").startswith("text/html"):
             self.seen["pages"] += 1
@@ -150,7 +157,11 @@ class Rig:
         policy = dict(each.strip().partition(" ")[::2] for each in told.split(";"))
         if policy != wanted_policy:
             self.faults.append(f"policy: {path} has {told or 'none'}")
-        wanted = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+        # A page for a signer gives no referrer; another only to this site, so that its forms tell where they are from.
+        referrer = ("no-referrer",) if path.startswith(("/s", "/sign")) else ("no-referrer", "same-origin")
+        if answer.headers.get("referrer-policy") not in referrer:
+            self.faults.append(f"header: {path} has referrer-policy {answer.headers.get('referrer-policy')}")
+        wanted = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
         for header, value in wanted.items():
             if answer.headers.get(header) != value:
                 self.faults.append(f"header: {path} has {header} {answer.headers.get(header)}")
@@ -192,11 +203,14 @@ class Rig:
             if method in UNSAFE and self._filled(template) == path
         ]
 
-    async def _try(self, victim: httpx.AsyncClient, method: str, path: str, cookie: Mapping[str, str]) -> None:
-        for foreign in FOREIGN:
+    async def _try(
+        self, victim: httpx.AsyncClient, method: str, path: str, cookie: Mapping[str, str], site: str = ""
+    ) -> None:
+        hides = bool(site) or not path.startswith(("/s/", "/sign/"))
+        for foreign in (*FOREIGN, HIDDEN) if hides else FOREIGN:
             headers = {**BROWSER, **foreign, **cookie}
             answer = await victim.request(method, path, headers=headers, data={"name": "Evil", "act": "decline"})
-            self._judge(path, answer)
+            self._judge(path, answer, site)
             self.seen["writes refused"] += answer.status_code == 403
             if answer.status_code != 403:
                 self.faults.append(f"cross-site: {method} {path} was answered {answer.status_code} for {foreign}")

@@ -126,7 +126,7 @@ def sign_in(run: Run, running: server.Server) -> None:
     password, wrong, new = [f"Pw-{secrets.token_hex(16)}" for _ in range(3)]
     run.issued |= {"password": password, "mistyped password": wrong, "new password": new}
     with httpx.Client(base_url=running.address, trust_env=False, timeout=30) as browser:
-        opened = browser.get(urlsplit(str(running.login_link)).path)
+        opened = browser.post(urlsplit(str(running.login_link)).path)
         assert opened.status_code == 303
         run.issued["session token"] = opened.cookies["deedbox"]
         browser.post("/account", data={"name": "O", "email": "no address", "password": password})

@@ -116,7 +116,7 @@ class Rig:
         if kind == "in_person":
             api, now = self.office.api, self.office.api.clock.now()
             token = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
-            await browser.get(f"/login/{token.reveal()}")
+            await browser.post(f"/login/{token.reveal()}")
             if 'name="current_password"' not in (await browser.get("/account")).text:
                 await browser.post("/account", data=HOST)
             people = [one for party in document["parties"] for one in party["signers"]]

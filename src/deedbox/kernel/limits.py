@@ -12,6 +12,8 @@ WHOLE_NUMBERS_BYTES = 16 * KB
 JSON_QUOTES = 100_000
 """Every text in JSON has two. Whatever is decoded is decoded whole, and nothing else runs meanwhile."""
 FORM_BYTES = 16 * KB
+FORM_AT_ONCE_BYTES = 32 * KB
+"""A larger form is read beside the requests of others: each of its escaped letters takes time."""
 """Of a form that people fill in."""
 SIGNING_FORM_BYTES = 256 * KB
 """Of the form in which a signer without script fills in fields."""
@@ -82,6 +84,8 @@ LOGO_BYTES = 2 * MB
 LOGO_PIXELS = 16_000_000
 LOGO_SIDE = 512
 LOGO_WEBP_BYTES = 64 * KB
+LOGO_PER_MINUTE = 600
+"""Of one address, behind which a whole office may read its mail; browsers keep the picture."""
 PASSWORD_CHARS_MIN = 10
 PASSWORD_CHARS_MAX = 256
 SLOW_HASHES = 2
@@ -269,8 +273,8 @@ DOCUMENT_ATTACHMENTS = 20
 ATTACHMENT_BYTES = 10 * MB
 ATTACHED_FILE_BYTES = 96 * MB
 """The paper and all that is attached to it; marks and the seal come on top."""
-PAGE_FORM_FIELDS = 2 * DOCUMENT_FIELDS + 10
-"""Each box that may be hidden comes with a word on whether it was shown."""
+PAGE_FORM_FIELDS = 2 * DOCUMENT_FIELDS * PACKET_DOCUMENTS + 10
+"""Of all documents of a packet; each box that may be hidden comes with a word on whether it was shown."""
 FIELD_OPTIONS = 100
 NUMBER_CHARS = 40
 REASON_CHARS = 1000
@@ -304,6 +308,9 @@ SIGNER_CODE_AGAIN_SECONDS = 30
 """Before another code is mailed: one who presses twice gets one mail."""
 DOCUMENT_JSON_BYTES = 24 * MB
 SIGNING_BODY_BYTES = 8 * MB
+"""Two photos, of the signature and of the initials, as a form escapes them (6 MB), and what is filled in."""
+PAGE_PARTS_AT_ONCE = 200
+"""Pages and fields; a page of more is made beside the requests of others."""
 USER_AGENT_CHARS = 500
 PAGE_WIDTH_MIN = 100
 PAGE_WIDTH_MAX = 3000

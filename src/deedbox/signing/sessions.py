@@ -139,10 +139,9 @@ def session_seconds(kind: LinkKind) -> int:
     return limits.IN_PERSON_SECONDS if kind == "in_person" else limits.SIGNER_SESSION_SECONDS
 
 
-def need_shape(token: str) -> None:
-    """Unauthorized for what cannot be a session's token, without a look into the database."""
-    if not _SESSION_SHAPE.fullmatch(token):
-        raise _no_session()
+def has_shape(token: str) -> bool:
+    """Whether it can be a session's token, without a look into the database."""
+    return _SESSION_SHAPE.fullmatch(token) is not None
 
 
 def current(tx: Tx, token: str, *, now: datetime) -> Session:
@@ -156,15 +155,22 @@ def current(tx: Tx, token: str, *, now: datetime) -> Session:
     return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed, found.consent, found.language)
 
 
+def link_of(tx: Tx, token: str) -> Link | None:
+    """The link that opened this session, also one that is over, as long as it is known."""
+    found = links.session(tx, sha256(token), "")
+    return found.link if found else None
+
+
 def _over(tx: Tx, token: str) -> Unauthorized:
     """What is told to whoever has a session that is over: of whom to ask a new link, as long as that is known."""
     signer_id = links.whose(tx, sha256(token))
     place = people.place_of(tx, signer_id) if signer_id else None
     packet = documents.packet(tx, *place) if place else None
-    return refused(Unauthorized, "session_over_of", sender=packet.sender) if packet else _no_session()
+    return refused(Unauthorized, "session_over_of", sender=packet.sender) if packet else no_session()
 
 
-def _no_session() -> Unauthorized:
+def no_session() -> Unauthorized:
+    """What is told to whoever has no cookie of a session."""
     return refused(Unauthorized, "session_over")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from deedbox.kernel import limits
 from tests.api.signing.conftest import Office, signer
-from tests.api.signing.test_entry import HTML, SIGNED, mailed, people
+from tests.api.signing.test_entry import HTML, SIGNED, mailed, people, trail
 
 pytestmark = pytest.mark.anyio
 
@@ -103,12 +103,63 @@ async def test_a_form_of_the_framing_site_cannot_act_with_the_signers_cookie(off
     async with office.api.client(scheme="https") as browser:
         own = (await browser.post(await office.link(document, "ann"), headers=FRAMED)).headers["location"]
         assert (await browser.get(own, headers=FRAMED)).status_code == 200
-        for foreign in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": SITES[0]}):
+        for foreign in (
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site"},
+            {"Origin": SITES[0]},
+            {"Origin": "null"},
+        ):
             headers = {**HTML, "Sec-Fetch-Dest": "iframe", **foreign}
             for path, body in ((own, {"data": {"act": "decline"}}), (f"{own}/complete", {"json": SIGNED})):
                 answer = await browser.post(path, headers=headers, **body)
                 assert (answer.status_code, foreign) == (403, foreign)
     assert (await office.document(document["id"]))["status"] == "sent"
+
+
+async def test_of_two_cookies_each_place_has_its_own_session(office: Office) -> None:
+    """As a browser sends them where the framing site is of the same site as the server."""
+    await name_sites(office, *SITES)
+    document = await office.create(send=True)
+    [by_mail], embedded = await mailed(office), await office.link(document, "ann")
+    sent = []
+    for path, headers in ((by_mail, TAB), (embedded, FRAMED)):
+        async with office.api.client(scheme="https") as browser:
+            answer = await browser.post(path, headers=headers)
+            own = answer.headers["location"]
+            sent.append(answer.headers["set-cookie"].split(";")[0])
+    framed_name = sent[1].partition("=")[0]
+    for both in ("; ".join(sent), "; ".join(reversed(sent))):
+        async with office.api.client(scheme="https") as browser:
+            for headers, frames in ((FRAMED, " ".join(SITES)), (TAB, "'none'")):
+                assert ancestors(await browser.get(own, headers={**headers, "Cookie": both})) == frames
+    dead = f"{sent[0]}; {framed_name}=deed_session_{'x' * 32}"
+    form = {"act": "sign", "consent": "yes", "signature": "Ann"}
+    async with office.api.client(scheme="https") as browser:
+        for headers in (FRAMED, TAB, HTML):
+            assert (await browser.get(own, headers={**headers, "Cookie": dead})).status_code == 200
+        signed = await browser.post(own, data=form, headers={**TAB, "Cookie": "; ".join(sent)})
+        assert signed.status_code == 303, signed.text
+    [act] = await trail(office, document, "signer.signed")
+    assert "mailed_link" in str(act), act
+
+
+async def test_the_frame_shows_what_the_guard_refuses_too(office: Office) -> None:
+    await name_sites(office, *SITES)
+    path = await office.link(await office.create(send=True), "ann")
+    frames, form = " ".join(SITES), "application/x-www-form-urlencoded"
+    async with office.api.client(scheme="https") as browser:
+        not_text = await browser.post(path, headers={**FRAMED, "Content-Type": form}, content=b"consent=%FC")
+        own = (await browser.post(path, headers=FRAMED)).headers["location"]
+        kind = await browser.post(own, headers={**FRAMED, "Content-Type": "text/plain"}, content=b"x")
+        foreign = await browser.post(own, headers={**FRAMED, "Sec-Fetch-Site": "cross-site"})
+        office.api.clock.forward(limits.SIGNER_SESSION_SECONDS)
+        over = await browser.get(own, headers=FRAMED)
+        for _ in range(limits.LINK_PER_MINUTE + 1):
+            often = await browser.get(path, headers=FRAMED)
+    refused = [(400, not_text), (415, kind), (403, foreign), (401, over), (429, often)]
+    assert [(status, one.status_code, ancestors(one)) for status, one in refused] == [
+        (status, status, frames) for status, _ in refused
+    ]
 
 
 async def test_the_page_in_the_frame_tells_where_the_signer_stands(office: Office) -> None:

@@ -1,15 +1,18 @@
 """What a field may hold is checked where it is entered: by the sender, in the session and on the plain page."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx
 import pytest
 
 from deedbox import words
 from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
 from deedbox.words import numbers
 from tests.api.signing.conftest import Office, signer
 from tests.pdf.papers import text_of
@@ -275,6 +278,38 @@ async def test_a_form_that_is_not_utf_8_is_refused_and_nothing_is_signed(office:
         good = body.replace(b"%FC", "ü".encode())
         assert (await browser.post(own, content=good, headers=headers)).status_code == 303
     assert values(await office.document(document["id"]))["text"] == "Müller"
+
+
+@pytest.mark.one_database
+async def test_a_form_of_all_documents_of_a_packet_is_read_and_not_while_others_wait(office: Office) -> None:
+    """A signer may have more fields in a packet than one document has, and 8 MB of escapes take a second to read."""
+    document = await with_fields(office, field("text"))
+    own_field = f"{ids(document)['text']}=x".encode()
+    headers = {**HTML, "Content-Type": "application/x-www-form-urlencoded"}
+    many = b"&".join([b"fld_%d=x&fld_%d-shown=1" % (one, one) for one in range(2100)] + [own_field, b"act=keep"])
+    async with on_page(office, document) as (browser, own):
+        assert (await browser.post(own, content=many, headers=headers)).status_code == 303
+        longest, reading = 0.0, True
+
+        async def beat() -> None:
+            nonlocal longest
+            while reading:
+                begun = stopwatch()
+                await asyncio.sleep(0)
+                longest = max(longest, stopwatch() - begun)
+
+        escaped = b"act=keep&" + own_field + b"&other=" + b"%41" * limits.MB
+        begun = stopwatch()
+        parse_qsl(escaped.decode())
+        alone = stopwatch() - begun
+        heart = asyncio.create_task(beat())
+        kept = await browser.post(own, content=escaped, headers=headers)
+        reading = False
+        await heart
+        assert kept.status_code == 303
+        assert longest < alone / 2, "nobody else was answered while a form was read"
+        large = await browser.post(own, content=b"x=" + b"A" * limits.SIGNING_BODY_BYTES, headers=headers)
+        assert (large.status_code, "2 MB" in large.text, 'value="x"' in large.text) == (413, True, True)
 
 
 def shared(kind: str, at: int = 0, **more: Any) -> dict[str, Any]:

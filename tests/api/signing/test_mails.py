@@ -279,7 +279,7 @@ async def test_without_a_sender_s_address_the_owner_hears(office: Office) -> Non
     now = office.api.clock.now()
     token = await office.api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, office.api.workspace, now=now))
     async with office.api.client() as browser:
-        await browser.get(f"/login/{token.reveal()}")
+        await browser.post(f"/login/{token.reveal()}")
         form = {"name": "Olga", "email": "olga@harbour.example", "password": "correct horse battery"}
         assert (await browser.post("/account", data=form)).status_code == 303
     await office.sealed()

@@ -35,7 +35,7 @@ async def host(office: Office) -> httpx.AsyncClient:
     now = office.api.clock.now()
     token = await office.api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, office.api.workspace, now=now))
     browser = office.api.client()
-    assert (await browser.get(f"/login/{token.reveal()}")).status_code == 303
+    assert (await browser.post(f"/login/{token.reveal()}")).status_code == 303
     named = await browser.post("/account", data=HOST)
     assert named.status_code == 303, named.text
     return browser
@@ -263,7 +263,7 @@ async def test_a_host_has_a_name(office: Office) -> None:
     now = office.api.clock.now()
     token = await office.api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, office.api.workspace, now=now))
     async with office.api.client() as browser:
-        await browser.get(f"/login/{token.reveal()}")
+        await browser.post(f"/login/{token.reveal()}")
         path = f"/app/documents/{document['id']}/signers/{people(document)['Ann']}/in-person"
         refused = await browser.post(path)
         assert (refused.status_code, "Choose one on the account page" in refused.text) == (409, True)

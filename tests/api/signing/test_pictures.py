@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from deedbox.kernel.backup import backup
-from tests.api.signing.conftest import Office
+from tests.api.signing.conftest import Office, signer
 
 pytestmark = pytest.mark.anyio
 PATH = "/api/v1/documents"
@@ -93,3 +93,14 @@ async def test_no_backup_has_them(office: Office, tmp_path: Path) -> None:
         names = archive.getnames()
     assert any(name.startswith("blobs/") for name in names)
     assert not [name for name in names if "derived" in name or name.endswith(".webp")]
+
+
+async def test_the_pages_are_not_told_again_each_time_the_done_page_asks_how_it_stands(office: Office) -> None:
+    document = await office.create(send=True, signers=[signer("ann"), signer("ben")])
+    async with office.api.client() as browser:
+        own = (await browser.post(await office.link(document, "ann"))).headers["location"]
+        form = {"act": "sign", "consent": "yes", "signature": "Ann"}
+        assert (await browser.post(own, data=form)).status_code == 303
+        whole, part = await browser.get(own), await browser.get(own, headers={"X-Part": "state"})
+    assert (whole.status_code, part.status_code) == (200, 200)
+    assert ("1.webp" in whole.text, "1.webp" in part.text, part.text.strip() in whole.text) == (True, False, True)

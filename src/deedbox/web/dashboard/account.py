@@ -1,6 +1,6 @@
 """Signing in, and a person's own account. The first sign-in is by the one-time link that the server prints."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, get, post
@@ -22,8 +22,7 @@ from deedbox.web.frame import context, cookies, forms
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, door
 from deedbox.web.frame.forms import beside, form_of, text
-from deedbox.web.frame.head import GET_ONLY, Scope
-from deedbox.web.frame.pages import go, names_html, page
+from deedbox.web.frame.pages import go, page
 
 
 class AccountForm(msgspec.Struct, frozen=True):
@@ -43,21 +42,15 @@ async def front() -> Response[None]:
     return go("/account")
 
 
-@get("/login/{token:str}", opt={**door(PUBLIC), GET_ONLY: True}, include_in_schema=False)
-async def look_at_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
-    """The page whose button signs in; whoever does not ask for HTML is signed in at once."""
-    if names_html(cast(Scope, request.scope)):
-        return page("dashboard/login_link.html", token=token)
-    return await _redeemed(request, token)
+@get("/login/{token:str}", opt=door(PUBLIC), include_in_schema=False)
+async def look_at_link(token: FromPath[str]) -> Response[Any]:
+    """The page whose button signs in: to look at it changes nothing, whoever looks."""
+    return page("dashboard/login_link.html", token=token)
 
 
 @post("/login/{token:str}", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Exchanges the one-time token for a session; the token leaves the address."""
-    return await _redeemed(request, token)
-
-
-async def _redeemed(request: AnyRequest, token: str) -> Response[Any]:
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
     try:

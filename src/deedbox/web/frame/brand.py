@@ -15,7 +15,7 @@ from deedbox.kernel.errors import NotFound
 from deedbox.signing.initials import initials_of
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import STATIC, door
+from deedbox.web.frame.doors import LOGO, STATIC, door
 from deedbox.web.frame.static import FOR_EVER, shelf
 
 _SHEET = re.compile(r"([0-9a-f]{6})\.css")
@@ -55,7 +55,7 @@ async def brand_stylesheet(digest: FromPath[str], name: FromPath[str]) -> Respon
     return Response(_rules(f"#{found[1]}"), media_type="text/css", headers=headers)
 
 
-@get("/brand/{name:str}", opt=door(STATIC), include_in_schema=False)
+@get("/brand/{name:str}", opt=door(LOGO), include_in_schema=False)
 async def brand_logo(request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
     """The logo whose hash the address names: so it never changes."""
     found, deedbox = _LOGO.fullmatch(name), context.of(request).deedbox

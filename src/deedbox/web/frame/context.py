@@ -43,6 +43,7 @@ class Context:
         "headers",
         "held",
         "holder",
+        "in_frame",
         "language",
         "named",
         "query",
@@ -77,6 +78,8 @@ class Context:
         """What the response carries beside the route's own headers."""
         self.frames: Sequence[str] = ()
         """The sites that may show the answer in a frame, once it is known who asks."""
+        self.in_frame = False
+        """Whether the cookie that opened the door is that of a frame."""
         self._caller: Caller | None = None
         self._person: Person | None = None
         self._signer: Signer | None = None

@@ -13,8 +13,9 @@ from deedbox.web.frame.head import Scope
 PERSON = "deedbox"
 
 
-def of_signer(signer_id: str) -> str:
-    return f"deedbox_signer_{signer_id}"
+def of_signer(signer_id: str, *, in_frame: bool = False) -> str:
+    # That of a frame is another: within one site a browser sends both, and each opens its own session.
+    return f"deedbox_{'framed' if in_frame else 'signer'}_{signer_id}"
 
 
 def sent(scope: Scope, settings: Settings, cookie: str) -> str:

@@ -47,6 +47,8 @@ LOGIN = Door("nobody", own_site=True)
 """As PUBLIC, for the forms that sign people in and out: those of another site are refused."""
 CHECK = Door("nobody", own_site=True, own_budget=limits.VERIFY_PER_MINUTE)
 """As LOGIN, for the form that has a file verified, which costs more than other requests."""
+LOGO = Door("nobody", own_budget=limits.LOGO_PER_MINUTE)
+"""As PUBLIC, for a picture that every page of a workspace shows, and that is looked up."""
 STATIC = Door("nobody", counted=False)
 """Files of the pages: never counted."""
 PROBE = Door("nobody", counted=False, always_open=True)

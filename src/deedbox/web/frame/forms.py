@@ -1,5 +1,6 @@
 """Forms that people fill in on pages."""
 
+import asyncio
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -30,12 +31,19 @@ async def form_of(request: AnyRequest) -> FormMultiDict:
     try:
         if request.content_type[0] != RequestEncodingType.URL_ENCODED:
             return await request.form()
-        said, most = (await request.body()).decode(), limits.PAGE_FORM_FIELDS
-        return FormMultiDict(parse_qsl(said, keep_blank_values=True, errors="strict", max_num_fields=most))
+        said = await request.body()
+        if len(said) > limits.FORM_AT_ONCE_BYTES:
+            return FormMultiDict(await asyncio.to_thread(_pairs, said))
+        return FormMultiDict(_pairs(said))
     except UnicodeDecodeError as error:
         raise BadRequest("The form is not text in UTF-8. Send it in that encoding.") from error
     except ValueError as error:
         raise BadRequest(f"The form has more than {limits.PAGE_FORM_FIELDS} fields") from error
+
+
+def _pairs(said: bytes) -> list[tuple[str, str]]:
+    most = limits.PAGE_FORM_FIELDS
+    return parse_qsl(said.decode(), keep_blank_values=True, errors="strict", max_num_fields=most)
 
 
 async def _need_form(request: AnyRequest) -> None:

@@ -11,6 +11,7 @@ from litestar.handlers import BaseRouteHandler
 
 from deedbox.kernel import limits, log, turns
 from deedbox.kernel.clock import instant, stopwatch
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import (
     BadRequest,
     Code,
@@ -24,12 +25,13 @@ from deedbox.kernel.errors import (
 )
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, Standing
-from deedbox.web.frame import doors, head, identity
+from deedbox.signing import sessions
+from deedbox.web.frame import doors, framing, head, identity
 from deedbox.web.frame.context import KEY, Context, of
 from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.envelope import ErrorBody, asked, translated
 from deedbox.web.frame.head import App, Message, Receive, Scope, Send
-from deedbox.web.frame.identity import Budget
+from deedbox.web.frame.identity import Budget, Visitor
 from deedbox.web.frame.metrics import Metrics
 from deedbox.web.frame.pages import refusal, to_login
 from deedbox.web.frame.places import Places
@@ -88,16 +90,33 @@ class Guard:
         """Whom the request is counted for; the context knows then who it is."""
         opener, named = context.door.opener, context.named
         if opener == "link":
-            return await identity.of_link(self.deedbox, str(named["token"]))
+            budget, context.frames = await identity.of_link(self.deedbox, str(named["token"]))
+            return budget
         if opener in ("person", "signer"):
             if opener == "person":
                 visitor = await identity.of_person(self.deedbox, scope, now)
             else:
-                visitor = await identity.of_signer(self.deedbox, scope, str(named["signer_id"]), now)
+                visitor = await self._signer(scope, context, now)
             context.enter(visitor.session, visitor.token)
             return identity.budget(visitor)
         context.caller = await identity.of_key(self.deedbox, scope, now)
         return identity.budget(context.caller)
+
+    async def _signer(self, scope: Scope, context: Context, now: "datetime") -> Visitor:
+        """The signer of the cookie; a frame is known for one before anything is refused: it shows the refusal too."""
+        signer_id = str(context.named["signer_id"])
+        sent = identity.signer_cookies(self.deedbox, scope, signer_id)
+        if not sent:
+            raise sessions.no_session()
+
+        def look(tx: Tx) -> Visitor:
+            if sent[0].in_frame:
+                context.frames = framing.sites_of_session(tx, sent[0].token)
+            return identity.of_signer(tx, sent, signer_id, now)
+
+        visitor = await self.deedbox.db.read(look)
+        context.in_frame = visitor.in_frame
+        return visitor
 
     def _stranger(self, scope: Scope, own_budget: int = 0) -> Budget:
         address = identity.address(scope)
@@ -131,10 +150,20 @@ def refuse_other_sites(scope: Scope) -> None:
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site is not None:
         foreign = site not in (b"same-origin", b"none")
+    elif origin == b"null":
+        foreign = not _stays_here(scope[KEY])
     else:
         foreign = origin is not None and _host(origin) != headers.get(b"host")
     if foreign:
         raise Forbidden("This form was sent by another site")
+
+
+def _stays_here(context: Context) -> bool:
+    """Whether a form that hides where it comes from cannot be another site's, or can do no harm.
+
+    The signing pages send no referrer, and so their own forms say `null` where the browser does not tell the site, as
+    over plain HTTP. The cookie of a tab is Lax: no other site's form carries it. A link is its own secret."""
+    return context.door.opener == "link" or (context.door.opener == "signer" and not context.in_frame)
 
 
 def _host(origin: bytes) -> bytes | None:

@@ -2,6 +2,7 @@
 
 import functools
 import ipaddress
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -11,11 +12,12 @@ from deedbox.accounts.caller import Caller
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unauthorized
 from deedbox.kernel.ids import is_id
 from deedbox.kernel.ratelimit import ADDRESS, Allowance
 from deedbox.signing import sessions
-from deedbox.web.frame import cookies
+from deedbox.web.frame import cookies, framing
 from deedbox.web.frame.head import Scope
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ class Visitor(msgspec.Struct, frozen=True):
 
     session: people.Session | sessions.Session
     token: Secret
+    in_frame: bool = False
+    """Whether it is the cookie of a frame, which browsers send whatever site asks."""
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -65,21 +69,46 @@ async def of_person(deedbox: "Deedbox", scope: Scope, now: "datetime") -> Visito
     return Visitor(await deedbox.db.read(lambda tx: people.session(tx, token, now=now)), Secret(token))
 
 
-async def of_signer(deedbox: "Deedbox", scope: Scope, signer_id: str, now: "datetime") -> Visitor:
-    """The signer whom the address names, with their own cookie; Unauthorized unless the session lasts and is theirs."""
-    token = cookies.sent(scope, deedbox.settings, cookies.of_signer(signer_id)) if is_id(signer_id, "sgn") else ""
-    sessions.need_shape(token)
-    session = await deedbox.db.read(lambda tx: sessions.current(tx, token, now=now))
-    if session.signer_id != signer_id:
-        raise Unauthorized("Your signing session is for another document. Open the link in your mail again.")
-    return Visitor(session, Secret(token))
+class SignerCookie(msgspec.Struct, frozen=True):
+    token: str
+    in_frame: bool
 
 
-async def of_link(deedbox: "Deedbox", token: str) -> Budget:
-    """The budget of the link: readers behind one address do not use up each other's. NotFound if there is no such."""
+def signer_cookies(deedbox: "Deedbox", scope: Scope, signer_id: str) -> list[SignerCookie]:
+    """What the request carries for the signer whom the address names; first the kind that belongs where it is shown."""
+    if not is_id(signer_id, "sgn"):
+        return []
+    framed = cookies.asked_from_frame(scope)
+    found = [
+        SignerCookie(cookies.sent(scope, deedbox.settings, cookies.of_signer(signer_id, in_frame=kind)), kind)
+        for kind in (framed, not framed)
+    ]
+    return [one for one in found if sessions.has_shape(one.token)]
+
+
+def of_signer(tx: Tx, sent: Sequence[SignerCookie], signer_id: str, now: "datetime") -> Visitor:
+    """The signer whom the address names, with a cookie of theirs; Unauthorized unless a session lasts and is theirs."""
+    refusals = []
+    for one in sent:
+        try:
+            session = sessions.current(tx, one.token, now=now)
+        except Unauthorized as error:  # the other cookie's may last
+            refusals.append(error)
+            continue
+        if session.signer_id == signer_id:
+            return Visitor(session, Secret(one.token), one.in_frame)
+        other = "Your signing session is for another document. Open the link in your mail again."
+        refusals.append(Unauthorized(other))
+    raise refusals[0]
+
+
+async def of_link(deedbox: "Deedbox", token: str) -> tuple[Budget, list[str]]:
+    """The budget of the link: readers behind one address do not use up each other's; and the sites that may show it.
+
+    NotFound if there is no such link."""
     sessions.need_link_shape(token)
-    await deedbox.db.read(lambda tx: sessions.link(tx, token))
-    return Budget(f"link:{sha256(token).hex()}", _LINK_BUDGET)
+    frames = await deedbox.db.read(lambda tx: framing.sites_of_link(tx, sessions.link(tx, token)))
+    return Budget(f"link:{sha256(token).hex()}", _LINK_BUDGET), frames
 
 
 def budget(who: Identity) -> Budget:

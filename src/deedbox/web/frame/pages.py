@@ -1,5 +1,6 @@
 """What every page for people shares: templates, tight headers, and where people go who are not signed in."""
 
+import asyncio
 import functools
 import hashlib
 import re
@@ -11,6 +12,7 @@ from litestar import Response
 from litestar.datastructures import Cookie
 
 from deedbox import words
+from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import Conflict, DeedboxError
 from deedbox.web.frame import context
@@ -53,6 +55,10 @@ def page(
 
     With the request, the header X-Part names the one block of the template that is asked for anew."""
     own = {**_headers(frames), **(headers or {})}
+    if not template.startswith("signer/"):
+        # Without a referrer a form says that it comes from nowhere (`Origin: null`), and over plain HTTP browsers tell
+        # nothing else by which this site's own forms are known. A signer's page gives no referrer all the same.
+        own["Referrer-Policy"] = "same-origin"
     part = request.headers.get("x-part") if request else None
     text = render(template, part, frames=frames, **values)
     if request is not None and part is not None:
@@ -60,6 +66,13 @@ def page(
         if own["ETag"] == request.headers.get("if-none-match"):
             return Response(None, status_code=304, headers=own, media_type="text/html")
     return Response(text, status_code=status, headers=own, media_type="text/html")
+
+
+async def long_page(parts: int, template: str, **values: Any) -> Response[Any]:
+    """A page of so many parts; made beside the requests of others where they are many."""
+    if parts <= limits.PAGE_PARTS_AT_ONCE:
+        return page(template, **values)
+    return await asyncio.to_thread(page, template, **values)
 
 
 def _headers(frames: Sequence[str]) -> dict[str, str]:

@@ -1,27 +1,9 @@
-"""Signing in a frame of another site: which sites may show it, and what its page tells them."""
+"""Signing in a frame of another site: what its page tells the page around it."""
 
 from typing import TYPE_CHECKING, Any
 
-from deedbox.accounts import workspace_profile
-from deedbox.kernel.db import Tx
-from deedbox.signing import sessions
-from deedbox.signing.store import people
-from deedbox.signing.store.links import LinkKind
-
 if TYPE_CHECKING:
     from deedbox.web.signer.inside import Inside
-
-
-def sites(tx: Tx, link: LinkKind, workspace_id: str) -> list[str]:
-    """The sites that may show what such a link leads to: none, unless it was made to be embedded."""
-    return workspace_profile.profile(tx, workspace_id).embed_sites if link == "embedded" else []
-
-
-def sites_of_link(tx: Tx, token: str) -> list[str]:
-    """The same for a link by its token, whether or not it still opens."""
-    link = sessions.link(tx, token)
-    place = people.place_of(tx, link.signer_id)
-    return sites(tx, link.kind, place[0]) if place else []
 
 
 def shown(who: "Inside") -> dict[str, Any]:

@@ -19,9 +19,8 @@ from deedbox.signing.answers import settled
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Field, Packet, Party, Signer
 from deedbox.signing.sessions import Session
-from deedbox.web.frame import context
+from deedbox.web.frame import context, framing
 from deedbox.web.frame.context import AnyRequest, origin
-from deedbox.web.signer import embedding
 from deedbox.words.refusals import refused
 
 T = TypeVar("T")
@@ -95,7 +94,7 @@ async def inside(request: AnyRequest, *, demand_code: bool = True) -> Inside:
     """Who is in; a packet past its time expires at the first look."""
     office, session = context.of(request).deedbox.office, context.of(request).signer
     seen, sites = await office.db.read(
-        lambda tx: (packet_for(tx, session), embedding.sites(tx, session.link, session.workspace_id))
+        lambda tx: (packet_for(tx, session), framing.sites(tx, session.link, session.workspace_id))
     )
     context.of(request).frames = sites
     found = Inside.of(session, await expire.current(office, seen), sites)

@@ -19,7 +19,6 @@ from deedbox.web.frame.doors import LINK, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.head import GET_ONLY, Scope
 from deedbox.web.frame.pages import go, names_html, page
-from deedbox.web.signer import embedding
 from deedbox.web.signer.inside import outcome
 
 
@@ -29,7 +28,6 @@ async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any
     if not names_html(cast(Scope, request.scope)):
         return await _opened(request, token, agreed=None)
     deedbox = context.of(request).deedbox
-    await _know_frames(request, token)
     found = await deedbox.db.read(lambda tx: entrance(tx, token, deedbox.clock.now()))
     return await _opening_page(request, found, token)
 
@@ -37,7 +35,6 @@ async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any
 @post("/s/{token:str}", opt=door(LINK), include_in_schema=False)
 async def open_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Opens a session; the token leaves the address."""
-    await _know_frames(request, token)
     return await _opened(request, token, agreed=text(await form_of(request), "consent") or None)
 
 
@@ -52,14 +49,9 @@ async def _opened(request: AnyRequest, token: str, *, agreed: str | None) -> Res
     # Longer than the session: whoever comes back too late is told whose document it was.
     seconds = limits.SIGNER_SESSION_SECONDS + limits.SIGNER_SESSION_TOLD_SECONDS
     in_frame = bool(context.of(request).frames) and cookies.asked_from_frame(cast(Scope, request.scope))
-    cookie = cookies.made(request, cookies.of_signer(signer_id), session, seconds, in_frame=in_frame)
+    name = cookies.of_signer(signer_id, in_frame=in_frame)
+    cookie = cookies.made(request, name, session, seconds, in_frame=in_frame)
     return go(f"/sign/{signer_id}", cookie)
-
-
-async def _know_frames(request: AnyRequest, token: str) -> None:
-    """Before anything can be refused: the sites that may show the page of this link also show why it does not open."""
-    here = context.of(request)
-    here.frames = await here.deedbox.db.read(lambda tx: embedding.sites_of_link(tx, token))
 
 
 async def _opening_page(request: AnyRequest, found: Entrance, token: str) -> Response[Any]:

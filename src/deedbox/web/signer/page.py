@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from http import HTTPStatus
 from typing import Any, TypeAlias
 
 import msgspec
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
+from litestar.exceptions import ClientException
 from litestar.params import FromPath
 from msgspec.structs import replace
 
@@ -28,7 +30,7 @@ from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import go, page
+from deedbox.web.frame.pages import go, long_page
 from deedbox.web.frame.upload import Page
 from deedbox.web.signer import attachments, by_hand, embedding, paper, screens, steps
 from deedbox.web.signer import text as read_text
@@ -69,11 +71,12 @@ async def signing_page(request: AnyRequest, signer_id: FromPath[str]) -> Respons
 )
 async def act_on_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
     """Does what the pressed button says; what cannot be done is said on the page, with all that was typed."""
-    form = await form_of(request)
+    form = None
     try:
+        form = await _form(request)
         await _act(request, signer_id, form)
     except DeedboxError as error:
-        if error.status >= 500:
+        if error.status >= 500 or (form is None and not error.sayings):
             raise
         return await _page(request, error=error, typed=form)
     if context.of(request).signer.link == "in_person" and text(form, "act") in _LAST:
@@ -98,6 +101,17 @@ async def attach_on_page(request: AnyRequest, signer_id: FromPath[str], field_id
             raise
         return await _page(request, error=error, typed={**sent.typed(), "act": "keep"} if sent.typed() else None)
     return go(f"/sign/{signer_id}")
+
+
+async def _form(request: AnyRequest) -> FormMultiDict:
+    try:
+        return await form_of(request)
+    except ClientException as error:
+        if error.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise
+        # Nothing but a photo makes it so large.
+        most = str(limits.SIGNATURE_IMAGE_BYTES // limits.MB)
+        raise refused(TooLarge, "attachment_bytes", most=most) from error
 
 
 async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None:
@@ -235,7 +249,8 @@ async def _signing(
     sent = typed is not None and (typed.get("act") in _FILLED or typed.get("detach") or typed.get("language"))
     written = typed if sent else None
     filled_in = sheet(who, kept, files, written, instant(deedbox.clock.now()))
-    return page(
+    return await long_page(
+        screens.parts(who),
         "signer/page.html",
         **embedding.shown(who),
         status=error.status if error else 200,

@@ -14,7 +14,7 @@ from deedbox.signing import parties, sessions
 from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
-from deedbox.web.frame.pages import go, page
+from deedbox.web.frame.pages import go, long_page
 from deedbox.web.signer import attachments, embedding
 from deedbox.web.signer.inside import Inside, Outcome, inside, may_have_it, outcome
 from deedbox.words import refusals
@@ -29,6 +29,11 @@ _GOOD = ("signed", "approved", "finalizing", "completed")
 def asks_code(who: Inside, outcome: Outcome | None) -> bool:
     """Whether the code comes first: before the document, and before all that is told once it is signed."""
     return who.needs is not None and (outcome is None or outcome.name in _GOOD)
+
+
+def parts(who: Inside) -> int:
+    """How many pages and fields there are to show."""
+    return sum(len(one.fields) + sum(file.pages for file in one.files) for one in who.packet.documents)
 
 
 async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> Response[Any]:
@@ -126,7 +131,8 @@ def _written(who: Inside, at: str | None) -> str:
 async def _screen(
     request: AnyRequest, template: str, who: Inside, error: DeedboxError | None, **values: Any
 ) -> Response[Any]:
-    return page(
+    return await long_page(
+        parts(who),
         template,
         request=request,
         brand=await brand.of(request, who.packet.workspace_id),

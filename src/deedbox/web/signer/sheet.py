@@ -81,7 +81,7 @@ def sheet(
     return Sheet(
         rows=_rows(who, possible, stands, typed, now),
         by_hand={kind: [field for field in possible if field.type == kind] for kind in BY_HAND},
-        others=[one for document in who.packet.documents for one in _others(who, document)],
+        others=_others(who),
         own={"date": now[:10], "name": who.signer.name, "email": who.signer.email},
     )
 
@@ -186,12 +186,13 @@ def _row(field: Field, stands: str, typed: Mapping[str, Any] | None, language: s
     return Row(field, value, said if field.type == "date" and said != value else "")
 
 
-def _others(who: Inside, document: Document) -> list[Other]:
+def _others(who: Inside) -> list[Other]:
     """What those before have filled in; a mark by hand is told by the name of whose it is."""
-    mine, shown = {field.id for field in who.fields}, show_if.shown(document.fields)
+    mine = {field.id for field in who.fields}
+    shown = {field_id for document in who.packet.documents for field_id in show_if.shown(document.fields)}
     people = {signer.id: signer.name for _, signer in who.packet.signers()}
     found = []
-    for field in document.fields:
+    for field in (field for document in who.packet.documents for field in document.fields):
         if not field.value or field.id in mine or field.id not in shown or field.type == "attachment":
             continue
         said = printed(field.type, field.value, who.signer.language)

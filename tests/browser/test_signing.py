@@ -101,6 +101,11 @@ async def test_a_wrong_value_is_told_beside_its_field_in_the_signers_language_an
     await opened(page, office, document)
     await page.get_by_label("Miete").fill("zwölf")
     await page.get_by_label("Einzug").fill("2026-05-03")
+    for language, said in (("English", "This is not a number"), ("Deutsch", "Das ist keine Zahl")):
+        await page.locator(".menu > summary").click()
+        await page.get_by_role("button", name=language).click()
+        await page.get_by_text(said).wait_for()
+        assert await page.get_by_label("Miete").input_value() == "zwölf", "what is wrong stays in another language too"
     await page.get_by_role("checkbox").check()
     await page.get_by_role("button", name="Unterschreiben", exact=True).click()
     told = page.get_by_text("Das ist keine Zahl; schreiben Sie sie wie 1.234,5")

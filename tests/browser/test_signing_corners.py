@@ -14,6 +14,13 @@ from tests.browser.screens import faults
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)]
 
 
+IN_VIEW = """() => {
+    const at = query => document.querySelector(query).getBoundingClientRect();
+    const mark = at('.mark[data-state=now]'), pages = at('.pages');
+    return mark.top >= pages.top && mark.bottom <= pages.bottom;
+}"""
+
+
 async def touched(page: Page, mark: Locator) -> None:
     """A finger in the middle of a mark, whatever lies there."""
     await mark.scroll_into_view_if_needed()
@@ -41,6 +48,7 @@ async def test_close_fields_are_told_apart_and_the_pages_keep_room_above_a_keybo
         box = await page.locator(".pages").bounding_box()
         assert box is not None
         assert (box["width"], box["height"] >= room) == (width, True), box
+        await page.wait_for_function(IN_VIEW)
     usual = "Kept as you go. You can close this page and come back."
     await context.set_offline(True)
     await page.wait_for_function("!navigator.onLine")
@@ -82,7 +90,8 @@ async def test_what_is_kept_arrives_in_its_order_and_an_ended_document_says_so_a
     sheet, arrived, released = await opened(page, office, document), list[Any](), asyncio.Event()
 
     async def slow(route: Route) -> None:
-        arrived.extend(route.request.post_data_json["values"].values())
+        sent: Any = route.request.post_data_json
+        arrived.extend(sent["values"].values())
         await released.wait()
         await route.continue_()
 

@@ -18,8 +18,8 @@ def answered(document: Document, party: Party, signer: Signer, filled: Mapping[s
     for group in groups(mine).values():
         values |= _chosen(group, filled, values)
     fields = [_holding(field, values) for field in document.fields]
-    hidden = values.keys() - show_if.shown(fields)
-    return [_holding(field, dict.fromkeys(hidden)) for field in fields] if hidden else fields
+    hidden = dict.fromkeys(values.keys() - show_if.shown(fields))
+    return [_holding(field, hidden) for field in fields] if hidden else fields
 
 
 def settled(document: Document) -> set[str]:

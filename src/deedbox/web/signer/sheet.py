@@ -81,7 +81,7 @@ def sheet(
     return Sheet(
         rows=_rows(who, possible, stands, typed, now),
         by_hand={kind: [field for field in possible if field.type == kind] for kind in BY_HAND},
-        others=[one for document in who.packet.documents for one in others(who, document)],
+        others=others(who, who.packet.documents),
         own={"date": now[:10], "name": who.signer.name, "email": who.signer.email},
     )
 
@@ -186,13 +186,13 @@ def _row(field: Field, stands: str, typed: Mapping[str, Any] | None, language: s
     return Row(field, value, said if field.type == "date" and said != value else "")
 
 
-def others(who: Inside, document: Document, *, and_own: bool = False) -> list[Other]:
+def others(who: Inside, documents: Sequence[Document], *, and_own: bool = False) -> list[Other]:
     """What those before have filled in; a mark by hand is told by the name of whose it is."""
     mine = set() if and_own else {field.id for field in who.fields}
-    shown = show_if.shown(document.fields)
+    shown = {field_id for document in documents for field_id in show_if.shown(document.fields)}
     people = {signer.id: signer.name for _, signer in who.packet.signers()}
     found = []
-    for field in document.fields:
+    for field in (field for document in documents for field in document.fields):
         if not field.value or field.id in mine or field.id not in shown or field.type == "attachment":
             continue
         said = printed(field.type, field.value, who.signer.language)

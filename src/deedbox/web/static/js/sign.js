@@ -123,6 +123,11 @@ function wrong(step) {
   return bad && !bad.validity.valueMissing ? words[`wrong_${step.kind}`] ?? bad.validationMessage : '';
 }
 
+// The mark of what is being filled in stays in view.
+function follow(target) {
+  if (now.element.contains(target) && target.matches('input, select')) painted?.reveal(now);
+}
+
 function forward() {
   const said = wrong(now);
   if (said) return refuse(now, said);
@@ -186,7 +191,8 @@ function start() {
 
 form.addEventListener('input', mended);
 form.addEventListener('submit', submit);
-form.addEventListener('focusin', event => { if (now.element.contains(event.target) && event.target.matches('input, select')) painted?.reveal(now); });
+form.addEventListener('focusin', event => follow(event.target));
+addEventListener('resize', () => follow(document.activeElement)); // a keyboard opens
 next.addEventListener('click', forward);
 back.addEventListener('click', () => { const shown = open(); show(shown[shown.indexOf(now) - 1] ?? shown[0], true); });
 for (const link of all('[data-of]')) link.addEventListener('click', () => {

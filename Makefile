@@ -39,7 +39,7 @@ rigs: ## the fault and attack rigs in full size
 	@scripts/test-deps
 	@scripts/setup producers
 	@scripts/rig-deps
-	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/signing/test_machine.py tests/signing/bulk/test_machine.py tests/api/test_schemathesis.py $(ARGS)
+	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/signing/test_machine.py tests/signing/bulk/test_machine.py tests/api/test_schemathesis.py tests/kernel/test_sandbox_kinds.py $(ARGS)
 
 fuzz: ## schemathesis in full, stateful phase included, against a running server
 	@scripts/setup test

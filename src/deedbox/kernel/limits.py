@@ -285,7 +285,7 @@ LINK_PER_MINUTE = 60
 SIGNER_VIEW_ROWS = 1000
 """Audit rows of one signer's wrong codes and first views of pages."""
 SIGNER_ROWS = 2000
-"""The same with openings, of which so many are always left: who has read much can still come back."""
+"""The same with openings and codes mailed again, of which so many are always left: who has read much can come back."""
 REMIND_SECONDS = 3600
 """Between two reminders of one signer that the sender asks for."""
 REMIND_FROM_HOUR, REMIND_UNTIL_HOUR = 8, 20
@@ -332,6 +332,8 @@ BULK_CHECK_SECONDS = 120
 """In which all rows of a request are checked: others have their turns meanwhile."""
 BULK_TURN_SECONDS = 0.004
 """For so long rows are checked or drafted at once: then it is the turn of everything else."""
+BULK_WAIT_SECONDS = 10
+"""In all, for which the rows of one request let others go first: they too are to be done in time on a busy server."""
 BULK_SLICE_ROWS = 4
 """Sent in one transaction: with SQLite, whoever sends a single document waits for no more."""
 BULK_SLICE_ROWS_POSTGRES = 10

@@ -308,12 +308,13 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
     for again in (True, False):
         await sheet.get_by_label("Passport").focus()
         await sheet.get_by_label("Passport").set_input_files(PASSPORT)
+        await sheet.locator(".given", has_text="passport.pdf").wait_for()
         await sheet.locator("#kept").get_by_text("passport.pdf ist hochgeladen").wait_for()
-        assert await focused(page) == "Passport (optional)"
+        assert await focused(page) == "Passport"
         if again:
             await sheet.get_by_role("button", name="Entfernen").press("Enter")
             await sheet.locator(".given").wait_for(state="hidden")
-            assert await focused(page) == "Passport (optional)"
+            assert await focused(page) == "Passport"
     await following.tap()
     await sheet.locator("#initials").fill("AB")
     await page.locator(".mark[data-state=now] img").wait_for(state="attached")

@@ -92,10 +92,12 @@ async def test_a_drawn_signature_is_kept_as_a_clean_image(office: Office) -> Non
 )
 @pytest.mark.one_database
 async def test_what_is_no_signature_image_is_refused_and_nothing_is_signed(office: Office, image: str) -> None:
-    document = await office.create(send=True)
+    document = await office.create(send=True, signers=[signer("ann", language="de")])
     async with office.session(document, "ann") as browser:
         body = {"consent": True, "signature": {"kind": "uploaded", "image": image}}
-        assert faults("/sign/complete", await browser.post("/complete", json=body), 400) == []
+        refused = await browser.post("/complete", json=body)
+        assert faults("/sign/complete", refused, 400) == []
+        assert "höchstens 2 MB und 4 Millionen Pixeln" in refused.json()["error"]
     assert (await office.document(document["id"]))["status"] == "sent"
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.signing.conftest import LEASE, Office, signer
-from tests.api.signing.packets import file
+from tests.api.signing.conftest import Office, signer
+from tests.api.signing.packets import RULES, file
 from tests.api.signing.test_entry import trail
 from tests.pdf.papers import text_of
 
@@ -77,8 +77,8 @@ async def test_what_others_and_the_sender_have_filled_in_is_part_of_the_text_and
 
 async def test_the_trail_says_nothing_of_a_text_that_could_not_be_shown(office: Office, tmp_path: Path) -> None:
     documents = [
-        {"title": "Lease", "file": file(content=LEASE), "fields": [a_field("signature", 0.8, "ann")]},
-        {"title": "Rules", "file": file("rules.pdf", LEASE + b"\n"), "fields": []},
+        {"title": "Lease", "file": file(), "fields": [a_field("signature", 0.8, "ann")]},
+        {"title": "Rules", "file": file("rules.pdf", RULES), "fields": []},
     ]
     body = {"title": "Flat 7", "documents": documents, "signers": [signer("ann")], "send": True}
     packet = (await office.api.post("/api/v1/packets", body)).json()

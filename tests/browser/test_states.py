@@ -53,7 +53,7 @@ async def test_opening_says_who_asks_for_what_needs_no_script_and_keeps_the_cons
 
 
 @pytest.mark.one_database
-async def test_a_code_is_typed_into_one_box_and_sent_again_after_half_a_minute(
+async def test_a_code_is_typed_into_one_box_sent_again_and_refused_when_wrong_old_or_the_sixth(
     browser: Browser, mailing: Mailing
 ) -> None:
     await mailing.create(signers=[signer("ann", auth="email_code")], send=True)
@@ -76,6 +76,20 @@ async def test_a_code_is_typed_into_one_box_and_sent_again_after_half_a_minute(
     await box.press("Enter")
     assert await page.get_by_role("alert").inner_text() == "The code is wrong. Tries left: 4."
     await accepted(page, "code-wrong")
+    for _ in range(limits.SIGNER_CODE_TRIES):
+        await box.fill("wrong!")
+        async with page.expect_navigation():
+            await box.press("Enter")
+    assert "Too many attempts. Wait a quarter of an hour" in await page.get_by_role("alert").inner_text()
+    mailing.api.clock.forward(limits.SIGNER_CODE_SECONDS + 1)
+    await box.fill(code)
+    async with page.expect_navigation():
+        await box.press("Enter")
+    assert "This code is too old" in await page.get_by_role("alert").inner_text()
+    mailing.room.taken.clear()
+    async with page.expect_navigation():
+        await again.click()
+    code = await mailing.read(CODE, "ann", "Lease")
     await box.fill(f" {code[:3]} {code[3:]} ")
     await box.press("Enter")
     await page.locator("img").first.wait_for()

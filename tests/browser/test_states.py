@@ -1,6 +1,5 @@
 """The screens before and after the document, in a real browser: opening, code, the ways out, done, what is closed."""
 
-import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -133,33 +132,25 @@ async def test_passing_it_on_keeps_what_was_typed(browser: Browser, office: Offi
     await accepted(page, "closed-delegated")
 
 
-async def test_done_shows_finalizing_and_then_the_sealed_file_without_reload(
-    browser: Browser, office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_done_shows_finalizing_and_then_the_sealed_file_without_reload(browser: Browser, office: Office) -> None:
     document = await office.create(send=True, signers=[signer("ann"), signer("bob")])
     page = await (await browser.new_context(viewport=PHONE)).new_page()
     address = await link(office, document)
     await opened(page, address)
     await page.locator("img").first.wait_for()
-    own, sealing = page.url, asyncio.Event()
-    held = office.api.deedbox.certificates.seal_identity
-
-    async def waiting(workspace_id: str) -> Any:
-        await sealing.wait()
-        return await held(workspace_id)
-
-    monkeypatch.setattr(office.api.deedbox.certificates, "seal_identity", waiting)
+    own, jobs = page.url, office.api.deedbox.jobs
     body = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
     assert (await page.request.post(f"{own}/complete", data=body)).ok
     await page.goto(own)
     await page.get_by_role("heading", name="Thank you, Ann.").wait_for()
     assert "Next\nBob" in await page.locator("main").inner_text()
     await accepted(page, "done-waiting")
+    await jobs.stop()  # the document waits for its seal
     assert (await office.sign(document, "bob")).status_code == 200
     await page.get_by_text("is being sealed").wait_for()
     await page.evaluate("window.sameOne = true")
     await accepted(page, "done-finalizing")
-    sealing.set()
+    await jobs.start(alone=False)
     await page.get_by_role("link", name="Download the sealed document").wait_for(timeout=60_000)
     assert await page.evaluate("window.sameOne"), "the page was not loaded anew"
     await accepted(page, "done-sealed")

@@ -4,17 +4,17 @@ To load the modules takes most of a short command's time, and a good part of a s
 does from there on is what `python -m deedbox …` does. Tests about the very start run Python itself."""
 
 import atexit
+import contextlib
 import functools
 import json
 import os
 import random
 import runpy
-import select
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
+import threading
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -56,12 +56,15 @@ class _Forked(subprocess.Popen[str]):
         child_in, _, _, child_out, _, child_err = pipes
         order = Order(args[2], list(args[3:]), str(cwd or os.getcwd()), dict(os.environ if env is None else env))
         streams = [own if own != -1 else usual for usual, own in enumerate((child_in, child_out, child_err))]
-        self._told = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._told.connect(str(_nursery()))
-        socket.send_fds(self._told, [json.dumps(order).encode()], streams)
-        self._child_created = True
-        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
-        self.pid = int(self._told.recv(64))
+        self._told, teller = _pair()
+        try:
+            with teller:
+                socket.send_fds(_nursery(), [json.dumps(order).encode()], [teller.fileno(), *streams])
+            told = self._told.recv(64)
+        finally:
+            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+        assert told, "the nursery has ended: what it wrote says why"
+        self.pid, self._child_created = int(told), True
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         try:
@@ -71,10 +74,17 @@ class _Forked(subprocess.Popen[str]):
         self._told.close()
         return self.pid, int(told) if told else signal.SIGKILL
 
-    def _internal_poll(self, deadstate: int | None = None, **_: Any) -> int | None:
-        asked = {"_waitpid": lambda _pid, flags: self._try_wait(flags)}
-        found: int | None = super()._internal_poll(deadstate, **asked)  # type: ignore[misc]
-        return found
+    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+        """Its own one asks the system, which knows only of one's own children."""
+        lock = self._waitpid_lock  # type: ignore[attr-defined]
+        if self.returncode is None and lock.acquire(blocking=False):
+            try:
+                pid, status = self._try_wait(os.WNOHANG) if self.returncode is None else (0, 0)
+                if pid:
+                    self._handle_exitstatus(status)  # type: ignore[attr-defined]
+            finally:
+                lock.release()
+        return self.returncode
 
 
 Process: type[subprocess.Popen[str]] = _Forked if sys.platform == "linux" else subprocess.Popen
@@ -96,32 +106,37 @@ def run(
 
 
 @functools.cache
-def _nursery() -> Path:
-    """The socket of this process's nursery, which ends with it."""
-    folder = tempfile.mkdtemp(prefix="nursery")
-    path = Path(folder) / "socket"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(str(path))
-        listener.listen(64)
+def _nursery() -> socket.socket:
+    """Where this process's nursery takes orders, which ends with it, however that is."""
+    orders, taken = _pair()
+    places = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    with taken:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.nursery", str(listener.fileno())],
+            [sys.executable, "-m", "tests.nursery", str(taken.fileno())],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **ONE_THREAD},
-            pass_fds=[listener.fileno()],
-            stdin=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(places), **ONE_THREAD},
+            pass_fds=[taken.fileno()],
+            stdin=subprocess.DEVNULL,
         )
     atexit.register(process.kill)
-    return path
+    return orders
 
 
-def _serve(listener: socket.socket) -> Order:
+def _pair() -> tuple[socket.socket, socket.socket]:
+    """Of which each knows when the other one's process has ended."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def _serve(orders: socket.socket) -> Order:
     """Forks for every order; returns in the forked process alone, with its order."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while listener in select.select([listener, sys.stdin], [], [])[0]:  # else who asked has ended
-        told, _ = listener.accept()
-        content, streams, *_ = socket.recv_fds(told, REQUEST_BYTES, STREAMS)
+    while True:
+        content, sent, *_ = socket.recv_fds(orders, REQUEST_BYTES, 1 + STREAMS)
+        if not content:  # who asked has ended
+            raise SystemExit
+        told, streams = socket.socket(fileno=sent[0]), sent[1:]
         if os.fork() == 0:
-            listener.close()
+            orders.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             child = os.fork()
             if child == 0:
@@ -131,17 +146,26 @@ def _serve(listener: socket.socket) -> Order:
         for stream in streams:
             os.close(stream)
         told.close()
-    raise SystemExit
 
 
 def _watch(child: int, told: socket.socket, streams: list[int]) -> NoReturn:
-    """Tells the child's number, and how it ended."""
+    """Tells the child's number, and how it ended; ends it when nobody is there to be told."""
     for stream in (*range(STREAMS), *streams):
         os.close(stream)
-    told.send(str(child).encode())
+    with contextlib.suppress(OSError):
+        told.send(str(child).encode())
+    threading.Thread(target=_end_with, args=(told, child), daemon=True).start()
     _, status = os.waitpid(child, 0)
-    told.send(str(status).encode())
+    with contextlib.suppress(OSError):
+        told.send(str(status).encode())
     os._exit(0)
+
+
+def _end_with(told: socket.socket, child: int) -> None:
+    """Nothing is ever sent this way: it returns when the other side is gone."""
+    with contextlib.suppress(OSError):
+        told.recv(1)
+    os.kill(child, signal.SIGKILL)
 
 
 def _prepared(order: Order, streams: list[int]) -> Order:

@@ -108,7 +108,6 @@ async def test_a_whole_number_may_be_written_as_a_fraction(api: Api, written: st
     assert answer.json()["inner"][0]["share"] == 0.5
 
 
-@pytest.mark.one_database
 async def test_an_escaped_backslash_before_u0000_is_no_nul(api: Api) -> None:
     for text, status in ((r"\\u0000", 201), (r"\u0000", 400), (r"\\\u0000", 400), (r"\\\\u0000", 201)):
         answer = await api.call("POST", "/api/v1/keys", content=b'{"name": "%b"}' % text.encode(), headers=JSON)
@@ -280,7 +279,6 @@ async def test_a_body_that_drips_holds_no_room(api: Api) -> None:
         assert room.left == limits.LARGE_BODIES_BYTES
 
 
-@pytest.mark.one_database
 async def test_a_body_that_comes_in_pieces_takes_room_for_what_it_has(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,7 +239,6 @@ async def test_pages_and_their_links_walk_through_all_of_them(api: Api) -> None:
         "q=" + "x" * 256,
     ],
 )
-@pytest.mark.one_database
 async def test_a_bad_value_is_400_and_never_ignored(api: Api, query: str) -> None:
     answer = await api.get(f"/api/v1/documents?{query}")
     assert (answer.status_code, list(answer.json())) == (400, ["error", "status"])

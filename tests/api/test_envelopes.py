@@ -316,7 +316,6 @@ def place_of(cookie: str) -> str:
     return "/sign/" + cookie.partition("=")[0].removeprefix("deedbox_signer_")
 
 
-@pytest.mark.one_database
 async def test_a_bad_query_value_is_400_on_every_route_that_takes_it(api: Api) -> None:
     cookie = await signers_cookie(api)
     tried, headers = 0, {"Cookie": cookie}

@@ -98,7 +98,6 @@ async def snapshot(api: Api) -> list[Any]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.what for way in WAYS])
-@pytest.mark.one_database
 async def test_a_key_cannot_become_more(api: Api, way: Way) -> None:
     mine = await maker(api)
     known = {

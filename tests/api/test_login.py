@@ -65,7 +65,6 @@ async def test_a_link_dies_after_an_hour(api: Api) -> None:
 @pytest.mark.parametrize(
     "token", ["x", "deed_login_", "deed_session_x", "%00", "deed_login_" + "a" * 5000, "%F0%9F%94%91"]
 )
-@pytest.mark.one_database
 async def test_an_invented_link_signs_nobody_in(api: Api, token: str) -> None:
     async with api.client() as client:
         answer = await client.get(f"/login/{token}")
@@ -306,7 +305,6 @@ async def test_what_people_type_is_escaped(api: Api) -> None:
         {},
     ],
 )
-@pytest.mark.one_database
 async def test_a_wrong_form_is_400_and_changes_nothing(api: Api, form: dict[str, str]) -> None:
     client = await signed_in(api)
     answer = await client.post("/account", data=form)
@@ -346,7 +344,6 @@ async def test_an_address_belongs_to_one_person(api: Api) -> None:
         (b"", b""),
     ],
 )
-@pytest.mark.one_database
 async def test_no_form_can_break_the_login(api: Api, kind: bytes, content: bytes) -> None:
     async with api.client() as client:
         answer = await client.post("/login", content=content, headers={b"Content-Type": kind})

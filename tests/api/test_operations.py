@@ -109,7 +109,6 @@ async def test_probes_answer_while_too_many_requests_are_under_way(api: Api) -> 
     assert [(await api.get(path, key=None)).status_code for path in PROBES] == [200] * 4
 
 
-@pytest.mark.one_database
 async def test_metrics_count_requests_by_route_and_status(api: Api) -> None:
     await api.get("/health")
     await api.get("/health", key=None)

@@ -99,7 +99,6 @@ async def test_one_that_waits_for_its_retry_is_sent_now_when_asked(office: Offic
     ("asked", "wait"), [("1", 5.0), ("7", 7.0), ("60", 10.0), ("nonsense", 5.0), ("-3", 5.0), ("9" * 400, 10.0),
                         ("Sun, 01 Mar 2026 12:00:08 +99999999999999", 5.0)]
 )  # fmt: skip
-@pytest.mark.one_database
 async def test_retry_after_is_honoured_between_the_base_and_twice_the_base(
     office: Office, asked: str, wait: float
 ) -> None:

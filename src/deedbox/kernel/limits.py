@@ -332,6 +332,8 @@ BULK_CHECK_SECONDS = 120
 """In which all rows of a request are checked: others have their turns meanwhile."""
 BULK_TURN_SECONDS = 0.004
 """For so long rows are checked or drafted at once: then it is the turn of everything else."""
+BULK_WAIT_SECONDS = 10
+"""In all, for which the rows of one request let others go first: they too are to be done in time on a busy server."""
 BULK_SLICE_ROWS = 4
 """Sent in one transaction: with SQLite, whoever sends a single document waits for no more."""
 BULK_SLICE_ROWS_POSTGRES = 10
@@ -428,6 +430,9 @@ DERIVED_SWEEP = 500
 READ_PAGES = 500
 """Of a document that is read as text."""
 READ_LINE_CHARS = 10_000
+READ_LINES = 50_000
+READ_LETTERS = 3_000_000
+"""Of a document that is read as text: the page with which there are more is the first that is not read."""
 PAGE_IMAGE_PIXELS = 9_000_000
 """A page of A4 in the largest width."""
 PAGE_IMAGE_SIDE = 16_000

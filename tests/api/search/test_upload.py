@@ -50,7 +50,6 @@ async def test_an_upload_answers_exactly_the_seed_s_fields(api: Api) -> None:
         ("a.csv", b"a,b\nHello there,2\n", "text/csv"),
     ],
 )
-@pytest.mark.one_database
 async def test_every_format_is_parsed(api: Api, name: str, data: bytes, media_type: str) -> None:
     found = await doc_id(api, data, name)
     record = (await api.get(f"/documents/{found}")).json()
@@ -66,7 +65,6 @@ async def test_a_file_without_text_is_taken_and_the_message_says_so(api: Api) ->
 
 
 @pytest.mark.parametrize("name", ["a.exe", "a", "a.pdf.zip", "txt", ".pdfx", "a.doc", "a.txt ."])
-@pytest.mark.one_database
 async def test_another_type_is_refused_to_the_letter(api: Api, tmp_path: Path, name: str) -> None:
     answer = await upload(api, TEXT, name)
     assert faults("/documents/upload", answer, 400) == []
@@ -92,7 +90,6 @@ async def test_another_type_is_refused_before_its_bytes_are_read(api: Api) -> No
     ("name", "data"),
     [("a.pdf", b"not a PDF"), ("a.pdf", pdf("x")[:80]), ("a.docx", b"PK\x03\x04 nothing"), ("a.txt", pdf("x"))],
 )
-@pytest.mark.one_database
 async def test_a_file_that_cannot_be_parsed_is_400_with_a_reason(
     api: Api, tmp_path: Path, name: str, data: bytes
 ) -> None:
@@ -177,7 +174,6 @@ async def test_a_length_that_cannot_fit_is_refused_unread(api: Api) -> None:
         (form(part()) + b"x" * 200_000, "too much beside its parts"),
     ],
 )
-@pytest.mark.one_database
 async def test_a_form_that_is_wrong_is_400_and_says_why(api: Api, tmp_path: Path, body: bytes, reason: str) -> None:
     answer = await send(api, body)
     assert faults("/documents/upload", answer, 400) == []
@@ -236,7 +232,6 @@ async def test_a_form_may_come_in_pieces_of_any_size(api: Api, size: int) -> Non
         (f'filename="{"n" * 251}.txt"', "n" * 251 + ".txt"),
     ],
 )
-@pytest.mark.one_database
 async def test_a_file_name_is_kept_without_what_could_harm(api: Api, given: str, kept: str) -> None:
     answer = await send(api, form(part(disposition=f'form-data; name="file"; {given}')))
     assert answer.json().get("filename") == kept, answer.text

@@ -64,7 +64,6 @@ async def test_every_field_lies_where_it_was_put_and_without_one_it_is_placed(of
         ({"nonsense": 1}, "nonsense"),
     ],
 )  # fmt: skip
-@pytest.mark.one_database
 async def test_what_cannot_be_is_refused_by_name_and_leaves_nothing(
     office: Office, change: dict[str, object], word: str
 ) -> None:

@@ -70,7 +70,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("kind", "value", "help"), WRONG)
-@pytest.mark.one_database
 async def test_a_value_that_is_none_is_refused_by_the_session_when_it_is_kept_and_when_it_is_signed(
     office: Office, kind: str, value: str, help: str
 ) -> None:
@@ -169,7 +168,6 @@ async def test_a_cleared_default_stays_cleared_and_one_left_alone_holds(office: 
 
 
 @pytest.mark.parametrize("language", words.LANGUAGES)
-@pytest.mark.one_database
 async def test_the_page_says_what_is_wrong_beside_each_field_in_the_signers_language_and_keeps_all(
     office: Office, language: str
 ) -> None:

@@ -79,7 +79,6 @@ async def test_a_typed_signature_must_fit_its_field(office: Office) -> None:
 
 
 @pytest.mark.parametrize("initials", [None, {"kind": "typed", "text": "a.k."}, drawn(), drawn("uploaded")])
-@pytest.mark.one_database
 async def test_initials_are_those_that_were_given_or_those_of_the_name(office: Office, initials: Any) -> None:
     fields = [{"type": "initials", **SMALL, "h": 0.05}, {"type": "signature", **SMALL, "y": 0.5, "w": 0.3, "h": 0.06}]
     people = [{"name": "Ann Example", "email": "ann@example.com"}]

@@ -291,7 +291,6 @@ async def test_a_lone_document_is_no_packet_and_another_workspace_s_is_not_there
         ({"documents": [{"title": "A", "file": file()}, {"file": file()}]}, "documents[1].title: missing"),
     ],
 )
-@pytest.mark.one_database
 async def test_a_packet_that_cannot_be_is_refused_with_its_reason(
     packets: Packets, body: dict[str, Any], said: str
 ) -> None:

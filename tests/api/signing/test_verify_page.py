@@ -14,7 +14,7 @@ from tests.pdf.sealed import document as paper
 from tests.pdf.sealed import sealed as sealed_by
 from tests.pdf.sealed import with_lists
 
-pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
+pytestmark = pytest.mark.anyio
 
 
 async def checked(office: Office, data: bytes, **headers: str) -> httpx.Response:
@@ -28,6 +28,7 @@ async def made(office: Office, what: str = "signed") -> bytes:
     return (await office.api.get(f"/api/v1/documents/{document['id']}/{what}")).content
 
 
+@pytest.mark.one_database
 async def test_each_verdict_is_one_sentence_with_icon_and_word(office: Office) -> None:
     document = await office.sealed()
     sealed, certificate = [
@@ -56,6 +57,7 @@ async def test_each_verdict_is_one_sentence_with_icon_and_word(office: Office) -
         assert "pdfsig file.pdf" in answer.text
 
 
+@pytest.mark.one_database
 async def test_page_and_api_say_the_same(office: Office) -> None:
     sealed = await made(office)
     for data in (sealed, sealed[:-1] + b" ", LEASE):
@@ -65,6 +67,7 @@ async def test_page_and_api_say_the_same(office: Office) -> None:
         assert api.json()["sha256"] in page.text
 
 
+@pytest.mark.one_database
 async def test_the_verdict_and_its_checks_are_told_in_eight_languages(office: Office) -> None:
     told = ("verdict.unexplained", "word.unexplained", "check.audit_chain", "passed.none", "openssl_how", "another")
     for language in words.LANGUAGES:
@@ -86,6 +89,7 @@ async def test_nothing_of_a_checked_file_is_kept(office: Office, tmp_path: Path)
     assert (stored(), await office.api.rows(counts)) == before
 
 
+@pytest.mark.one_database
 async def test_an_address_has_ten_files_checked_a_minute_and_then_is_told_to_wait(office: Office) -> None:
     answers = [await checked(office, b"no", address="127.0.0.8") for _ in range(limits.VERIFY_PER_MINUTE + 1)]
     assert [answer.status_code for answer in answers] == [200] * limits.VERIFY_PER_MINUTE + [429]
@@ -98,6 +102,7 @@ async def test_an_address_has_ten_files_checked_a_minute_and_then_is_told_to_wai
     assert (await checked(office, b"no", address="127.0.0.8")).status_code == 200
 
 
+@pytest.mark.one_database
 async def test_what_cannot_be_checked_is_said_beside_the_file(office: Office) -> None:
     nothing = await office.api.call(
         "POST", "/verify", key=None, files={"file": ("", b"", "application/octet-stream")}, headers=HTML

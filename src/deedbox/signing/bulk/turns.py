@@ -12,12 +12,16 @@ T = TypeVar("T")
 
 
 async def take(steps: Iterator[T], under_way: UnderWay) -> list[T]:
-    """What all the steps give, some milliseconds of them in a row, between which requests go first. In a thread: one
-    long step stops nobody either."""
+    """What all the steps give, some milliseconds of them in a row, between which requests go first, for some seconds in
+    all. In a thread: one long step stops nobody either."""
     taken: list[T] = []
-    await under_way.passed()
-    while await asyncio.to_thread(_some, steps, taken):
-        await under_way.passed()
+    waited, more = 0.0, True
+    while more:
+        if waited < limits.BULK_WAIT_SECONDS:
+            began = stopwatch()
+            await under_way.passed()
+            waited += stopwatch() - began
+        more = await asyncio.to_thread(_some, steps, taken)
     return taken
 
 

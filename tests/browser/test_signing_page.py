@@ -210,6 +210,7 @@ async def test_a_decline_ends_all_documents_of_a_packet(browser: Browser, office
     await opened(page, office, packet)
     await page.locator(".menu > summary").tap()
     await page.get_by_role("link", name="I do not want to sign").tap()
+    await page.get_by_text("These documents end for everyone").wait_for()
     await page.get_by_role("button", name="Decline to sign").tap()
     await page.get_by_role("heading", name="You have declined").wait_for()
     found = await packets.now(packet)

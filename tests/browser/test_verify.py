@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page
 
+from deedbox import words
 from tests.api.signing.conftest import LEASE, Office
 from tests.browser.screens import accepted
+from tests.pdf.pki import Authority
+from tests.pdf.sealed import document as paper
+from tests.pdf.sealed import sealed as sealed_by
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 PHONE: Any = {"width": 390, "height": 760}
@@ -82,10 +86,17 @@ async def test_the_verdicts_look_as_they_should_in_arabic_too(browser: Browser, 
     document = await office.sealed()
     sealed = (await office.api.get(f"/api/v1/documents/{document['id']}/signed")).content
     page = await (await browser.new_context(viewport=PHONE, locale="ar")).new_page()
-    for name, data in {"unsigned": LEASE, "authentic": sealed}.items():
+    files = {
+        "unsigned": LEASE,
+        "authentic": sealed,
+        "unrecognised": sealed_by(Authority("Elsewhere"), paper()),
+        "unexplained": b"This is no PDF.",
+    }
+    for name, data in files.items():
         await page.goto(f"{office.address}/verify")
         await page.locator("#file").set_input_files(chosen(data))
         await page.locator("[data-drop] button").click()
         await page.get_by_role("status").wait_for()
         assert await page.locator("html").get_attribute("dir") == "rtl"
+        assert words.of_use("ar", "verify")[f"word.{name}"] in await page.locator("main").inner_text()
         await accepted(page, f"verify-{name}")

@@ -196,3 +196,15 @@ async def test_the_script_for_other_sites_has_one_address_and_is_not_kept_for_lo
     assert script.headers["cross-origin-resource-policy"] == "cross-origin"
     again = await office.api.get("/static/embed.js", key=None, headers={"If-None-Match": script.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.one_database
+async def test_the_way_to_verification_leads_out_of_the_frame_which_may_not_show_it(office: Office) -> None:
+    await name_sites(office, *SITES)
+    document = await office.create(send=True)
+    async with office.session(document, "ann") as browser:
+        await browser.get("/session")
+        assert (await browser.post("/complete", json=SIGNED)).status_code == 200
+        code = (await office.completed(document))["verification_code"]
+        done = await browser.get("", headers=HTML)
+    assert f'<a href="/verify/{code}" target="_blank" rel="noopener">' in done.text

@@ -11,7 +11,7 @@ from deedbox.words import dashboard
 
 WEB = Path(deedbox.__file__).parent / "web"
 MODULE_LINES = 350
-STYLESHEET_BYTES = 40_000
+STYLESHEET_BYTES = 25_000
 
 Linter = Callable[[str], Iterator[str]]
 

@@ -35,10 +35,10 @@ async def test_one_part_of_a_page_is_rendered_alone_and_not_sent_twice(api: Api)
 
 
 @pytest.mark.parametrize("part", ["nothing", "", "../frame", "x" * 4000])
-async def test_a_part_that_there_is_not_is_400(api: Api, part: str) -> None:
+async def test_a_part_that_there_is_not_is_409(api: Api, part: str) -> None:
     async with owner(api) as client:
         answer = await client.get("/account/mail", headers={"X-Part": part})
-    assert answer.status_code == 400
+    assert answer.status_code == 409
     assert "no such part" in answer.text
 
 

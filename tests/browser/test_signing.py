@@ -73,6 +73,11 @@ async def test_a_choice_shows_what_depends_on_it_and_a_file_is_given_without_scr
     assert await page.get_by_label("No", exact=True).is_checked(), "what is chosen stays when a file is uploaded"
     await page.get_by_label("Yes").check()
     assert not await page.get_by_label("Which").is_visible()
+    for language, opens in (("Deutsch", "Mehr"), ("English", "More")):
+        await page.locator(".menu > summary").click()
+        await page.get_by_role("button", name=language).click()
+        await page.locator(f".menu > summary[aria-label^={opens}]").wait_for()
+        assert await page.get_by_label("Yes").is_checked(), "what is chosen stays in another language"
     await page.get_by_role("button", name="Save without signing").click()
     await page.get_by_label("Which").fill("A cat")
     assert await page.get_by_label("Yes").is_checked()

@@ -228,6 +228,9 @@ async def test_arabic_runs_from_right_to_left_and_fields_stay_where_they_are(bro
     assert at is not None
     assert around is not None
     assert abs(at["x"] - around["x"] - 0.1 * around["width"]) < 1
+    await page.get_by_role("button", name="أكبر").tap()
+    middle = await page.locator(".pages").evaluate("one => [one.scrollLeft, (one.scrollWidth - one.clientWidth) / 2]")
+    assert abs(middle[0] - middle[1]) < 3, "it grows from its middle"
     await sheet.get_by_label("City").fill("الرباط")
     await page.locator("#next").tap()
     await sheet.get_by_label("Rules").tap()
@@ -300,8 +303,15 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
     assert await faults(page) == []
     await kept(page, sheet.get_by_label("Rent"), "1.234,50")
     await following.tap()
-    await sheet.get_by_label("Passport").set_input_files(PASSPORT)
-    await sheet.get_by_text("passport.pdf").wait_for()
+    for again in (True, False):
+        await sheet.get_by_label("Passport").focus()
+        await sheet.get_by_label("Passport").set_input_files(PASSPORT)
+        await sheet.locator("#kept").get_by_text("passport.pdf ist hochgeladen").wait_for()
+        assert await focused(page) == "Passport (optional)"
+        if again:
+            await sheet.get_by_role("button", name="Entfernen").press("Enter")
+            await sheet.locator(".given").wait_for(state="hidden")
+            assert await focused(page) == "Passport (optional)"
     await following.tap()
     await sheet.locator("#initials").fill("AB")
     await page.locator(".mark[data-state=now] img").wait_for(state="attached")
@@ -357,6 +367,7 @@ async def test_what_is_missing_is_told_beside_it_and_an_approver_leaves_no_signa
     sheet = await opened(other, office, document, "kim")
     assert await other.locator(".mark[data-state=others]").all_inner_texts() == ["Ghent", "✓", "Ann"]
     assert await sheet.locator(".pad").count() == 0
+    assert await other.locator("#progress").get_attribute("value") == "0"
     await accepted(other, "approver")
     await sheet.locator("input[name=consent]").check()
     await other.get_by_role("button", name="Approve").tap()

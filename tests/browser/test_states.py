@@ -156,6 +156,19 @@ async def test_done_shows_finalizing_and_then_the_sealed_file_without_reload(
     assert await page.get_by_role("link", name=code).get_attribute("href") == f"/verify/{code}"
 
 
+@pytest.mark.one_database
+async def test_a_done_page_that_is_over_loads_itself_anew(browser: Browser, office: Office) -> None:
+    document = await office.create(send=True, signers=[signer("ann"), signer("bob")])
+    await office.sign(document, "ann")
+    page = await (await browser.new_context(viewport=PHONE)).new_page()
+    await opened(page, await link(office, document))
+    await page.get_by_role("heading", name="Thank you, Ann.").wait_for()
+    async with office.session(document, "bob") as bob:
+        assert (await bob.post("/decline", json={})).status_code == 200
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # which looks at once
+    await page.get_by_role("heading", name="This document was declined").wait_for()
+
+
 async def closed(office: Office, page: Page) -> dict[str, tuple[str, str]]:
     """Each state in which a signer finds nothing to sign: where it is seen, and what its page is called."""
     both, found = [signer("ann"), signer("bob")], {}

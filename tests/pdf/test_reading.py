@@ -5,6 +5,7 @@ import io
 import pytest
 from PIL import Image
 
+from deedbox.kernel import limits
 from deedbox.pdf import reading
 from tests.pdf.papers import lines, paper
 
@@ -65,3 +66,11 @@ def test_a_page_without_letters_between_others_keeps_its_number() -> None:
 def test_nothing_but_letters_comes_out() -> None:
     [[line]] = reading.pages(paper(b"BT /F 12 Tf 60 700 Td (A\\000\\001\\002B <b>) Tj ET"))
     assert not any(ord(letter) < 32 for letter in line.text)
+
+
+def test_reading_stops_before_the_page_with_which_there_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = paper(lines("One", "two"), lines("Three"), lines("Four", "five"), lines("Six"))
+    monkeypatch.setattr(limits, "READ_LINES", 4)
+    assert [[line.text for line in page] for page in reading.pages(data)] == [["One", "two"], ["Three"]]
+    monkeypatch.setattr(limits, "READ_LETTERS", 9)
+    assert len(reading.pages(data)) == 1

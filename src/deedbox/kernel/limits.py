@@ -285,7 +285,7 @@ LINK_PER_MINUTE = 60
 SIGNER_VIEW_ROWS = 1000
 """Audit rows of one signer's wrong codes and first views of pages."""
 SIGNER_ROWS = 2000
-"""The same with openings, of which so many are always left: who has read much can still come back."""
+"""The same with openings and codes mailed again, of which so many are always left: who has read much can come back."""
 REMIND_SECONDS = 3600
 """Between two reminders of one signer that the sender asks for."""
 REMIND_FROM_HOUR, REMIND_UNTIL_HOUR = 8, 20
@@ -430,6 +430,9 @@ DERIVED_SWEEP = 500
 READ_PAGES = 500
 """Of a document that is read as text."""
 READ_LINE_CHARS = 10_000
+READ_LINES = 50_000
+READ_LETTERS = 3_000_000
+"""Of a document that is read as text: the page with which there are more is the first that is not read."""
 PAGE_IMAGE_PIXELS = 9_000_000
 """A page of A4 in the largest width."""
 PAGE_IMAGE_SIDE = 16_000

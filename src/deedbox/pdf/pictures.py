@@ -1,5 +1,7 @@
 """Pictures of the pages of stored PDFs, in a few widths, and their text: made once, kept as long as the file."""
 
+import asyncio
+
 import msgspec
 
 from deedbox.kernel import limits
@@ -8,9 +10,9 @@ from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.derived import Derived
 from deedbox.pdf.workshop import Workshop
 
-_RECIPE = 1
+_RECIPE = 2
 """Another number for another look: pictures that were kept are made anew."""
-_TEXT = "text-1.json"
+_TEXT = "text-2.json"
 
 
 def step(width: int) -> int:
@@ -39,7 +41,8 @@ class Pictures:
         if kept is not None:
             return kept
         async with streamed(self._blobs, blob) as data:
-            made = msgspec.json.encode(await self._workshop.read(data))
+            lines = await self._workshop.read(data)
+        made = await asyncio.to_thread(msgspec.json.encode, lines)
         await self._derived.keep(blob.sha256, _TEXT, made)
         return made
 

@@ -28,17 +28,28 @@ _EDGES, _HEIGHTS = 50, 200
 
 def pages(data: bytes) -> list[list[Line]]:
     """The lines of each page, of so many pages as are read; none of a page that is a picture."""
+    read, lines, letters = list[list[Line]](), limits.READ_LINES, limits.READ_LETTERS
     with opened(data) as document:
-        return [_lines(document, number) for number in range(min(len(document), limits.READ_PAGES))]
+        for number in range(min(len(document), limits.READ_PAGES)):
+            found = _lines(document, number, letters)
+            if found is None or len(found) > lines:
+                break
+            read.append(found)
+            lines -= len(found)
+            letters -= sum(len(line.text) for line in found)
+    return read
 
 
-def _lines(document: pdfium.PdfDocument, number: int) -> list[Line]:
+def _lines(document: pdfium.PdfDocument, number: int, most: int) -> list[Line] | None:
+    """The lines of a page; None of one with more letters."""
     try:
         page = document[number]
         shown = page.get_textpage()
     except pdfium.PdfiumError:
         return []
     try:
+        if shown.count_chars() > most:
+            return None
         view = boxes.view(page.get_mediabox(), page.get_cropbox(), page.get_rotation())
         return _with_paragraphs(list(_placed(shown, view)))
     finally:

@@ -59,15 +59,15 @@ WORDS = {
     "mail.completion_enough_lead": "Das Dokument ist unterschrieben und versiegelt: Jede spätere Änderung ist"
     " erkennbar.",
     "mail.completion_packet_subject": "Unterschrieben: {title}",
-    "mail.completion_packet_lead": "Alle Dokumente sind unterschrieben und gesiegelt: Jede spätere Änderung an ihnen"
+    "mail.completion_packet_lead": "Alle Dokumente sind unterschrieben und versiegelt: Jede spätere Änderung an ihnen"
     " ist erkennbar.",
     "mail.enough": "{party}: unterschrieben von {signed} von {total} Personen, das genügt.",
     "mail.declined_by": "{signer} hat die Unterschrift abgelehnt.",
     "mail.completion_attached": "Das versiegelte Dokument und sein Abschlusszertifikat hängen dieser E-Mail an.",
     "mail.completion_large": "Das versiegelte Dokument ist zu groß für eine E-Mail.",
-    "mail.completion_packet_attached": "Die gesiegelten Dokumente, ihre Abschlusszertifikate und eines für alle"
+    "mail.completion_packet_attached": "Die versiegelten Dokumente, ihre Abschlusszertifikate und eines für alle"
     " zusammen hängen an dieser E-Mail.",
-    "mail.completion_packet_large": "Die gesiegelten Dokumente sind zu groß für eine E-Mail.",
+    "mail.completion_packet_large": "Die versiegelten Dokumente sind zu groß für eine E-Mail.",
     "mail.completion_stored": "Es liegt auf dem Server als {document}.",
     "mail.completion_button": "Dokument öffnen",
     "mail.completion_verify": "Wer die Datei hat, kann prüfen, ob sie echt ist:",
@@ -189,13 +189,13 @@ WORDS = {
     "certificate.seal_certificate": "Zertifikat des Siegels (SHA-256)",
     "certificate.seal_time": "Zeitstempel",
     "certificate.nature": "Die Unterzeichnenden haben elektronisch gehandelt. Dieser Server hat das Dokument mit"
-    " seinem eigenen Zertifikat gesiegelt, sodass jede spätere Änderung erkennbar ist. Eine qualifizierte"
+    " seinem eigenen Zertifikat versiegelt, sodass jede spätere Änderung erkennbar ist. Eine qualifizierte"
     " elektronische Signatur ist das nicht.",
     "certificate.document.created": "Erstellt",
     "certificate.document.edited": "Bearbeitet",
     "certificate.document.amended": "Geändert",
     "certificate.document.sent": "An die Unterzeichnenden gesendet",
-    "certificate.document.sealing": "Alle Unterschriften geleistet, wird gesiegelt",
+    "certificate.document.sealing": "Alle Unterschriften geleistet, wird versiegelt",
     "certificate.signer.invited": "Eingeladen",
     "certificate.signer.reminded": "Erinnert",
     "certificate.signer.link_made": "Link für das System des Absenders ausgestellt",
@@ -328,7 +328,6 @@ WORDS = {
     "page.sign_by": "Unterschreiben bis",
     "page.open": "Dokument öffnen",
     "page.see_outcome": "Weiter",
-    "page.opening_hint": "Sie lesen zuerst alles. Unterschrieben wird erst, wenn Sie es auf der nächsten Seite sagen.",
     "page.opening_ask": "{name}, bitte lesen und unterschreiben Sie „{title}“",
     "page.opening_ask_approve": "{name}, bitte lesen Sie „{title}“ und stimmen Sie zu",
     "page.to_fill": "Auszufüllende Felder",
@@ -345,7 +344,7 @@ WORDS = {
     "page.code_again_in": "Noch einmal senden in {seconds} s",
     "page.go_on": "Weiter",
     "page.download": "Versiegeltes Dokument herunterladen",
-    "page.download_all": "Alle gesiegelten Dokumente herunterladen",
+    "page.download_all": "Alle versiegelten Dokumente herunterladen",
     "page.page_of": "Seite {page} von {pages} von {file}",
     "page.your_part": "Ihr Teil",
     "page.optional": "freiwillig",
@@ -410,9 +409,11 @@ WORDS = {
     "page.clear": "Löschen",
     "page.hand": "Handschrift",
     "page.photo_hint": "Ein Foto davon auf weißem Papier",
+    "page.bad_photo": "Das Bild lässt sich nicht lesen. Nehmen Sie ein anderes, als PNG oder JPEG.",
     "page.no_signature": "Zeichnen, tippen oder fotografieren Sie zuerst Ihre Unterschrift.",
     "page.no_initials": "Zeichnen oder tippen Sie zuerst Ihr Kürzel.",
     "page.uploading": "Wird hochgeladen",
+    "page.uploaded": "{file} ist hochgeladen",
     "page.upload_failed": "Die Datei ist nicht angekommen. Versuchen Sie es noch einmal.",
     "page.flag_text": "Hier ausfüllen",
     "page.flag_tick": "Hier ankreuzen",
@@ -437,6 +438,7 @@ WORDS = {
     "page.decline_means_approver": "{sender} erfährt, dass Sie nicht zustimmen. Das lässt sich nicht zurücknehmen.",
     "page.decline_now_approver": "Zustimmung ablehnen",
     "page.decline_ends": "Das Dokument endet für alle: Niemand kann es mehr unterschreiben.",
+    "page.decline_ends_packet": "Diese Dokumente enden für alle: Niemand kann sie mehr unterschreiben.",
     "page.decline_goes_on": "Die anderen können es ohne Sie abschließen.",
     "page.reason_told": "{sender} und die anderen Beteiligten können ihn lesen.",
     "page.back": "Zurück zum Dokument",
@@ -526,6 +528,8 @@ WORDS = {
     "refusal.consent": "Sie können nur unterschreiben, wenn Sie der elektronischen Unterschrift zustimmen",
     "refusal.consent_approver": "Zustimmen können Sie nur, wenn Sie dem Satz neben dem Kästchen zustimmen",
     "refusal.no_signature": "Geben Sie Ihren Namen als Unterschrift ein",
+    "refusal.signature_image": "Das Bild Ihrer Unterschrift lässt sich nicht verwenden. Nehmen Sie ein PNG oder JPEG"
+    " mit höchstens {megabytes} MB und {megapixels} Millionen Pixeln, auf dem sie dunkel auf weißem Papier steht.",
     "refusal.no_act": "Das Formular sagt weder, dass Sie unterschreiben, noch, dass Sie ablehnen",
     "refusal.already_signed": "Sie haben dieses Dokument schon unterschrieben",
     "refusal.already_approved": "Sie haben diesem Dokument bereits zugestimmt",

@@ -251,7 +251,7 @@ WORDS = {
     "verify.verdict.authentic": "C’est le document qui a été scellé ici le {date}, inchangé.",
     "verify.verdict.extended": "C’est le document qui a été scellé ici le {date}. Après le sceau n’est venu que ce"
     " qui le garde vérifiable.",
-    "verify.verdict.certificate": "C’est le certificat d’achèvement qui a été scellé ici le {date}, et non le"
+    "verify.verdict.certificate": "C’est le certificat de signature qui a été scellé ici le {date}, et non le"
     " document lui-même.",
     "verify.verdict.altered": "Ce fichier a été modifié après avoir été scellé. Ne vous y fiez pas.",
     "verify.verdict.unsigned": "Ce fichier ne porte aucune signature. Demandez le fichier scellé à qui vous l’a donné.",
@@ -279,8 +279,8 @@ WORDS = {
     "verify.signatures": "Signatures du fichier",
     "verify.issuer": "Émis par",
     "verify.not_after": "Certificat valable jusqu’au",
-    "verify.signing_time": "Signé, selon elle-même",
-    "verify.timestamp_time": "Horodaté",
+    "verify.signing_time": "Signée, selon elle-même",
+    "verify.timestamp_time": "Horodatée",
     "verify.details": "Détails (en anglais)",
     "verify.hash_mine": "SHA-256 de votre fichier",
     "verify.hash_same": "C’est le fichier scellé, octet pour octet. Votre navigateur l’a comparé ; il n’a pas été"
@@ -317,7 +317,6 @@ WORDS = {
     "page.sign_by": "À signer avant le",
     "page.open": "Ouvrir le document",
     "page.see_outcome": "Continuer",
-    "page.opening_hint": "Vous lisez d’abord tout. Rien n’est signé avant que vous ne le demandiez à la page suivante.",
     "page.opening_ask": "{name}, veuillez lire et signer « {title} »",
     "page.opening_ask_approve": "{name}, veuillez lire et approuver « {title} »",
     "page.to_fill": "Champs à remplir",
@@ -397,9 +396,11 @@ WORDS = {
     "page.clear": "Effacer",
     "page.hand": "Écriture",
     "page.photo_hint": "Une photo sur papier blanc",
+    "page.bad_photo": "L’image est illisible. Prenez-en une autre, en PNG ou JPEG.",
     "page.no_signature": "Dessinez, saisissez ou photographiez d’abord votre signature.",
     "page.no_initials": "Dessinez ou saisissez d’abord votre paraphe.",
     "page.uploading": "Envoi en cours",
+    "page.uploaded": "{file} est téléversé",
     "page.upload_failed": "Le fichier n’est pas arrivé. Réessayez.",
     "page.flag_text": "Remplir ici",
     "page.flag_tick": "Cocher ici",
@@ -425,6 +426,7 @@ WORDS = {
     " dessus.",
     "page.decline_now_approver": "Refuser d’approuver",
     "page.decline_ends": "Le document prend fin pour tous : personne ne pourra plus le signer.",
+    "page.decline_ends_packet": "Ces documents prennent fin pour tous : personne ne pourra plus les signer.",
     "page.decline_goes_on": "Les autres peuvent encore le terminer sans vous.",
     "page.reason_told": "{sender} et les autres personnes sollicitées peuvent le lire.",
     "page.back": "Retour au document",
@@ -511,6 +513,8 @@ WORDS = {
     "refusal.consent": "Vous ne pouvez signer que si vous acceptez de signer électroniquement",
     "refusal.consent_approver": "Vous ne pouvez approuver que si vous acceptez la phrase à côté de la case",
     "refusal.no_signature": "Tapez votre nom comme signature",
+    "refusal.signature_image": "L’image de votre signature est inutilisable. Prenez un PNG ou un JPEG d’au plus"
+    " {megabytes} Mo et {megapixels} millions de pixels, où elle est foncée sur papier blanc.",
     "refusal.no_act": "Le formulaire ne dit ni de signer ni de refuser",
     "refusal.already_signed": "Vous avez déjà signé ce document",
     "refusal.already_approved": "Vous avez déjà approuvé ce document",

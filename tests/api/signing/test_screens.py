@@ -45,6 +45,26 @@ async def test_consent_left_unticked_is_asked_again_above_sign(office: Office) -
         assert (refused.status_code, "only if you agree" in refused.text) == (400, True)
 
 
+@pytest.mark.one_database
+async def test_consent_is_recorded_in_the_language_in_which_it_was_shown(office: Office) -> None:
+    document = await office.create(send=True, signers=[signer("ann", language="de"), signer("bob")])
+    [path] = await mailed(office, to="ann@example.com")
+    async with office.api.client() as browser:
+        own = await entered(browser, path)
+        [shown] = re.findall(r'name="consent" value="(\w+)"', (await browser.get(own, headers=HTML)).text)
+        await browser.post(own, headers=HTML, data={"language": "ja"})  # in another tab
+        typed = {"act": "sign", "signature": "", "consent": shown}
+        again = (await browser.post(own, headers=HTML, data=typed)).text
+        assert 'name="consent" value="ja" required>' in again, "what was ticked was another sentence"
+        assert (await browser.post(own, headers=HTML, data={**typed, "signature": "Ann"})).status_code == 303
+    [row] = await trail(office, document, "signer.signed")
+    assert row["detail"]["consent"].startswith("Ich bin einverstanden")
+    [path] = await mailed(office, to="bob@example.com")
+    async with office.api.client() as browser:
+        await browser.post(path, headers=HTML, data={"consent": "fr"})  # before the sender corrected the language
+    assert "électronique" in (await trail(office, document, "signer.link_opened"))[-1]["detail"]["consent"]
+
+
 async def test_a_sentence_runs_as_its_language_does_whatever_the_names_in_it(office: Office) -> None:
     await office.create(send=True, signers=[signer("ann", language="ar")])
     [path] = await mailed(office)
@@ -66,6 +86,54 @@ async def test_nobody_agrees_before_the_code_has_shown_who_they_are(office: Offi
         assert CONSENT in (await browser.get(own, headers=HTML)).text
     [row] = await trail(office, document, "signer.link_opened")
     assert "consent" not in row["detail"]
+
+
+@pytest.mark.one_database
+async def test_who_has_only_the_link_learns_nothing_of_what_was_signed(office: Office) -> None:
+    code = {"auth": "access_code", "access_code": "open sesame"}
+    document = await office.create(signers=[signer("ann", **code), signer("bob")], send=True)
+    async with office.session(document, "ann") as browser:
+        await browser.post("/code", json={"code": "open sesame"})
+        await browser.get("/session")
+        body = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
+        assert (await browser.post("/complete", json=body)).status_code == 200
+
+    [path] = await mailed(office, to="ann@example.com")
+
+    async def shown() -> str:
+        async with office.api.client() as finder:
+            return (await finder.get(await entered(finder, path), headers=HTML)).text
+
+    page = await shown()
+    assert [said for said in ("ann@example.com", "Bob") if said in page] == []
+    assert 'name="code"' in page
+    async with office.session(document, "bob") as bob:
+        assert (await bob.post("/decline", json={"reason": "The price"})).status_code == 200
+    page = await shown()
+    assert ("was declined" in page, "The price" in page) == (True, False)
+
+
+async def test_a_done_page_hears_that_it_is_another_by_now(office: Office) -> None:
+    document = await office.create(signers=[signer("ann"), signer("bob")], send=True)
+    async with office.session(document, "ann") as ann, office.session(document, "bob") as bob:
+        await ann.get("/session")
+        body = {"consent": True, "signature": {"kind": "typed", "text": "Ann"}}
+        assert (await ann.post("/complete", json=body)).status_code == 200
+        part = {"X-Part": "state"}
+        assert (await ann.get("", headers=part)).status_code == 200
+        await bob.post("/decline", json={})
+        assert (await ann.get("", headers=part)).status_code == 409
+
+
+@pytest.mark.one_database
+async def test_who_has_read_much_can_still_be_sent_a_code(mailing: Mailing) -> None:
+    document = await mailing.create(signers=[signer("ann", auth="email_code")], send=True)
+    async with mailing.api.client() as browser:
+        own = await entered(browser, await mailing.read(LINK, "ann", "Lease"))
+        read = f"update signers set notes = {limits.SIGNER_VIEW_ROWS} where id = '{people(document)['Ann']}'"
+        await mailing.api.deedbox.db.write(lambda tx: tx.run(read))
+        mailing.api.clock.forward(limits.SIGNER_CODE_AGAIN_SECONDS)
+        assert (await browser.post(own, headers=HTML, data={"act": "code_again"})).status_code == 303
 
 
 async def test_wrong_old_and_sixth_code_each_have_their_sentence_and_send_again_waits_half_a_minute(

@@ -1,8 +1,14 @@
 """Read as text: for whom it is, what the trail and the certificate say of it, and what they do not."""
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from tests.api.signing.conftest import Office, signer
+from tests.api.signing.conftest import LEASE, Office, signer
+from tests.api.signing.packets import file
+from tests.api.signing.test_entry import trail
 from tests.pdf.papers import text_of
 
 pytestmark = pytest.mark.anyio
@@ -41,3 +47,47 @@ async def test_the_evidence_says_that_the_text_was_shown_and_claims_no_page(offi
     told = text_of((await office.api.get(f"{PATH}/{document['id']}/certificate")).content)
     assert "Read as text" in told
     assert "0 / 2" in told
+
+
+def a_field(kind: str, y: float, name: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "page": 1, "x": 0.1, "y": y, "w": 0.3, "h": 0.04, "signer": f"{name}@example.com", **more}
+
+
+async def test_what_others_and_the_sender_have_filled_in_is_part_of_the_text_and_leads_nowhere(office: Office) -> None:
+    fields = [
+        a_field("text", 0.3, "ben", label="City"),
+        a_field("checkbox", 0.4, "ben", label="Rules"),
+        a_field("signature", 0.5, "ben"),
+        a_field("text", 0.6, "ann", label="Street", read_only=True, default="Mill Lane"),
+        a_field("text", 0.7, "ann", label="Floor"),
+        a_field("signature", 0.8, "ann"),
+    ]
+    people = [signer("ben"), signer("ann")]
+    document = await office.create(signers=people, fields=fields, send=True)
+    ids = [one["id"] for one in document["fields"]]
+    given = {ids[0]: "Ghent", ids[1]: "true"}
+    signed = await office.sign(document, "ben", values=given)
+    assert signed.status_code == 200, signed.text
+    async with office.session(document, "ann") as browser:
+        text = (await browser.get("/text")).text
+    given_as_text = [" ".join(re.sub(r"<[^>]+>", "", one).split()) for one in re.findall(r"<b .*?</b>", text)]
+    assert given_as_text == ["Ghent", "✓ Rules", "Ben", "Mill Lane"]
+    assert re.findall(r'class="to-fill" href="/sign/[^#]+#([^"]+)"', text) == ids[4:]
+
+
+async def test_the_trail_says_nothing_of_a_text_that_could_not_be_shown(office: Office, tmp_path: Path) -> None:
+    documents = [
+        {"title": "Lease", "file": file(content=LEASE), "fields": [a_field("signature", 0.8, "ann")]},
+        {"title": "Rules", "file": file("rules.pdf", LEASE + b"\n"), "fields": []},
+    ]
+    body = {"title": "Flat 7", "documents": documents, "signers": [signer("ann")], "send": True}
+    packet = (await office.api.post("/api/v1/packets", body)).json()
+    first, second = packet["documents"]
+    async with office.session(first, "ann") as browser:
+        assert (await browser.get("/session")).status_code == 200
+        [row] = await office.api.rows(f"select paper_sha256 from documents where id = '{second['id']}'")
+        for kept in tmp_path.rglob(f"*{row[0]}*"):
+            kept.unlink()
+        assert (await browser.get("/text")).status_code >= 400
+    assert await trail(office, first, "signer.text_viewed") == []
+    assert len(await trail(office, first, "signer.viewed")) == 1

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.crypto import Secret
@@ -33,8 +34,8 @@ class Visit(msgspec.Struct, frozen=True):
 
     address: str
     user_agent: str
-    agreed: bool = False
-    """Whether the opening page's consent was ticked."""
+    agreed: str | None = None
+    """The language of the consent that was ticked on the opening page; None if it was not."""
 
 
 def asks_consent(found: Entrance) -> bool:
@@ -78,8 +79,9 @@ def enter(office: Office, tx: Tx, token: str, visit: Visit, now: datetime, code:
         if signer.auth == "email_code":
             detail["code_mailed"] = mailed
         if visit.agreed and asks_consent(found):
-            detail["consent"] = consent(packet, signer)
-            sessions.agree(tx, opened, consent(packet, signer), now=now)
+            shown = visit.agreed if visit.agreed in words.LANGUAGES else signer.language
+            detail["consent"] = agreed = consent(packet, msgspec.structs.replace(signer, language=shown))
+            sessions.agree(tx, opened, agreed, now=now)
         for document in packet.documents:
             desk.record(document, "signer.link_opened", detail)
     return opened
@@ -89,7 +91,7 @@ def mail_again(desk: Desk, packet: Packet, signer_id: str, code: FreshCode, seen
     """Mails another code, in place of the one before; refused a moment after that one."""
     _, signer = parties.find_signer(packet, signer_id)
     wait = sessions.code_wait(desk.tx, signer_id, now=desk.now)
-    if not people.add_note(desk.tx, signer_id, limits.SIGNER_VIEW_ROWS) or not _mail_code(desk, packet, signer, code):
+    if not people.add_note(desk.tx, signer_id, limits.SIGNER_ROWS) or not _mail_code(desk, packet, signer, code):
         raise refused(TooManyRequests, "code_soon", seconds=str(max(1, wait)))
     for document in packet.documents:
         desk.record(document, "signer.code_mailed", seen.told())

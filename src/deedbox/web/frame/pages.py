@@ -12,7 +12,7 @@ from litestar.datastructures import Cookie
 
 from deedbox import words
 from deedbox.kernel.clock import moment
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import Conflict, DeedboxError
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.envelope import ErrorBody, envelope
@@ -144,7 +144,7 @@ def _preferred_language(scope: Scope) -> str:
 
 
 def render(template: str, part: str | None = None, /, **values: Any) -> str:
-    """The text of a page, or of one block of it; BadRequest if it has none of that name.
+    """The text of a page, or of one block of it; Conflict if it has none of that name: it is another page by now.
 
     In its template `t` has the words of its language, and `written` tells a time in it."""
     language = words.known(str(values.get("language", words.DEFAULT)))
@@ -158,7 +158,7 @@ def render(template: str, part: str | None = None, /, **values: Any) -> str:
     if part is None:
         return str(found.render(**values))
     if part not in found.blocks:
-        raise BadRequest("This page has no such part. Load it again.")
+        raise Conflict("This page has no such part. Load it again.")
     return "".join(found.blocks[part](found.new_context(values)))
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Received
-from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.errors import BadRequest, Saying
 from deedbox.pdf.fonts import Hand
 from deedbox.pdf.glyphs import described, unprintable
 from deedbox.pdf.strokes import Drawing
@@ -28,6 +28,13 @@ from deedbox.web.signer.inside import inside
 from deedbox.web.signer.records import Drawn, Typed, UploadedMark
 from deedbox.words.refusals import refused
 
+_UNUSABLE = Saying(
+    "signature_image",
+    {
+        "megabytes": str(limits.SIGNATURE_IMAGE_BYTES // limits.MB),
+        "megapixels": str(limits.SIGNATURE_IMAGE_PIXELS // 10**6),
+    },
+)
 _IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 
 
@@ -44,8 +51,12 @@ async def made(
         signature, strokes = await held.enter_async_context(sign.drawing(office, drawing))
         return signature, [strokes]
     kind: Literal["drawn", "uploaded"] = "drawn" if isinstance(given, Drawn) else "uploaded"
-    picture = await asyncio.to_thread(_picture, given.image or "")
-    signature, image = await held.enter_async_context(sign.image(office, kind, picture))
+    try:
+        picture = await asyncio.to_thread(_picture, given.image or "")
+        signature, image = await held.enter_async_context(sign.image(office, kind, picture))
+    except BadRequest as error:
+        error.sayings = (_UNUSABLE,)
+        raise
     return signature, [image]
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from deedbox import words
 from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, Forbidden
+from deedbox.kernel.errors import Conflict, Forbidden, TooManyRequests
 from deedbox.signing import parties, sessions, show_if
 from deedbox.signing.actions import expire
 from deedbox.signing.actions.enter import code_for, mail_again, packet_for, shown_until, try_code
@@ -166,6 +166,10 @@ async def give_code(request: AnyRequest, code: str) -> None:
 async def code_again(request: AnyRequest) -> None:
     """Another code is on its way to the signer's mailbox; TooManyRequests a moment after the last."""
     who = await inside(request, demand_code=False)
+    db, now = context.of(request).deedbox.db, context.of(request).deedbox.clock.now()
+    # Looked at first: to make a code takes the time of a slow hash.
+    if wait := await db.read(lambda tx: sessions.code_wait(tx, who.signer.id, now=now)):
+        raise refused(TooManyRequests, "code_soon", seconds=str(wait))
     code = await code_for(who.packet, who.signer)
     if code is None:
         raise refused(Conflict, "code_not_asked")

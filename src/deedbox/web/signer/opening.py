@@ -27,7 +27,7 @@ from deedbox.web.signer.inside import outcome
 async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """The opening page for a browser; whoever does not ask for HTML is let in at once."""
     if not names_html(cast(Scope, request.scope)):
-        return await _opened(request, token, agreed=False)
+        return await _opened(request, token, agreed=None)
     deedbox = context.of(request).deedbox
     await _know_frames(request, token)
     found = await deedbox.db.read(lambda tx: entrance(tx, token, deedbox.clock.now()))
@@ -38,10 +38,10 @@ async def follow_link(request: AnyRequest, token: FromPath[str]) -> Response[Any
 async def open_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     """Opens a session; the token leaves the address."""
     await _know_frames(request, token)
-    return await _opened(request, token, agreed=bool(text(await form_of(request), "consent")))
+    return await _opened(request, token, agreed=text(await form_of(request), "consent") or None)
 
 
-async def _opened(request: AnyRequest, token: str, *, agreed: bool) -> Response[Any]:
+async def _opened(request: AnyRequest, token: str, *, agreed: str | None) -> Response[Any]:
     deedbox = context.of(request).deedbox
     now, visit = deedbox.clock.now(), Visit(*origin(request), agreed=agreed)
     found = await deedbox.db.read(lambda tx: entrance(tx, token, now))

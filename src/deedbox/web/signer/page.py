@@ -8,6 +8,7 @@ import msgspec
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
+from msgspec.structs import replace
 
 from deedbox import words
 from deedbox.kernel import limits
@@ -110,8 +111,9 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
     who = await inside(request)
     seen = circumstances(request, who)
     if language in words.LANGUAGES:
-        token = context.of(request).token.reveal()
-        await at_desk(request, who, lambda desk: sessions.speak(desk.tx, token, language))
+        await _speak(request, who, language)
+        if "signature" in form:  # with the button came all that is filled in
+            await _keep(request, who, form)
     elif act == "decline":
         reason = _bounded(form, "reason", limits.REASON_CHARS) or None
         await acted(request, who, lambda desk, packet: decline(desk, packet, signer_id, reason, seen))
@@ -129,11 +131,22 @@ async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None
         raise refused(BadRequest, "no_act")
 
 
+async def _speak(request: AnyRequest, who: Inside, language: str) -> None:
+    """Goes on in this language, in the answer to this request too."""
+    here = context.of(request)
+    token = here.token.reveal()
+    await at_desk(request, who, lambda desk: sessions.speak(desk.tx, token, language))
+    here.enter(replace(who.session, language=language), here.token)
+
+
 async def _finish(request: AnyRequest, who: Inside, form: FormMultiDict) -> None:
     """Signs or approves all documents in one act."""
-    approves, seen, signer_id = text(form, "act") == "approve", circumstances(request, who), who.signer.id
+    approves, signer_id, ticked = text(form, "act") == "approve", who.signer.id, text(form, "consent")
+    seen = circumstances(request, who)
     if not _agreed(who, form):
         raise refused(BadRequest, "consent_approver" if approves else "consent")
+    if ticked in words.LANGUAGES:  # that of the sentence as it was shown: another tab may have chosen another since
+        seen = msgspec.structs.replace(seen, language=ticked)
     if approves:
         await acted(request, who, lambda desk, packet: approve(desk, packet, signer_id, seen))
         return
@@ -219,7 +232,8 @@ async def _signing(
     kept = await deedbox.db.read(lambda tx: people.values_of(tx, signer.id)) if who.is_shown else {}
     files = await attachments.seen(request, who) if who.is_shown else []
     # The form for a code sends no fields: these stand as they were.
-    written = typed if typed is not None and (typed.get("act") in _FILLED or typed.get("detach")) else None
+    sent = typed is not None and (typed.get("act") in _FILLED or typed.get("detach") or typed.get("language"))
+    written = typed if sent else None
     filled_in = sheet(who, kept, files, written, instant(deedbox.clock.now()))
     return page(
         "signer/page.html",
@@ -243,6 +257,7 @@ async def _signing(
         names={one.id: one.name for _, one in packet.signers()},
         most=limits.ATTACHMENT_BYTES // limits.MB,
         most_photo=limits.SIGNATURE_IMAGE_BYTES,
+        most_pixels=limits.SIGNATURE_IMAGE_PIXELS,
         typed=typed or {},
         shared=who.session.link == "in_person",
         said=steps.script_words(signer.language, signer.role),

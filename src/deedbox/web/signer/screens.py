@@ -27,8 +27,8 @@ _GOOD = ("signed", "approved", "finalizing", "completed")
 
 
 def asks_code(who: Inside, outcome: Outcome | None) -> bool:
-    """Whether the code comes first: before the document, and before its sealed file."""
-    return who.needs is not None and (outcome is None or who.packet.status == "completed")
+    """Whether the code comes first: before the document, and before all that is told once it is signed."""
+    return who.needs is not None and (outcome is None or outcome.name in _GOOD)
 
 
 async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> Response[Any]:
@@ -100,7 +100,7 @@ async def ended(
         signed_at=_written(who, signer.signed_at),
         can_download=not over and found.name == "completed" and not who.needs,
         only_reads=who.only_reads,
-        reason=_reason(who, found),
+        reason=None if who.needs else _reason(who, found),
         over=over,
     )
 

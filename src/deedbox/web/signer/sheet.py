@@ -1,5 +1,6 @@
 """The sheet: what a signer fills in, as one form whose fields know where they stand on the pages."""
 
+import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -35,6 +36,18 @@ class Row(NamedTuple):
         return [choice.field for choice in self.choices] or [self.field]
 
 
+class Home(NamedTuple):
+    """Where the fields of a file stand."""
+
+    document: Document
+    before: int
+    """How many pages of the document lie before the file's."""
+
+    def page(self, field: Field) -> int:
+        """The page of its document on which the field stands, from 1."""
+        return self.before + field.page
+
+
 class Other(NamedTuple):
     """What someone else has filled in."""
 
@@ -68,7 +81,7 @@ def sheet(
     return Sheet(
         rows=_rows(who, possible, stands, typed, now),
         by_hand={kind: [field for field in possible if field.type == kind] for kind in BY_HAND},
-        others=[one for document in who.packet.documents for one in _others(who, document)],
+        others=[one for document in who.packet.documents for one in others(who, document)],
         own={"date": now[:10], "name": who.signer.name, "email": who.signer.email},
     )
 
@@ -88,13 +101,9 @@ def given_by(who: Inside, form: Mapping[str, Any]) -> dict[str, str]:
     return values.typed(fields, given, who.signer.language)
 
 
-def page_of(who: Inside, field: Field) -> int:
-    """The page of its document on which the field stands, from 1."""
-    return first_page(document_of(who, field), field.file_id) + field.page
-
-
-def document_of(who: Inside, field: Field) -> Document:
-    return next(one for one in who.packet.documents if any(file.id == field.file_id for file in one.files))
+def homes(who: Inside) -> dict[str, Home]:
+    """Where the fields of each file stand, by its id."""
+    return {file.id: Home(one, first_page(one, file.id)) for one in who.packet.documents for file in one.files}
 
 
 def _group_name(group: Sequence[Field]) -> str:
@@ -108,12 +117,16 @@ def _fields(who: Inside) -> list[Field]:
 
 def _in_reading_order(who: Inside) -> list[Field]:
     """What may come to be shown, as one reads: line by line, but none before the one on which it depends."""
-    waiting = [field for line in _lines(who) for field in sorted(line, key=lambda field: field.x)]
-    to_come, ordered = {field.id for field in waiting}, []
-    while waiting:
-        at = next(at for at, one in enumerate(waiting) if not one.show_if or one.show_if.field not in to_come)
-        ordered.append(waiting.pop(at))
-        to_come.remove(ordered[-1].id)
+    read = [field for line in _lines(who) for field in sorted(line, key=lambda field: field.x)]
+    known, waiting = {field.id for field in read}, dict[str, list[int]]()
+    free, ordered = list[int](), list[Field]()
+    for at, field in enumerate(read):
+        on = field.show_if.field if field.show_if else ""
+        (waiting.setdefault(on, []) if on in known else free).append(at)
+    while free:
+        ordered.append(read[heapq.heappop(free)])
+        for at in waiting.get(ordered[-1].id, ()):
+            heapq.heappush(free, at)
     return ordered
 
 
@@ -173,9 +186,10 @@ def _row(field: Field, stands: str, typed: Mapping[str, Any] | None, language: s
     return Row(field, value, said if field.type == "date" and said != value else "")
 
 
-def _others(who: Inside, document: Document) -> list[Other]:
+def others(who: Inside, document: Document, *, and_own: bool = False) -> list[Other]:
     """What those before have filled in; a mark by hand is told by the name of whose it is."""
-    mine, shown = {field.id for field in who.fields}, show_if.shown(document.fields)
+    mine = set() if and_own else {field.id for field in who.fields}
+    shown = show_if.shown(document.fields)
     people = {signer.id: signer.name for _, signer in who.packet.signers()}
     found = []
     for field in document.fields:

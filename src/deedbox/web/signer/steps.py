@@ -7,15 +7,21 @@ from deedbox import words
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Attachment, Document, Field
 from deedbox.web.signer.inside import Inside
-from deedbox.web.signer.sheet import Row, Sheet, document_of, page_of
+from deedbox.web.signer.sheet import Home, Row, Sheet, homes
 
 _FLAGS = {"checkbox": "tick", "radio": "choose", "select": "choose", "date": "date", "attachment": "file"}
 """What the mark of a field says while it is its turn, where it is not simply filled in."""
 _WORDS = (
     "step", "next", "next_document", "kept", "offline", "again", "not_kept", "offline_sign", "going", "drawn", "photo",
-    "no_signature", "no_initials", "upload_failed",
+    "bad_photo", "no_signature", "no_initials", "uploaded", "upload_failed",
 )  # fmt: skip
-_REFUSALS = {"required": "required", "required_checkbox": "required_tick", "required_attachment": "required_file"}
+_REFUSALS = {
+    "required": "required",
+    "required_checkbox": "required_tick",
+    "required_attachment": "required_file",
+    "wrong_email": "email",
+    "wrong_date": "date",
+}
 
 
 class Step(NamedTuple):
@@ -61,14 +67,19 @@ class OtherMark(NamedTuple):
 
 
 def steps(who: Inside, sheet: Sheet, files: Sequence[Attachment]) -> Iterator[Step]:
-    """Field by field, as one reads; and each document that is only read, in its place."""
+    """Field by field, as one reads; and each document in which nothing can be done but read, in its place."""
     given = {one.field_id: one for one in files if one.signer_id == who.signer.id}
+    at, found = homes(who), dict[str, list[Step]]()
+    for row in sheet.rows:
+        home = at[row.field.file_id]
+        boxes = [_box(home, field) for field in row.boxes]
+        step = Step(home.document, row, boxes, home.page(row.field), given.get(row.field.id))
+        found.setdefault(home.document.id, []).append(step)
+    signed = {at[field.file_id].document.id for fields in sheet.by_hand.values() for field in fields}
     for document in who.packet.documents:
-        rows = [row for row in sheet.rows if document_of(who, row.field) is document]
-        for row in rows:
-            boxes = [box(who, field) for field in row.boxes]
-            yield Step(document, row, boxes, page_of(who, row.field), given.get(row.field.id))
-        if not rows and who.only_reads(document) and not who.packet.lone:
+        own = found.get(document.id, [])
+        yield from own
+        if all(step.fixed for step in own) and document.id not in signed and not who.packet.lone:
             yield Step(document, None)
 
 
@@ -82,7 +93,10 @@ def marks(who: Inside, sheet: Sheet) -> list[Mark]:
 
 def others(who: Inside, sheet: Sheet) -> list[OtherMark]:
     """What others have filled in, with its place."""
-    return [OtherMark(one.said, one.field.label or one.name, box(who, one.field)) for one in sheet.others]
+    at = homes(who)
+    return [
+        OtherMark(one.said, one.field.label or one.name, _box(at[one.field.file_id], one.field)) for one in sheet.others
+    ]
 
 
 def script_words(language: str, role: str) -> dict[str, str]:
@@ -95,12 +109,12 @@ def script_words(language: str, role: str) -> dict[str, str]:
     }
 
 
-def box(who: Inside, field: Field) -> dict[str, Any]:
+def _box(home: Home, field: Field) -> dict[str, Any]:
     """Where a field stands, and on what it depends."""
     condition = field.show_if
     return {
         "id": field.id,
-        "document": document_of(who, field).id,
+        "document": home.document.id,
         "file": field.file_id,
         "page": field.page,
         "at": [round(side, 5) for side in (field.x, field.y, field.w, field.h)],
@@ -113,6 +127,8 @@ def _asked(kind: str, sheet: Sheet) -> bool:
 
 
 def _mark(who: Inside, kind: str, fields: Sequence[Field], offered: str) -> Mark:
-    last = fields[-1] if fields else None
-    document = document_of(who, last).id if last else who.packet.documents[-1].id
-    return Mark(kind, [box(who, field) for field in fields], document, page_of(who, last) if last else None, offered)
+    at = homes(who)
+    if not fields:
+        return Mark(kind, [], who.packet.documents[-1].id, None, offered)
+    boxes, first = [_box(at[field.file_id], field) for field in fields], at[fields[0].file_id]
+    return Mark(kind, boxes, first.document.id, first.page(fields[0]), offered)

@@ -1,8 +1,10 @@
 """Read as text: what there is to sign, reflowed, with links to the signer's fields at their places."""
 
+import asyncio
 import hashlib
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from litestar import Response, get
@@ -10,24 +12,32 @@ from litestar.params import FromPath
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import store as blobs_store
+from deedbox.kernel.clock import instant
 from deedbox.pdf.lines import Line
 from deedbox.signing.actions.view import view_text
-from deedbox.signing.model import Document, Field, File, first_page
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import Document, Field, File
+from deedbox.signing.store import people
 from deedbox.web.frame import brand, context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.pages import go, page
 from deedbox.web.signer import embedding
 from deedbox.web.signer.inside import Inside, at_desk, circumstances, looked, outcome
+from deedbox.web.signer.sheet import Row, others, sheet
 
 _PAGES = msgspec.json.Decoder(list[list[Line]])
 
 
 class Piece(NamedTuple):
-    """Words, or a field that is to be filled in here."""
+    """Words, or a field: one that is to be filled in here, unless something stands in it that is only read."""
 
     text: str
     field: Field | None = None
+
+
+_Places: TypeAlias = Mapping[tuple[str, int], Sequence[Piece]]
+"""The fields by their file and page."""
 
 
 class PageText(NamedTuple):
@@ -41,68 +51,118 @@ class PageText(NamedTuple):
 class DocumentText(NamedTuple):
     document: Document
     pages: list[PageText]
-    ends: PageText | None
+    ends: tuple[File, int] | None
     """The first page that is not read."""
 
 
 @get("/sign/{signer_id:str}/text", opt=door(SIGNER), include_in_schema=False)
 async def read_as_text(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
     """Every page's text; the signing page where there is nothing to show, which says why."""
-    deedbox, who = context.of(request).deedbox, await looked(request)
+    who = await looked(request)
     if not who.is_shown:
         return go(f"/sign/{signer_id}")
-    can_sign = outcome(who.packet, who.signer, deedbox.clock.now()) is None
-    fields = who.possible_fields if can_sign else []
-    return page(
-        "signer/text.html",
-        language=who.signer.language,
-        brand=await brand.of(request, who.packet.workspace_id),
-        packet=who.packet,
-        signer=who.signer,
-        texts=[await _read(request, who, document, fields) for document in who.packet.documents],
-        only_reads=who.only_reads,
+    texts = [await _text(request, document) for document in who.packet.documents]
+    places = await _places(request, who)
+    known = {
+        "language": who.signer.language,
+        "brand": await brand.of(request, who.packet.workspace_id),
+        "packet": who.packet,
+        "signer": who.signer,
+        "only_reads": who.only_reads,
         **embedding.shown(who),
-    )
+    }
+    shown, hashes = await asyncio.to_thread(_shown, who, texts, places, known)
+    await _noted(request, who, hashes)
+    return shown
 
 
-async def _read(request: AnyRequest, who: Inside, document: Document, fields: Sequence[Field]) -> DocumentText:
-    """The text of a document; that it was shown is noted, with its hash."""
-    deedbox, token = context.of(request).deedbox, context.of(request).token
+async def _text(request: AnyRequest, document: Document) -> bytes:
+    deedbox = context.of(request).deedbox
     blob = await deedbox.db.read(lambda tx: blobs_store.demand(tx, document.paper_sha256 or ""))
-    text = await deedbox.pictures.text(blob)
-    seen, shown = circumstances(request, who), hashlib.sha256(text).hexdigest()
-    await at_desk(request, who, lambda desk: view_text(desk, document, who.signer.id, token, shown, seen.address))
-    lines = _PAGES.decode(text)
-    pages = [
-        _page(file, number, lines[at : at + 1], [one for one in fields if (one.file_id, one.page) == (file.id, number)])
-        for file in document.files
-        for number in range(1, file.pages + 1)
-        for at in [first_page(document, file.id) + number - 1]
+    return await deedbox.pictures.text(blob)
+
+
+def _shown(
+    who: Inside, texts: Sequence[bytes], places: _Places, known: Mapping[str, Any]
+) -> tuple[Response[Any], list[str]]:
+    """The page, and the hash of each document's text; of long ones this takes its time."""
+    pairs = zip(who.packet.documents, texts, strict=True)
+    read = [_read(document, _PAGES.decode(text), places) for document, text in pairs]
+    return page("signer/text.html", texts=read, **known), [hashlib.sha256(text).hexdigest() for text in texts]
+
+
+async def _noted(request: AnyRequest, who: Inside, hashes: Sequence[str]) -> None:
+    """Notes that the text of each document was shown, once all of it can be."""
+    token, seen = context.of(request).token, circumstances(request, who)
+
+    def note(desk: Desk) -> None:
+        for document, shown in zip(who.packet.documents, hashes, strict=True):
+            view_text(desk, document, who.signer.id, token, shown, seen.address)
+
+    await at_desk(request, who, note)
+
+
+async def _places(request: AnyRequest, who: Inside) -> _Places:
+    """What the signer has to fill in, and what stands in all other fields, by file and page."""
+    deedbox = context.of(request).deedbox
+    now, places = deedbox.clock.now(), dict[tuple[str, int], list[Piece]]()
+    pieces = [
+        Piece(one.said, one.field)
+        for document in who.packet.documents
+        for one in others(who, document, and_own=outcome(who.packet, who.signer, now) is not None)
     ]
-    return DocumentText(document, pages[: limits.READ_PAGES], next(iter(pages[limits.READ_PAGES :]), None))
+    if outcome(who.packet, who.signer, now) is None:
+        kept = await deedbox.db.read(lambda tx: people.values_of(tx, who.signer.id))
+        asked = sheet(who, kept, [], None, instant(now))
+        pieces += [Piece("", field) for fields in asked.by_hand.values() for field in fields]
+        pieces += [one for row in asked.rows if row.shown for one in _own(row)]
+    for piece in pieces:
+        if piece.field is not None:
+            places.setdefault((piece.field.file_id, piece.field.page), []).append(piece)
+    return places
 
 
-def _page(file: File, number: int, found: Sequence[list[Line]], fields: Sequence[Field]) -> PageText:
-    lines = found[0] if found else []
-    return PageText(file, number, list(_paragraphs(lines, fields)), not lines)
+def _own(row: Row) -> Iterator[Piece]:
+    """The field of the row, or each of its radio buttons; of one that is only read, what stands in it."""
+    for one in row.choices or [row]:
+        if not one.field.read_only:
+            yield Piece("", one.field)
+        elif one.field.type in ("checkbox", "radio"):
+            yield from [Piece("✓", one.field)] if one.value == "true" else []
+        elif one.value:
+            yield Piece(one.value, one.field)
 
 
-def _paragraphs(lines: Sequence[Line], fields: Sequence[Field]) -> Iterator[list[Piece]]:
+def _read(document: Document, lines: Sequence[Sequence[Line]], places: _Places) -> DocumentText:
+    """The pages that are read, each with the fields on it."""
+    pages, before = list[PageText](), 0
+    for file in document.files:
+        for number in range(1, file.pages + 1):
+            at = before + number - 1
+            if at >= min(len(lines), limits.READ_PAGES):
+                return DocumentText(document, pages, (file, number))
+            paragraphs = list(_paragraphs(lines[at], places.get((file.id, number), [])))
+            pages.append(PageText(file, number, paragraphs, not lines[at]))
+        before += file.pages
+    return DocumentText(document, pages, None)
+
+
+def _paragraphs(lines: Sequence[Line], fields: Sequence[Piece]) -> Iterator[list[Piece]]:
     """Lines joined to paragraphs; a field stands in the line beside which it is, else between those around it."""
-    waiting = sorted(fields, key=lambda field: (field.y + field.h / 2, field.x))
+    waiting = sorted(fields, key=_place)
+    middles, at = [_place(piece)[0] for piece in waiting], 0
     paragraph: list[Piece] = []
     for line in lines:
-        above = [field for field in waiting if _middle(field) < line.top]
-        beside = [field for field in waiting if line.top <= _middle(field) <= line.bottom]
-        if line.begins or above:
+        above = bisect_left(middles, line.top, at)
+        beside = bisect_right(middles, line.bottom, above)
+        if line.begins or above > at:
             yield from _ended(paragraph)
-            yield from ([Piece("", field)] for field in above)
+            yield from ([piece] for piece in waiting[at:above])
             paragraph = []
-        paragraph.append(Piece(line.text))
-        paragraph += [Piece("", field) for field in beside]
-        waiting = [field for field in waiting if field not in above and field not in beside]
+        paragraph += [Piece(line.text), *waiting[above:beside]]
+        at = beside
     yield from _ended(paragraph)
-    yield from ([Piece("", field)] for field in waiting)
+    yield from ([piece] for piece in waiting[at:])
 
 
 def _ended(paragraph: list[Piece]) -> Iterator[list[Piece]]:
@@ -110,8 +170,10 @@ def _ended(paragraph: list[Piece]) -> Iterator[list[Piece]]:
         yield paragraph
 
 
-def _middle(field: Field) -> float:
-    return field.y + field.h / 2
+def _place(piece: Piece) -> tuple[float, float]:
+    """The middle of its height, and where it begins."""
+    field = piece.field
+    return (field.y + field.h / 2, field.x) if field else (0.0, 0.0)
 
 
 ROUTES: list[Any] = [read_as_text]

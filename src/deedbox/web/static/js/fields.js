@@ -49,6 +49,7 @@ class Step {
   }
   get controls() { return all('input:not([type=hidden]), select', this.element); }
   get name() { return $('.ask', this.element).dataset.name; }
+  isIn(document) { return this.document === document || this.boxes.some(box => box.document === document); }
   get isShown() { return !this.boxes.length || this.boxes.some(isShown); }
 
   // What stands in it; of a group of radio buttons, the one that is chosen.
@@ -66,8 +67,8 @@ class Step {
     return document.getElementById(box.id).checked ? '✓' : '';
   }
   get isFilled() { return Boolean(this.said) && (!this.hand || this.hand.isReady()); }
-  // Whether there is nothing more to do in it.
-  get isDone() { return this.isFixed || (this.isFilled && (!this.hand || this.seen)) || (!this.isRequired && this.seen); }
+  // Whether there is nothing more to do in it; an approval is done by its press alone.
+  get isDone() { return this.kind !== 'approve' && (this.isFixed || (this.isFilled && (!this.hand || this.seen)) || (!this.isRequired && this.seen)); }
 }
 
 export const steps = all('.step', form).map(element => new Step(element));

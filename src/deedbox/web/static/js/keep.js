@@ -3,41 +3,59 @@ import { all } from './page.js';
 import { form, given } from './fields.js';
 
 const PAUSE = 500, AGAIN = 5000; // milliseconds
+const OF_VALUES = [400, 413, 422]; // what the server answers to a value that it does not take
 
-// `told` hears how it stands: 'kept', 'offline', 'again', or what is wrong, with the fields that it is about.
+// `told` hears how it stands: 'kept', 'offline', 'again', 'refused' with what is wrong and the fields that it is about,
+// or 'over' with what keeps the server from taking anything.
 export function keeper(told) {
   const changed = new Map();
-  let timer = 0, over = false;
+  let timer = 0, over = false, flight = null; // one at a time: of two, the later could arrive first
 
   const soon = wait => { clearTimeout(timer); timer = setTimeout(send, wait); };
-  const put = (values, keepalive) => fetch(`${form.getAttribute('action')}/fields`, {
-    method: 'PUT', keepalive, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ values }),
+  const put = (values, options) => fetch(`${form.getAttribute('action')}/fields`, {
+    method: 'PUT', ...options, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ values }),
   });
+  async function flown(sending) {
+    const own = flight = new AbortController();
+    try {
+      await sending(own.signal);
+    } finally {
+      if (flight === own) flight = null;
+    }
+  }
 
-  // Whether the server took these; what it refuses is not sent again until it is changed.
-  async function taken(values) {
-    const answer = await put(values, false), ids = Object.keys(values);
+  // Whether that was all: what is refused is not sent again until it is changed, unless it is one of several.
+  async function taken(values, signal) {
+    const answer = await put(values, { signal }), ids = Object.keys(values);
     if (answer.status === 429 || answer.status >= 500) throw new Error(answer.status);
+    if (!answer.ok && !OF_VALUES.includes(answer.status)) return told('over', (await answer.json()).error, []), true;
     if (!answer.ok && ids.length > 1) return false;
     for (const id of ids) if (changed.get(id) === values[id]) changed.delete(id);
     if (answer.ok) told('kept', '', ids);
     else told('refused', (await answer.json()).error, ids);
     return true;
   }
-  async function send() {
-    if (over || !changed.size) return;
+  async function round(signal) {
     const values = Object.fromEntries(changed);
     try {
-      if (await taken(values)) return;
+      if (await taken(values, signal)) return;
       // One that is wrong shall not keep the others from being kept.
-      for (const [id, value] of Object.entries(values)) await taken({ [id]: value });
+      for (const [id, value] of Object.entries(values)) await taken({ [id]: value }, signal);
     } catch {
-      told(navigator.onLine ? 'again' : 'offline', '', []);
+      if (!signal.aborted) told(navigator.onLine ? 'again' : 'offline', '', []);
       soon(AGAIN);
     }
   }
+  function send() {
+    if (over || !changed.size) return;
+    if (flight) soon(PAUSE); else flown(round);
+  }
+  // What is on its way is given up for what stands there now: there may be no time to wait for it.
   function leave() {
-    if (!over) for (const [id, value] of changed) put({ [id]: value }, true).catch(() => {});
+    if (over || !changed.size) return;
+    flight?.abort();
+    flown(() => Promise.allSettled([...changed].map(([id, value]) => put({ [id]: value }, { keepalive: true }))));
+    soon(AGAIN); // if they come back
   }
 
   form.addEventListener('input', event => {
@@ -47,8 +65,8 @@ export function keeper(told) {
     changed.set(id, given(target));
     soon(PAUSE);
   });
-  addEventListener('online', () => soon(0));
-  addEventListener('offline', () => told('offline', '', []));
+  addEventListener('online', () => { if (changed.size) soon(0); else told('kept', '', []); });
+  addEventListener('offline', () => { if (changed.size) told('offline', '', []); });
   addEventListener('pagehide', leave);
   document.addEventListener('visibilitychange', () => { if (document.hidden) leave(); });
 

@@ -59,7 +59,7 @@ export function picture(strokes) {
 
 // Makes the <svg> a pad; `changed` hears of each stroke that is added or taken back.
 export function pad(svg, strokes, changed) {
-  let line = null, drawn = null, began = 0, left = MOST - strokes.flat().length;
+  let line = null, drawn = null, pointer = 0, began = 0, left = MOST - strokes.flat().length;
 
   function at(event) {
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
@@ -74,19 +74,19 @@ export function pad(svg, strokes, changed) {
   }
   function begin(event) {
     if (line || event.button || left <= 0 || strokes.length >= STROKES) return;
-    svg.setPointerCapture(event.pointerId);
+    svg.setPointerCapture(pointer = event.pointerId); // a palm beside it draws nothing
     if (!strokes.length) began = event.timeStamp;
     line = [at(event)];
     left -= 1;
     svg.append(drawn = path(line));
   }
   function move(event) {
-    if (!line) return;
+    if (!line || event.pointerId !== pointer) return;
     for (const each of event.getCoalescedEvents?.() ?? [event]) add(at(each));
     drawn.setAttribute('d', ink(line));
   }
-  function end() {
-    if (!line) return;
+  function end(event) {
+    if (!line || event.pointerId !== pointer) return;
     strokes.push(line);
     line = null;
     changed();

@@ -9,9 +9,10 @@ import { zoom } from './zoom.js';
 
 const words = JSON.parse(form.dataset.words);
 const last = steps.at(-1), next = $('#next'), back = $('#back'), act = $('#act'), problem = $('#problem'), status = $('#kept');
-let now = last, going = false, painted = null;
+let now = last, going = false, painted = null, blamed = [];
 
 const open = () => steps.filter(step => step.isShown && (!step.isFixed || step === last));
+const inView = control => control.getClientRects().length > 0;
 const lacks = step => step.isRequired && !step.isFilled;
 
 function paint() {
@@ -36,9 +37,9 @@ function progress(shown) {
   bar.max = shown.length;
   bar.value = shown.filter(step => step.isDone).length;
   for (const link of all('[data-of]')) {
-    const own = shown.filter(step => step.document === link.dataset.of || step.boxes.some(box => box.document === link.dataset.of));
-    link.toggleAttribute('data-done', own.every(step => step.isDone));
-    $('.tick', link).hidden = !own.every(step => step.isDone);
+    const own = shown.filter(step => step.isIn(link.dataset.of)), done = own.length > 0 && own.every(step => step.isDone);
+    link.toggleAttribute('data-done', done);
+    $('.tick', link).hidden = !done;
     if (now.document === link.dataset.of) link.setAttribute('aria-current', 'step'); else link.removeAttribute('aria-current');
   }
 }
@@ -65,23 +66,53 @@ function show(step, moved) {
   if (step.hand) step.hand.look(); else paint();
   if (!moved) return;
   painted.reveal(step);
-  const control = step.controls.find(one => !['radio', 'file'].includes(one.type) && one.checkVisibility()) ?? $('.ask', step.element);
+  const control = step.controls.find(one => !['radio', 'file'].includes(one.type) && inView(one)) ?? $('.ask', step.element);
   control.focus({ preventScroll: true });
 }
 
-// Says what is wrong with the step that is shown, beside its field.
-function told(sentence) {
+// Says what is wrong, and to those who listen, of which controls.
+function told(sentence, controls = []) {
   problem.textContent = sentence;
   problem.hidden = !sentence;
-  for (const control of now.controls) {
-    if (sentence) control.setAttribute('aria-invalid', 'true'); else control.removeAttribute('aria-invalid');
-    if (sentence) control.setAttribute('aria-describedby', 'problem'); else if (control.getAttribute('aria-describedby') === 'problem') control.removeAttribute('aria-describedby');
+  for (const control of blamed) cleared(control, 'problem');
+  blamed = controls;
+  for (const control of blamed) {
+    control.setAttribute('aria-invalid', 'true');
+    control.setAttribute('aria-describedby', `${control.getAttribute('aria-describedby') ?? ''} problem`.trim());
   }
 }
 
+// Takes from a control what was said of it by the element of this id; its hint stays.
+function cleared(control, id) {
+  control.removeAttribute('aria-invalid');
+  const others = (control.getAttribute('aria-describedby') ?? '').split(' ').filter(one => one && one !== id);
+  if (others.length) control.setAttribute('aria-describedby', others.join(' ')); else control.removeAttribute('aria-describedby');
+}
+
+// What the server found wrong is no longer said once it is changed.
+function mended({ target }) {
+  told('');
+  const step = steps.find(one => one.element.contains(target));
+  for (const old of all(':scope > .wrong:not(#problem)', form)) old.remove();
+  if (step) step.element.removeAttribute('aria-invalid');
+  for (const old of step ? all('.wrong', step.element) : []) {
+    for (const control of step.controls) cleared(control, old.id);
+    old.remove();
+  }
+  paint();
+}
+
+// Of a signature, the ways to make it are not what is wrong.
+const blame = step => step.controls.filter(one => !step.hand || (one.type !== 'radio' && inView(one)));
+
 function refused(step, sentence, moved = false) {
   if (now !== step) show(step, moved);
-  told(sentence);
+  told(sentence, blame(step));
+}
+
+// What came to nothing while the signer may be elsewhere already: it takes nobody away from what they do.
+function mishap(step, sentence) {
+  if (now === step) told(sentence); else status.textContent = `${step.name}: ${sentence}`;
 }
 
 // What keeps this step from being passed; empty if nothing does.
@@ -89,7 +120,7 @@ function wrong(step) {
   if (step.hand) return step.isFilled ? '' : words[`no_${step.kind}`];
   const bad = step.controls.find(control => !control.disabled && !control.validity.valid);
   if (lacks(step)) return words[`required_${step.kind}`] ?? words.required;
-  return bad && !bad.validity.valueMissing ? bad.validationMessage : '';
+  return bad && !bad.validity.valueMissing ? words[`wrong_${step.kind}`] ?? bad.validationMessage : '';
 }
 
 function forward() {
@@ -100,7 +131,7 @@ function forward() {
 
 function refuse(step, said) {
   refused(step, said, true);
-  step.controls.find(control => control.checkVisibility())?.focus();
+  step.controls.find(inView)?.focus();
 }
 
 // Whether everything is there; if not, it leads to what is missing.
@@ -108,36 +139,39 @@ function ready() {
   const missing = open().find(step => wrong(step));
   if (missing) return refuse(missing, wrong(missing)), false;
   const consent = form.elements.consent;
-  if (consent.type === 'checkbox' && !consent.checked) return refused(last, words.consent), consent.focus(), false;
+  if (consent.type === 'checkbox' && !consent.checked) return told(words.consent, [consent]), consent.focus(), false;
   if (!navigator.onLine) return told(words.offline_sign), false;
   return true;
 }
 
 function submit(event) {
-  if (event.submitter?.hasAttribute('formaction') || event.submitter?.name === 'detach') return;
+  if (event.submitter?.hasAttribute('formaction') || ['detach', 'language'].includes(event.submitter?.name)) return;
   if (now !== last) return event.preventDefault(), forward();
   if (going || !ready()) return event.preventDefault();
   going = true;
   keep.stop();
   act.setAttribute('aria-disabled', 'true');
   act.textContent = words.going;
-  for (const step of steps) step.hand?.forget();
 }
 
 const keep = keeper((how, sentence, ids) => {
   if (how === 'refused') {
     const step = steps.find(one => one.boxes.some(box => ids.includes(box.id)));
-    if (step === now) told(sentence);
+    if (step === now) told(sentence, blame(step));
   }
-  const said = how === 'refused' ? words.not_kept : words[how];
+  const ended = $('#ended');
+  if (how === 'over' || how === 'kept') ended.hidden = how === 'kept';
+  if (how === 'over') $('span', ended).textContent = sentence;
+  const said = words[how] ?? words.not_kept;
+  status.toggleAttribute('data-usual', how === 'kept');
   if (status.textContent !== said) status.textContent = said;
 });
 
 function start() {
   form.noValidate = true;
   for (const step of steps) {
-    if (step.kind === 'signature' || step.kind === 'initials') step.hand = hand(step, words, () => { told(''); paint(); });
-    if (step.kind === 'attachment' && !step.isFixed) uploads(step, words, { changed: paint, wrong: refused });
+    if (step.kind === 'signature' || step.kind === 'initials') step.hand = hand(step, words, { changed: () => { told(''); paint(); }, paint, wrong: mishap });
+    if (step.kind === 'attachment' && !step.isFixed) uploads(step, words, { changed: paint, wrong: mishap, said: sentence => { status.textContent = sentence; } });
   }
   painted = marks(step => show(step, true));
   for (const each of all('[data-guided]')) each.hidden = false;
@@ -150,13 +184,13 @@ function start() {
   closing($('.menu'));
 }
 
-form.addEventListener('input', () => { told(''); paint(); });
+form.addEventListener('input', mended);
 form.addEventListener('submit', submit);
 form.addEventListener('focusin', event => { if (now.element.contains(event.target) && event.target.matches('input, select')) painted?.reveal(now); });
 next.addEventListener('click', forward);
 back.addEventListener('click', () => { const shown = open(); show(shown[shown.indexOf(now) - 1] ?? shown[0], true); });
 for (const link of all('[data-of]')) link.addEventListener('click', () => {
-  const step = open().find(one => one.document === link.dataset.of);
+  const step = open().find(one => one.isIn(link.dataset.of));
   if (step) show(step, false);
 });
 addEventListener('pageshow', event => { if (event.persisted) location.reload(); });

@@ -10,14 +10,14 @@ async function compare(file) {
   const mine = hex(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
   if (form.file.files[0] !== file) return;
   const same = known.includes(mine);
-  for (const part of told.querySelectorAll("[data-same]")) part.hidden = (part.dataset.same === "yes") !== same;
   told.querySelector("code").textContent = mine;
-  told.hidden = false;
+  told.querySelector(`[data-same="${same ? "yes" : "no"}"]`).hidden = told.querySelector("[data-mine]").hidden = false;
 }
 
 function chosen() {
   const [file] = form.file.files;
-  form.querySelector("[data-told]")?.setAttribute("hidden", "");
+  // The region stays: what appears in it is read out.
+  for (const part of form.querySelectorAll("[data-told] p")) part.hidden = true;
   if (file) compare(file);
 }
 

@@ -72,12 +72,12 @@ def _parser(request: AnyRequest) -> PushMultipartParser:
         raise BadRequest("The boundary of the form is not valid") from error
 
 
-async def patiently(request: AnyRequest, seconds: float = limits.UPLOAD_STALL_SECONDS) -> AsyncIterator[bytes]:
+async def patiently(request: AnyRequest, seconds: float | None = None) -> AsyncIterator[bytes]:
     """The body as it comes: beside these seconds it has time by its size, as it comes, and then that for the rest."""
     deadline, loop = context.of(request).deadline, asyncio.get_running_loop()
     if deadline is None:
         raise RuntimeError("the guard sets a deadline for every request")
-    end = loop.time() + seconds
+    end = loop.time() + (limits.UPLOAD_STALL_SECONDS if seconds is None else seconds)
     deadline.reschedule(end)
     async for chunk in request.stream():
         end += len(chunk) / limits.UPLOAD_BYTES_PER_SECOND

@@ -106,12 +106,9 @@ async def _places(request: AnyRequest, who: Inside) -> _Places:
     """What the signer has to fill in, and what stands in all other fields, by file and page."""
     deedbox = context.of(request).deedbox
     now, places = deedbox.clock.now(), dict[tuple[str, int], list[Piece]]()
-    pieces = [
-        Piece(one.said, one.field)
-        for document in who.packet.documents
-        for one in others(who, document, and_own=outcome(who.packet, who.signer, now) is not None)
-    ]
-    if outcome(who.packet, who.signer, now) is None:
+    open_yet = outcome(who.packet, who.signer, now) is None
+    pieces = [Piece(one.said, one.field) for one in others(who, who.packet.documents, and_own=not open_yet)]
+    if open_yet:
         kept = await deedbox.db.read(lambda tx: people.values_of(tx, who.signer.id))
         asked = sheet(who, kept, [], None, instant(now))
         pieces += [Piece("", field) for fields in asked.by_hand.values() for field in fields]

@@ -99,6 +99,7 @@ async def test_the_pages_are_not_told_again_each_time_the_done_page_asks_how_it_
     document = await office.create(send=True, signers=[signer("ann"), signer("ben")])
     async with office.api.client() as browser:
         own = (await browser.post(await office.link(document, "ann"))).headers["location"]
+        assert (await browser.get(own)).status_code == 200
         form = {"act": "sign", "consent": "yes", "signature": "Ann"}
         assert (await browser.post(own, data=form)).status_code == 303
         whole, part = await browser.get(own), await browser.get(own, headers={"X-Part": "state"})

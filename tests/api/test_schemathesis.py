@@ -67,12 +67,13 @@ LENIENT = [
             ("/api/v1/hooks/{hook_id}", "PATCH"),
             ("/api/v1/hooks/{hook_id}/recover", "POST"),
             ("/api/v1/events", "GET"),
+            ("/api/v1/workspace/logo", "PUT"),
         )
     ),
 ]
-"""What is ended, a run or a key, can still be looked at. Whether a document can be made depends on its file, and on
-names that agree; whether a webhook can, on what its URL leads to; a change must change something, a time lie near, and
-the event that a feed goes on from exist: no schema can say so."""
+"""What is ended, a run or a key, can still be looked at. Whether a document or a logo can be made depends on its file,
+and on names that agree; whether a webhook can, on what its URL leads to; a change must change something, a time lie
+near, and the event that a feed goes on from exist: no schema can say so."""
 
 
 class Running(NamedTuple):

@@ -11,6 +11,7 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -40,7 +41,7 @@ def command(as_json: bool, port: int, browser: bool | None) -> None:
     Everything lies in a temporary folder. Ctrl-C ends it and leaves nothing behind. Other settings are not read, but
     for the folder with the embedding model."""
     show = _Show(as_json=as_json, browser=_desktop() if browser is None else browser)
-    with _ended_by_signals(), tempfile.TemporaryDirectory(prefix="deedbox-demo-") as folder:
+    with _ended_by_signals(show), tempfile.TemporaryDirectory(prefix="deedbox-demo-") as folder:
         serve.run(show.run(_settings(Path(folder), port)))
     if show.failure is not None:
         raise show.failure
@@ -52,6 +53,8 @@ class _Show:
     def __init__(self, *, as_json: bool, browser: bool) -> None:
         self._as_json, self._browser = as_json, browser
         self.failure: Exception | None = None
+        self.ended = False
+        """Whether a signal has asked for the end, also where what it raised was lost on its way."""
 
     async def run(self, chosen: Settings) -> None:
         with local_port.bind(_LOOPBACK, 0) as listener:
@@ -76,7 +79,9 @@ class _Show:
     ) -> None:
         """Fills the new server and shows it; whatever goes wrong ends the demo, and is told when all is tidy."""
         try:
-            await self._filled(address, first, await papers, folder)
+            if not self.ended:
+                return await self._filled(address, first, await papers, folder)
+            os.kill(os.getpid(), signal.SIGTERM)
         except Exception as error:  # the first one that is met ends the demo, whatever it is
             self.failure = error
             os.kill(os.getpid(), signal.SIGTERM)
@@ -163,9 +168,14 @@ def _has_screen() -> bool:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _ended_by_signals(show: _Show) -> Iterator[None]:
     """Whatever ends the demo, and whenever, its folder is removed: a closed terminal and a request to terminate too."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+
+    def end(number: int, frame: FrameType | None) -> None:
+        show.ended = True
+        signal.default_int_handler(number, frame)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     # While the server runs, its loop hears of SIGTERM; a closed terminal then says the same.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     try:

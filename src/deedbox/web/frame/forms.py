@@ -114,12 +114,11 @@ def _nested(form: FormMultiDict) -> dict[str, Any]:
         parts = name.split(".")
         if not isinstance(value, str) or not value.strip() or name == ONCE or len(parts) > limits.FORM_NAME_PARTS:
             continue
-        at = root
+        at: Any = root
         for part in parts[:-1]:
-            inner = at.setdefault(part, {})
-            if not isinstance(inner, dict):
-                raise BadRequest(f"The form names {name[: limits.MISTAKE_CHARS]} both as a value and as a group")
-            at = inner
+            at = at.setdefault(part, {}) if isinstance(at, dict) else at
+        if not isinstance(at, dict) or isinstance(at.get(parts[-1]), dict):
+            raise BadRequest(f"The form names {name[: limits.MISTAKE_CHARS]} both as a value and as a group")
         at[parts[-1]] = value.replace("\0", "")
     return {name: _listed(value) for name, value in root.items()}
 

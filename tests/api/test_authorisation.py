@@ -150,6 +150,8 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
         "/attachments/{field_id}/pages/{page}",
         "/hand.svg",
         "/text",
+        "/ways/decline",
+        "/ways/delegate",
         "/paper.pdf",
     }
     signer = {"/s/{token}", *(f"/sign/{{signer_id}}{act}" for act in acts)}

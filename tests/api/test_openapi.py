@@ -17,7 +17,8 @@ HEADERS = {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-Rate
 
 PROBES = {"/livez", "/readyz", "/metrics", "/openapi.json"}
 NAMES_RECORDS = {"build_index", "ask", "create_document", "create_packet", "create_template", "create_bulk_send"}
-"""Operations whose body names records that may not exist."""
+NAMES_RECORDS |= {"remove_logo"}
+"""Operations that name records that may not exist, in their body or by what they are."""
 
 
 @pytest.fixture(scope="module")

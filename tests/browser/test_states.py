@@ -100,7 +100,7 @@ async def test_a_decline_says_what_follows_and_is_done_without_script(browser: B
     page, looking = await context.new_page(), await (await browser.new_context(viewport=PHONE)).new_page()
     for one in (page, looking):
         await opened(one, await link(office, document))
-        await one.goto(f"{office.address}/sign/{people(document)['Ann']}/decline")
+        await one.goto(f"{office.address}/sign/{people(document)['Ann']}/ways/decline")
     await accepted(looking, "decline")
     assert "nobody can sign it any more" in await page.locator("main").inner_text()
     await page.get_by_label("Reason").fill("Too dear")
@@ -118,7 +118,7 @@ async def test_passing_it_on_keeps_what_was_typed(browser: Browser, office: Offi
     document = await office.create(signers=[signer("ann", delegation=True)], send=True)
     page = await (await browser.new_context(viewport=PHONE)).new_page()
     await opened(page, await link(office, document))
-    await page.goto(f"{office.address}/sign/{people(document)['Ann']}/delegate")
+    await page.goto(f"{office.address}/sign/{people(document)['Ann']}/ways/delegate")
     await accepted(page, "delegate")
     await page.get_by_label("Their name").fill("Ann")  # who is asked already
     await page.get_by_label("Their e-mail address").fill("ann@example.com")

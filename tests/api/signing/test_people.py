@@ -53,7 +53,7 @@ async def test_an_approver_approves_on_the_page_and_a_copy_comes_at_the_end(offi
         assert (shown["signer"]["role"], shown["fields"]) == ("approver", [])
         page = await browser.get("", headers=HTML)
         assert ('value="approve"' in page.text, 'name="signature"' in page.text) == (True, False)
-        leaving = await browser.get("/decline", headers=HTML)
+        leaving = await browser.get("/ways/decline", headers=HTML)
         assert ("Zustimmung ablehnen" in leaving.text, "Unterschrift ablehnen" in leaving.text) == (True, False)
         refused = await browser.post("/complete", json=SIGNED)
         assert (refused.status_code, "leaves no signature" in refused.json()["error"]) == (400, True)
@@ -104,8 +104,8 @@ async def test_a_document_is_passed_on_and_everyone_is_told(office: Office) -> N
     [path] = await mailed(office)
     async with office.api.client() as browser:
         own = await entered(browser, path)
-        assert f'href="{own}/delegate"' in (await browser.get(own, headers=HTML)).text
-        assert 'value="delegate"' in (await browser.get(f"{own}/delegate", headers=HTML)).text
+        assert f'href="{own}/ways/delegate"' in (await browser.get(own, headers=HTML)).text
+        assert 'value="delegate"' in (await browser.get(f"{own}/ways/delegate", headers=HTML)).text
         wrong = await browser.post(own, data={"act": "delegate", "name": "Eve", "email": "nobody"})
         assert (wrong.status_code, "Give the name and the e-mail address" in wrong.text) == (400, True)
         body = {"name": "Eve", "email": "Eve@example.com", "reason": "Eve signs leases"}

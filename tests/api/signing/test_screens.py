@@ -177,9 +177,11 @@ async def test_decline_and_delegation_are_pages_that_say_what_follows(office: Of
         [path] = await mailed(office, about=document["id"], to="ann@example.com")
         async with office.api.client() as browser:
             own = await entered(browser, path)
-            found[document["id"]] = [await browser.get(f"{own}/{way}", headers=HTML) for way in ("decline", "delegate")]
+            found[document["id"]] = [
+                await browser.get(f"{own}/ways/{way}", headers=HTML) for way in ("decline", "delegate")
+            ]
             assert (await browser.post(f"{own}/decline", json={})).status_code == 200
-            over = await browser.get(f"{own}/decline", headers=HTML)
+            over = await browser.get(f"{own}/ways/decline", headers=HTML)
             assert (over.status_code, over.headers["location"]) == (303, own), "which says that it is over"
     [ends, not_allowed], [not_the_end, to_whom] = found.values()
     assert ("nobody can sign it any more" in ends.text, "without you" in not_the_end.text) == (True, True)
@@ -203,7 +205,7 @@ async def test_looking_at_the_ways_out_and_at_what_is_closed_changes_nothing(off
     async with office.session(document, "ann") as browser:
         await browser.get("", headers=HTML)
         before = await office.api.rows(counts)
-        for way in ("/decline", "/delegate"):
+        for way in ("/ways/decline", "/ways/delegate"):
             for _ in range(20):
                 assert (await browser.get(way, headers=HTML)).status_code == 200
         assert await office.api.rows(counts) == before

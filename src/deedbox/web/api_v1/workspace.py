@@ -9,7 +9,7 @@ from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, form, upload, write_back
+from deedbox.web.frame import context, form, openapi, upload, write_back
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.write_back import WRITES
@@ -60,7 +60,12 @@ async def put_logo(request: AnyRequest) -> WorkspaceProfile:
             return await here.deedbox.db.write(lambda tx: logo.put(tx, workspace, received, now=now))
 
 
-@delete("/api/v1/workspace/logo", opt=door("workspace:write"), summary="Remove the logo", tags=["workspace"])
+@delete(
+    "/api/v1/workspace/logo",
+    opt={**door("workspace:write"), openapi.ALSO: (404,)},
+    summary="Remove the logo",
+    tags=["workspace"],
+)
 async def remove_logo(request: AnyRequest) -> None:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     await here.deedbox.db.write(lambda tx: logo.remove(tx, here.caller.workspace_id, now=now))

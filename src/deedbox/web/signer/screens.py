@@ -56,13 +56,13 @@ async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> 
     )
 
 
-@get("/sign/{signer_id:str}/decline", opt=door(SIGNER), include_in_schema=False)
+@get("/sign/{signer_id:str}/ways/decline", opt=door(SIGNER), include_in_schema=False)
 async def decline_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
     """What follows when they do not sign, and where to say why."""
     return await _asked(request, signer_id, "decline")
 
 
-@get("/sign/{signer_id:str}/delegate", opt=door(SIGNER), include_in_schema=False)
+@get("/sign/{signer_id:str}/ways/delegate", opt=door(SIGNER), include_in_schema=False)
 async def delegate_page(request: AnyRequest, signer_id: FromPath[str]) -> Response[Any]:
     """To whom they pass it on, where the sender allows it."""
     return await _asked(request, signer_id, "delegate")

@@ -1,5 +1,7 @@
 """The real ASGI application over a real database, with the clock in hand."""
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -25,6 +27,7 @@ from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
+from deedbox.web.frame.server import Server
 from tests import warm
 from tests.conftest import HandClock
 
@@ -140,6 +143,21 @@ async def opened(database_url: str, data_dir: Path, clock: HandClock, **settings
         yield made
         if not deedbox.settings.tsa_public:  # its routes are others
             _idle.append(routed)
+
+
+@asynccontextmanager
+async def served(api: Api) -> AsyncIterator[int]:
+    """The port at which this process serves the application."""
+    ready = asyncio.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = Server(api.guard, api.deedbox.settings, ready.set)
+        task = asyncio.create_task(serving.serve(sockets=[listener]))
+        await ready.wait()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            serving.stop()
+            await task
 
 
 def _guard(deedbox: wiring.Deedbox) -> Guard:

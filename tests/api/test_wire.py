@@ -4,8 +4,7 @@ import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,10 +15,9 @@ from litestar import get
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Networks
 from deedbox.web.frame.doors import door
-from deedbox.web.frame.server import Server
 from tests import server
 from tests.api.answers import faults
-from tests.api.conftest import Api, opened
+from tests.api.conftest import Api, opened, served
 from tests.conftest import HandClock
 
 GARBAGE = [
@@ -105,21 +103,6 @@ def test_an_offered_upgrade_is_passed_over_in_silence(running: server.Server) ->
         with running.client() as client:
             assert client.get("/health", headers=offer).status_code == 200
     assert "pgrade" not in running.log.read_text()
-
-
-@asynccontextmanager
-async def served(api: Api) -> AsyncIterator[int]:
-    """The port at which this process serves the application."""
-    ready = asyncio.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = Server(api.guard, api.deedbox.settings, ready.set)
-        task = asyncio.create_task(serving.serve(sockets=[listener]))
-        await ready.wait()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            serving.stop()
-            await task
 
 
 @pytest.mark.anyio

@@ -1,18 +1,14 @@
 """What the tests in a real browser share: the browser, and an application with its clock in hand that it can reach."""
 
-import asyncio
 import os
 import shutil
-import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, async_playwright
 
-from deedbox.web.frame.server import Server
-from tests.api.conftest import Api, opened, warm_children
+from tests.api.conftest import opened, served, warm_children
 from tests.api.signing.conftest import Mailing, Office, with_mail
 from tests.conftest import HandClock
 
@@ -31,30 +27,15 @@ async def browser() -> AsyncIterator[Browser]:
         await running.close()
 
 
-@asynccontextmanager
-async def served(api: Api) -> AsyncIterator[str]:
-    """The address at which this process serves the application."""
-    ready = asyncio.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = Server(api.guard, api.deedbox.settings, ready.set)
-        task = asyncio.create_task(serving.serve(sockets=[listener]))
-        await ready.wait()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            serving.stop()
-            await task
-
-
 @pytest.fixture
 async def office(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Office]:
     """An office whose jobs are at work, which a browser reaches at `office.address`."""
     async with opened(database_url, tmp_path, clock) as made:
         await made.settle()
         await made.deedbox.start()
-        async with served(made) as address:
+        async with served(made) as port:
             open_office = Office(made)
-            open_office.address = address
+            open_office.address = f"http://127.0.0.1:{port}"
             yield open_office
         await made.deedbox.stop()
 
@@ -62,6 +43,6 @@ async def office(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIt
 @pytest.fixture
 async def mailing(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Mailing]:
     """The same with a mail server."""
-    async with with_mail(database_url, tmp_path, clock) as made, served(made.api) as address:
-        made.address = address
+    async with with_mail(database_url, tmp_path, clock) as made, served(made.api) as port:
+        made.address = f"http://127.0.0.1:{port}"
         yield made

@@ -231,6 +231,35 @@ async def test_fifty_increments_that_collide_are_all_there(database: PostgresDat
     assert len(runs) > 50
 
 
+async def test_a_number_that_another_took_at_the_same_moment_is_counted_again(
+    database: PostgresDatabase, postgres_url: str
+) -> None:
+    runs: list[str] = []
+
+    def take_next(tx: Tx) -> None:
+        [count] = tx.all("select count(*) from workspaces")
+        runs.append(str(count[0]))
+        if len(runs) == 1:
+            by_hand(postgres_url, "insert into workspaces (id, name, created_at) values ('0', '0', '')")
+        add(tx, runs[-1])
+
+    await database.write(take_next)
+    assert (runs, await names(database)) == (["0", "1"], ["0", "1"])
+
+
+async def test_a_key_that_is_taken_for_good_is_a_fault_of_ours(database: PostgresDatabase) -> None:
+    runs: list[int] = []
+
+    def take_same(tx: Tx) -> None:
+        runs.append(1)
+        add(tx, "same")
+
+    await database.write(take_same)
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        await database.write(take_same)
+    assert len(runs) == 1 + limits.CONSTRAINT_ATTEMPTS
+
+
 async def test_those_who_collide_without_end_are_told_to_come_back(
     database: PostgresDatabase, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,8 @@ POSTGRES_RECONNECTS = 3
 POSTGRES_STATEMENT_SECONDS = 30
 POSTGRES_SILENCE_SECONDS = 10
 WRITE_ATTEMPTS = 20
+CONSTRAINT_ATTEMPTS = 4
+"""Of a change that a constraint refuses: after so many it was no race."""
 
 # jobs
 JOB_ATTEMPTS = 10

@@ -87,7 +87,8 @@ async def test_the_trail_says_nothing_of_a_text_that_could_not_be_shown(office: 
         assert (await browser.get("/session")).status_code == 200
         [row] = await office.api.rows(f"select paper_sha256 from documents where id = '{second['id']}'")
         for kept in tmp_path.rglob(f"*{row[0]}*"):
-            kept.unlink()
+            if kept.is_file():  # a folder of that name may hold the picture of its first page
+                kept.unlink()
         assert (await browser.get("/text")).status_code >= 400
     assert await trail(office, first, "signer.text_viewed") == []
     assert len(await trail(office, first, "signer.viewed")) == 1

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 _LOST_RACE = (pg.SerializationFailure, pg.DeadlockDetected)
+# A key or a reference that another made since this began is seen by the constraint alone; begun again, by all.
+_PERHAPS_LOST_RACE = (pg.ForeignKeyViolation, pg.UniqueViolation)
 _READ = "begin isolation level repeatable read read only"
 _LOST_CONNECTION = (psycopg.OperationalError, psycopg.InterfaceError)
 # A machine that vanishes says nothing: without these a thread would wait for it for hours.
@@ -154,16 +156,15 @@ class PostgresDatabase:
             self._waiting -= 1
 
     def _until_done(self, task: "_Task[T]") -> T:
-        lost_connections, lost_references = 0, 0
+        lost_connections, doubts = 0, 0
         for attempt in range(limits.WRITE_ATTEMPTS):
             try:
                 return self._once(task)
             except _LOST_RACE:
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 7)))  # noqa: S311 (jitter, no secret)
-            except pg.ForeignKeyViolation:
-                # A reference that another made since this began is seen by that check alone; begun again, by all.
-                lost_references += 1
-                if lost_references > 1:
+            except _PERHAPS_LOST_RACE:
+                doubts += 1
+                if doubts >= limits.CONSTRAINT_ATTEMPTS:
                     raise
             except pg.DiskFull as error:
                 raise Unavailable(

@@ -26,13 +26,13 @@ from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
 from deedbox.signing.model import consent
 from deedbox.signing.store import people
-from deedbox.web.frame import brand, context
+from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
 from deedbox.web.frame.forms import form_of, text
-from deedbox.web.frame.pages import go, long_page
+from deedbox.web.frame.pages import go
 from deedbox.web.frame.upload import Page
-from deedbox.web.signer import attachments, by_hand, embedding, paper, screens, steps
+from deedbox.web.signer import attachments, by_hand, paper, screens, steps
 from deedbox.web.signer import text as read_text
 from deedbox.web.signer.inside import (
     Inside,
@@ -249,18 +249,13 @@ async def _signing(
     sent = typed is not None and (typed.get("act") in _FILLED or typed.get("detach") or typed.get("language"))
     written = typed if sent else None
     filled_in = sheet(who, kept, files, written, instant(deedbox.clock.now()))
-    return await long_page(
-        screens.parts(who),
+    return await screens.screen(
+        request,
         "signer/page.html",
-        **embedding.shown(who),
-        status=error.status if error else 200,
-        headers=error.headers if error else {},
-        language=signer.language,
-        brand=await brand.of(request, packet.workspace_id),
+        who,
+        error,
         languages=words.NAMES,
         locale=words.tag(signer.language),
-        packet=packet,
-        signer=signer,
         can_delegate=who.can_delegate,
         only_reads=who.only_reads,
         steps=list(steps.steps(who, filled_in, files)),
@@ -278,7 +273,6 @@ async def _signing(
         said=steps.script_words(signer.language, signer.role),
         consent="" if who.session.consent else consent(packet, signer),
         agreed=who.session.consent.text if who.session.consent else "",
-        error=refusals.said(error, signer.language) if error else "",
         wrong=refusals.beside(error, signer.language) if error else {},
     )
 

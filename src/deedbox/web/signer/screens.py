@@ -31,7 +31,7 @@ def asks_code(who: Inside, outcome: Outcome | None) -> bool:
     return who.needs is not None and (outcome is None or outcome.name in _GOOD)
 
 
-def parts(who: Inside) -> int:
+def _parts(who: Inside) -> int:
     """How many pages and fields there are to show."""
     return sum(len(one.fields) + sum(file.pages for file in one.files) for one in who.packet.documents)
 
@@ -43,7 +43,7 @@ async def code(request: AnyRequest, who: Inside, error: DeedboxError | None) -> 
     wait, left = await deedbox.db.read(
         lambda tx: (sessions.code_wait(tx, signer_id, now=now), sessions.tries_left(tx, signer_id, now=now))
     )
-    return await _screen(
+    return await screen(
         request,
         "signer/code.html",
         who,
@@ -83,7 +83,7 @@ async def way_out(
 ) -> Response[Any]:
     """The screen on which someone declines or passes it on, with all that was typed."""
     ends = parties.would_end(who.packet, who.signer.id)
-    return await _screen(request, f"signer/{way}.html", who, error, typed=typed, ends=ends)
+    return await screen(request, f"signer/{way}.html", who, error, typed=typed, ends=ends)
 
 
 async def ended(
@@ -92,7 +92,7 @@ async def ended(
     """What became of it; on a device that goes to someone else (`over`), nothing but that."""
     signer, packet, shown = who.signer, who.packet, who.is_shown and not over
     done = found.name in _GOOD and may_have_it(signer)
-    return await _screen(
+    return await screen(
         request,
         "signer/done.html" if done else "signer/closed.html",
         who,
@@ -128,11 +128,12 @@ def _written(who: Inside, at: str | None) -> str:
     return words.moment(who.signer.language, moment(at), who.signer.time_zone) if at else ""
 
 
-async def _screen(
+async def screen(
     request: AnyRequest, template: str, who: Inside, error: DeedboxError | None, **values: Any
 ) -> Response[Any]:
+    """A page of the signer's, in the workspace's colours; a screen that was refused says why."""
     return await long_page(
-        parts(who),
+        _parts(who),
         template,
         request=request,
         brand=await brand.of(request, who.packet.workspace_id),

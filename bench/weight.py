@@ -157,7 +157,7 @@ def reader(folder: Path) -> Iterator[str]:
 
 async def measured(link: str, peer: str, rounds: int) -> dict[str, list[Visit]]:
     """Both pages, in turn."""
-    program = shutil.which("chromium")
+    program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         address, cookies = await cookies_of(browser, link)

@@ -136,7 +136,8 @@ async def _sign(frame: FrameLocator) -> None:
     await go_on.wait_for()
     while await go_on.inner_text() == "Next":
         await go_on.click()
-    await frame.get_by_text("Type", exact=True).click()
+    while not await frame.locator("[name=signature-kind][value=typed]").is_checked():  # the site may scroll meanwhile
+        await frame.get_by_text("Type", exact=True).click()
     await go_on.click()
 
 

@@ -1,7 +1,6 @@
 """The frame of all pages in a real browser: its look, its live parts, its policy, and a workspace's own brand."""
 
 import io
-import shutil
 
 import pytest
 from PIL import Image, ImageDraw
@@ -10,6 +9,7 @@ from playwright.async_api import Browser, Page, expect
 from deedbox.accounts import workspaces
 from deedbox.mail import Mail
 from tests.api.signing.conftest import Office
+from tests.browser.conftest import program
 from tests.browser.screens import accepted
 from tests.mail.letters import LETTERS, READER
 
@@ -100,8 +100,8 @@ async def test_nothing_can_be_written_into_a_page_but_by_the_one_policy(browser:
 
 async def test_forms_work_over_plain_http_where_browsers_do_not_tell_the_site(browser: Browser, office: Office) -> None:
     """In a home or an office, by the name of a machine: neither TLS nor loopback, and so no Sec-Fetch-Site."""
-    program, rule = str(shutil.which("chromium")), "--host-resolver-rules=MAP deedbox.lan 127.0.0.1"
-    running = await browser.browser_type.launch(executable_path=program, args=["--no-sandbox", rule])
+    rule = "--host-resolver-rules=MAP deedbox.lan 127.0.0.1"
+    running = await browser.browser_type.launch(executable_path=program(), args=["--no-sandbox", rule])
     try:
         page = await (await running.new_context(java_script_enabled=False)).new_page()
         told: list[dict[str, str]] = []

@@ -21,7 +21,7 @@ from deedbox.web.frame import examples
 from tests import server
 from tests.rigs import FULL
 
-EXAMPLES = 120 if FULL else 8
+EXAMPLES = 120 if FULL else 5
 """Fuzzed cases for each operation, beside those that cover every bound and those that follow links."""
 CASES = 10_000 if FULL else 300
 SCENARIOS = 150 if FULL else 6

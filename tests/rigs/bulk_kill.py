@@ -106,7 +106,7 @@ async def _sent(http: httpx.AsyncClient, number: int) -> dict[str, int]:
             counts: dict[str, int] = found["counts"]
             if counts["sent"] >= number or not counts["queued"]:
                 return counts
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.03)
 
 
 async def _finish(place: Installation, key: str, rows: int) -> None:

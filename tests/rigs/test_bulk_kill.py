@@ -28,9 +28,7 @@ def test_each_row_is_sent_once_across_kills_on_postgresql(tmp_path: Path, postgr
 def test_the_rig_catches_a_row_that_is_noted_as_sent_after_the_commit(tmp_path: Path) -> None:
     found = []
     for seed in range(TRIES):
-        found.append(
-            bulk_kill.killed(tmp_path / str(seed), 150, 2, bug="row noted as sent after the commit", seed=seed)
-        )
+        found.append(bulk_kill.killed(tmp_path / str(seed), 40, 2, bug="row noted as sent after the commit", seed=seed))
         if found[-1].doubled:
             return
     raise AssertionError(found)

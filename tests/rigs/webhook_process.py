@@ -47,9 +47,9 @@ class FollowingEgress(Egress):
 
 
 def hurry(bug: str) -> None:
-    limits.WEBHOOK_RETRY_SECONDS = (0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12)  # type: ignore[assignment]
-    limits.WEBHOOK_SECONDS = 1
-    limits.WEBHOOK_LEASE_SECONDS = 3
+    limits.WEBHOOK_RETRY_SECONDS = (0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 12, 12)  # type: ignore[assignment]
+    limits.WEBHOOK_SECONDS = 3
+    limits.WEBHOOK_LEASE_SECONDS = 6
     limits.WEBHOOK_POLL_SECONDS = 0.1  # type: ignore[assignment]
     if bug == LEASED_FOR_EVER:
         limits.WEBHOOK_LEASE_SECONDS = 10**9

@@ -10,6 +10,7 @@ import pikepdf
 import pytest
 from playwright.async_api import Browser, Page
 
+from deedbox.kernel import limits
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.packets import Packets, file
@@ -17,6 +18,7 @@ from tests.api.signing.test_entry import trail
 from tests.browser.hands import (
     IN_VIEW,
     PASSPORT,
+    PHONE,
     TURNED,
     agreed_and_signed,
     drawn,
@@ -430,6 +432,24 @@ async def test_65_pages_are_read_quickly_without_a_refusal(browser: Browser, off
     read = "Promise.all([...document.querySelectorAll('.page img')].map(async one => (await fetch(one.src)).status))"
     assert await page.evaluate(read) == [200] * 65
     assert (await page.locator(".where:visible").inner_text()).split("\n") == ["1 of 1", "page 65"]
+
+
+@one_database
+async def test_phones_and_desktops_ask_for_the_picture_that_was_drawn_when_it_was_sent(
+    browser: Browser, office: Office
+) -> None:
+    document = await office.create(send=True, fields=FIELDS)
+    screens: list[dict[str, Any]] = [
+        {"viewport": PHONE, "device_scale_factor": 3},
+        {"viewport": {"width": 412, "height": 800}, "device_scale_factor": 2.625},
+        {"viewport": {"width": 1320, "height": 860}, "device_scale_factor": 1},
+    ]
+    for screen in screens:
+        page = await (await browser.new_context(**screen)).new_page()
+        await opened(page, office, document)
+        picture = page.locator(".page img").first
+        asked, shown, told = await picture.evaluate("one => [one.currentSrc, one.width, one.sizes]")
+        assert asked.endswith(f"?width={limits.PAGE_IMAGE_FIRST}"), (screen, shown, told)
 
 
 @one_database

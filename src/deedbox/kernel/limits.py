@@ -83,7 +83,7 @@ EMBED_SITE_CHARS = 270
 LOGO_BYTES = 2 * MB
 LOGO_PIXELS = 16_000_000
 LOGO_SIDE = 512
-LOGO_WEBP_BYTES = 64 * KB
+LOGO_PNG_BYTES = 64 * KB
 LOGO_PER_MINUTE = 600
 """Of one address, behind which a whole office may read its mail; browsers keep the picture."""
 PASSWORD_CHARS_MIN = 10

@@ -57,7 +57,7 @@ def clock() -> HandClock:
     return HandClock()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
 

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from deedbox import words
-from deedbox.accounts import accent as colours
 from deedbox.accounts import workspace_profile
+from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
 from deedbox.kernel.clock import Instant, instant
 from deedbox.kernel.crypto import Secret
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def look_of(tx: Tx, workspace_id: str) -> "Look":
-    """How a workspace's mails look: in its own name and colour, once it has chosen one."""
+    """How a workspace's mails look: in its own name, with its logo and colour, once it has chosen one."""
     from deedbox.mail import Look, Shade
 
     row = workspace_profile.row(tx, workspace_id)
     if row.accent is None:
-        return Look() if row.logo_sha256 is None else Look(name=row.name)
+        return Look() if row.logo_sha256 is None else Look(name=row.name, logo_sha256=row.logo_sha256)
     light, dark = colours.light(row.accent), colours.dark(row.accent)
-    return Look(name=row.name, light=Shade(*light[:2]), dark=Shade(*dark[:2]))
+    return Look(name=row.name, light=Shade(*light[:2]), dark=Shade(*dark[:2]), logo_sha256=row.logo_sha256)
 
 
 class MailNotifier:

@@ -7,8 +7,7 @@ import pytest
 from litestar import Request
 from PIL import Image
 
-from deedbox.accounts import accent
-from deedbox.kernel import limits
+from deedbox.kernel import accent, limits
 from deedbox.web.frame import brand, context, static
 from deedbox.web.frame.context import Context
 from deedbox.web.frame.doors import PUBLIC
@@ -141,7 +140,7 @@ async def test_a_logo_is_written_anew_and_shown_to_everybody_for_ever(api: Api, 
     answer = await put_logo(api, picture(kind))
     assert answer.status_code == 200, answer.text
     shown = await api.get(answer.json()["logo"], key=None)
-    assert (shown.status_code, shown.headers["content-type"]) == (200, "image/webp")
+    assert (shown.status_code, shown.headers["content-type"]) == (200, "image/png")
     assert "immutable" in shown.headers["Cache-Control"]
     assert Image.open(io.BytesIO(shown.content)).size == (512, 171)
     assert answer.json() == (await api.get(PATH)).json()
@@ -185,7 +184,7 @@ async def test_no_other_file_is_shown_as_a_logo(api: Api) -> None:
     made = (await api.post("/api/v1/documents", new_document("Secret"))).json()
     [(sha256,)] = await api.rows("select sha256 from blob_refs order by 1 limit 1")
     assert made["id"]
-    names = (f"{sha256}.webp", f"{sha256}", "x.webp", f"{'0' * 64}.webp")
+    names = (f"{sha256}.png", f"{sha256}", "x.png", f"{'0' * 64}.png")
     answers = [await api.get(f"/brand/{name}", key=None) for name in names]
     assert {one.status_code for one in answers} == {404}
     # Strangers who guess are counted, and apart: an office behind one address keeps what else it may do.

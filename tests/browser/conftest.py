@@ -10,6 +10,7 @@ from playwright.async_api import Browser, async_playwright
 
 from tests.api.conftest import opened, served, warm_children
 from tests.api.signing.conftest import Mailing, Office, with_mail
+from tests.browser import screens
 from tests.conftest import HandClock
 
 __all__ = ["warm_children"]
@@ -24,12 +25,29 @@ def program() -> str:
     return found
 
 
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
+@pytest.fixture(scope="package")
+async def chromium() -> AsyncIterator[Browser]:
+    """One browser for all tests of this folder: to start it costs more than most of them do."""
     async with async_playwright() as playwright:
         running = await playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
         yield running
         await running.close()
+
+
+@pytest.fixture
+async def browser(chromium: Browser) -> AsyncIterator[Browser]:
+    """A browser that knows nothing of the tests before: each opens contexts of its own, which end with it."""
+    yield chromium
+    for context in chromium.contexts:
+        await context.close()
+
+
+@pytest.fixture(autouse=True)
+def looked_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Screens are looked at on SQLite; on PostgreSQL it is what is written that counts."""
+    callspec = getattr(request.node, "callspec", None)
+    if callspec and callspec.params.get("database_url") == "postgres":
+        monkeypatch.setattr(screens, "LOOKS", False)
 
 
 @pytest.fixture

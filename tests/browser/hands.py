@@ -13,6 +13,13 @@ PHONE: Any = {"width": 390, "height": 760}
 TURNED: Any = {"width": 760, "height": 390}
 PASSPORT: Any = {"name": "passport.pdf", "mimeType": "application/pdf", "buffer": pdf("Passport", size=(595, 842))}
 
+IN_VIEW = """() => {
+    const at = query => document.querySelector(query).getBoundingClientRect();
+    const mark = at('.mark[data-state=now]'), pages = at('.pages');
+    return mark.top >= pages.top && mark.bottom <= pages.bottom;
+}"""
+"""Whether the mark of what is being filled in can be seen."""
+
 
 def place(kind: str, y: float, page: int = 1, **more: Any) -> dict[str, Any]:
     """A field of Ann's at this height of a page."""

@@ -73,16 +73,21 @@ async def test_a_choice_shows_what_depends_on_it_and_a_file_is_given_without_scr
     assert await page.get_by_label("No", exact=True).is_checked(), "what is chosen stays when a file is uploaded"
     await page.get_by_label("Yes").check()
     assert not await page.get_by_label("Which").is_visible()
+    await page.locator("[name=signature]").fill("Anne Bee")
+    await page.locator("[name=consent]").check()
     for language, opens in (("Deutsch", "Mehr"), ("English", "More")):
         await page.locator(".menu > summary").click()
         await page.get_by_role("button", name=language).click()
         await page.locator(f".menu > summary[aria-label^={opens}]").wait_for()
         assert await page.get_by_label("Yes").is_checked(), "what is chosen stays in another language"
+        assert await page.locator("[name=signature]").input_value() == "Anne Bee"
+        assert await page.locator("[name=consent]").is_checked()
     await page.get_by_role("button", name="Save without signing").click()
+    assert await page.locator("[name=signature]").input_value() == "Anne Bee"
+    assert await page.locator("[name=consent]").is_checked()
     await page.get_by_label("Which").fill("A cat")
     assert await page.get_by_label("Yes").is_checked()
     assert await page.get_by_label("Rent").input_value() == "500"
-    await page.get_by_label("I agree to sign").check()
     await page.get_by_label("Which").press("Enter")  # which signs, and uploads nothing
     await page.locator("#sheet").wait_for(state="detached")
     found = await office.document(document["id"])
@@ -101,12 +106,13 @@ async def test_a_wrong_value_is_told_beside_its_field_in_the_signers_language_an
     await opened(page, office, document)
     await page.get_by_label("Miete").fill("zwölf")
     await page.get_by_label("Einzug").fill("2026-05-03")
+    await page.get_by_role("checkbox").check()
     for language, said in (("English", "This is not a number"), ("Deutsch", "Das ist keine Zahl")):
         await page.locator(".menu > summary").click()
         await page.get_by_role("button", name=language).click()
         await page.get_by_text(said).wait_for()
         assert await page.get_by_label("Miete").input_value() == "zwölf", "what is wrong stays in another language too"
-    await page.get_by_role("checkbox").check()
+        assert await page.get_by_role("checkbox").is_checked()
     await page.get_by_role("button", name="Unterschreiben", exact=True).click()
     told = page.get_by_text("Das ist keine Zahl; schreiben Sie sie wie 1.234,5")
     await told.wait_for()

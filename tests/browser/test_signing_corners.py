@@ -8,17 +8,10 @@ from playwright.async_api import Browser, Locator, Page, Route
 
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.packets import Packets, file
-from tests.browser.hands import PHONE, agreed_and_signed, drawn, kept, opened, phone, place
+from tests.browser.hands import IN_VIEW, PHONE, agreed_and_signed, drawn, kept, opened, phone, place
 from tests.browser.screens import faults
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)]
-
-
-IN_VIEW = """() => {
-    const at = query => document.querySelector(query).getBoundingClientRect();
-    const mark = at('.mark[data-state=now]'), pages = at('.pages');
-    return mark.top >= pages.top && mark.bottom <= pages.bottom;
-}"""
 
 
 async def touched(page: Page, mark: Locator) -> None:

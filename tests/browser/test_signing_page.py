@@ -10,12 +10,15 @@ import pikepdf
 import pytest
 from playwright.async_api import Browser, Page
 
+from deedbox.kernel import limits
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.packets import Packets, file
 from tests.api.signing.test_entry import trail
 from tests.browser.hands import (
+    IN_VIEW,
     PASSPORT,
+    PHONE,
     TURNED,
     agreed_and_signed,
     drawn,
@@ -69,7 +72,6 @@ async def test_a_touch_run_seals_what_a_finger_drew_as_vectors_and_turning_keeps
         assert pictures == [], "no pixels"
 
 
-@one_database
 async def test_a_keyboard_run_seals(browser: Browser, office: Office) -> None:
     fields = [*FIELDS, place("select", 0.4, label="Floor", options=["First", "Second"])]
     document = await office.create(send=True, fields=fields)
@@ -120,16 +122,20 @@ async def test_a_reload_and_another_device_resume_with_what_was_filled_in(browse
     document = await office.create(send=True, fields=FIELDS)
     page = await (await phone(browser)).new_page()
     sheet = await opened(page, office, document)
+    assert await page.locator(".pages").evaluate("one => one.scrollTop") == 0, "a first look begins at the top"
     await kept(page, sheet.get_by_label("City"), "Ghent")
     await page.locator("#next").tap()
     await sheet.get_by_label("Rules").tap()
     await page.locator("#next").tap()
     await drawn(page)
     await page.reload()
+    await page.wait_for_function(IN_VIEW, timeout=5_000)
+    assert await page.evaluate("document.activeElement === document.body"), "the focus stays where it was"
     assert await page.locator(".mark[data-state=done]").all_inner_texts() == ["Ghent", "✓"]
     assert await page.locator(".pad:visible path").count() == 1, "the drawing is there as well"
     other = await (await browser.new_context()).new_page()
     await opened(other, office, document)
+    await other.wait_for_function(IN_VIEW, timeout=5_000)
     assert await other.locator(".mark[data-state=done]").all_inner_texts() == ["Ghent", "✓"]
     await page.locator(".mark").first.tap()
     await sheet.get_by_label("City").fill("Bruges")
@@ -139,7 +145,6 @@ async def test_a_reload_and_another_device_resume_with_what_was_filled_in(browse
             await other.reload()
 
 
-@one_database
 async def test_two_tabs_never_mix(browser: Browser, office: Office) -> None:
     lease, sale = [await office.create(send=True, title=title, fields=FIELDS) for title in ("Lease", "Sale")]
     context = await phone(browser)
@@ -202,7 +207,6 @@ async def test_a_packet_of_three_documents_is_signed_by_one_link_in_one_act(brow
             await asyncio.sleep(0.05)
 
 
-@one_database
 async def test_a_decline_ends_all_documents_of_a_packet(browser: Browser, office: Office) -> None:
     packets = Packets(office.api)
     packet = await packets.create(**three(send=True))
@@ -217,7 +221,6 @@ async def test_a_decline_ends_all_documents_of_a_packet(browser: Browser, office
     assert {one["status"] for one in found["documents"]} == {"declined"}
 
 
-@one_database
 async def test_arabic_runs_from_right_to_left_and_fields_stay_where_they_are(browser: Browser, office: Office) -> None:
     people = [signer("ann", language="ar")]
     document = await office.create(send=True, fields=FIELDS, signers=people)
@@ -429,6 +432,24 @@ async def test_65_pages_are_read_quickly_without_a_refusal(browser: Browser, off
     read = "Promise.all([...document.querySelectorAll('.page img')].map(async one => (await fetch(one.src)).status))"
     assert await page.evaluate(read) == [200] * 65
     assert (await page.locator(".where:visible").inner_text()).split("\n") == ["1 of 1", "page 65"]
+
+
+@one_database
+async def test_phones_and_desktops_ask_for_the_picture_that_was_drawn_when_it_was_sent(
+    browser: Browser, office: Office
+) -> None:
+    document = await office.create(send=True, fields=FIELDS)
+    screens: list[dict[str, Any]] = [
+        {"viewport": PHONE, "device_scale_factor": 3},
+        {"viewport": {"width": 412, "height": 800}, "device_scale_factor": 2.625},
+        {"viewport": {"width": 1320, "height": 860}, "device_scale_factor": 1},
+    ]
+    for screen in screens:
+        page = await (await browser.new_context(**screen)).new_page()
+        await opened(page, office, document)
+        picture = page.locator(".page img").first
+        asked, shown, told = await picture.evaluate("one => [one.currentSrc, one.width, one.sizes]")
+        assert asked.endswith(f"?width={limits.PAGE_IMAGE_FIRST}"), (screen, shown, told)
 
 
 @one_database

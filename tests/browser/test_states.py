@@ -51,7 +51,6 @@ async def test_opening_says_who_asks_for_what_needs_no_script_and_keeps_the_cons
     assert row["detail"]["consent"].startswith("I agree to sign this document electronically")
 
 
-@pytest.mark.one_database
 async def test_a_code_is_typed_into_one_box_sent_again_and_refused_when_wrong_old_or_the_sixth(
     browser: Browser, mailing: Mailing
 ) -> None:

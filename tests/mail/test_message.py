@@ -27,6 +27,7 @@ def composed(
     text: str = "Hello\n",
     files: Sequence[tuple[str, bytes]] = (),
     reply_to: Mailbox | None = None,
+    logo: bytes = b"",
 ) -> SmtpEnvelope:
     return compose(
         Draft(
@@ -38,6 +39,7 @@ def composed(
             language="en",
             rendered=Rendered(subject, text, "<p>Hello</p>"),
             files=files,
+            logo=logo,
         )
     )
 
@@ -153,3 +155,17 @@ def test_a_file_s_name_is_one_that_every_system_takes(typed: str, shown: str) ->
 
 def test_the_same_mail_is_the_same_bytes() -> None:
     assert composed(files=[("a.pdf", b"x")]).message == composed(files=[("a.pdf", b"x")]).message
+
+
+def test_a_logo_goes_with_the_html_and_is_no_attachment() -> None:
+    logo = b"\x89PNG picture"
+    message = read(composed(files=[("a.pdf", b"x")], logo=logo))
+    plain, html = message.get_body(("plain",)), message.get_body(("html",))
+    assert plain is not None
+    assert html is not None
+    assert html.get_content().strip() == "<p>Hello</p>"
+    assert [one.get_content_type() for one in message.iter_attachments()] == ["application/pdf"]
+    [shown] = [one for one in message.walk() if one.get_content_type() == "image/png"]
+    assert (shown["Content-ID"], shown.get_content_disposition()) == ("<logo>", "inline")
+    assert shown.get_payload(decode=True) == logo
+    assert composed(logo=logo).message == composed(logo=logo).message

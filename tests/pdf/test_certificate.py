@@ -1,15 +1,18 @@
 """The certificate of completion: everything is told, on as many pages as it takes, and always in the same bytes."""
 
+import io
+
 import msgspec
 import pypdfium2 as pdfium
 import pytest
+from PIL import Image
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import certificate
 from deedbox.pdf.completion import Completion
 from tests.pdf.facts import completion, digest
-from tests.pdf.papers import drained, lines, paper
+from tests.pdf.papers import drained, lines, paper, shown
 
 DOCUMENT = paper(lines("An agreement"), lines("Its second page"))
 
@@ -103,3 +106,24 @@ def test_more_than_allowed_is_refused(bound: str, monkeypatch: pytest.MonkeyPatc
 def test_a_time_that_is_none_is_refused() -> None:
     with pytest.raises(BadRequest, match="RFC 3339"):
         certified(completion(made_at="yesterday"))
+
+
+def logo() -> bytes:
+    made = io.BytesIO()
+    Image.new("RGB", (60, 20), "#ff00ff").save(made, "PNG")
+    return made.getvalue()
+
+
+def head(made: bytes) -> Image.Image:
+    """The upper fifth of the first page."""
+    picture = shown(made)
+    return picture.crop((0, 0, picture.width, picture.height // 5)).convert("RGB")
+
+
+def test_the_head_has_the_workspace_s_logo_and_colour() -> None:
+    plain, own = head(certified(completion())), head(certified(completion(logo=logo(), accent="#7a1f5c")))
+    counted = [{colour: count for count, colour in one.getcolors(1 << 20) or []} for one in (plain, own)]
+    colours = ((0x16, 0x24, 0x3F), (0x7A, 0x1F, 0x5C), (0xFF, 0, 0xFF))
+    assert [one.get(colours[0], 0) > 10_000 for one in counted] == [True, False]
+    assert [one.get(colours[1], 0) > 10_000 for one in counted] == [False, True]
+    assert [one.get(colours[2], 0) > 1000 for one in counted] == [False, True]

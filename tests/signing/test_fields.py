@@ -15,7 +15,7 @@ from deedbox.signing import field_value, pattern, show_if
 from deedbox.signing.answers import answered
 from deedbox.signing.completion.facts import Facts
 from deedbox.signing.completion.marks import marks
-from deedbox.signing.model import Document, Field, FieldType, File, Packet, Party, ShowIf, Signer
+from deedbox.signing.model import Brand, Document, Field, FieldType, File, Packet, Party, ShowIf, Signer
 from deedbox.signing.new_document import NewField
 from deedbox.words import refusals
 from tests.signing.desk import Desk, party, received
@@ -79,7 +79,7 @@ def test_a_chain_of_conditions_is_refused_or_can_be_decided_and_hidden_fields_ne
 def facts(laid: Document) -> Facts:
     packet = Packet("pkt_1", "wsp_1", True, "S", "C", None, "en", None, None, None, [FIRST, SECOND], [laid])
     placed = replace(laid, files=[FILE])
-    return Facts("C", packet, placed, received("x").blob, [], [])
+    return Facts(Brand("C"), packet, placed, received("x").blob, [], [])
 
 
 @pytest.mark.parametrize(

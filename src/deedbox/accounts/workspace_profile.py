@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deedbox.accounts import accent as colours
 from deedbox.accounts import store
+from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
@@ -174,4 +174,4 @@ def _shown(row: store.WorkspaceRow) -> WorkspaceProfile:
 
 def logo_path(sha256: str | None) -> str | None:
     """Where the logo is shown; its hash is in the path, so that browsers may keep it for ever."""
-    return f"/brand/{sha256}.webp" if sha256 else None
+    return f"/brand/{sha256}.png" if sha256 else None

@@ -83,7 +83,7 @@ EMBED_SITE_CHARS = 270
 LOGO_BYTES = 2 * MB
 LOGO_PIXELS = 16_000_000
 LOGO_SIDE = 512
-LOGO_WEBP_BYTES = 64 * KB
+LOGO_PNG_BYTES = 64 * KB
 LOGO_PER_MINUTE = 600
 """Of one address, behind which a whole office may read its mail; browsers keep the picture."""
 PASSWORD_CHARS_MIN = 10
@@ -427,8 +427,8 @@ MODEL_WATCH_SECONDS = 2
 PAGE_IMAGE_WIDTH = 1240
 PAGE_IMAGE_STEPS = (480, 820, 1240, 1860, 2480)
 """The widths in which pictures of pages are made and kept."""
-PAGE_IMAGE_FIRST = 820
-"""The width in which the first page is drawn when a document is sent."""
+PAGE_IMAGE_FIRST = 1240
+"""The width in which the first page is drawn when a document is sent: phones and desktops ask for this one."""
 PAGE_IMAGE_COLOURS = 4096
 """A page of no more is kept without loss: it is text."""
 FIRST_PAGES = 100

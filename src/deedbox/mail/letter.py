@@ -173,11 +173,14 @@ class Shade(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """In whose name a mail comes, and in which colour on light and on dark paper."""
+    """In whose name a mail comes, with which logo, and in which colour on light and on dark paper."""
 
     name: str = "Deedbox"
     light: Shade = Shade("#1f5c4d", "#ffffff")
     dark: Shade = Shade("#5fc2a8", "#06211a")
+    logo_sha256: str | None = None
+    logo: bytes = b""
+    """A PNG, which goes with the mail: to open one fetches nothing."""
 
 
 class Mail(msgspec.Struct, frozen=True, kw_only=True):

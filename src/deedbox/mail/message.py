@@ -7,6 +7,7 @@ from email.header import Header
 from email.message import EmailMessage, MIMEPart
 from email.policy import SMTP
 from email.utils import format_datetime
+from typing import cast
 
 import msgspec
 
@@ -29,6 +30,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     rendered: Rendered
     files: Sequence[tuple[str, bytes]] = ()
     """Name and content of each PDF to attach."""
+    logo: bytes = b""
+    """A PNG that the HTML shows as `cid:logo`."""
 
 
 class SmtpEnvelope(msgspec.Struct, frozen=True):
@@ -62,6 +65,9 @@ def _body(draft: Draft) -> EmailMessage:
     body = EmailMessage(SMTP)
     body.set_content(draft.rendered.text, cte="quoted-printable")
     body.add_alternative(draft.rendered.html, subtype="html", cte="quoted-printable")
+    if draft.logo:
+        html = cast(EmailMessage, list(body.iter_parts())[-1])
+        html.add_related(draft.logo, "image", "png", cid="<logo>", filename="logo.png", disposition="inline")
     for name, content in draft.files:
         body.add_attachment(content, maintype="application", subtype="pdf", filename=_file_name(name))
     _fix_boundaries(body, draft.message_id)

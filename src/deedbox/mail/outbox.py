@@ -136,7 +136,10 @@ class Mailer:
 
     async def _opened(self, entry: Entry) -> Mail:
         mail = content.opened(self._box, entry)
-        return msgspec.structs.replace(mail, look=await self._db.read(lambda tx: self._look(tx, entry.workspace_id)))
+        look = await self._db.read(lambda tx: self._look(tx, entry.workspace_id))
+        if look.logo_sha256 is not None:
+            look = msgspec.structs.replace(look, logo=await self._content(look.logo_sha256))
+        return msgspec.structs.replace(mail, look=look)
 
     async def _files(self, entry: Entry, mail: Mail) -> Files:
         """Name and content of each file that is attached."""

@@ -82,6 +82,7 @@ class Relay:
                 language=words.known(mail.language),
                 rendered=render(mail, attached=bool(files)),
                 files=files,
+                logo=mail.look.logo,
             )
         )
 

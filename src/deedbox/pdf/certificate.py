@@ -1,5 +1,6 @@
 """Runs in a sandbox: the certificate of completion as a PDF, the same bytes for the same facts."""
 
+import io
 import re
 from collections.abc import Generator, Iterator, Mapping
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 import pikepdf
 import segno
+from PIL import Image
 
 from deedbox import words
 from deedbox.kernel import limits
@@ -24,6 +26,8 @@ _DARK = re.compile(b"\x01+")
 _SUSPECTS = b"/Suspects false"
 _FRAME_SHAPE = 0.7
 """Width by height of the frame around a page's picture."""
+_LOGO_HIGH, _LOGO_WIDE = 9, 60
+"""In millimetres, at most."""
 
 
 def prepare() -> None:
@@ -53,6 +57,8 @@ def certify(document: bytes, facts: dict[str, Any]) -> Generator[bytes, None, in
         f"page{number}.svg": embedded(image, "image/jpeg", w, h) for number, (image, w, h) in enumerate(pages, 1)
     }
     pictures |= dict(_signatures(completion))
+    if completion.logo:
+        pictures["logo.svg"] = by_hand(completion.logo)
     if completion.verification_url:
         pictures["code.svg"] = _code(completion.verification_url)
     told = _facts(completion, [w / h for _, w, h in pages], count)
@@ -87,7 +93,7 @@ def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str,
         "language": language,
         "title": _text(completion.title),
         "document": msgspec.to_builtins(completion, builtin_types=(bytes,))
-        | {"signers": None, "events": None, "title": None, "documents": None}
+        | {"signers": None, "events": None, "title": None, "documents": None, "logo": _logo_height(completion.logo)}
         | {"sender_name": _text(completion.sender_name), "workspace": _text(completion.workspace)},
         # Who approves, gets a copy or passed it on is among them, and is no signer.
         "people": table["people" if any(one.role for one in completion.signers) else "signers"],
@@ -99,6 +105,14 @@ def _facts(completion: Completion, shapes: list[float], pages: int) -> dict[str,
         ],
         "more_pages": pages - len(shapes),
     }
+
+
+def _logo_height(logo: bytes) -> float:
+    """In millimetres; 0 without one."""
+    if not logo:
+        return 0
+    width, height = Image.open(io.BytesIO(logo), formats=("PNG",)).size
+    return min(_LOGO_HIGH, _LOGO_WIDE * height / width)
 
 
 def _signer(number: int, signer: CertifiedSigner, table: Mapping[str, str]) -> dict[str, Any]:

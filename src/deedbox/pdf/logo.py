@@ -1,4 +1,4 @@
-"""Runs in a sandbox: a workspace's logo, written anew as a small WebP picture."""
+"""Runs in a sandbox: a workspace's logo, written anew as a small PNG, which pages, mails and certificates can show."""
 
 import io
 
@@ -10,8 +10,8 @@ from deedbox.kernel.errors import BadRequest
 # A sandbox cannot load what an image is read or written with when it is first needed.
 Image.init()
 
-_QUALITY = 85
-"""Of a photo, which would weigh too much without loss."""
+_COLOURS = 256
+"""Of a photo, which would weigh too much with all of its own."""
 
 
 def prepare() -> None:
@@ -23,7 +23,7 @@ def prepare() -> None:
 
 
 def logo(data: bytes) -> bytes:
-    """The logo as WebP, no larger than a header needs it; BadRequest if it is no picture."""
+    """The logo as PNG, no larger than a header needs it; BadRequest if it is no picture."""
     try:
         image: Image.Image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP"))
     except (OSError, SyntaxError, ValueError) as error:
@@ -38,11 +38,20 @@ def logo(data: bytes) -> bytes:
     except (OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError) as error:
         raise BadRequest("The logo is damaged. Save it anew from the program that made it.") from error
     image.thumbnail((limits.LOGO_SIDE, limits.LOGO_SIDE))
-    exact = _written(image, lossless=True)
-    return exact if len(exact) <= limits.LOGO_WEBP_BYTES else _written(image, quality=_QUALITY)
+    found = _written(image)
+    if len(found) > limits.LOGO_PNG_BYTES:
+        found = _written(_reduced(image))
+    if len(found) > limits.LOGO_PNG_BYTES:
+        image.thumbnail((limits.LOGO_SIDE // 2, limits.LOGO_SIDE // 2))
+        found = _written(_reduced(image))
+    return found
 
 
-def _written(image: Image.Image, **how: int) -> bytes:
+def _reduced(image: Image.Image) -> Image.Image:
+    return image.quantize(_COLOURS, Image.Quantize.FASTOCTREE)
+
+
+def _written(image: Image.Image) -> bytes:
     made = io.BytesIO()
-    image.save(made, "WEBP", **how)
+    image.save(made, "PNG", optimize=True)
     return made.getvalue()

@@ -130,7 +130,7 @@ class Workshop:
         return await self._made(int, "certificate:certify", signed, completion, write=write)
 
     async def logo(self, data: Data) -> bytes:
-        """A workspace's logo, written anew as WebP; BadRequest if it is no picture."""
+        """A workspace's logo, written anew as PNG; BadRequest if it is no picture."""
         return _checked(await self.run(f"{_PACKAGE}.logo:logo", data), bytes)
 
     async def signature_image(self, data: bytes) -> bytes:

@@ -146,6 +146,15 @@ class Seal(msgspec.Struct, frozen=True):
     """The SHA-256 of the certificate that sealed it, in hexadecimal."""
 
 
+class Brand(msgspec.Struct, frozen=True):
+    """How the workspace appears on what its people get."""
+
+    name: str
+    accent: str | None = None
+    """Its colour, as it was chosen."""
+    logo_sha256: str | None = None
+
+
 class Decline(msgspec.Struct, frozen=True):
     signer_id: str
     """Who declined."""

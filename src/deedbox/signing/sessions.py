@@ -20,7 +20,7 @@ from deedbox.signing.model import Auth, Identity, Packet, Signer
 from deedbox.signing.new_document import NewParty
 from deedbox.signing.parties import find_signer
 from deedbox.signing.store import documents, links, people
-from deedbox.signing.store.links import Consent, Link, LinkKind, Voucher
+from deedbox.signing.store.links import Consent, Link, LinkKind, Unsigned, Voucher
 from deedbox.words.refusals import refused
 
 _TOKEN_BYTES = 24
@@ -50,6 +50,8 @@ class Session(msgspec.Struct, frozen=True):
     """What they agreed to when they came in; None if they are asked when they sign."""
     language: str | None = None
     """The one that they have chosen for the pages; None for their own."""
+    unsigned: Unsigned = Unsigned()
+    """What they have typed beside the fields and not signed."""
 
     def identity(self, auth: Auth) -> Identity:
         """How it is known who acts in this session."""
@@ -152,7 +154,8 @@ def current(tx: Tx, token: str, *, now: datetime) -> Session:
     if found is None or link is None or place is None:
         raise _over(tx, token)
     viewed, checked = found.viewed_at is not None, found.checked_at is not None
-    return Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed, found.consent, found.language)
+    who = Session(*place, link.signer_id, link.kind, link.voucher, checked, viewed, found.consent)
+    return msgspec.structs.replace(who, language=found.language, unsigned=found.unsigned)
 
 
 def link_of(tx: Tx, token: str) -> Link | None:
@@ -182,6 +185,11 @@ def agree(tx: Tx, session: Secret, text: str, *, now: datetime) -> None:
 def speak(tx: Tx, token: str, language: str) -> None:
     """The session's pages are in this language from now on."""
     links.choose_language(tx, sha256(token), language)
+
+
+def keep_unsigned(tx: Tx, token: str, unsigned: Unsigned) -> None:
+    """The session's next page has this in its form."""
+    links.keep_unsigned(tx, sha256(token), unsigned)
 
 
 async def hashed_codes(wanted: Iterable[NewParty]) -> HashedCodes:

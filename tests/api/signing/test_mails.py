@@ -2,17 +2,20 @@
 
 import email
 import email.policy
+import io
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from PIL import Image
 
 from deedbox.accounts import workspace_profile, workspaces
 from deedbox.accounts.workspace_profile import WorkspaceChange
 from deedbox.kernel.clock import instant
 from deedbox.mail import InboxMail
 from tests.api.signing.conftest import LINK, Mailing, Office, signer
+from tests.pdf.papers import shown
 
 pytestmark = pytest.mark.anyio
 
@@ -286,13 +289,27 @@ async def test_without_a_sender_s_address_the_owner_hears(office: Office) -> Non
     assert await told(office) == [("ann", "completion"), ("olga", "completion")]
 
 
-async def test_a_mail_leaves_in_the_workspace_s_own_name_and_colour(mailing: Mailing) -> None:
+async def test_mail_and_certificate_are_in_the_workspace_s_own_name_logo_and_colour(mailing: Mailing) -> None:
     await named(mailing, accent="#7a1f5c")
-    await mailing.create(send=True, title="Lease")
+    picture = io.BytesIO()
+    Image.new("RGB", (900, 300), "#ff00ff").save(picture, "WEBP", lossless=True)
+    answer = await mailing.api.call("PUT", "/api/v1/workspace/logo", files={"file": ("logo", picture.getvalue())})
+    assert answer.status_code == 200
+    document = await mailing.create(send=True, title="Lease")
     await mailing.read(LINK, "ann", "Lease")
     [sent] = mailing.room.taken
     assert isinstance(sent.content, bytes)
-    html = email.message_from_bytes(sent.content, policy=email.policy.default).get_body(("html",))
+    message = email.message_from_bytes(sent.content, policy=email.policy.default)
+    html = message.get_body(("html",))
+    [logo] = [one for one in message.walk() if one.get_content_type() == "image/png"]
+    assert logo.get_payload(decode=True) == (await mailing.api.get(answer.json()["logo"], key=None)).content
     assert html is not None
+    assert 'src="cid:logo"' in html.get_content()
+    assert (await mailing.sign(document, "ann")).status_code == 200
+    await mailing.completed(document)
+    certificate = (await mailing.api.get(f"/api/v1/documents/{document['id']}/certificate")).content
+    page = shown(certificate).convert("RGB")
+    colours = {colour: count for count, colour in page.getcolors(1 << 20) or []}
+    assert (colours[0x7A, 0x1F, 0x5C] > 10_000, colours[0xFF, 0, 0xFF] > 1000) == (True, True)
     assert "<bdi>Harbour Ltd</bdi>" in html.get_content()
     assert "background-color:#7a1f5c" in html.get_content()

@@ -31,8 +31,8 @@ async def drawn(office: Office, **more: Any) -> Any:
 async def test_the_first_page_is_drawn_when_sent_and_each_picture_once(office: Office) -> None:
     document = await drawn(office)
     [first] = kept(office)
-    assert first.name == "1-820-2.webp"
-    asked = [(1, 700, 820), (1, 820, 820), (2, 100, 480), (2, 480, 480), (2, 3000, 2480)]
+    assert first.name == "1-1240-2.webp"
+    asked = [(1, 1000, 1240), (1, 1240, 1240), (2, 100, 480), (2, 480, 480), (2, 3000, 2480)]
     async with office.session(document, "ann") as browser:
         [file] = (await browser.get("/session")).json()["files"]
         seen: dict[tuple[int, int], bytes] = {}
@@ -43,7 +43,7 @@ async def test_the_first_page_is_drawn_when_sent_and_each_picture_once(office: O
             assert Image.open(io.BytesIO(answer.content)).width - made in (0, 1)
             assert seen.setdefault((number, made), answer.content) == answer.content
             files |= {path.stat().st_ino for path in kept(office)}
-    assert [path.name for path in kept(office)] == ["1-820-2.webp", "2-2480-2.webp", "2-480-2.webp"]
+    assert [path.name for path in kept(office)] == ["1-1240-2.webp", "2-2480-2.webp", "2-480-2.webp"]
     assert len(files) == 3, "a picture was made twice"
 
 

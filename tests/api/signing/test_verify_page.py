@@ -1,12 +1,16 @@
 """The public page that verifies a file: every verdict, nothing kept, and no more than ten a minute."""
 
+import ast
+import html
 from pathlib import Path
 
 import httpx
 import pytest
 
+import deedbox
 from deedbox import words
 from deedbox.kernel import limits
+from deedbox.web.public import reasons
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.test_entry import HTML
 from tests.pdf.pki import Authority
@@ -113,3 +117,65 @@ async def test_what_cannot_be_checked_is_said_beside_the_file(office: Office) ->
     assert (answer.status_code, "larger than 50 MB" in answer.text) == (413, True)
     foreign = await checked(office, LEASE, **{"Sec-Fetch-Site": "cross-site"})
     assert foreign.status_code == 403
+
+
+@pytest.mark.one_database
+async def test_the_address_chooses_the_language_and_every_way_on_keeps_it(office: Office) -> None:
+    document = await office.sealed()
+    code = (await office.document(document["id"]))["verification_code"]
+    english = {**HTML, "Accept-Language": "en"}
+    for address, said in (("/verify", "Dokument prüfen"), (f"/verify/{code}", "So prüfen Sie Ihre Datei ohne uns")):
+        assert said not in (await office.api.get(address, key=None, headers=english)).text
+        page = (await office.api.get(f"{address}?lang=de", key=None, headers=english)).text
+        assert said in page
+        assert '<html lang="de"' in page
+        assert f'href="{address}?lang=ar" lang="ar"' in page
+        assert 'action="/verify?lang=de"' in page
+    found = await office.api.get(f"/verify?code={code}&lang=de", key=None, headers=english)
+    assert (found.status_code, found.headers["location"]) == (303, f"/verify/{code}?lang=de")
+    assert '<html lang="en"' in (await office.api.get("/verify?lang=xx", key=None, headers=english)).text
+    files = {"file": ("lease.pdf", LEASE, "application/pdf")}
+    verdict = await office.api.call("POST", "/verify?lang=de", key=None, files=files, headers=english)
+    assert 'href="/verify?lang=de"' in verdict.text
+    assert words.of_use("de", "verify")["verdict.unsigned"] in verdict.text
+
+
+@pytest.mark.one_database
+async def test_the_reasons_of_a_verdict_are_told_in_the_reader_s_language(office: Office) -> None:
+    altered = (await made(office)).replace(b"%PDF-1.7", b"%PDF-1.6", 1)
+    stranger = sealed_by(Authority("Elsewhere"), paper())
+    for number, language in enumerate(words.LANGUAGES, 1):
+        say, reader = words.of_use(language, "reason"), {"Accept-Language": language, "address": f"127.0.0.{number}"}
+        for data, name in ((altered, "unfit"), (stranger, "no_root")):
+            page = html.unescape((await checked(office, data, **reader)).text)
+            assert say[name] in page, (language, name)
+            assert (words.of_use("en", "reason")[name] in page) == (language == "en"), (language, name)
+
+
+def constants() -> list[str]:
+    """Every text that stands in the files that judge a sealed one."""
+    root = Path(deedbox.__file__).parent
+    files = [*(root / "pdf").glob("*.py"), root / "signing" / "completion" / "verify_sealed.py"]
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def test_every_reason_that_has_words_is_one_that_is_given() -> None:
+    given = "\n".join(constants())
+    for name, sentence in words.of_use("en", "reason").items():
+        known = name in reasons.OWN or sentence.rstrip(".").removesuffix("{at}") in given
+        # A time-stamp that was added or taken away is one sentence with two words.
+        assert known or name in ("stamp_added", "stamp_removed"), name
+
+
+def test_what_only_experts_understand_stands_beside_a_sentence() -> None:
+    say = words.of_use("de", "reason")
+    assert reasons.told("The time-stamp was added: the seal says that it has none.", "de") == (
+        say["stamp_added"], "the seal says that it has none",
+    )  # fmt: skip
+    assert reasons.told("Signature1: The signature cannot be read.", "de").said == f"Signature1: {say['unreadable']}"
+    assert reasons.told("Seal: A length is longer than it needs to be.", "de").said == say["technical"]
+    assert reasons.told("A document time-stamp of 2026-05-03T14:05:00Z.", "de").said == (
+        "Ein Dokument-Zeitstempel vom 3. Mai 2026, 14:05 UTC."
+    )
+    assert reasons.told("Anything at all", "en") == ("Anything at all", "")

@@ -7,6 +7,7 @@ import msgspec
 
 from deedbox import words
 from deedbox.evidence.chain import Entry
+from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.clock import moment
@@ -58,7 +59,7 @@ class Certified(NamedTuple):
 def completion(
     facts: Facts, certified: Certified, images: Mapping[str, bytes], address: str, completed_at: str
 ) -> Completion:
-    """What the certificate tells; `images` are the drawn and uploaded signatures, by their hash."""
+    """What the certificate tells; `images` are the drawn and uploaded signatures and the logo, by their hash."""
     document, language, rows = facts.document, facts.packet.language, _rows(facts)
     code = document.verification_code or ""
     return Completion(
@@ -76,12 +77,19 @@ def completion(
         language=language,
         sender_name=facts.packet.sender,
         workspace=facts.packet.company,
+        **_branded(facts, images),
         created_at=_when(language, document.created_at),
         sent_at=_when(language, document.sent_at),
         seal_level=certified.seal.level,
         seal_certificate=certified.seal.certificate_fingerprint,
         seal_timestamp=_when(language, certified.timestamped_at),
     )
+
+
+def _branded(facts: Facts, images: Mapping[str, bytes]) -> dict[str, Any]:
+    """The look that the workspace has chosen: nothing, or its logo and a colour on which white is read."""
+    accent, logo = facts.brand.accent, facts.brand.logo_sha256
+    return {"logo": images[logo] if logo else b"", "accent": colours.light(accent).accent if accent else ""}
 
 
 def packet_completion(
@@ -107,6 +115,7 @@ def packet_completion(
         language=packet.language,
         sender_name=packet.sender,
         workspace=packet.company,
+        **_branded(known[0], images),
         created_at=_when(packet.language, document.created_at),
         sent_at=_when(packet.language, document.sent_at),
         seal_certificate=document.seal.certificate_fingerprint if document.seal else "",

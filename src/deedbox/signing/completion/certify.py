@@ -23,10 +23,10 @@ class Certifier:
         self._db, self._blobs = office.db, office.blobs
 
     async def images(self, known: Facts) -> dict[str, bytes]:
-        """The drawn and uploaded signatures and initials, by their hash."""
+        """The drawn and uploaded signatures and initials, and the workspace's logo, by their hash."""
         made = [one for _, signer in known.packet.signers() for one in (signer.signature, signer.initials) if one]
         found = {}
-        for sha256 in {one.file_sha256 for one in made if one.file_sha256}:
+        for sha256 in {one for one in (known.brand.logo_sha256, *(one.file_sha256 for one in made)) if one}:
             blob = await self._db.read(lambda tx, sha256=sha256: blobs.demand(tx, sha256))  # type: ignore[misc]
             found[sha256] = await self._blobs.read(blob.location, limits.SIGNATURE_IMAGE_BYTES)
         return found
@@ -38,9 +38,7 @@ class Certifier:
         document = known.document
         told = completion(known, about, images, self._office.address(), completed_at)
         printed = await self._printed(told, about, held)
-        request = SealRequest(
-            document_id=document.id, audit_head=about.head, name=known.workspace_name, part="certificate"
-        )
+        request = SealRequest(document_id=document.id, audit_head=about.head, name=known.brand.name, part="certificate")
         made = await held.enter_async_context(self._sealer.sealed(printed, document.workspace_id, request))
         await verify_sealed.demand_authentic(self._office, made.received.blob, printed, document, about.head)
         return made.received
@@ -57,7 +55,7 @@ class Certifier:
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         await self._office.workshop.certificate(b"", told, incoming.write)
         printed = await incoming.lend()
-        name = first.workspace_name
+        name = first.brand.name
         request = SealRequest(document_id=first.document.id, audit_head=made.head, name=name, part="certificate")
         done = await held.enter_async_context(self._sealer.sealed(printed, packet.workspace_id, request))
         await verify_sealed.demand_authentic(self._office, done.received.blob, printed, first.document, made.head)

@@ -15,7 +15,7 @@ from deedbox.kernel.errors import NotFound
 from deedbox.pdf.seal import SealIdentity
 from deedbox.signing.desk import document_of
 from deedbox.signing.initials import by_hand
-from deedbox.signing.model import Document, Field, Packet, Party, Signer, attached_pages, first_page
+from deedbox.signing.model import Brand, Document, Field, Packet, Party, Signer, attached_pages, first_page
 from deedbox.signing.parties import own_fields
 from deedbox.signing.store import audit, documents
 
@@ -26,7 +26,7 @@ _ACTS = ("signer.signed", "signer.approved", "signer.declined", "signer.delegate
 class Facts(msgspec.Struct, frozen=True):
     """Everything that is known of a document whose signers are done."""
 
-    workspace_name: str
+    brand: Brand
     packet: Packet
     document: Document
     paper: Blob
@@ -40,7 +40,7 @@ def gathered(tx: Tx, workspace_id: str, document_id: str) -> Facts:
     if document.paper_sha256 is None:
         raise NotFound("The document has no file")
     return Facts(
-        workspace_name=documents.workspace_name(tx, workspace_id),
+        brand=documents.brand(tx, workspace_id),
         packet=packet,
         document=document,
         paper=blobs.demand(tx, document.paper_sha256),

@@ -92,7 +92,7 @@ class Finalize:
         request = SealRequest(
             document_id=document.id,
             audit_head=head,
-            name=known.workspace_name,
+            name=known.brand.name,
             demand_timestamp=document.require_timestamp,
         )
         made = await held.enter_async_context(self._sealer.sealed(marked, document.workspace_id, request))

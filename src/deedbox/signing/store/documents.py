@@ -15,6 +15,7 @@ from deedbox.signing.model import (
     Archive,
     ArchiveReceipt,
     Attachment,
+    Brand,
     Decline,
     Document,
     Field,
@@ -131,6 +132,11 @@ def by_verification_code(tx: Tx, code: str) -> tuple[str, str] | None:
 def workspace_name(tx: Tx, workspace_id: str) -> str:
     row = tx.one("select name from workspaces where id = :id", id=workspace_id)
     return row[0] if row else ""
+
+
+def brand(tx: Tx, workspace_id: str) -> Brand:
+    row = tx.one("select name, accent, logo_sha256 from workspaces where id = :id", id=workspace_id)
+    return Brand(*row) if row else Brand("")
 
 
 def asked_fields(tx: Tx, document_id: str) -> str:

@@ -37,6 +37,15 @@ class Consent(msgspec.Struct, frozen=True):
     at: str
 
 
+class Unsigned(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What stands in the form beside its fields, and is worth nothing until it is signed."""
+
+    signature: str | None = None
+    initials: str | None = None
+    consents: bool = False
+    """Whether the consent is ticked."""
+
+
 class SessionRow(msgspec.Struct, frozen=True):
     link: Link
     """By which the signer came in."""
@@ -45,6 +54,7 @@ class SessionRow(msgspec.Struct, frozen=True):
     consent: Consent | None
     language: str | None
     """The one that the signer has chosen for the pages."""
+    unsigned: Unsigned
 
 
 # links
@@ -95,16 +105,21 @@ def add_session(tx: Tx, token_hash: bytes, signer_id: str, link_hash: bytes, now
 
 def session(tx: Tx, token_hash: bytes, now: str) -> SessionRow | None:
     row = tx.one(
-        f"select s.checked_at, s.viewed_at, s.consent, s.consented_at, s.language, {_LINK} from signer_sessions s"
-        " join signing_links l on l.token_hash = s.link_hash where s.token_hash = :hash and s.expires_at > :now",
+        f"select s.checked_at, s.viewed_at, s.consent, s.consented_at, s.language, s.unsigned, {_LINK}"
+        " from signer_sessions s join signing_links l on l.token_hash = s.link_hash"
+        " where s.token_hash = :hash and s.expires_at > :now",
         hash=token_hash,
         now=now,
     )
     if row is None:
         return None
-    checked_at, viewed_at, text, consented_at, language, *link = row
+    checked_at, viewed_at, text, consented_at, language, unsigned, *link = row
     consent = Consent(text, consented_at) if text else None
-    return SessionRow(_link(tuple(link)), checked_at, viewed_at, consent, language)
+    return SessionRow(_link(tuple(link)), checked_at, viewed_at, consent, language, _unsigned(unsigned))
+
+
+def _unsigned(kept: str | None) -> Unsigned:
+    return msgspec.json.decode(kept, type=Unsigned) if kept else Unsigned()
 
 
 def whose(tx: Tx, token_hash: bytes) -> str | None:
@@ -121,6 +136,11 @@ def keep_consent(tx: Tx, token_hash: bytes, consent: Consent) -> None:
 def choose_language(tx: Tx, token_hash: bytes, language: str) -> None:
     sql = "update signer_sessions set language = :language where token_hash = :hash"
     tx.run(sql, hash=token_hash, language=language)
+
+
+def keep_unsigned(tx: Tx, token_hash: bytes, unsigned: Unsigned) -> None:
+    sql = "update signer_sessions set unsigned = :kept where token_hash = :hash"
+    tx.run(sql, hash=token_hash, kept=msgspec.json.encode(unsigned).decode())
 
 
 def mark_checked(tx: Tx, token_hash: bytes, now: str) -> None:

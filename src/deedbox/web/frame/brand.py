@@ -7,10 +7,10 @@ import msgspec
 from litestar import Response, get
 from litestar.params import FromPath
 
-from deedbox.accounts import accent as colours
 from deedbox.accounts import logo, workspace_profile
-from deedbox.accounts.accent import Shade
+from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
+from deedbox.kernel.accent import Shade
 from deedbox.kernel.errors import NotFound
 from deedbox.signing.initials import initials_of
 from deedbox.web.frame import context
@@ -19,7 +19,7 @@ from deedbox.web.frame.doors import LOGO, STATIC, door
 from deedbox.web.frame.static import FOR_EVER, shelf
 
 _SHEET = re.compile(r"([0-9a-f]{6})\.css")
-_LOGO = re.compile(r"([0-9a-f]{64})\.webp")
+_LOGO = re.compile(r"([0-9a-f]{64})\.png")
 _RULE = ":root{{--accent:{0.accent};--on-accent:{0.on_accent};--soft:{0.soft}}}"
 
 
@@ -64,7 +64,7 @@ async def brand_logo(request: AnyRequest, name: FromPath[str]) -> Response[bytes
     blob = await deedbox.db.read(lambda tx: logo.shown(tx, found[1]))
     picture = await deedbox.blobs.read(blob.location, limits.LOGO_BYTES)
     headers = {"Cache-Control": FOR_EVER, "X-Content-Type-Options": "nosniff"}
-    return Response(picture, media_type="image/webp", headers=headers)
+    return Response(picture, media_type="image/png", headers=headers)
 
 
 def _rules(colour: str) -> str:

@@ -20,6 +20,7 @@ from deedbox.web.frame import context, upload
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import CHECK, PUBLIC, door
 from deedbox.web.frame.pages import go, page
+from deedbox.web.public import reasons
 
 _KINDS = {"authentic": "good", "extended": "good", "altered": "bad"}
 """How a verdict looks; all others leave it open."""
@@ -40,7 +41,9 @@ class Judged(msgspec.Struct, frozen=True):
 async def verify_page(request: AnyRequest) -> Response[Any]:
     """Asks for the file, or for the code."""
     code = request.query_params.get("code", "").strip()
-    return go(f"/verify/{quote(code, safe='')}") if code else _page(request)
+    if not code:
+        return _page(request)
+    return go(f"/verify/{quote(code, safe='')}{_chosen(request)}")
 
 
 @get("/verify/{code:str}", opt=door(PUBLIC), include_in_schema=False)
@@ -95,6 +98,7 @@ def _told(request: AnyRequest, judged: Judged) -> dict[str, Any]:
         "found": judged.vouched,
         "kind": _KINDS.get(report.verdict, "todo"),
         "sentence": sentence.format(date=words.date(language, moment(at)) if at else "–"),
+        "reasons": [reasons.told(one, language) for one in (*report.reasons, *report.added)],
         "checks": [(name, getattr(report.checks, name)) for name in _CHECKS],
     }
 
@@ -105,11 +109,20 @@ def _page(
     language = _language(request)
     say = words.of_use(language, "verify")
     known = {"code": "", "wrong": "", "say": say, "most": limits.UPLOAD_BYTES, "mb": limits.UPLOAD_BYTES // limits.MB}
+    known |= {"languages": words.NAMES, "chosen": _chosen(request)}
     return page(template, status=status, language=language, **{**known, **values})
 
 
 def _language(request: AnyRequest) -> str:
-    return words.preferred(request.headers.get("accept-language", ""))
+    """The one that the address names, else what the browser prefers; nothing else remembers it."""
+    asked = request.query_params.get("lang", "")
+    return asked if asked in words.LANGUAGES else words.preferred(request.headers.get("accept-language", ""))
+
+
+def _chosen(request: AnyRequest) -> str:
+    """What addresses go on with, so that the next page speaks the language that was chosen for this one."""
+    asked = request.query_params.get("lang", "")
+    return f"?lang={asked}" if asked in words.LANGUAGES else ""
 
 
 ROUTES = [verify_page, code_page, check_file]

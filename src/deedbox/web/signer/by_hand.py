@@ -28,13 +28,14 @@ from deedbox.web.signer.inside import inside
 from deedbox.web.signer.records import Drawn, Typed, UploadedMark
 from deedbox.words.refusals import refused
 
-_UNUSABLE = Saying(
+UNUSABLE = Saying(
     "signature_image",
     {
         "megabytes": str(limits.SIGNATURE_IMAGE_BYTES // limits.MB),
         "megapixels": str(limits.SIGNATURE_IMAGE_PIXELS // 10**6),
     },
 )
+"""What is said of a picture that is too large or none."""
 _IMAGE_TYPES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 
 
@@ -55,7 +56,7 @@ async def made(
         picture = await asyncio.to_thread(_picture, given.image or "")
         signature, image = await held.enter_async_context(sign.image(office, kind, picture))
     except BadRequest as error:
-        error.sayings = (_UNUSABLE,)
+        error.sayings = (UNUSABLE,)
         raise
     return signature, [image]
 

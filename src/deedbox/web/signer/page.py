@@ -24,8 +24,11 @@ from deedbox.signing.actions.decline import decline
 from deedbox.signing.actions.delegate import Delegation, delegate
 from deedbox.signing.actions.fill import fill
 from deedbox.signing.actions.sign import SigningAct
-from deedbox.signing.model import consent
+from deedbox.signing.desk import Desk
+from deedbox.signing.field_value import BY_HAND
+from deedbox.signing.model import Packet, consent
 from deedbox.signing.store import people
+from deedbox.signing.store.links import Unsigned
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import SIGNER, door
@@ -110,8 +113,7 @@ async def _form(request: AnyRequest) -> FormMultiDict:
         if error.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             raise
         # Nothing but a photo makes it so large.
-        most = str(limits.SIGNATURE_IMAGE_BYTES // limits.MB)
-        raise refused(TooLarge, "attachment_bytes", most=most) from error
+        raise refused(TooLarge, by_hand.UNUSABLE.name, **by_hand.UNUSABLE.values) from error
 
 
 async def _act(request: AnyRequest, signer_id: str, form: FormMultiDict) -> None:
@@ -198,8 +200,20 @@ def _agreed(who: Inside, form: FormMultiDict) -> bool:
 
 
 async def _keep(request: AnyRequest, who: Inside, form: Mapping[str, Any]) -> None:
-    given = given_by(who, form)
-    await done(request, who, lambda desk, packet: fill(desk, packet, who.signer.id, given))
+    """Keeps what is filled in and, for the page that follows, the signature and the tick that are not signed yet."""
+    given, token = given_by(who, form), context.of(request).token.reveal()
+    unsigned = _unsigned(form)
+
+    def keep(desk: Desk, packet: Packet) -> None:
+        fill(desk, packet, who.signer.id, given)
+        sessions.keep_unsigned(desk.tx, token, unsigned)
+
+    await done(request, who, keep)
+
+
+def _unsigned(form: Mapping[str, Any]) -> Unsigned:
+    typed = {name: str(form[name]).replace("\0", "")[: limits.SIGNER_NAME_CHARS] for name in BY_HAND if name in form}
+    return Unsigned(consents=bool(form.get("consent")), **typed)
 
 
 def _delegation(form: FormMultiDict) -> Delegation:
@@ -238,6 +252,14 @@ async def _page(
     return await _signing(request, who, error, typed)
 
 
+def _typed_before(who: Inside) -> dict[str, str]:
+    """What stood in the form of the page before, as the form would send it."""
+    unsigned = who.session.unsigned
+    by_hand = {"signature": unsigned.signature, "initials": unsigned.initials}
+    ticked = {"consent": who.signer.language} if unsigned.consents else {}
+    return {**ticked, **{name: value for name, value in by_hand.items() if value is not None}}
+
+
 async def _signing(
     request: AnyRequest, who: Inside, error: DeedboxError | None, typed: Mapping[str, Any] | None
 ) -> Response[Any]:
@@ -268,7 +290,8 @@ async def _signing(
         most=limits.ATTACHMENT_BYTES // limits.MB,
         most_photo=limits.SIGNATURE_IMAGE_BYTES,
         most_pixels=limits.SIGNATURE_IMAGE_PIXELS,
-        typed=typed or {},
+        typed=typed if typed is not None else _typed_before(who),
+        resumed=bool(kept or written),
         shared=who.session.link == "in_person",
         said=steps.script_words(signer.language, signer.role),
         consent="" if who.session.consent else consent(packet, signer),

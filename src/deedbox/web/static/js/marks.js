@@ -34,10 +34,10 @@ export function marks(pressed) {
       mark.replaceChildren(...(picture ? [picture] : []));
     }
   }
-  function reveal(step) {
+  function reveal(step, behavior = 'auto') {
     const first = own.find(each => each.step === step && !each.mark.hidden);
     const target = first?.mark ?? document.getElementById(step.document);
-    target?.scrollIntoView({ block: first ? 'center' : 'start', inline: 'nearest' });
+    target?.scrollIntoView({ block: first ? 'center' : 'start', inline: 'nearest', behavior });
   }
   return { paint, reveal };
 }

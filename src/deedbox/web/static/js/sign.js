@@ -186,6 +186,8 @@ function start() {
   const first = failed ?? asked ?? shown.find(step => step !== last && !step.isDone) ?? last;
   show(first, Boolean(failed ?? asked));
   zoom($('.pages'));
+  // Whoever comes back finds the page at what is next; a first look begins at the top, a link from the text at its page.
+  if ('resumed' in form.dataset && !document.getElementById(location.hash.slice(1))?.matches('.page')) painted.reveal(first, 'instant');
   closing($('.menu'));
 }
 

@@ -1,5 +1,7 @@
 // A file dropped on the page is a file chosen in its form. Where the page knows what was sealed, the file's SHA-256 is
 // compared here, in the browser; it is sent only when its owner presses the button.
+import { closing } from "./page.js";
+
 const form = document.querySelector("[data-drop]");
 const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -21,6 +23,7 @@ function chosen() {
   if (file) compare(file);
 }
 
+closing(document.querySelector(".menu"));
 form?.file.addEventListener("change", chosen);
 for (const name of ["dragenter", "dragover"]) form?.addEventListener(name, (event) => {
   event.preventDefault();

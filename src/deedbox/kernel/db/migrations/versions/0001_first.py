@@ -360,7 +360,8 @@ create table signer_sessions (
     viewed_at TEXT,
     consent TEXT,
     consented_at TEXT,
-    language TEXT
+    language TEXT,
+    unsigned TEXT
 );
 create index signer_sessions_of_signer on signer_sessions (signer_id);
 create index signer_sessions_of_link on signer_sessions (link_hash);

@@ -1,0 +1,52 @@
+"""Why a verdict is what it is, in the reader's language; what only an expert understands stays in English beside it."""
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from deedbox import words
+from deedbox.kernel.clock import moment
+
+OWN = ("seal", "technical")
+"""Words of the page, which no report says."""
+_STAMPED = re.compile(r"A document time-stamp of (\S+)\.")
+
+
+class Reason(NamedTuple):
+    said: str
+    detail: str = ""
+    """In English: what exactly is wrong in the bytes of the file."""
+
+
+def told(reason: str, language: str) -> Reason:
+    """One of a report's reasons, which are English sentences, as the words of the language have it."""
+    if words.known(language) == words.DEFAULT:
+        return Reason(reason)
+    say = words.of_use(language, "reason")
+    if stamped := _STAMPED.fullmatch(reason):
+        return Reason(say["stamped"].format(at=words.moment(language, moment(stamped[1]))))
+    if found := _found(reason, say):
+        return found
+    # Of which signature: ours, or a field's name that the file gives.
+    whose, _, rest = reason.partition(": ")
+    if found := _found(rest, say):
+        return Reason(f"{say['seal'] if whose == 'Seal' else whose}: {found.said}", found.detail)
+    return Reason(say["technical"], reason)
+
+
+def _found(reason: str, say: Mapping[str, str]) -> Reason | None:
+    """The sentence, or one that begins with it and goes on with details."""
+    plain = reason.rstrip(".")
+    if name := _names().get(plain):
+        return Reason(say[name])
+    head, _, detail = plain.partition(": ")
+    name = _names().get(head)
+    return Reason(say[name], detail) if name and detail else None
+
+
+@functools.cache
+def _names() -> Mapping[str, str]:
+    """The name of each sentence that a report may give, by what it is in English."""
+    table = words.of_use(words.DEFAULT, "reason").items()
+    return {sentence.rstrip("."): name for name, sentence in table if name not in OWN}

@@ -158,3 +158,27 @@ async def test_of_several_signatures_the_first_is_shown_and_no_document_is_done_
     assert await consent.get_attribute("aria-describedby") == "problem"
     assert await sheet.locator("[aria-invalid]").count() == 1, "only the consent is missing"
     await agreed_and_signed(page)
+
+
+async def test_what_is_filled_in_before_the_script_has_come_is_kept_too(browser: Browser, office: Office) -> None:
+    fields = [
+        place("text", 0.2, label="City"),
+        place("checkbox", 0.3, label="Pets"),
+        place("select", 0.4, label="Floor", options=["First", "Second"]),
+        place("signature", 0.8),
+    ]
+    document = await office.create(send=True, fields=fields)
+    page, released = await (await phone(browser)).new_page(), asyncio.Event()
+
+    async def slow(route: Route) -> None:
+        await released.wait()
+        await route.continue_()
+
+    await page.route("**/js/sign.js", slow)
+    sheet = await opened(page, office, document)
+    await sheet.get_by_label("City").fill("Ghent")
+    await sheet.get_by_label("Pets").check()
+    async with page.expect_response(lambda answer: answer.url.endswith("/fields")) as arriving:
+        released.set()
+    sent: Any = (await arriving.value).request.post_data_json
+    assert list(sent["values"].values()) == ["Ghent", "true"]

@@ -2,12 +2,12 @@
 
 import asyncio
 import functools
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
-from litestar import Litestar, Response
+from litestar import Litestar
 from litestar.datastructures import State
 
-from deedbox.kernel import limits, log
+from deedbox.kernel import limits
 from deedbox.web.api_search import content, embeddings, health, index_runs, info, query
 from deedbox.web.api_search import documents as uploads
 from deedbox.web.api_v1 import (
@@ -36,11 +36,9 @@ from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import Doors
-from deedbox.web.frame.envelope import asked, translated
 from deedbox.web.frame.guard import Guard, confirm
-from deedbox.web.frame.head import App, Scope
+from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.frame.pages import refusal
 from deedbox.web.public import authority, embed, operations
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
@@ -97,7 +95,7 @@ def build(deedbox: Deedbox) -> Guard:
         route_handlers=[*options.routes(served), *served],
         before_request=_before_the_route,
         request_class=body.JsonRequest,
-        exception_handlers={Exception: _error_response},
+        exception_handlers={Exception: _to_the_guard},
         openapi_config=None,
         request_max_body_size=limits.JSON_BODY_BYTES,
         # The description is made when first asked for: it costs more than everything else here.
@@ -130,12 +128,6 @@ async def _before_the_route(request: AnyRequest) -> None:
     await body.decode(request, handler)
 
 
-def _error_response(request: AnyRequest, error: Exception) -> Response[Any]:
-    # Not request.url: that is made from the Host header, which the caller chooses.
-    path = asked(request.scope["path"])
-    ours = translated(error)
-    if ours.status == 500:
-        log.error("a request failed", exception=error, path=path)
-    answer = refusal(cast(Scope, request.scope), path, ours)
-    headers = {name.decode(): value.decode() for name, value in answer.headers if name != b"content-length"}
-    return Response(answer.body, status_code=answer.status, headers=headers, media_type=headers.get("content-type", ""))
+def _to_the_guard(_: AnyRequest, error: Exception) -> NoReturn:
+    """The guard answers what a route refuses as it does what it refuses itself, without a response in between."""
+    raise error

@@ -226,11 +226,11 @@ class _Exchange:
             self._describe(refused.standing)
             sent_away = context.door.opener == "person" and isinstance(refused.error, Unauthorized)
             await self._refuse(to_login() if sent_away else refusal(self._scope, path, refused.error))
-        except DeedboxError as error:
-            await self._refuse(refusal(self._scope, path, error))
         except Exception as error:  # whatever escapes a route must still give the caller its envelope
-            log.error("a request failed", exception=error, path=path)
-            await self._refuse(refusal(self._scope, path, translated(error)))
+            ours = translated(error)
+            if ours.status == 500:
+                log.error("a request failed", exception=error, path=path)
+            await self._refuse(refusal(self._scope, path, ours))
 
     async def _in_time(self, context: Context) -> None:
         try:

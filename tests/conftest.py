@@ -30,6 +30,9 @@ default.create_ssl_context = httpx.create_ssl_context  # type: ignore[attr-defin
 # Forty milliseconds for each password and code that a test types, and nothing to guard.
 SLOW_HASH_MEMORY_KB, limits.SLOW_HASH_MEMORY_KB = limits.SLOW_HASH_MEMORY_KB, 64
 
+# A tenth of a second for the first page of each document that a test sends, and nobody to look at it.
+PAGE_IMAGE_FIRST, limits.PAGE_IMAGE_FIRST = limits.PAGE_IMAGE_FIRST, min(limits.PAGE_IMAGE_STEPS)
+
 # Machines are shared and noisy: how long an example takes says nothing.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")

@@ -17,6 +17,8 @@ TEMPLATE = "deedbox_template"
 ROOM_BYTES = 2_000_000_000
 NO_CRASHES = "-c fsync=off -c full_page_writes=off -c wal_level=minimal -c max_wal_senders=0"
 """The cluster ends with the tests: it keeps nothing for another start, or another server."""
+NO_HOUSEKEEPING = "-c autovacuum=off -c jit=off"
+"""Nor does it live long enough for that to pay."""
 TIMES_USED = 100
 """After so many tests a database is made anew: what was deleted takes its room."""
 CUT_OTHERS = """
@@ -70,7 +72,7 @@ class Cluster:
         if os.getuid() == 0:  # PostgreSQL refuses to run as root
             shutil.chown(self.folder, "postgres", "postgres")
         self._run(programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
-        options = f"-c listen_addresses='' -k {self.folder} -c max_connections=200 {NO_CRASHES}"
+        options = f"-c listen_addresses='' -k {self.folder} -c max_connections=200 {NO_CRASHES} {NO_HOUSEKEEPING}"
         self._run(programs / "pg_ctl", "-D", data, "-o", options, "-l", self.folder / "log", "-w", "start")
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"create database {TEMPLATE}")

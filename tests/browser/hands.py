@@ -14,9 +14,9 @@ TURNED: Any = {"width": 760, "height": 390}
 PASSPORT: Any = {"name": "passport.pdf", "mimeType": "application/pdf", "buffer": pdf("Passport", size=(595, 842))}
 
 IN_VIEW = """() => {
-    const at = query => document.querySelector(query).getBoundingClientRect();
+    const at = query => document.querySelector(query)?.getBoundingClientRect();
     const mark = at('.mark[data-state=now]'), pages = at('.pages');
-    return mark.top >= pages.top && mark.bottom <= pages.bottom;
+    return mark && mark.top >= pages.top && mark.bottom <= pages.bottom;
 }"""
 """Whether the mark of what is being filled in can be seen."""
 
@@ -37,6 +37,7 @@ async def opened(page: Page, office: Office, about: Any, name: str = "ann") -> L
     await page.goto(office.address + path)
     await page.locator("form button.main").click()
     await page.locator("#sheet").wait_for()
+    await page.wait_for_load_state()  # with its script
     return page.locator("#sheet")
 
 

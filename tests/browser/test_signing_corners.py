@@ -174,8 +174,9 @@ async def test_what_is_filled_in_before_the_script_has_come_is_kept_too(browser:
         await released.wait()
         await route.continue_()
 
-    await page.route("**/js/sign.js", slow)
     sheet = await opened(page, office, document)
+    await page.route("**/js/sign.js", slow)
+    await page.reload(wait_until="commit")
     await sheet.get_by_label("City").fill("Ghent")
     await sheet.get_by_label("Pets").check()
     async with page.expect_response(lambda answer: answer.url.endswith("/fields")) as arriving:

@@ -10,7 +10,6 @@ import pikepdf
 import pytest
 from playwright.async_api import Browser, Page
 
-from deedbox.kernel import limits
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office, signer
 from tests.api.signing.packets import Packets, file
@@ -28,6 +27,7 @@ from tests.browser.hands import (
     place,
 )
 from tests.browser.screens import accepted, faults, overflow
+from tests.conftest import PAGE_IMAGE_FIRST
 
 pytestmark = pytest.mark.anyio
 one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -449,7 +449,7 @@ async def test_phones_and_desktops_ask_for_the_picture_that_was_drawn_when_it_wa
         await opened(page, office, document)
         picture = page.locator(".page img").first
         asked, shown, told = await picture.evaluate("one => [one.currentSrc, one.width, one.sizes]")
-        assert asked.endswith(f"?width={limits.PAGE_IMAGE_FIRST}"), (screen, shown, told)
+        assert asked.endswith(f"?width={PAGE_IMAGE_FIRST}"), (screen, shown, told)
 
 
 @one_database

@@ -25,7 +25,8 @@ async def link(office: Office, document: Any, name: str = "ann") -> str:
 
 async def opened(page: Page, address: str) -> None:
     await page.goto(address)
-    await page.locator("form button.main").click()
+    async with page.expect_navigation():  # with its script
+        await page.locator("form button.main").click()
 
 
 async def test_opening_says_who_asks_for_what_needs_no_script_and_keeps_the_consent(

@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from deedbox.kernel import limits
 from deedbox.kernel.backup import backup
 from tests.api.signing.conftest import Office, signer
+from tests.conftest import PAGE_IMAGE_FIRST
 
 pytestmark = pytest.mark.anyio
 PATH = "/api/v1/documents"
+
+
+@pytest.fixture(autouse=True)
+def usual_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PAGE_IMAGE_FIRST", PAGE_IMAGE_FIRST)
 
 
 def kept(office: Office) -> list[Path]:

@@ -20,6 +20,11 @@ DROP = """([drop, data]) => {
     held.items.add(new File([bytes], "lease.pdf", { type: "application/pdf" }));
     drop.dispatchEvent(new DragEvent("drop", { dataTransfer: held, bubbles: true, cancelable: true }));
 }"""
+BESIDE = """() => {
+    const at = query => document.querySelector(query).getBoundingClientRect();
+    return at('.top .logo').left - at('.brand-name bdi').right;
+}"""
+"""How many pixels lie between the logo and the name to its left."""
 
 
 def chosen(data: bytes) -> Any:
@@ -98,5 +103,6 @@ async def test_the_verdicts_look_as_they_should_in_arabic_too(browser: Browser, 
         await page.locator("[data-drop] button").click()
         await page.get_by_role("status").wait_for()
         assert await page.locator("html").get_attribute("dir") == "rtl"
+        assert await page.evaluate(BESIDE) < 30, "the name stands beside the logo"
         assert words.of_use("ar", "verify")[f"word.{name}"] in await page.locator("main").inner_text()
         await accepted(page, f"verify-{name}")

@@ -30,9 +30,10 @@ check: ## ruff, mypy and import-linter
 	@.venv/bin/lint-imports --no-logo
 
 bench: ## every figure, beside its peer
-	@scripts/setup run
+	@scripts/setup test
+	@scripts/test-deps
 	@scripts/setup bench
-	@for name in request freeze write start pages ingest query whole_query seal lifecycle bulk webhooks; do $(PY) -m bench.$$name || exit 1; done
+	@for name in request freeze write start pages ingest query whole_query seal lifecycle bulk webhooks weight; do $(PY) -m bench.$$name || exit 1; done
 
 rigs: ## the fault and attack rigs in full size
 	@scripts/setup test

@@ -54,7 +54,7 @@ class DocumentRecords:
         return Bag(
             document_id=document_id,
             workspace_id=workspace_id,
-            workspace_name=documents.workspace_name(tx, workspace_id),
+            workspace_name=documents.brand(tx, workspace_id).name,
             title=document.title,
             completed_at=document.completed_at or document.updated_at,
             pieces=pieces,

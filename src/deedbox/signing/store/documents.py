@@ -129,11 +129,6 @@ def by_verification_code(tx: Tx, code: str) -> tuple[str, str] | None:
     return (row[0], row[1]) if row else None
 
 
-def workspace_name(tx: Tx, workspace_id: str) -> str:
-    row = tx.one("select name from workspaces where id = :id", id=workspace_id)
-    return row[0] if row else ""
-
-
 def brand(tx: Tx, workspace_id: str) -> Brand:
     row = tx.one("select name, accent, logo_sha256 from workspaces where id = :id", id=workspace_id)
     return Brand(*row) if row else Brand("")

@@ -1,4 +1,4 @@
-"""Which sites may show a signer's pages in a frame: those that the workspace names, what an embedded link leads to."""
+"""Which sites may show a signer's pages in a frame: those the workspace names, and only behind an embedded link."""
 
 from deedbox.accounts import workspace_profile
 from deedbox.kernel.db import Tx

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx
+import msgspec
 import pytest
 from litestar import get, post
 from litestar.params import JSONBody
@@ -121,7 +122,8 @@ async def test_a_route_that_does_nothing_is_closed_to_forms_of_other_sites(
 async def test_every_route_that_a_cookie_opens_is_closed_to_forms_of_other_sites(api: Api, cookies: Cookies) -> None:
     table = [route for route in routes(api.guard) if route.door.own_site and route.method not in ("GET", "HEAD")]
     assert {route.method for route in table} == {"POST", "PUT", "DELETE"}
-    assert {route.door for route in table} == {PERSON, SIGNER, LOGIN, LINK, CHECK}
+    opened = {msgspec.structs.replace(route.door, scope="") for route in table}
+    assert opened == {PERSON, SIGNER, LOGIN, LINK, CHECK}
     document = (await api.post("/api/v1/documents", {**new_document("Two"), "send": True})).json()
     signer_id = document["parties"][0]["signers"][0]["id"]
     link = await api.call("POST", f"/api/v1/documents/{document['id']}/signers/{signer_id}/link")

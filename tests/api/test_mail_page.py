@@ -43,10 +43,10 @@ def strict(page: Any) -> bool:
 async def test_mails_are_listed_and_opened_as_text_with_their_link(api: Api) -> None:
     mail_id = await queued(api, Mail(to=READER, letter=LETTERS["invitation"], language="ar"))
     async with owner(api) as client:
-        listed = await client.get("/account/mail")
-        assert f'href="/account/mail/{mail_id}"' in listed.text
+        listed = await client.get("/app/mail")
+        assert f'href="/app/mail/{mail_id}"' in listed.text
         assert READER.address in listed.text
-        shown = await client.get(f"/account/mail/{mail_id}")
+        shown = await client.get(f"/app/mail/{mail_id}")
     assert (listed.status_code, shown.status_code) == (200, 200)
     assert f'href="{LINK}"' in shown.text
     assert "مرحبًا Zoë Đặng،" in unescape(shown.text)
@@ -59,7 +59,7 @@ async def test_what_people_typed_is_shown_and_never_obeyed(api: Api) -> None:
     letter = Invitation(sender=HOSTILE, title=HOSTILE, link=LINK, body=HOSTILE)
     mail_id = await queued(api, Mail(to=Mailbox("a@b.example", HOSTILE), letter=letter))
     async with owner(api) as client:
-        for path in ("/account/mail", f"/account/mail/{mail_id}"):
+        for path in ("/app/mail", f"/app/mail/{mail_id}"):
             page = await client.get(path)
             assert HOSTILE not in page.text
             assert HOSTILE in unescape(page.text)
@@ -68,8 +68,8 @@ async def test_what_people_typed_is_shown_and_never_obeyed(api: Api) -> None:
 async def test_another_workspace_s_mail_is_not_there(api: Api) -> None:
     theirs = await queued(api, Mail(to=READER, letter=LETTERS["code"]), api.other_workspace)
     async with owner(api) as client:
-        assert theirs not in (await client.get("/account/mail")).text
-        missing = await client.get(f"/account/mail/{theirs}")
+        assert theirs not in (await client.get("/app/mail")).text
+        missing = await client.get(f"/app/mail/{theirs}")
     assert missing.status_code == 404
     assert "The mail is not in the inbox" in missing.text
     assert "482913" not in missing.text
@@ -77,7 +77,7 @@ async def test_another_workspace_s_mail_is_not_there(api: Api) -> None:
 
 async def test_who_is_not_signed_in_is_sent_to_the_login(api: Api) -> None:
     mail_id = await queued(api, Mail(to=READER, letter=LETTERS["invitation"]))
-    for path in ("/account/mail", f"/account/mail/{mail_id}"):
+    for path in ("/app/mail", f"/app/mail/{mail_id}"):
         answer = await api.get(path, key=None)
         assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
 
@@ -85,9 +85,9 @@ async def test_who_is_not_signed_in_is_sent_to_the_login(api: Api) -> None:
 async def test_a_long_list_comes_in_parts(api: Api) -> None:
     ids = [await queued(api, Mail(to=READER, letter=LETTERS["expired"])) for _ in range(limits.PAGE_DEFAULT + 1)]
     async with owner(api) as client:
-        first = await client.get("/account/mail")
-        older = await client.get(f"/account/mail?cursor={sorted(ids)[1]}")
-        wrong = await client.get("/account/mail?cursor=nonsense")
+        first = await client.get("/app/mail")
+        older = await client.get(f"/app/mail?cursor={sorted(ids)[1]}")
+        wrong = await client.get("/app/mail?cursor=nonsense")
     assert sum(mail_id in first.text for mail_id in ids) == limits.PAGE_DEFAULT
     assert f"cursor={sorted(ids)[1]}" in first.text
     assert sorted(ids)[0] in older.text

@@ -22,16 +22,16 @@ pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 async def test_one_part_of_a_page_is_rendered_alone_and_not_sent_twice(api: Api) -> None:
     await queued(api, Mail(to=READER, letter=LETTERS["invitation"]))
     async with owner(api) as client:
-        whole = await client.get("/account/mail")
-        part = await client.get("/account/mail", headers={"X-Part": "mails"})
+        whole = await client.get("/app/mail")
+        part = await client.get("/app/mail", headers={"X-Part": "mails"})
         assert 'data-live="mails"' in whole.text
         assert READER.address in part.text
         assert "<html" not in part.text
         assert part.text.strip() in whole.text
         same = {"X-Part": "mails", "If-None-Match": part.headers["ETag"]}
-        assert [(await client.get("/account/mail", headers=same)).status_code for _ in range(2)] == [304, 304]
+        assert [(await client.get("/app/mail", headers=same)).status_code for _ in range(2)] == [304, 304]
         await queued(api, Mail(to=READER, letter=LETTERS["code"]))
-        anew = await client.get("/account/mail", headers=same)
+        anew = await client.get("/app/mail", headers=same)
         assert (anew.status_code, anew.text != part.text) == (200, True)
         assert anew.headers["Content-Security-Policy"] == whole.headers["Content-Security-Policy"]
 
@@ -39,7 +39,7 @@ async def test_one_part_of_a_page_is_rendered_alone_and_not_sent_twice(api: Api)
 @pytest.mark.parametrize("part", ["nothing", "", "../frame", "x" * 4000])
 async def test_a_part_that_there_is_not_is_409(api: Api, part: str) -> None:
     async with owner(api) as client:
-        answer = await client.get("/account/mail", headers={"X-Part": part})
+        answer = await client.get("/app/mail", headers={"X-Part": part})
     assert answer.status_code == 409
     assert "no such part" in answer.text
 

@@ -17,7 +17,7 @@ from schemathesis.checks import CHECKS
 from schemathesis.engine import events, from_schema
 from schemathesis.generation.meta import TestPhase
 
-from deedbox.web.frame import examples
+from deedbox.web.frame.description import examples
 from tests import server
 from tests.rigs import FULL
 

@@ -40,7 +40,7 @@ class Place(NamedTuple):
         """The signing link of a mail that stayed here."""
         with httpx.Client(base_url=self.server, follow_redirects=True, timeout=30, trust_env=False) as person:
             person.post(self.login_link)
-            [mail, *_] = re.findall(r'href="(/account/mail/[^"]+)"', person.get("/account/mail").text)
+            [mail, *_] = re.findall(r'href="(/app/mail/[^"]+)"', person.get("/app/mail").text)
             [address] = re.findall(r'href="(http[^"]+/s/[^"]+)"', person.get(mail).text)
             return str(address)
 

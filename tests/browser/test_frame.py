@@ -69,7 +69,7 @@ async def test_a_part_of_a_page_follows_what_happens_without_a_reload(browser: B
     page = await (await browser.new_context()).new_page()
     await signed_in(office, page)
     await page.clock.install()
-    await page.goto(f"{office.address}/account/mail")
+    await page.goto(f"{office.address}/app/mail")
     await page.evaluate("window.sameDocument = true")
     await expect(page.get_by_text("No mail yet")).to_be_visible()
     await queued(office, "invitation")

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from deedbox.accounts import store
+from deedbox.accounts.caller import Caller
+from deedbox.accounts.roles import Role, scopes_of
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
@@ -14,6 +16,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, Unauthorized
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.mailbox import checked_address
+from deedbox.kernel.ratelimit import Allowance
 
 LINK_PREFIX = "deed_login_"
 SESSION_PREFIX = "deed_session_"
@@ -31,6 +34,15 @@ class Session(msgspec.Struct, frozen=True):
     email: str | None
     password_hash: Secret | None
     """None until a password is chosen, and again once it is forgotten."""
+    role: Role
+    """What they may do in the workspace that they are signed in to."""
+
+    @property
+    def caller(self) -> Caller:
+        """The person as one who asks for something: with the scopes of the role."""
+        allowance = Allowance(per_minute=limits.PERSON_PER_MINUTE, per_day=None)
+        scopes = scopes_of(self.role)
+        return Caller(self.person_id, self.workspace_id, scopes, allowance, self.name, is_owner=self.role == "owner")
 
 
 class AccountChange(msgspec.Struct, frozen=True):
@@ -86,9 +98,9 @@ def session(tx: Tx, token: str, *, now: datetime) -> Session:
     found = store.session(tx, sha256(token), instant(now))
     if found is None:
         raise _no_session()
-    person_id, workspace_id, workspace_name, name, email, stored = found
+    person_id, workspace_id, workspace_name, name, email, stored, role = found
     password_hash = Secret(stored) if stored is not None else None
-    return Session(person_id, workspace_id, workspace_name, name, email, password_hash)
+    return Session(person_id, workspace_id, workspace_name, name, email, password_hash, role)
 
 
 def _no_session() -> Unauthorized:

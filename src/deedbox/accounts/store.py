@@ -266,8 +266,9 @@ def add_session(tx: Tx, token_hash: bytes, person_id: str, now: str, expires_at:
 
 def session(tx: Tx, token_hash: bytes, now: str) -> Row | None:
     return tx.one(
-        "select s.person_id, s.workspace_id, w.name, p.name, p.email, p.password_hash from login_sessions s"
-        " join people p on p.id = s.person_id join workspaces w on w.id = s.workspace_id"
+        "select s.person_id, s.workspace_id, w.name, p.name, p.email, p.password_hash, m.role"
+        " from login_sessions s join people p on p.id = s.person_id join workspaces w on w.id = s.workspace_id"
+        " join memberships m on m.person_id = s.person_id and m.workspace_id = s.workspace_id"
         " where s.token_hash = :token_hash and s.expires_at > :now",
         token_hash=token_hash,
         now=now,

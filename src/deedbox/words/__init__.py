@@ -83,6 +83,13 @@ def moment(language: str, at: datetime, zone: str | None = None, *, width: Width
     )
 
 
+def ago(language: str, at: datetime, now: datetime) -> str:
+    """How long it is since, or until: 3 minutes ago, in 2 days."""
+    from babel.dates import format_timedelta
+
+    return str(format_timedelta(at - now, add_direction=True, threshold=1.2, locale=_locale(language)))
+
+
 def date(language: str, day: Date) -> str:
     """A day with its month in letters: 3 May 2026."""
     return _date(language, day.date() if isinstance(day, datetime) else day)

@@ -102,7 +102,7 @@ class _Show:
         links = {
             "start": self._desk.home,
             "login_link": visit.login_link,
-            "inbox": f"{visit.address}/account/mail",
+            "inbox": f"{visit.address}/app/mail",
             "deliveries": f"{self._desk.home}deliveries",
             "host_page": f"{self._desk.home}host",
             "address": visit.address,

@@ -10,7 +10,6 @@ from msgspec import Meta
 
 from deedbox.accounts import people, store
 from deedbox.accounts.people import AccountChange
-from deedbox.accounts.people import Session as Person
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
@@ -19,6 +18,7 @@ from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import matches, slow_hash
 from deedbox.web.frame import context, cookies, forms
+from deedbox.web.frame.app_pages import app_page
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, door
 from deedbox.web.frame.forms import beside, form_of, text
@@ -87,7 +87,7 @@ async def logout(request: AnyRequest) -> Response[None]:
 
 @get("/account", opt=door(PERSON), include_in_schema=False)
 async def account_page(request: AnyRequest) -> Response[Any]:
-    return _account_page(context.of(request).person, done=request.query_params.get("done", ""))
+    return _account_page(request)
 
 
 @post("/account", opt=door(PERSON), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
@@ -114,27 +114,23 @@ async def save_account(request: AnyRequest) -> Response[Any]:
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return _account_page(person, error=error, form=form)
+        return _account_page(request, error=error, form=form)
 
 
 def _account_page(
-    person: Person, *, done: str = "", error: DeedboxError | None = None, form: FormMultiDict | None = None
+    request: AnyRequest, *, error: DeedboxError | None = None, form: FormMultiDict | None = None
 ) -> Response[Any]:
     """The form with all that was typed but for passwords, and what is wrong beside each field."""
-    wrong = forms.wrong(error)
-    return page(
+    person = context.of(request).person
+    return app_page(
+        request,
         "dashboard/account.html",
-        status=error.status if error else 200,
-        headers=error.headers if error else {},
-        person=person,
-        done=done,
+        error=error,
         once=forms.new_once(),
         typed={
             "name": text(form, "name") if form else ("" if person.name == people.UNNAMED else person.name),
             "email": text(form, "email") if form else person.email or "",
         },
-        wrong=wrong,
-        error=error.message if error and not wrong else "",
     )
 
 

@@ -11,9 +11,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.errors import NotFound
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.app_pages import app_page, refused
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.doors import PERSON, door
-from deedbox.web.frame.pages import page, refused
+from deedbox.web.frame.doors import person
 from deedbox.web.frame.query import QUERY
 from deedbox.words import dashboard
 
@@ -22,7 +22,7 @@ class MailQuery(msgspec.Struct, frozen=True):
     cursor: Annotated[str, cursors.of("mail")] | UnsetType = UNSET
 
 
-@get("/account/mail", opt={**door(PERSON), QUERY: MailQuery}, include_in_schema=False)
+@get("/app/mail", opt={**person("documents:send"), QUERY: MailQuery}, include_in_schema=False)
 async def mails(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     workspace, before = here.person.workspace_id, here.query.cursor or None
@@ -31,10 +31,10 @@ async def mails(request: AnyRequest) -> Response[Any]:
     )
     shown = found[: limits.PAGE_DEFAULT]
     older = shown[-1].id if len(found) > len(shown) else None
-    return page("dashboard/mails.html", request=request, mails=shown, older=older)
+    return app_page(request, "dashboard/mails.html", mails=shown, older=older)
 
 
-@get("/account/mail/{mail_id:str}", opt=door(PERSON), include_in_schema=False)
+@get("/app/mail/{mail_id:str}", opt=person("documents:send"), include_in_schema=False)
 async def mail(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     try:
@@ -43,7 +43,7 @@ async def mail(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
         why = dashboard.WORDS["mail_gone"].format(days=limits.MAIL_INBOX_DAYS)
         return refused(request, NotFound(f"{error.message}. {why}"))
     # Text only: the HTML of a mail has styles of its own, which the pages' policy forbids.
-    return page("dashboard/mail.html", found=found, link=getattr(found.mail.letter, "link", None))
+    return app_page(request, "dashboard/mail.html", found=found, link=getattr(found.mail.letter, "link", None))
 
 
 ROUTES = [mails, mail]

@@ -87,7 +87,7 @@ class Context:
 
     @property
     def caller(self) -> Caller:
-        """The key that asks. Routes behind another door have none, and must not ask."""
+        """The key that asks, or the person who is signed in. Routes behind other doors have none, and must not ask."""
         if self._caller is None:
             raise Unauthorized("Missing API key")
         return self._caller
@@ -122,7 +122,7 @@ class Context:
         """Keeps whose cookie opened the door."""
         self._token = token
         if isinstance(session, Person):
-            self._person, self.subject = session, session.person_id
+            self._person, self.caller = session, session.caller
         else:
             self._signer, self.subject = session, session.signer_id
 

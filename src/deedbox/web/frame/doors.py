@@ -23,7 +23,7 @@ class Door(msgspec.Struct, frozen=True):
     opener: Opener
     """Who is asked for: an API key, a login cookie, a signer's cookie, a signing link in the address, or nothing."""
     scope: str = ""
-    """What the key must be allowed to do."""
+    """What the key, or the role of the person, must allow."""
     counted: bool = True
     own_site: bool = False
     """Whether a request that changes something must come from this site's own pages."""
@@ -69,6 +69,13 @@ def door(wanted: Door | str) -> dict[str, Any]:
             raise ValueError(f"unknown scope {wanted}")
         wanted = Door("key", scope=wanted)
     return {OPTION: wanted}
+
+
+def person(scope: str) -> dict[str, Any]:
+    """The `opt` of a page for those who are signed in, and whose role has this scope."""
+    if scope not in SCOPES:
+        raise ValueError(f"unknown scope {scope}")
+    return {OPTION: Door("person", scope=scope, own_site=True)}
 
 
 def of(handler: BaseRouteHandler) -> Door:

@@ -12,8 +12,10 @@ from litestar.openapi.plugins import JsonRenderPlugin
 
 from deedbox import VERSION
 from deedbox.kernel import limits
-from deedbox.web.frame import described, doors, examples, form, links, options, query, write_back
+from deedbox.web.frame import doors, form, options, query, write_back
 from deedbox.web.frame.body import OPTIONAL_BODY, READS
+from deedbox.web.frame.description import examples, links
+from deedbox.web.frame.description import fields as described
 from deedbox.web.frame.doors import Door, declared
 from deedbox.web.frame.envelope import is_signing
 from deedbox.web.frame.write_back import WRITES

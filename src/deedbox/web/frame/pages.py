@@ -14,8 +14,7 @@ from litestar.datastructures import Cookie
 from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
-from deedbox.kernel.errors import Conflict, DeedboxError
-from deedbox.web.frame import context
+from deedbox.kernel.errors import Code, Conflict, DeedboxError
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.envelope import ErrorBody, envelope
 from deedbox.web.frame.head import Scope
@@ -92,12 +91,6 @@ def to_login() -> ErrorBody:
     return ErrorBody(303, [(name.lower().encode(), value.encode()) for name, value in headers.items()], b"")
 
 
-def refused(request: AnyRequest, error: DeedboxError) -> Response[Any]:
-    """The page that tells someone who is signed in what cannot be shown, and where to go on."""
-    here = context.of(request)
-    return page("dashboard/refused.html", status=error.status, said=error.message, request_id=here.request_id)
-
-
 def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
     """The error as a page where a browser asked for one, else in the envelope of the API.
 
@@ -117,9 +110,9 @@ def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
 def _refusal_page(scope: Scope, path: str, error: DeedboxError, status: int) -> str:
     here, said = scope["deedbox"], error.message
     if here.door.opener == "person" or path.startswith(("/login", "/logout", "/account", "/app")):
-        return render(
-            "dashboard/refused.html", said=dashboard.WORDS.get(f"refused_{status}", said), request_id=here.request_id
-        )
+        if error.code is not Code.MISSING_SCOPE:  # which says itself what the role does not allow
+            said = dashboard.WORDS.get(f"refused_{status}", said)
+        return render("dashboard/refused.html", said=said, request_id=here.request_id)
     language = here.language or _preferred_language(scope)
     t = words.of_use(language, "page")
     if path.startswith(("/s/", "/sign/")):

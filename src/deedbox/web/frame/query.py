@@ -12,7 +12,7 @@ from msgspec import inspect
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.web.frame import context, mistakes
-from deedbox.web.frame.described import schemas
+from deedbox.web.frame.description.fields import schemas
 
 QUERY = "query"
 """The `opt` that names the struct; a route without it takes none. What is left out is UNSET: never null."""

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from deedbox.web.frame.examples import PATHS
+from deedbox.web.frame.description.examples import PATHS
 
 _NAMED = re.compile(r"\{(\w+)\}")
 _CONSTANT = ("page",)

@@ -1,0 +1,1 @@
+"""The settings of a workspace: one file for each of their pages."""

@@ -1,0 +1,1 @@
+"""What the API's description says beside the types: the words of each field, examples, links from answers on."""

@@ -140,6 +140,17 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
         "/static/embed.js",
         hand_over,
     }
+    pages |= {
+        f"/app/documents/{{document_id}}/{file}"
+        for file in (
+            "files/{file_id}",
+            "files/{file_id}/pages/{page}",
+            "signed.pdf",
+            "certificate.pdf",
+            "evidence.json",
+            "packet.zip",
+        )
+    }
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}", "/verify", "/verify/{code}"}
     acts = {"", "/session", "/code", "/fields", "/complete", "/decline", "/delegate", "/download"}

@@ -136,6 +136,7 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
         "/static/{digest}/{name}",
         "/brand/{digest}/{name}",
         "/brand/{name}",
+        "/app/documents",
         "/app/documents/{document_id}",
         "/static/embed.js",
         hand_over,
@@ -143,6 +144,12 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     pages |= {
         f"/app/documents/{{document_id}}/{file}"
         for file in (
+            "remind",
+            "withdraw",
+            "delete",
+            "terms",
+            "signers/{signer_id}",
+            "signers/{signer_id}/link",
             "files/{file_id}",
             "files/{file_id}/pages/{page}",
             "signed.pdf",

@@ -46,6 +46,13 @@ CURSOR_CHARS = 64
 FILTER_CHARS = 255
 FILTER_VALUES = 20
 LIST_BATCH = 500
+COUNTED_MOST = 1000
+"""Of the documents in one state, as their list shows it; beyond, it says that there are more."""
+DOTS_SHOWN = 5
+"""People of a document in a list of many."""
+DOCUMENT_PAGES_SHOWN = 60
+"""Pages of a document as small pictures beside what is known of it."""
+TIMELINE_ROWS = 50
 
 # keys, people, sessions
 KEY_NAME_CHARS = 100

@@ -31,7 +31,8 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, files, in_person, mail
+from deedbox.web.dashboard import account, document, document_acts, files, mail, signer
+from deedbox.web.dashboard import documents as document_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -79,9 +80,12 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *account.ROUTES,
+    *document.ROUTES,
+    *document_acts.ROUTES,
+    *document_pages.ROUTES,
     *files.ROUTES,
     *mail.ROUTES,
-    *in_person.ROUTES,
+    *signer.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

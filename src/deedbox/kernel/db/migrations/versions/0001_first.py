@@ -297,6 +297,8 @@ create table signers (
 create index signers_of_packet on signers (packet_id, position);
 create index signers_of_party on signers (party_id);
 create index signers_by_email on signers (workspace_id, email, packet_id);
+create index signers_whose_turn on signers (workspace_id, email, packet_id)
+    where status in ('notified', 'viewed') and role <> 'cc';
 create table fields (
     id TEXT primary key,
     document_id TEXT not null references documents (id),

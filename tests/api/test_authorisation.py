@@ -140,6 +140,8 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
         "/static/embed.js",
         hand_over,
     }
+    keys = {"/new", "/{key_id}", "/{key_id}/revoke"}
+    pages |= {"/app/settings", "/app/settings/audit", *(f"/app/settings/keys{act}" for act in {"", *keys})}
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}", "/verify", "/verify/{code}"}
     acts = {"", "/session", "/code", "/fields", "/complete", "/decline", "/delegate", "/download"}

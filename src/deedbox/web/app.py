@@ -32,6 +32,8 @@ from deedbox.web.api_v1 import (
     workspace,
 )
 from deedbox.web.dashboard import account, in_person, mail
+from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -79,6 +81,8 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *account.ROUTES,
+    *audit.ROUTES,
+    *key_pages.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,
     *opening.ROUTES,

@@ -49,6 +49,8 @@ LIST_BATCH = 500
 
 # keys, people, sessions
 KEY_NAME_CHARS = 100
+ACT_NAME_CHARS = 200
+"""Of the name of who changed something in a workspace, and of what was changed, as its list of changes keeps it."""
 COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
 FOLLOWING_KEY_HOURS = 14 * 24  # of one that follows a bulk send to its end
 KEY_SCOPES = 64

@@ -31,8 +31,9 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, files, in_person, mail
-from deedbox.web.dashboard import account, in_person, mail, sketch
+from deedbox.web.dashboard import account, files, in_person, mail, sketch
+from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -81,6 +82,8 @@ ROUTES = [
     *brand.ROUTES,
     *account.ROUTES,
     *files.ROUTES,
+    *audit.ROUTES,
+    *key_pages.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,
     *sketch.ROUTES,

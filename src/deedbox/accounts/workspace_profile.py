@@ -57,6 +57,8 @@ class WorkspaceProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The path of the logo on this server; null without one."""
     embed_sites: list[str]
     """The sites whose pages may show signing in a frame, such as `https://app.example.com`."""
+    search_documents: bool
+    """Whether documents become searchable when they are completed."""
 
 
 class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -91,6 +93,8 @@ class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         | UnsetType
     ) = UNSET
     """The sites whose pages may show signing in a frame: scheme, host and port, such as `https://app.example.com`."""
+    search_documents: bool | UnsetType = UNSET
+    """Whether documents become searchable when they are completed. Those that are searchable stay so."""
 
 
 def profile(tx: Tx, workspace_id: str) -> WorkspaceProfile:
@@ -173,6 +177,7 @@ def _shown(row: store.WorkspaceRow) -> WorkspaceProfile:
         accent_shown=_accent_shown(row.accent) if row.accent else None,
         logo=logo_path(row.logo_sha256),
         embed_sites=row.embed_sites,
+        search_documents=row.search_documents,
     )
 
 

@@ -17,6 +17,7 @@ create table workspaces (
     accent TEXT,
     logo_sha256 TEXT,
     embed_sites TEXT not null default '[]',
+    search_documents INT not null default 1,
     created_at TEXT not null
 );
 create index workspaces_by_logo on workspaces (logo_sha256) where logo_sha256 is not null;
@@ -635,10 +636,12 @@ create table uploads (
     error TEXT,
     revision INT not null,
     created_at TEXT not null,
-    indexed_at TEXT
+    indexed_at TEXT,
+    document_id TEXT references documents (id)
 );
 create index uploads_of_workspace on uploads (workspace_id, id);
 create index uploads_by_content on uploads (workspace_id, sha256);
+create unique index uploads_of_document on uploads (document_id) where document_id is not null;
 create table extractions (
     workspace_id TEXT not null references workspaces (id),
     sha256 TEXT not null,

@@ -31,8 +31,10 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, document, document_acts, files, mail, signer
+from deedbox.web.dashboard import account, document, document_acts, files, mail, signer, sketch
 from deedbox.web.dashboard import documents as document_pages
+from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -84,8 +86,11 @@ ROUTES = [
     *document_acts.ROUTES,
     *document_pages.ROUTES,
     *files.ROUTES,
+    *audit.ROUTES,
+    *key_pages.ROUTES,
     *mail.ROUTES,
     *signer.ROUTES,
+    *sketch.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -339,6 +339,13 @@ create table kept_attachments (
     primary key (field_id, signer_id)
 );
 create index kept_attachments_of_signer on kept_attachments (signer_id);
+create table sketches (
+    subject_id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    version INT not null,
+    content TEXT not null,
+    updated_at TEXT not null
+);
 create table signing_links (
     token_hash BYTES primary key,
     signer_id TEXT not null references signers (id),

@@ -35,6 +35,7 @@ from deedbox.web.dashboard import account, document, document_acts, files, mail,
 from deedbox.web.dashboard import documents as document_pages
 from deedbox.web.dashboard.settings import audit
 from deedbox.web.dashboard.settings import keys as key_pages
+from deedbox.web.dashboard import account, files, in_person, mail, sketch
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest

@@ -31,7 +31,7 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, in_person, mail
+from deedbox.web.dashboard import account, bulk, bulk_new, in_person, mail
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -79,6 +79,8 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *account.ROUTES,
+    *bulk.ROUTES,
+    *bulk_new.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,
     *opening.ROUTES,

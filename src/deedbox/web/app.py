@@ -32,6 +32,9 @@ from deedbox.web.api_v1 import (
     workspace,
 )
 from deedbox.web.dashboard import account, bulk, bulk_new, in_person, mail
+from deedbox.web.dashboard import account, files, in_person, mail, sketch
+from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -81,8 +84,12 @@ ROUTES = [
     *account.ROUTES,
     *bulk.ROUTES,
     *bulk_new.ROUTES,
+    *files.ROUTES,
+    *audit.ROUTES,
+    *key_pages.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,
+    *sketch.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -31,8 +31,7 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, bulk, bulk_new, in_person, mail
-from deedbox.web.dashboard import account, files, in_person, mail, sketch
+from deedbox.web.dashboard import account, bulk, bulk_new, files, in_person, mail, sketch
 from deedbox.web.dashboard.settings import audit
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static

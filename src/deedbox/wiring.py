@@ -47,6 +47,7 @@ from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
+from deedbox.signing.bulk import uploads
 from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
 from deedbox.signing.bulk.send_rows import SendRows
@@ -82,6 +83,7 @@ ENCRYPTED_COLUMNS = [
     mail.ENCRYPTED_MAIL,
     hooks.ENCRYPTED_SECRETS,
     ENCRYPTED_ROWS,
+    uploads.ENCRYPTED_UPLOADS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -281,7 +283,7 @@ class Deedbox:
         await pruned(self.db, lambda tx: links.prune(tx, told))
         answered = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
         await pruned(self.db, lambda tx: idempotency.store.prune(tx, answered))
-        for prune in (jobs_store.prune, mail.prune, deliveries.prune):
+        for prune in (jobs_store.prune, mail.prune, deliveries.prune, uploads.prune):
             await pruned(self.db, functools.partial(prune, now=now))
         await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)

@@ -349,6 +349,11 @@ BULK_FLAWS = 10_000
 BULK_FLAWS_SAID = 5
 """That one error names."""
 BULK_ERROR_CHARS = 500
+BULK_UPLOADS = 20
+"""CSV files that one workspace keeps at a time while someone says what their columns mean."""
+BULK_UPLOAD_HOURS = 24
+BULK_SAMPLE_CHARS = 80
+"""Of a column's first text, beside its heading."""
 BULK_CHECK_SECONDS = 120
 """In which all rows of a request are checked: others have their turns meanwhile."""
 BULK_TURN_SECONDS = 0.004

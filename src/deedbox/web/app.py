@@ -33,6 +33,7 @@ from deedbox.web.api_v1 import (
 )
 from deedbox.web.dashboard import account, document, document_acts, files, mail, signer, sketch
 from deedbox.web.dashboard import documents as document_pages
+from deedbox.web.dashboard import account, bulk, bulk_new, files, in_person, mail, sketch
 from deedbox.web.dashboard.settings import audit
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard import account, files, in_person, mail, sketch
@@ -86,6 +87,8 @@ ROUTES = [
     *document.ROUTES,
     *document_acts.ROUTES,
     *document_pages.ROUTES,
+    *bulk.ROUTES,
+    *bulk_new.ROUTES,
     *files.ROUTES,
     *audit.ROUTES,
     *key_pages.ROUTES,

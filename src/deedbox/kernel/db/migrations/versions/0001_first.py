@@ -465,7 +465,19 @@ create table bulk_rows (
     primary key (bulk_send_id, number)
 );
 create unique index bulk_rows_by_key on bulk_rows (bulk_send_id, row_key);
-create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number)
+create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number);
+create table bulk_uploads (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    template_id TEXT not null,
+    file_name TEXT not null,
+    content BYTES not null,
+    choice TEXT,
+    report TEXT,
+    created_at TEXT not null
+);
+create index bulk_uploads_of_workspace on bulk_uploads (workspace_id, id);
+create index bulk_uploads_by_age on bulk_uploads (created_at)
 """
 """`content` may hold access codes: it is encrypted, and gone once the row is sent."""
 

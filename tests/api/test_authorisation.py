@@ -141,6 +141,10 @@ async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
         hand_over,
     }
     keys = {"/new", "/{key_id}", "/{key_id}/revoke"}
+    hooks = {"/new", "/{hook_id}", *(f"/{{hook_id}}/{verb}" for verb in ("test", "pause", "resume", "recover"))}
+    hooks |= {f"/{{hook_id}}/{verb}" for verb in ("rotate", "delete", "change")}
+    pages |= {f"/app/settings/hooks{act}" for act in {"", *hooks}}
+    pages |= {f"/app/settings/deliveries/{{delivery_id}}{act}" for act in ("", "/redeliver")}
     pages |= {"/app/settings", "/app/settings/audit", *(f"/app/settings/keys{act}" for act in {"", *keys})}
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}", "/verify", "/verify/{code}"}

@@ -32,7 +32,9 @@ from deedbox.web.api_v1 import (
     workspace,
 )
 from deedbox.web.dashboard import account, in_person, mail
-from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard.settings import audit, hook_moves
+from deedbox.web.dashboard.settings import deliveries as delivery_pages
+from deedbox.web.dashboard.settings import hooks as hook_pages
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
@@ -82,6 +84,9 @@ ROUTES = [
     *brand.ROUTES,
     *account.ROUTES,
     *audit.ROUTES,
+    *delivery_pages.ROUTES,
+    *hook_moves.ROUTES,
+    *hook_pages.ROUTES,
     *key_pages.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,

@@ -35,6 +35,10 @@ from deedbox.web.dashboard import account, document, document_acts, files, mail,
 from deedbox.web.dashboard import documents as document_pages
 from deedbox.web.dashboard import account, bulk, bulk_new, files, in_person, mail, sketch
 from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard import account, in_person, mail
+from deedbox.web.dashboard.settings import audit, hook_moves
+from deedbox.web.dashboard.settings import deliveries as delivery_pages
+from deedbox.web.dashboard.settings import hooks as hook_pages
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard import account, files, in_person, mail, sketch
 from deedbox.web.frame import body, brand, head, openapi, options, static
@@ -91,6 +95,9 @@ ROUTES = [
     *bulk_new.ROUTES,
     *files.ROUTES,
     *audit.ROUTES,
+    *delivery_pages.ROUTES,
+    *hook_moves.ROUTES,
+    *hook_pages.ROUTES,
     *key_pages.ROUTES,
     *mail.ROUTES,
     *signer.ROUTES,

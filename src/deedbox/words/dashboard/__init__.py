@@ -3,4 +3,7 @@
 from deedbox.words.dashboard import account, bulk, chosen, documents, frame, keys, mail
 
 PARTS = (frame, account, bulk, chosen, documents, keys, mail)
+from deedbox.words.dashboard import account, documents, frame, hooks, keys, mail
+
+PARTS = (frame, account, documents, hooks, keys, mail)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

@@ -32,6 +32,9 @@ from deedbox.web.api_v1 import (
     workspace,
 )
 from deedbox.web.dashboard import account, in_person, mail
+from deedbox.web.dashboard.settings import archive as archive_settings
+from deedbox.web.dashboard.settings import branding, certificates, sending
+from deedbox.web.dashboard.settings import limits as limits_page
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -81,6 +84,11 @@ ROUTES = [
     *account.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,
+    *archive_settings.ROUTES,
+    *branding.ROUTES,
+    *certificates.ROUTES,
+    *limits_page.ROUTES,
+    *sending.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

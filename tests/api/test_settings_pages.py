@@ -1,5 +1,8 @@
 """The settings of a workspace and of the server, as a person who is signed in sees and changes them."""
 
+import asyncio
+import email
+import email.policy
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +23,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.settings import Settings, variable
 from deedbox.kernel.settings.fields import SECRETS
 from tests.api.conftest import Api, opened
-from tests.api.signing.conftest import Office
+from tests.api.signing.conftest import LINK, Office, with_mail
 from tests.api.test_mail_page import owner, strict
 from tests.api.test_workspace import picture
 from tests.conftest import HandClock
@@ -160,15 +163,13 @@ async def test_a_logo_is_put_drawn_anew_and_removed_by_the_page(api: Api) -> Non
 async def test_signer_mail_and_certificate_follow_the_branding(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:
-    async with working(database_url, tmp_path, clock) as api, owner(api) as client:
-        office = Office(api)
+    async with with_mail(database_url, tmp_path, clock) as office, owner(office.api) as client:
+        api = office.api
         await client.post(BRANDING, data={**FORM, "own_accent": "on", "accent": "#7a1f5c"})
         await client.post(f"{BRANDING}/logo", files={"file": ("logo.png", picture("PNG", (300, 100)))})
         document = await office.create(send=True)
-        mails = await api.deedbox.db.read(lambda tx: api.deedbox.inbox.page(tx, api.workspace, limit=1))
-        mail = await api.deedbox.db.read(lambda tx: api.deedbox.inbox.show(tx, api.workspace, mails[0].id))
-        link = re.findall(r"(/s/[\w-]+)", mail.text)[0]
-        page = await api.get(link, key=None, headers={"Accept": "text/html"})
+        page = await api.get(await office.read(LINK, "ann", "Lease"), key=None, headers={"Accept": "text/html"})
+        [envelope] = office.room.taken
         assert (await office.sign(document, "ann")).status_code == 200
         await office.completed(document)
         certificate = await api.get(f"/api/v1/documents/{document['id']}/certificate")
@@ -177,9 +178,14 @@ async def test_signer_mail_and_certificate_follow_the_branding(
     assert "/7a1f5c.css" in page.text
     assert "Mara asks you to sign" in said(page)
     assert "Harbour Ltd" in page.text
-    assert "Harbour Ltd" in mail.html
-    assert "#7a1f5c" in mail.html
-    assert "Mara" in mail.text
+    assert isinstance(envelope.content, bytes)
+    mail = email.message_from_bytes(envelope.content, policy=email.policy.default)
+    body = mail.get_body(("html",))
+    html = body.get_content() if body else ""
+    assert "#7a1f5c" in html
+    assert "Harbour Ltd" in html
+    assert "Mara" in str(mail["subject"])
+    assert "image/png" in {part.get_content_type() for part in mail.walk()}
     printed = pdfium.PdfDocument(certificate.content)
     assert "Harbour Ltd" in "".join(page.get_textpage().get_text_bounded() for page in printed)
     assert (0x7A, 0x1F, 0x5C) in set(printed[0].render(scale=2).to_pil().convert("RGB").getdata())
@@ -255,8 +261,9 @@ async def test_the_archive_page_shows_receipts_and_what_waits_and_checks_a_packa
         nothing = await client.post(f"{path}/check")
         assert nothing.status_code == 409
         document = await office.sealed()
-        while (found := await office.document(document["id"]))["archive"]["status"] != "archived":
-            pass
+        async with asyncio.timeout(60):
+            while (found := await office.document(document["id"]))["archive"]["status"] != "archived":
+                await asyncio.sleep(0.05)
         page = await client.get(path)
         assert found["archive"]["receipt"]["sha256"] in page.text
         assert str(place) in page.text

@@ -31,9 +31,10 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, in_person, mail
+from deedbox.web.dashboard import account, files, in_person, mail, sketch
 from deedbox.web.dashboard.settings import archive as archive_settings
-from deedbox.web.dashboard.settings import branding, certificates, sending
+from deedbox.web.dashboard.settings import audit, branding, certificates, sending
+from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard.settings import limits as limits_page
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
@@ -82,6 +83,9 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *account.ROUTES,
+    *files.ROUTES,
+    *audit.ROUTES,
+    *key_pages.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,
     *archive_settings.ROUTES,
@@ -89,6 +93,7 @@ ROUTES = [
     *certificates.ROUTES,
     *limits_page.ROUTES,
     *sending.ROUTES,
+    *sketch.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

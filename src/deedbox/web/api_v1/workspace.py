@@ -27,13 +27,13 @@ async def show_workspace(request: AnyRequest) -> WorkspaceProfile:
     tags=["workspace"],
 )
 async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) -> WorkspaceProfile:
-    here = context.of(request)
+    here, now = context.of(request), context.of(request).deedbox.clock.now()
     write_back.check(data, WorkspaceChange, WorkspaceProfile)
 
     def change(tx: Tx) -> WorkspaceProfile:
         shown = workspace_profile.profile(tx, here.caller.workspace_id)
         wanted = write_back.changes(data, shown, WorkspaceChange)
-        return shown if wanted is None else workspace_profile.change(tx, here.caller.workspace_id, wanted)
+        return shown if wanted is None else workspace_profile.change(tx, here.caller, wanted, now=now)
 
     return await here.deedbox.db.write(change)
 
@@ -58,7 +58,7 @@ async def put_logo(request: AnyRequest) -> WorkspaceProfile:
 )
 async def remove_logo(request: AnyRequest) -> None:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
-    await here.deedbox.db.write(lambda tx: logo.remove(tx, here.caller.workspace_id, now=now))
+    await here.deedbox.db.write(lambda tx: logo.remove(tx, here.caller, now=now))
 
 
 ROUTES: list[Any] = [show_workspace, change_workspace, put_logo, remove_logo]

@@ -10,7 +10,7 @@ from deedbox.web.frame.context import AnyRequest
 async def put(request: AnyRequest) -> WorkspaceProfile:
     """The workspace with the picture of the form as its logo, drawn anew in a sandbox."""
     here = context.of(request)
-    workspace, blobs, now = here.caller.workspace_id, here.deedbox.blobs, here.deedbox.clock.now()
+    blobs, now = here.deedbox.blobs, here.deedbox.clock.now()
     form.need_form(request)
     async with upload.one_file(request, blobs, lambda _: None, limits.LOGO_BYTES) as part:
         given = await blobs.read(part.received.blob.location, limits.LOGO_BYTES)
@@ -18,4 +18,4 @@ async def put(request: AnyRequest) -> WorkspaceProfile:
         async with blobs.receive(limits.LOGO_BYTES) as incoming:
             await incoming.write(picture)
             received = await incoming.finish()
-            return await here.deedbox.db.write(lambda tx: logo.put(tx, workspace, received, now=now))
+            return await here.deedbox.db.write(lambda tx: logo.put(tx, here.caller, received, now=now))

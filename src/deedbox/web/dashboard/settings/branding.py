@@ -16,7 +16,7 @@ from deedbox.kernel import accent as colours
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
-from deedbox.web.frame import brand, context, forms, logo_upload
+from deedbox.web.frame import brand, context, forms, logo_upload, write_back
 from deedbox.web.frame.app_pages import app_page
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
@@ -36,15 +36,17 @@ async def branding(request: AnyRequest) -> Response[Any]:
 @post(PATH, opt=person("workspace:write"), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
 async def save_branding(request: AnyRequest) -> Response[Any]:
     """Saves what was filled in; what is wrong is said beside its field."""
-    here, form = context.of(request), await form_of(request)
-    workspace, wanted = here.caller.workspace_id, _wanted(_typed(form))
+    here, form, now = context.of(request), await form_of(request), context.of(request).deedbox.clock.now()
+    data = _wanted(_typed(form))
 
     def change(tx: Tx) -> None:
-        for name, value in wanted.items():  # one by one, so that it is known which of them is refused
-            with beside(name):
-                workspace_profile.change(tx, workspace, forms.converted({name: value}, WorkspaceChange))
+        shown = workspace_profile.profile(tx, here.caller.workspace_id)
+        wanted = write_back.changes(data, shown, WorkspaceChange)
+        if wanted is not None:
+            workspace_profile.change(tx, here.caller, wanted, now=now)
 
     try:
+        _check(data)
         await here.deedbox.db.write(change)
     except DeedboxError as error:
         if error.status >= 500:
@@ -77,8 +79,16 @@ async def put_logo(request: AnyRequest) -> Response[Any]:
 async def remove_logo(request: AnyRequest) -> Response[Any]:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     if (await _profile(request)).logo is not None:  # a second press finds it gone already
-        await here.deedbox.db.write(lambda tx: logo.remove(tx, here.caller.workspace_id, now=now))
+        await here.deedbox.db.write(lambda tx: logo.remove(tx, here.caller, now=now))
     return go(f"{PATH}?done=removed")
+
+
+def _check(data: dict[str, Any]) -> None:
+    """What is wrong is said beside its field."""
+    for name, value in data.items():
+        with beside(name):
+            told = forms.converted({name: value}, WorkspaceChange)
+            workspace_profile.checked(name, getattr(told, name))
 
 
 async def _profile(request: AnyRequest) -> WorkspaceProfile:

@@ -213,6 +213,10 @@ SMTP_REPLY_BYTES = 32 * KB
 # background
 KEY_USE_SECONDS = 10
 HOUSEKEEPING_SECONDS = 3600
+USAGE_SHOWN_DAYS = 30
+USAGE_SHOWN_MONTHS = 12
+USAGE_DAYS = 400
+"""For so long the figures of a day are kept: longer than the pages show."""
 PRUNE_ROWS = 500
 """Of one kind, in one transaction of the housekeeping."""
 

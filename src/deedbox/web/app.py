@@ -28,10 +28,12 @@ from deedbox.web.api_v1 import (
     packet_moves,
     packets,
     templates,
+    usage,
     verify,
     workspace,
 )
 from deedbox.web.dashboard import account, files, in_person, mail, sketch
+from deedbox.web.dashboard import usage as usage_page
 from deedbox.web.dashboard.settings import archive as archive_settings
 from deedbox.web.dashboard.settings import audit, branding, certificates, sending
 from deedbox.web.dashboard.settings import keys as key_pages
@@ -70,6 +72,7 @@ ROUTES = [
     *archive.ROUTES,
     *keys.ROUTES,
     *workspace.ROUTES,
+    *usage.ROUTES,
     *hooks.ROUTES,
     *deliveries.ROUTES,
     *events.ROUTES,
@@ -94,6 +97,7 @@ ROUTES = [
     *limits_page.ROUTES,
     *sending.ROUTES,
     *sketch.ROUTES,
+    *usage_page.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

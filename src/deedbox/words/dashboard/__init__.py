@@ -1,6 +1,6 @@
 """The words of the pages for those who run a workspace, a table per part. What signers read is in eight languages."""
 
-from deedbox.words.dashboard import account, branding, documents, frame, installation, keys, mail
+from deedbox.words.dashboard import account, branding, documents, frame, installation, keys, mail, usage
 
-PARTS = (frame, account, branding, documents, installation, keys, mail)
+PARTS = (frame, account, branding, documents, installation, keys, mail, usage)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

@@ -37,7 +37,7 @@ class UsageSlot(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the files to search, and of their texts, when they were last measured; null if never."""
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class WorkspaceUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Each number of the whole time, and day by day or month by month."""
 
     by: By
@@ -60,7 +60,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The days or months, the oldest first; the last is not over yet."""
 
 
-def usage(tx: Tx, workspace_id: str, by: By, now: datetime) -> Usage:
+def usage(tx: Tx, workspace_id: str, by: By, now: datetime) -> WorkspaceUsage:
     """The workspace's figures until now."""
     names, length = slots(by, now), _LENGTH[by]
     asked = (tx, workspace_id, names[0], length)
@@ -68,7 +68,7 @@ def usage(tx: Tx, workspace_id: str, by: By, now: datetime) -> Usage:
     queries, storage = store.queries(*asked), store.storage(*asked)
     last = store.last_storage(tx, workspace_id)
     asked_in_all = _summed(queries.values())
-    return Usage(
+    return WorkspaceUsage(
         by=by,
         sent=sum(sent.values()),
         completed=sum(completed.values()),

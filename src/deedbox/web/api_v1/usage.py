@@ -4,7 +4,7 @@ import msgspec
 from litestar import get
 from msgspec import UNSET, UnsetType
 
-from deedbox.usage import By, Usage, usage
+from deedbox.usage import By, WorkspaceUsage, usage
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
@@ -22,7 +22,7 @@ class UsageQuery(msgspec.Struct, frozen=True):
     summary="Documents, times, queries and storage, by day or by month",
     tags=["workspace"],
 )
-async def show_usage(request: AnyRequest) -> Usage:
+async def show_usage(request: AnyRequest) -> WorkspaceUsage:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     by: By = here.query.by or "day"
     return await here.deedbox.db.read(lambda tx: usage(tx, here.caller.workspace_id, by, now))

@@ -7,7 +7,7 @@ import msgspec
 from litestar import Response, get
 from msgspec import UNSET, UnsetType
 
-from deedbox.usage import By, Usage, usage
+from deedbox.usage import By, WorkspaceUsage, usage
 from deedbox.web.dashboard import charts
 from deedbox.web.dashboard.charts import Plot
 from deedbox.web.frame import context
@@ -54,27 +54,27 @@ async def usage_page(request: AnyRequest) -> Response[Any]:
     )
 
 
-def _documents(found: Usage) -> Chart:
+def _documents(found: WorkspaceUsage) -> Chart:
     sent, completed = [one.sent for one in found.slots], [one.completed for one in found.slots]
     return Chart(
         "documents", [charts.bars([sent, completed], _count)], [_told(sent, _count), _told(completed, _count)], 2
     )
 
 
-def _times(found: Usage) -> Chart:
+def _times(found: WorkspaceUsage) -> Chart:
     times = [one.sign_seconds for one in found.slots]
     plot = charts.line(times, span, charts.nice_span(max((one or 0 for one in times), default=0)))
     return Chart("times", [plot], [_told(times, span)], 1)
 
 
-def _queries(found: Usage) -> Chart:
+def _queries(found: WorkspaceUsage) -> Chart:
     asked, took = [one.queries for one in found.slots], [one.query_ms for one in found.slots]
     slowest = charts.nice(max((one or 0 for one in took), default=0))
     plots = [charts.bars([asked], _count), charts.line(took, _ms, slowest)]
     return Chart("queries", plots, [_told(asked, _count), _told(took, _ms)], 1)
 
 
-def _storage(found: Usage) -> Chart:
+def _storage(found: WorkspaceUsage) -> Chart:
     documents, library = [one.document_bytes for one in found.slots], [one.library_bytes for one in found.slots]
     most = charts.nice_size(max((one or 0) + (other or 0) for one, other in zip(documents, library, strict=True)))
     plot = charts.bars([documents, library], _bytes, stacked=True, top=most)

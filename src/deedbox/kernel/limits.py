@@ -89,6 +89,12 @@ WORKSPACE_NAME_CHARS = 100
 FORM_NAME_PARTS = 6
 EMBED_SITES = 20
 EMBED_SITE_CHARS = 270
+MAIL_TESTS_PER_MINUTE = 5
+"""That one person may send from the settings."""
+CERTIFICATE_NEAR_DAYS = 60
+"""A certificate that ends within so many days is shown as near its end."""
+ARCHIVE_SHOWN = 10
+"""The newest receipts, and as many of those that wait, on the page of the archive."""
 LOGO_BYTES = 2 * MB
 LOGO_PIXELS = 16_000_000
 LOGO_SIDE = 512
@@ -214,6 +220,10 @@ SMTP_REPLY_BYTES = 32 * KB
 # background
 KEY_USE_SECONDS = 10
 HOUSEKEEPING_SECONDS = 3600
+USAGE_SHOWN_DAYS = 30
+USAGE_SHOWN_MONTHS = 12
+USAGE_DAYS = 400
+"""For so long the figures of a day are kept: longer than the pages show."""
 PRUNE_ROWS = 500
 """Of one kind, in one transaction of the housekeeping."""
 

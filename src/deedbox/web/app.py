@@ -28,6 +28,7 @@ from deedbox.web.api_v1 import (
     packet_moves,
     packets,
     templates,
+    usage,
     verify,
     workspace,
 )
@@ -41,6 +42,12 @@ from deedbox.web.dashboard.settings import deliveries as delivery_pages
 from deedbox.web.dashboard.settings import hooks as hook_pages
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard import account, files, in_person, mail, sketch
+from deedbox.web.dashboard import account, files, in_person, mail, sketch
+from deedbox.web.dashboard import usage as usage_page
+from deedbox.web.dashboard.settings import archive as archive_settings
+from deedbox.web.dashboard.settings import audit, branding, certificates, sending
+from deedbox.web.dashboard.settings import keys as key_pages
+from deedbox.web.dashboard.settings import limits as limits_page
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -75,6 +82,7 @@ ROUTES = [
     *archive.ROUTES,
     *keys.ROUTES,
     *workspace.ROUTES,
+    *usage.ROUTES,
     *hooks.ROUTES,
     *deliveries.ROUTES,
     *events.ROUTES,
@@ -101,7 +109,14 @@ ROUTES = [
     *key_pages.ROUTES,
     *mail.ROUTES,
     *signer.ROUTES,
+    *in_person.ROUTES,
+    *archive_settings.ROUTES,
+    *branding.ROUTES,
+    *certificates.ROUTES,
+    *limits_page.ROUTES,
+    *sending.ROUTES,
     *sketch.ROUTES,
+    *usage_page.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

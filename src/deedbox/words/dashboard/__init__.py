@@ -6,4 +6,7 @@ PARTS = (frame, account, bulk, chosen, documents, keys, mail)
 from deedbox.words.dashboard import account, documents, frame, hooks, keys, mail
 
 PARTS = (frame, account, documents, hooks, keys, mail)
+from deedbox.words.dashboard import account, branding, documents, frame, installation, keys, mail, usage
+
+PARTS = (frame, account, branding, documents, installation, keys, mail, usage)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

@@ -1,4 +1,4 @@
-"""The first schema: accounts, work, signing, authority, mail, webhooks, archive and search."""
+"""The first schema: accounts, work, signing, authority, mail, webhooks, archive, search and usage."""
 
 from alembic import op
 
@@ -632,7 +632,8 @@ create table archives (
 create index archives_waiting on archives (document_id) where status <> 'archived';
 create index archives_outside on archives (archived_at, document_id) where status = 'archived' and tree is null;
 create unique index archives_in_tree on archives (tree, leaf) where tree is not null;
-create index archives_begun on archives (created_at)
+create index archives_begun on archives (created_at);
+create index archives_of_workspace on archives (workspace_id, status, archived_at)
 """
 
 SEARCH = """
@@ -704,7 +705,28 @@ create table query_counts (
 )
 """
 
+USAGE = """
+create table query_days (
+    workspace_id TEXT not null references workspaces (id),
+    day TEXT not null,
+    bucket INT not null,
+    queries INT not null,
+    primary key (workspace_id, day, bucket)
+);
+create index query_days_by_age on query_days (day);
+create table storage_days (
+    workspace_id TEXT not null references workspaces (id),
+    day TEXT not null,
+    document_bytes INT not null,
+    library_bytes INT not null,
+    measured_at TEXT not null,
+    primary key (workspace_id, day)
+);
+create index storage_days_by_age on storage_days (day);
+create index documents_by_sending on documents (workspace_id, sent_at, completed_at) where sent_at is not null
+"""
+
 
 def upgrade() -> None:
-    for script in (ACCOUNTS, WORK, LIMITS, SIGNING, BULK_SENDS, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH):
+    for script in (ACCOUNTS, WORK, LIMITS, SIGNING, BULK_SENDS, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH, USAGE):
         ddl.apply(op.get_bind(), script)

@@ -31,7 +31,8 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, in_person, mail
+from deedbox.web.dashboard import account, in_person, library, mail
+from deedbox.web.dashboard import search as search_page
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -79,7 +80,9 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *account.ROUTES,
+    *library.ROUTES,
     *mail.ROUTES,
+    *search_page.ROUTES,
     *in_person.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,

@@ -110,7 +110,7 @@ def revoke_keys(tx: Tx, key_ids: Iterable[str], now: str) -> None:
 
 
 def forget_key(tx: Tx, key_id: str) -> None:
-    """Removes a key that was made for one request, and leaves no trace of it."""
+    """Removes a key that was made for one request: it stands in no list of keys."""
     tx.run("delete from api_keys where id = :id", id=key_id)
 
 

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.accounts import store
+from deedbox.accounts.caller import Caller
 from deedbox.kernel import accent as colours
-from deedbox.kernel import limits
+from deedbox.kernel import acts, limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.mailbox import Mailbox, checked_address, one_line
@@ -99,9 +101,9 @@ def profile(tx: Tx, workspace_id: str) -> WorkspaceProfile:
     return _shown(row(tx, workspace_id))
 
 
-def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfile:
+def change(tx: Tx, caller: Caller, wanted: WorkspaceChange, *, now: datetime) -> WorkspaceProfile:
     """The workspace as it is from now on; documents that were sent keep the names they were sent under."""
-    before = row(tx, workspace_id)
+    before = row(tx, caller.workspace_id)
     if wanted == WorkspaceChange():
         raise BadRequest("Nothing is to be changed")
     given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
@@ -116,6 +118,8 @@ def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfi
         given["embed_sites"] = _sites(given["embed_sites"])
     changed = msgspec.structs.replace(before, **given)
     store.change_workspace(tx, changed)
+    if changed != before:
+        acts.done(tx, caller, "workspace.changed", (changed.id, changed.name), at=now)
     return _shown(changed)
 
 

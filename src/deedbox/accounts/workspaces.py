@@ -70,7 +70,7 @@ def owner_settled(tx: Tx, workspace_id: str) -> bool:
 
 def operator(workspace_id: str) -> Caller:
     """The command line: whoever can read the data folder may do everything in it."""
-    return Caller(OPERATOR, workspace_id, granted("*"), tiers.TIERS["enterprise"], is_owner=True)
+    return Caller(OPERATOR, workspace_id, granted("*"), tiers.TIERS["enterprise"], OPERATOR, is_owner=True)
 
 
 def find(tx: Tx, workspace_id: str) -> Workspace:

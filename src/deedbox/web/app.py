@@ -33,6 +33,9 @@ from deedbox.web.api_v1 import (
 )
 from deedbox.web.dashboard import account, in_person, library, mail
 from deedbox.web.dashboard import search as search_page
+from deedbox.web.dashboard import account, files, in_person, mail, sketch
+from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -81,9 +84,13 @@ ROUTES = [
     *brand.ROUTES,
     *account.ROUTES,
     *library.ROUTES,
+    *files.ROUTES,
+    *audit.ROUTES,
+    *key_pages.ROUTES,
     *mail.ROUTES,
     *search_page.ROUTES,
     *in_person.ROUTES,
+    *sketch.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -3,4 +3,7 @@
 from deedbox.words.dashboard import account, documents, frame, library, mail, search
 
 PARTS = (frame, account, documents, library, mail, search)
+from deedbox.words.dashboard import account, documents, frame, keys, mail
+
+PARTS = (frame, account, documents, keys, mail)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

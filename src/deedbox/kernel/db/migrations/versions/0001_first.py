@@ -67,7 +67,18 @@ create table api_keys (
     revoked_at TEXT
 );
 create index api_keys_of_workspace on api_keys (workspace_id, id);
-create index api_keys_by_maker on api_keys (created_by)
+create index api_keys_by_maker on api_keys (created_by);
+create table workspace_acts (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    by_id TEXT not null,
+    by_name TEXT not null,
+    act TEXT not null,
+    subject_id TEXT not null,
+    subject_name TEXT not null,
+    at TEXT not null
+);
+create index workspace_acts_of_workspace on workspace_acts (workspace_id, id)
 """
 
 WORK = """
@@ -340,6 +351,13 @@ create table kept_attachments (
     primary key (field_id, signer_id)
 );
 create index kept_attachments_of_signer on kept_attachments (signer_id);
+create table sketches (
+    subject_id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    version INT not null,
+    content TEXT not null,
+    updated_at TEXT not null
+);
 create table signing_links (
     token_hash BYTES primary key,
     signer_id TEXT not null references signers (id),

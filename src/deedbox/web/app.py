@@ -31,9 +31,8 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, in_person, library, mail
+from deedbox.web.dashboard import account, files, in_person, library, mail, sketch
 from deedbox.web.dashboard import search as search_page
-from deedbox.web.dashboard import account, files, in_person, mail, sketch
 from deedbox.web.dashboard.settings import audit
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
@@ -43,7 +42,7 @@ from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.public import authority, embed, operations
+from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
 from deedbox.web.signer import page as signing_page
@@ -54,6 +53,7 @@ ROUTES = [
     *authority.ROUTES,
     *embed.ROUTES,
     *verify_pages.ROUTES,
+    *reference.ROUTES,
     *document_list.ROUTES,
     *documents.ROUTES,
     *document_moves.ROUTES,

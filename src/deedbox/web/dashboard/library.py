@@ -95,7 +95,8 @@ async def choose_documents(request: AnyRequest) -> Response[Any]:
     """Whether documents become searchable when they are completed."""
     here, form = context.of(request), await forms.form_of(request)
     change = WorkspaceChange(search_documents=forms.text(form, "search_documents") == "yes")
-    await here.deedbox.db.write(lambda tx: workspace_profile.change(tx, here.caller.workspace_id, change))
+    now = here.deedbox.clock.now()
+    await here.deedbox.db.write(lambda tx: workspace_profile.change(tx, here.caller, change, now=now))
     return go("/app/library?done=chosen")
 
 

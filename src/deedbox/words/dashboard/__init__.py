@@ -1,9 +1,6 @@
 """The words of the pages for those who run a workspace, a table per part. What signers read is in eight languages."""
 
-from deedbox.words.dashboard import account, documents, frame, library, mail, search
+from deedbox.words.dashboard import account, documents, frame, keys, library, mail, reference, search
 
-PARTS = (frame, account, documents, library, mail, search)
-from deedbox.words.dashboard import account, documents, frame, keys, mail
-
-PARTS = (frame, account, documents, keys, mail)
+PARTS = (frame, account, documents, keys, library, mail, reference, search)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

@@ -132,6 +132,7 @@ async def test_only_pages_and_probes_open_without_a_key_and_signing_in(api: Api)
     """A list to be kept by hand: whoever opens another route to everybody must say so here."""
     pages = {"/", "/login", "/login/{token}"}
     pages |= {"/static/{digest}/{name}", "/brand/{digest}/{name}", "/brand/{name}", "/static/embed.js"}
+    pages |= {"/docs/api", "/docs/api/{subject}"}
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}", "/verify", "/verify/{code}"}
     acts = {"", "/session", "/code", "/fields", "/complete", "/decline", "/delegate", "/download"}

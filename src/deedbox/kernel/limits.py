@@ -15,6 +15,7 @@ FORM_BYTES = 16 * KB
 FORM_AT_ONCE_BYTES = 32 * KB
 """A larger form is read beside the requests of others: each of its escaped letters takes time."""
 """Of a form that people fill in."""
+DONE_CHARS = 40
 SIGNING_FORM_BYTES = 256 * KB
 """Of the form in which a signer without script fills in fields."""
 LARGE_BODIES_BYTES = 32 * MB
@@ -408,6 +409,10 @@ CSV_SAMPLE_ROWS = 50
 CSV_SAMPLE_CHARS = 64 * KB
 CHARSET_SAMPLE_BYTES = 32 * KB
 QUERY_CHARS = 8192
+PASSAGE_ID_CHARS = 64
+SEARCH_PAGE_PASSAGES = 20
+SEARCH_TEXT_AROUND = 2000
+EXCERPT_CHARS = 320
 TOP_K_DEFAULT = 5
 TOP_K_MAX = 1000
 QUERY_DOC_IDS = 1000
@@ -440,6 +445,7 @@ INDEX_PARALLEL = 8
 INDEX_TRIES = 5
 INDEX_JOB_ATTEMPTS = 5
 TAKE_IN_ATTEMPTS = 10
+RUNS_LOOKED_AT = 5
 INDEX_LOG_BATCH = 32
 INDEX_FOLLOW_DOCUMENTS = 64
 JOB_WATCH_SECONDS = 0.25

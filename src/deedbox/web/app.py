@@ -35,6 +35,8 @@ from deedbox.web.api_v1 import (
 from deedbox.web.dashboard import account, document, document_acts, files, mail, signer, sketch
 from deedbox.web.dashboard import documents as document_pages
 from deedbox.web.dashboard import account, bulk, bulk_new, files, in_person, mail, sketch
+from deedbox.web.dashboard import account, files, in_person, library, mail, sketch
+from deedbox.web.dashboard import search as search_page
 from deedbox.web.dashboard.settings import audit
 from deedbox.web.dashboard import account, in_person, mail
 from deedbox.web.dashboard.settings import audit, hook_moves
@@ -55,7 +57,7 @@ from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.public import authority, embed, operations
+from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
 from deedbox.web.signer import page as signing_page
@@ -66,6 +68,7 @@ ROUTES = [
     *authority.ROUTES,
     *embed.ROUTES,
     *verify_pages.ROUTES,
+    *reference.ROUTES,
     *document_list.ROUTES,
     *documents.ROUTES,
     *document_moves.ROUTES,
@@ -101,6 +104,7 @@ ROUTES = [
     *document_pages.ROUTES,
     *bulk.ROUTES,
     *bulk_new.ROUTES,
+    *library.ROUTES,
     *files.ROUTES,
     *audit.ROUTES,
     *delivery_pages.ROUTES,
@@ -109,6 +113,7 @@ ROUTES = [
     *key_pages.ROUTES,
     *mail.ROUTES,
     *signer.ROUTES,
+    *search_page.ROUTES,
     *in_person.ROUTES,
     *archive_settings.ROUTES,
     *branding.ROUTES,

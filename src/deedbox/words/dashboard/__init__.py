@@ -9,4 +9,7 @@ PARTS = (frame, account, documents, hooks, keys, mail)
 from deedbox.words.dashboard import account, branding, documents, frame, installation, keys, mail, usage
 
 PARTS = (frame, account, branding, documents, installation, keys, mail, usage)
+from deedbox.words.dashboard import account, documents, frame, keys, library, mail, reference, search
+
+PARTS = (frame, account, documents, keys, library, mail, reference, search)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

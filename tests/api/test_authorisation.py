@@ -131,6 +131,11 @@ async def test_every_route_opens_with_its_own_scope_alone(api: Api) -> None:
 async def test_only_pages_and_probes_open_without_a_key(api: Api) -> None:
     """A list to be kept by hand: whoever opens another route to everybody must say so here."""
     pages = {"/", "/login", "/login/{token}", "/logout", "/account", "/app/mail", "/app/mail/{mail_id}"}
+    pages |= {"/app", "/app/welcome", "/join/{token}", "/login/forgot", "/login/reset/{token}", "/account/workspaces"}
+    pages |= {"/login/passkey", "/login/passkey/options", "/account/sessions/end-others"}
+    pages |= {"/account/passkeys", "/account/passkeys/options", "/account/passkeys/{passkey_id}/remove"}
+    pages |= {"/account/sessions/{session_id}/end", "/app/settings/members"}
+    pages |= {f"/app/settings/members/{{member_id}}/{act}" for act in ("role", "remove")}
     hand_over = "/app/documents/{document_id}/signers/{signer_id}/in-person"
     pages |= {
         "/static/{digest}/{name}",

@@ -23,6 +23,7 @@ from deedbox.web.api_v1 import (
     events,
     hooks,
     keys,
+    members,
     packet_files,
     packet_list,
     packet_moves,
@@ -31,7 +32,8 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, in_person, mail
+from deedbox.web.dashboard import account, in_person, join, mail, passkeys, reset, sessions, welcome
+from deedbox.web.dashboard.settings import members as member_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -65,6 +67,7 @@ ROUTES = [
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,
+    *members.ROUTES,
     *workspace.ROUTES,
     *hooks.ROUTES,
     *deliveries.ROUTES,
@@ -79,8 +82,14 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *account.ROUTES,
-    *mail.ROUTES,
     *in_person.ROUTES,
+    *join.ROUTES,
+    *mail.ROUTES,
+    *member_pages.ROUTES,
+    *passkeys.ROUTES,
+    *reset.ROUTES,
+    *sessions.ROUTES,
+    *welcome.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING
 
 from deedbox import mail
+from deedbox.accounts import sessions
 from deedbox.accounts import store as accounts_store
 from deedbox.archive.archive import Archive
 from deedbox.authority import ENCRYPTED_KEYS, Certificates, pkcs11, remote_timestamp
@@ -36,6 +37,7 @@ from deedbox.kernel.under_way import UnderWay
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.pictures import Pictures
 from deedbox.pdf.workshop import Workshop
+from deedbox.people_mail import PeopleMail
 from deedbox.search import embedders
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
@@ -104,6 +106,7 @@ class Deedbox:
         """Under which people reach this server."""
         self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs, look_of)
         self.inbox = Inbox(self.box)
+        self.people_mail = PeopleMail(lambda: self.mailer, lambda: self.address)
         self.workshop = Workshop(settings.sandbox_processes, unconfined_converters=settings.converters == "unconfined")
         self._token = pkcs11.chosen(settings)
         timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
@@ -159,6 +162,8 @@ class Deedbox:
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
         """When each API key was last used, until it is written down."""
+        self.seen_sessions: dict[str, str] = {}
+        """On which day each login session was last in use, until it is written down."""
 
     def _office(self) -> Office:
         return Office(
@@ -210,7 +215,7 @@ class Deedbox:
     async def stop(self) -> None:
         await tasks.end(self._noting, self._choosing, self._tidying, self._drawing)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
-        await self._note_used_keys()
+        await self._note_use()
         await self.search.times.flush()
         await self.limiter.close()
 
@@ -261,19 +266,26 @@ class Deedbox:
         while True:
             await asyncio.sleep(limits.KEY_USE_SECONDS)
             try:
-                await self._note_used_keys()
+                await self._note_use()
                 await self.search.times.flush()
             except DeedboxError as error:
                 log.warning("the use of keys and queries cannot be noted", reason=error.message)
 
-    async def _note_used_keys(self) -> None:
+    async def _note_use(self) -> None:
         used, self.used_keys = self.used_keys, {}
-        if not used:
+        seen, self.seen_sessions = self.seen_sessions, {}
+        if not used and not seen:
             return
+
+        def note(tx: Tx) -> None:
+            accounts_store.keys_used(tx, used)
+            sessions.note_seen(tx, seen)
+
         try:
-            await self.db.write(lambda tx: accounts_store.keys_used(tx, used))
+            await self.db.write(note)
         except DeedboxError:
             self.used_keys = {**used, **self.used_keys}
+            self.seen_sessions = {**seen, **self.seen_sessions}
             raise
 
     async def _keep_house(self, _: Work) -> None:

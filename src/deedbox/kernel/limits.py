@@ -113,6 +113,23 @@ LOGIN_LINK_MINUTES = 60
 LOGIN_SESSION_DAYS = 14
 LOGIN_TRIES_PER_MINUTE = 5
 LOGIN_TRIES_PER_DAY = 200
+FRESH_SESSION_MINUTES = 10
+"""For so long after signing in, the current password need not be shown for a change to how one signs in."""
+SESSIONS_SHOWN = 100
+RESET_MINUTES = 60
+RESETS_PER_MINUTE = 2
+RESETS_PER_DAY = 10
+"""Mails by which one address is let choose a new password."""
+INVITATION_DAYS = 14
+MEMBERS_PER_WORKSPACE = 1000
+"""With those who are invited."""
+WORKSPACES_SHOWN = 200
+PASSKEYS_PER_PERSON = 20
+PASSKEY_NAME_CHARS = 60
+PASSKEY_SECONDS = 300
+"""From the question that a passkey is to answer, to its answer."""
+KEYS_NAMED = 10
+"""Of those that a member has made, before the rest is only counted."""
 
 # database
 WAL_BYTES_KEPT = 64 * MB

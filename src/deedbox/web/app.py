@@ -23,6 +23,7 @@ from deedbox.web.api_v1 import (
     events,
     hooks,
     keys,
+    members,
     packet_files,
     packet_list,
     packet_moves,
@@ -50,6 +51,8 @@ from deedbox.web.dashboard.settings import archive as archive_settings
 from deedbox.web.dashboard.settings import audit, branding, certificates, sending
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard.settings import limits as limits_page
+from deedbox.web.dashboard import account, in_person, join, mail, passkeys, reset, sessions, welcome
+from deedbox.web.dashboard.settings import members as member_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -84,6 +87,7 @@ ROUTES = [
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,
+    *members.ROUTES,
     *workspace.ROUTES,
     *usage.ROUTES,
     *hooks.ROUTES,
@@ -122,6 +126,14 @@ ROUTES = [
     *sending.ROUTES,
     *sketch.ROUTES,
     *usage_page.ROUTES,
+    *in_person.ROUTES,
+    *join.ROUTES,
+    *mail.ROUTES,
+    *member_pages.ROUTES,
+    *passkeys.ROUTES,
+    *reset.ROUTES,
+    *sessions.ROUTES,
+    *welcome.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -12,4 +12,7 @@ PARTS = (frame, account, branding, documents, installation, keys, mail, usage)
 from deedbox.words.dashboard import account, documents, frame, keys, library, mail, reference, search
 
 PARTS = (frame, account, documents, keys, library, mail, reference, search)
+from deedbox.words.dashboard import account, documents, frame, mail, members
+
+PARTS = (frame, account, documents, mail, members)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

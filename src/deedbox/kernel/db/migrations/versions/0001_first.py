@@ -35,6 +35,18 @@ create table memberships (
     created_at TEXT not null,
     primary key (workspace_id, person_id)
 );
+create index memberships_of_person on memberships (person_id);
+create table invitations (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    token_hash BYTES not null unique,
+    role TEXT not null,
+    email TEXT,
+    created_by TEXT not null,
+    created_at TEXT not null,
+    expires_at TEXT not null
+);
+create index invitations_of_workspace on invitations (workspace_id, id);
 create table login_links (
     token_hash BYTES primary key,
     person_id TEXT not null references people (id),
@@ -44,9 +56,30 @@ create table login_links (
 );
 create table login_sessions (
     token_hash BYTES primary key,
+    id TEXT not null unique,
     person_id TEXT not null references people (id),
     workspace_id TEXT not null references workspaces (id),
+    address TEXT not null,
+    agent TEXT not null,
     created_at TEXT not null,
+    seen_on TEXT not null,
+    expires_at TEXT not null
+);
+create index login_sessions_of_person on login_sessions (person_id);
+create table passkeys (
+    id TEXT primary key,
+    person_id TEXT not null references people (id),
+    name TEXT not null,
+    credential_id BYTES not null unique,
+    public_key BYTES not null,
+    sign_count INT not null,
+    created_at TEXT not null,
+    used_on TEXT
+);
+create index passkeys_of_person on passkeys (person_id);
+create table passkey_challenges (
+    holder_hash BYTES primary key,
+    challenge BYTES not null,
     expires_at TEXT not null
 );
 create table api_keys (

@@ -33,25 +33,32 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, document, document_acts, files, mail, signer, sketch
+from deedbox.web.dashboard import (
+    account,
+    bulk,
+    bulk_new,
+    document,
+    document_acts,
+    files,
+    join,
+    library,
+    mail,
+    passkeys,
+    reset,
+    sessions,
+    signer,
+    sketch,
+    welcome,
+)
 from deedbox.web.dashboard import documents as document_pages
-from deedbox.web.dashboard import account, bulk, bulk_new, files, in_person, mail, sketch
-from deedbox.web.dashboard import account, files, in_person, library, mail, sketch
 from deedbox.web.dashboard import search as search_page
-from deedbox.web.dashboard.settings import audit
-from deedbox.web.dashboard import account, in_person, mail
-from deedbox.web.dashboard.settings import audit, hook_moves
+from deedbox.web.dashboard import usage as usage_page
+from deedbox.web.dashboard.settings import archive as archive_settings
+from deedbox.web.dashboard.settings import audit, branding, certificates, hook_moves, sending
 from deedbox.web.dashboard.settings import deliveries as delivery_pages
 from deedbox.web.dashboard.settings import hooks as hook_pages
 from deedbox.web.dashboard.settings import keys as key_pages
-from deedbox.web.dashboard import account, files, in_person, mail, sketch
-from deedbox.web.dashboard import account, files, in_person, mail, sketch
-from deedbox.web.dashboard import usage as usage_page
-from deedbox.web.dashboard.settings import archive as archive_settings
-from deedbox.web.dashboard.settings import audit, branding, certificates, sending
-from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard.settings import limits as limits_page
-from deedbox.web.dashboard import account, in_person, join, mail, passkeys, reset, sessions, welcome
 from deedbox.web.dashboard.settings import members as member_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
@@ -118,7 +125,6 @@ ROUTES = [
     *mail.ROUTES,
     *signer.ROUTES,
     *search_page.ROUTES,
-    *in_person.ROUTES,
     *archive_settings.ROUTES,
     *branding.ROUTES,
     *certificates.ROUTES,
@@ -126,9 +132,7 @@ ROUTES = [
     *sending.ROUTES,
     *sketch.ROUTES,
     *usage_page.ROUTES,
-    *in_person.ROUTES,
     *join.ROUTES,
-    *mail.ROUTES,
     *member_pages.ROUTES,
     *passkeys.ROUTES,
     *reset.ROUTES,

@@ -31,7 +31,7 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, in_person, mail, sketch
+from deedbox.web.dashboard import account, in_person, mail, new, people, review, sketch
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -81,6 +81,9 @@ ROUTES = [
     *account.ROUTES,
     *mail.ROUTES,
     *in_person.ROUTES,
+    *new.ROUTES,
+    *people.ROUTES,
+    *review.ROUTES,
     *sketch.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,

@@ -64,6 +64,7 @@ from deedbox.signing.paper.intake import Intake
 from deedbox.signing.store import links
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailNotifier, look_of
+from deedbox.signing_search import TAKE_IN_JOB, CompletedDocuments
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
@@ -122,6 +123,7 @@ class Deedbox:
         self.search = self._search()
         self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
         self.renewal = Renewal(self.search, self.ingest.texts)
+        self.completed_documents = CompletedDocuments(self.ingest)
         # Two containers may have one name, and each calls its process 1.
         worker = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self.jobs = jobs.Runner(
@@ -142,6 +144,7 @@ class Deedbox:
                 REMIND_JOB: functools.partial(remind.run, self.office),
                 BULK_JOB: SendRows(self.office, self.box).run,
                 MAIL_JOB: self.mailer.deliver,
+                TAKE_IN_JOB: self.completed_documents.run,
                 **self.archive.handlers,
             },
             concurrency=settings.job_concurrency,
@@ -151,6 +154,7 @@ class Deedbox:
         for kind in catalogue.KINDS:
             outbox.react(db, kind, plan.plan)
         outbox.react(db, "document.sent", self.first_pages.plan)
+        outbox.react(db, "document.completed", self.completed_documents.react)
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
@@ -242,6 +246,7 @@ class Deedbox:
                     changed = False
                     self.jobs.wake()
                     await self.search.warm()
+                await self.completed_documents.catch_up()
             except DeedboxError as error:
                 log.warning("what another model made cannot be renewed", reason=error.message)
             await asyncio.sleep(limits.MODEL_WATCH_SECONDS)

@@ -110,7 +110,7 @@ def revoke_keys(tx: Tx, key_ids: Iterable[str], now: str) -> None:
 
 
 def forget_key(tx: Tx, key_id: str) -> None:
-    """Removes a key that was made for one request, and leaves no trace of it."""
+    """Removes a key that was made for one request: it stands in no list of keys."""
     tx.run("delete from api_keys where id = :id", id=key_id)
 
 
@@ -143,24 +143,27 @@ class WorkspaceRow(msgspec.Struct, frozen=True):
     accent: str | None
     logo_sha256: str | None
     embed_sites: list[str]
+    search_documents: bool
 
 
 def workspace_row(tx: Tx, workspace_id: str) -> WorkspaceRow | None:
     row = tx.one(
-        "select id, name, sender_name, sender_email, notices, accent, logo_sha256, embed_sites from workspaces"
-        " where id = :id",
+        "select id, name, sender_name, sender_email, notices, accent, logo_sha256, embed_sites, search_documents"
+        " from workspaces where id = :id",
         id=workspace_id,
     )
     if row is None:
         return None
-    found, name, sender, email, notices, accent, logo, sites = row
-    return WorkspaceRow(found, name, sender, email, bool(notices), accent, logo, msgspec.json.decode(sites))
+    found, name, sender, email, notices, accent, logo, sites, searched = row
+    embed_sites = msgspec.json.decode(sites)
+    return WorkspaceRow(found, name, sender, email, bool(notices), accent, logo, embed_sites, bool(searched))
 
 
 def change_workspace(tx: Tx, row: WorkspaceRow) -> None:
     tx.run(
         "update workspaces set name = :name, sender_name = :sender_name, sender_email = :sender_email,"
-        " notices = :notices, accent = :accent, logo_sha256 = :logo_sha256, embed_sites = :embed_sites where id = :id",
+        " notices = :notices, accent = :accent, logo_sha256 = :logo_sha256, embed_sites = :embed_sites,"
+        " search_documents = :search_documents where id = :id",
         id=row.id,
         name=row.name,
         sender_name=row.sender_name,
@@ -169,6 +172,7 @@ def change_workspace(tx: Tx, row: WorkspaceRow) -> None:
         accent=row.accent,
         logo_sha256=row.logo_sha256,
         embed_sites=msgspec.json.encode(row.embed_sites).decode(),
+        search_documents=int(row.search_documents),
     )
 
 
@@ -179,6 +183,11 @@ def is_logo(tx: Tx, sha256: str) -> bool:
 
 def add_person(tx: Tx, person_id: str, name: str, now: str) -> None:
     tx.run("insert into people (id, name, created_at) values (:id, :name, :now)", id=person_id, name=name, now=now)
+
+
+def name_of(tx: Tx, person_id: str) -> str:
+    row = tx.one("select name from people where id = :id", id=person_id)
+    return row[0] if row else ""
 
 
 def add_member(tx: Tx, workspace_id: str, person_id: str, role: str, now: str) -> None:

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.accounts import store
+from deedbox.accounts.caller import Caller
 from deedbox.kernel import accent as colours
-from deedbox.kernel import limits
+from deedbox.kernel import acts, limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.mailbox import Mailbox, checked_address, one_line
@@ -55,6 +57,8 @@ class WorkspaceProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The path of the logo on this server; null without one."""
     embed_sites: list[str]
     """The sites whose pages may show signing in a frame, such as `https://app.example.com`."""
+    search_documents: bool
+    """Whether documents become searchable when they are completed."""
 
 
 class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -89,15 +93,17 @@ class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         | UnsetType
     ) = UNSET
     """The sites whose pages may show signing in a frame: scheme, host and port, such as `https://app.example.com`."""
+    search_documents: bool | UnsetType = UNSET
+    """Whether documents become searchable when they are completed. Those that are searchable stay so."""
 
 
 def profile(tx: Tx, workspace_id: str) -> WorkspaceProfile:
     return _shown(row(tx, workspace_id))
 
 
-def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfile:
+def change(tx: Tx, caller: Caller, wanted: WorkspaceChange, *, now: datetime) -> WorkspaceProfile:
     """The workspace as it is from now on; documents that were sent keep the names they were sent under."""
-    before = row(tx, workspace_id)
+    before = row(tx, caller.workspace_id)
     if wanted == WorkspaceChange():
         raise BadRequest("Nothing is to be changed")
     given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
@@ -112,6 +118,8 @@ def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfi
         given["embed_sites"] = _sites(given["embed_sites"])
     changed = msgspec.structs.replace(before, **given)
     store.change_workspace(tx, changed)
+    if changed != before:
+        acts.done(tx, caller, "workspace.changed", (changed.id, changed.name), at=now)
     return _shown(changed)
 
 
@@ -169,6 +177,7 @@ def _shown(row: store.WorkspaceRow) -> WorkspaceProfile:
         accent_shown=_accent_shown(row.accent) if row.accent else None,
         logo=logo_path(row.logo_sha256),
         embed_sites=row.embed_sites,
+        search_documents=row.search_documents,
     )
 
 

@@ -1,6 +1,7 @@
 """`deedbox workspace`: the names under which people get its documents, and further workspaces."""
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import click
 from msgspec import UNSET
 
 from deedbox.accounts import workspace_profile, workspaces
+from deedbox.accounts.caller import Caller
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
 from deedbox.cli.login_link import server_address
 from deedbox.cli.options import data_option, json_option, load, print_json, run
@@ -26,7 +28,7 @@ def command() -> None:
 @json_option
 def show(data_dir: Path | None, as_json: bool) -> None:
     """Show the workspace's name, its sender, and whether the sender gets notices."""
-    _told(_done(data_dir, workspace_profile.profile), as_json)
+    _told(_done(data_dir, lambda tx, owner, _: workspace_profile.profile(tx, owner.workspace_id)), as_json)
 
 
 @command.command()
@@ -36,7 +38,7 @@ def show(data_dir: Path | None, as_json: bool) -> None:
 def rename(data_dir: Path | None, as_json: bool, name: str) -> None:
     """Give the workspace another NAME: the company in whose name documents are sent."""
     change = WorkspaceChange(name=_bounded("The name", name, limits.WORKSPACE_NAME_CHARS))
-    _told(_done(data_dir, lambda tx, workspace: workspace_profile.change(tx, workspace, change)), as_json)
+    _told(_done(data_dir, lambda tx, owner, now: workspace_profile.change(tx, owner, change, now=now)), as_json)
 
 
 @command.command()
@@ -86,13 +88,15 @@ def sender(data_dir: Path | None, as_json: bool, name: str | None, email: str | 
         sender_email=UNSET if email is None else _bounded("The address", email, limits.EMAIL_CHARS) or None,
         notices=UNSET if notices is None else notices,
     )
-    _told(_done(data_dir, lambda tx, workspace: workspace_profile.change(tx, workspace, change)), as_json)
+    _told(_done(data_dir, lambda tx, owner, now: workspace_profile.change(tx, owner, change, now=now)), as_json)
 
 
-def _done(data_dir: Path | None, action: Callable[[Tx, str], WorkspaceProfile]) -> WorkspaceProfile:
+def _done(data_dir: Path | None, action: Callable[[Tx, Caller, datetime], WorkspaceProfile]) -> WorkspaceProfile:
     async def work(deedbox: Any) -> WorkspaceProfile:
         now = deedbox.clock.now()
-        done: WorkspaceProfile = await deedbox.db.write(lambda tx: action(tx, workspaces.ensure(tx, now=now).id))
+        done: WorkspaceProfile = await deedbox.db.write(
+            lambda tx: action(tx, workspaces.operator(workspaces.ensure(tx, now=now).id), now)
+        )
         return done
 
     return run(load(data_dir=data_dir), work)

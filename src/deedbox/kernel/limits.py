@@ -49,6 +49,8 @@ LIST_BATCH = 500
 
 # keys, people, sessions
 KEY_NAME_CHARS = 100
+ACT_NAME_CHARS = 200
+"""Of the name of who changed something in a workspace, and of what was changed, as its list of changes keeps it."""
 COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
 FOLLOWING_KEY_HOURS = 14 * 24  # of one that follows a bulk send to its end
 KEY_SCOPES = 64
@@ -273,6 +275,9 @@ PARTY_ORDER_MAX = 1000
 SIGNER_NAME_CHARS = 200
 HANDLE_CHARS = 254
 TIME_ZONE_CHARS = 64
+SKETCH_KEY_CHARS = 40
+SKETCH_BYTES = 1 * MB
+"""Of the people and fields of a draft that is being made on the pages."""
 FIELD_LABEL_CHARS = 200
 FIELD_VALUE_CHARS = 2000
 FIELD_GROUP_CHARS = 100
@@ -429,6 +434,7 @@ INDEX_SECONDS = 300
 INDEX_PARALLEL = 8
 INDEX_TRIES = 5
 INDEX_JOB_ATTEMPTS = 5
+TAKE_IN_ATTEMPTS = 10
 INDEX_LOG_BATCH = 32
 INDEX_FOLLOW_DOCUMENTS = 64
 JOB_WATCH_SECONDS = 0.25

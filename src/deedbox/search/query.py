@@ -44,6 +44,8 @@ class Passage(msgspec.Struct, frozen=True):
     chunk: Chunk
     score: float
     highlights: list[tuple[int, int]]
+    signed: bool = False
+    """Whether the document's bytes were sealed in this workspace."""
 
     @property
     def id(self) -> str:
@@ -55,6 +57,8 @@ _Row: TypeAlias = tuple[Hit, Upload, Chunk]
 
 class _Verified(msgspec.Struct, frozen=True):
     rows: list[_Row]
+    signed: set[str]
+    """The uploads among them that were sealed here."""
     complete: bool
     """No row is missing because its document has just changed."""
 
@@ -99,7 +103,7 @@ class _Search:
         for attempt in range(limits.QUERY_TRIES):
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
-                return await asyncio.to_thread(_highlighted, found.rows, self._question.text)
+                return await asyncio.to_thread(_highlighted, found, self._question.text)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _vector(self, serving: Serving) -> "Vector | None":
@@ -189,10 +193,14 @@ def _verified(tx: Tx, workspace_id: str, recipe: str, hits: Sequence[Hit], most:
             rows.append((hit, *current))
         if len(rows) == most:
             break
-    return _Verified(rows, complete=len(rows) == min(most, len(hits)))
+    signed = store.sealed(tx, workspace_id, {upload.id for _, upload, _ in rows})
+    return _Verified(rows, signed, complete=len(rows) == min(most, len(hits)))
 
 
-def _highlighted(found: Sequence[_Row], text: str) -> list[Passage]:
+def _highlighted(found: _Verified, text: str) -> list[Passage]:
     from deedbox.search.index.analysis import highlights
 
-    return [Passage(upload, chunk, hit.score, highlights(chunk.text, text)) for hit, upload, chunk in found]
+    return [
+        Passage(upload, chunk, hit.score, highlights(chunk.text, text), signed=upload.id in found.signed)
+        for hit, upload, chunk in found.rows
+    ]

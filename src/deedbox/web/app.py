@@ -32,7 +32,9 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, in_person, join, mail, passkeys, reset, sessions, welcome
+from deedbox.web.dashboard import account, files, in_person, join, mail, passkeys, reset, sessions, sketch, welcome
+from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard.settings import members as member_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
@@ -82,13 +84,17 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *account.ROUTES,
+    *audit.ROUTES,
+    *files.ROUTES,
     *in_person.ROUTES,
     *join.ROUTES,
+    *key_pages.ROUTES,
     *mail.ROUTES,
     *member_pages.ROUTES,
     *passkeys.ROUTES,
     *reset.ROUTES,
     *sessions.ROUTES,
+    *sketch.ROUTES,
     *welcome.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,

@@ -36,3 +36,5 @@ class WorkspaceProfile(Struct, frozen=True, kw_only=True):
     """The path of the logo on this server; null without one."""
     embed_sites: list[str]
     """The sites whose pages may show signing in a frame, such as `https://app.example.com`."""
+    search_documents: bool
+    """Whether documents become searchable when they are completed."""

@@ -29,7 +29,7 @@ from deedbox.signing.model import (
     Seal,
     Void,
 )
-from deedbox.signing.store import people
+from deedbox.signing.store import people, sketches
 
 _PACKET = (
     "lone", "sender", "company", "sender_email", "language", "message", "reminders", "expires_at",
@@ -300,6 +300,7 @@ def drop(tx: Tx, packet: Packet) -> bool:
     ids = ", ".join(f":{name}" for name in names)
     people.drop_fields(tx, packet.documents)
     people.drop_parties(tx, packet)
+    sketches.drop(tx, *names.values())
     tx.run(f"delete from audit where document_id in ({ids})", **names)
     dropped = tx.run(f"delete from documents where id in ({ids}) and status in ('draft', 'failed')", **names)
     return dropped == len(names) and tx.run("delete from packets where id = :id", id=packet.id) > 0

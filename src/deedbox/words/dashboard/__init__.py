@@ -1,6 +1,6 @@
 """The words of the pages for those who run a workspace, a table per part. What signers read is in eight languages."""
 
-from deedbox.words.dashboard import account, documents, frame, mail, members
+from deedbox.words.dashboard import account, documents, frame, keys, mail, members
 
-PARTS = (frame, account, documents, mail, members)
+PARTS = (frame, account, documents, keys, mail, members)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

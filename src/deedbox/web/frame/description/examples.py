@@ -38,6 +38,7 @@ PATHS: dict[str, tuple[str, str]] = {
     "hook_id": ("The webhook's id.", id_of("hook")),
     "job_id": ("The id of an index run.", id_of("job")),
     "key_id": ("The API key's id.", id_of("key")),
+    "member_id": ("The person's id, or the invitation's.", id_of("per")),
     "name": ("`root`, `issuing` or an authority's id, then the ending that the route names.", "root"),
     "packet_id": ("The id of a packet of documents.", id_of("pkt")),
     "page": ("The page's number, from 1, and `.webp`.", "1.webp"),

@@ -17,6 +17,7 @@ create table workspaces (
     accent TEXT,
     logo_sha256 TEXT,
     embed_sites TEXT not null default '[]',
+    search_documents INT not null default 1,
     created_at TEXT not null
 );
 create index workspaces_by_logo on workspaces (logo_sha256) where logo_sha256 is not null;
@@ -99,7 +100,18 @@ create table api_keys (
     revoked_at TEXT
 );
 create index api_keys_of_workspace on api_keys (workspace_id, id);
-create index api_keys_by_maker on api_keys (created_by)
+create index api_keys_by_maker on api_keys (created_by);
+create table workspace_acts (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    by_id TEXT not null,
+    by_name TEXT not null,
+    act TEXT not null,
+    subject_id TEXT not null,
+    subject_name TEXT not null,
+    at TEXT not null
+);
+create index workspace_acts_of_workspace on workspace_acts (workspace_id, id)
 """
 
 WORK = """
@@ -372,6 +384,13 @@ create table kept_attachments (
     primary key (field_id, signer_id)
 );
 create index kept_attachments_of_signer on kept_attachments (signer_id);
+create table sketches (
+    subject_id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    version INT not null,
+    content TEXT not null,
+    updated_at TEXT not null
+);
 create table signing_links (
     token_hash BYTES primary key,
     signer_id TEXT not null references signers (id),
@@ -650,10 +669,12 @@ create table uploads (
     error TEXT,
     revision INT not null,
     created_at TEXT not null,
-    indexed_at TEXT
+    indexed_at TEXT,
+    document_id TEXT references documents (id)
 );
 create index uploads_of_workspace on uploads (workspace_id, id);
 create index uploads_by_content on uploads (workspace_id, sha256);
+create unique index uploads_of_document on uploads (document_id) where document_id is not null;
 create table extractions (
     workspace_id TEXT not null references workspaces (id),
     sha256 TEXT not null,

@@ -23,7 +23,7 @@ _LAST_OWNER = "This is the workspace's last owner, without whom nobody could run
 class MemberRecord(msgspec.Struct, frozen=True):
     id: str
     """The person's id, or the invitation's."""
-    status: str
+    status: store.Status
     """`member`, or `invited` until someone has joined by the invitation's link."""
     name: str | None
     """What the person is called; null while invited."""

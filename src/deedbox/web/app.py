@@ -34,6 +34,10 @@ from deedbox.web.api_v1 import (
     workspace,
 )
 from deedbox.web.dashboard import routes as dashboard
+from deedbox.web.dashboard import account, files, in_person, join, mail, passkeys, reset, sessions, sketch, welcome
+from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard.settings import keys as key_pages
+from deedbox.web.dashboard.settings import members as member_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -84,6 +88,19 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *dashboard.ROUTES,
+    *account.ROUTES,
+    *audit.ROUTES,
+    *files.ROUTES,
+    *in_person.ROUTES,
+    *join.ROUTES,
+    *key_pages.ROUTES,
+    *mail.ROUTES,
+    *member_pages.ROUTES,
+    *passkeys.ROUTES,
+    *reset.ROUTES,
+    *sessions.ROUTES,
+    *sketch.ROUTES,
+    *welcome.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -23,4 +23,7 @@ PARTS = (
     frame, account, branding, bulk, chosen, documents, hooks, installation,
     keys, library, mail, members, reference, search, send, usage,
 )  # fmt: skip
+from deedbox.words.dashboard import account, documents, frame, keys, mail, members
+
+PARTS = (frame, account, documents, keys, mail, members)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

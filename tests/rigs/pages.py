@@ -106,6 +106,7 @@ class Rig:
             "{mail_id}": mails[0].id,
             "{file_id}": document["files"][0]["id"],
             "{page}": "1.webp",
+            "{number}": "1",
         }
         return person, signer
 

@@ -1,6 +1,6 @@
 """The words of the pages for those who run a workspace, a table per part. What signers read is in eight languages."""
 
-from deedbox.words.dashboard import account, documents, frame, mail
+from deedbox.words.dashboard import account, documents, editor, frame, mail
 
-PARTS = (frame, account, documents, mail)
+PARTS = (frame, account, documents, editor, mail)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

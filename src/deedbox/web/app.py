@@ -38,6 +38,7 @@ from deedbox.web.dashboard import account, files, in_person, join, mail, passkey
 from deedbox.web.dashboard.settings import audit
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard.settings import members as member_pages
+from deedbox.web.dashboard import account, editor, files, in_person, mail, sketch
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -90,6 +91,7 @@ ROUTES = [
     *dashboard.ROUTES,
     *account.ROUTES,
     *audit.ROUTES,
+    *editor.ROUTES,
     *files.ROUTES,
     *in_person.ROUTES,
     *join.ROUTES,

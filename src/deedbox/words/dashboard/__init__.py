@@ -26,4 +26,7 @@ PARTS = (
 from deedbox.words.dashboard import account, documents, frame, keys, mail, members
 
 PARTS = (frame, account, documents, keys, mail, members)
+from deedbox.words.dashboard import account, documents, editor, frame, mail
+
+PARTS = (frame, account, documents, editor, mail)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

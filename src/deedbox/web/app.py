@@ -31,7 +31,8 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, bulk, bulk_new, files, in_person, mail, sketch
+from deedbox.web.dashboard import account, bulk, bulk_new, files, in_person, mail, sketch, template_edit, template_use
+from deedbox.web.dashboard import templates as template_pages
 from deedbox.web.dashboard.settings import audit
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
@@ -89,6 +90,9 @@ ROUTES = [
     *mail.ROUTES,
     *in_person.ROUTES,
     *sketch.ROUTES,
+    *template_edit.ROUTES,
+    *template_pages.ROUTES,
+    *template_use.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

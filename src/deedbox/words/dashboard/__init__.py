@@ -3,4 +3,26 @@
 from deedbox.words.dashboard import account, bulk, chosen, documents, frame, keys, mail, templates
 
 PARTS = (frame, account, bulk, chosen, documents, keys, mail, templates)
+from deedbox.words.dashboard import (
+    account,
+    branding,
+    bulk,
+    chosen,
+    documents,
+    frame,
+    hooks,
+    installation,
+    keys,
+    library,
+    mail,
+    members,
+    reference,
+    search,
+    usage,
+)
+
+PARTS = (
+    frame, account, branding, bulk, chosen, documents, hooks, installation,
+    keys, library, mail, members, reference, search, usage,
+)  # fmt: skip
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

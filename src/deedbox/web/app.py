@@ -33,9 +33,6 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, bulk, bulk_new, files, in_person, mail, sketch, template_edit, template_use
-from deedbox.web.dashboard import templates as template_pages
-from deedbox.web.dashboard.settings import audit
 from deedbox.web.dashboard import (
     account,
     bulk,
@@ -51,10 +48,13 @@ from deedbox.web.dashboard import (
     sessions,
     signer,
     sketch,
+    template_edit,
+    template_use,
     welcome,
 )
 from deedbox.web.dashboard import documents as document_pages
 from deedbox.web.dashboard import search as search_page
+from deedbox.web.dashboard import templates as template_pages
 from deedbox.web.dashboard import usage as usage_page
 from deedbox.web.dashboard.settings import archive as archive_settings
 from deedbox.web.dashboard.settings import audit, branding, certificates, hook_moves, sending

@@ -1,8 +1,5 @@
 """The words of the pages for those who run a workspace, a table per part. What signers read is in eight languages."""
 
-from deedbox.words.dashboard import account, bulk, chosen, documents, frame, keys, mail, templates
-
-PARTS = (frame, account, bulk, chosen, documents, keys, mail, templates)
 from deedbox.words.dashboard import (
     account,
     branding,
@@ -16,13 +13,15 @@ from deedbox.words.dashboard import (
     library,
     mail,
     members,
+    packets,
     reference,
     search,
+    templates,
     usage,
 )
 
 PARTS = (
     frame, account, branding, bulk, chosen, documents, hooks, installation,
-    keys, library, mail, members, reference, search, usage,
+    keys, library, mail, members, packets, reference, search, templates, usage,
 )  # fmt: skip
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

@@ -111,6 +111,7 @@ class Rig:
             "{file_id}": document["files"][0]["id"],
             "{page}": "1.webp",
             "{doc_id}": uploaded.json()["doc_id"],
+            "{number}": "1",
         }
         return person, signer
 

@@ -63,6 +63,7 @@ from deedbox.web.dashboard.settings import hooks as hook_pages
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard.settings import limits as limits_page
 from deedbox.web.dashboard.settings import members as member_pages
+from deedbox.web.dashboard import account, editor, files, in_person, mail, sketch
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -119,6 +120,7 @@ ROUTES = [
     *bulk.ROUTES,
     *bulk_new.ROUTES,
     *library.ROUTES,
+    *editor.ROUTES,
     *files.ROUTES,
     *audit.ROUTES,
     *delivery_pages.ROUTES,

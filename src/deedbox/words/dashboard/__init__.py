@@ -24,4 +24,7 @@ PARTS = (
     frame, account, branding, bulk, chosen, documents, hooks, installation,
     keys, library, mail, members, packets, reference, search, templates, usage,
 )  # fmt: skip
+from deedbox.words.dashboard import account, documents, editor, frame, mail
+
+PARTS = (frame, account, documents, editor, mail)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

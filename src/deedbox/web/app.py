@@ -39,6 +39,7 @@ from deedbox.web.dashboard import (
     bulk_new,
     document,
     document_acts,
+    editor,
     files,
     join,
     library,
@@ -49,10 +50,12 @@ from deedbox.web.dashboard import (
     signer,
     sketch,
     template_edit,
+    template_fields,
     template_use,
     welcome,
 )
 from deedbox.web.dashboard import documents as document_pages
+from deedbox.web.dashboard import packets as packet_pages
 from deedbox.web.dashboard import search as search_page
 from deedbox.web.dashboard import templates as template_pages
 from deedbox.web.dashboard import usage as usage_page
@@ -63,7 +66,6 @@ from deedbox.web.dashboard.settings import hooks as hook_pages
 from deedbox.web.dashboard.settings import keys as key_pages
 from deedbox.web.dashboard.settings import limits as limits_page
 from deedbox.web.dashboard.settings import members as member_pages
-from deedbox.web.dashboard import account, editor, files, in_person, mail, sketch
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -136,7 +138,9 @@ ROUTES = [
     *limits_page.ROUTES,
     *sending.ROUTES,
     *sketch.ROUTES,
+    *packet_pages.ROUTES,
     *template_edit.ROUTES,
+    *template_fields.ROUTES,
     *template_pages.ROUTES,
     *template_use.ROUTES,
     *usage_page.ROUTES,

@@ -152,7 +152,8 @@ async def test_fields_are_drawn_in_a_sketch_and_laid_out_as_the_next_version(off
         assert (kept.status_code, kept.json()["version"]) == (200, sketch["version"] + 1)
         assert (await client.put(f"{path}/sketch", json=drawn)).status_code == 409
         assert (await office.api.get(f"/api/v1{path[4:]}")).json()["version"] == 1
-        assert went(await client.post(f"{path}/fields")) == f"{path}?done=saved"
+        assert "Landlord 0 fields, now 2" in shown(await client.get(f"{path}/save"))
+        assert went(await client.post(f"{path}/save")) == f"{path}?done=saved"
         now = (await office.api.get(f"/api/v1{path[4:]}")).json()
         assert now["version"] == 2
         assert [(one["type"], one["party"], one["x"]) for one in now["fields"]] == [
@@ -161,12 +162,19 @@ async def test_fields_are_drawn_in_a_sketch_and_laid_out_as_the_next_version(off
             ("text", "Landlord", 0.1),
         ]
         assert now["fields"][2]["show_if"] == depends
-        assert went(await client.post(f"{path}/fields")) == f"{path}?done=same"
+        assert went(await client.post(f"{path}/save")) == f"{path}?done=same"
         fresh = (await client.get(f"{path}/sketch")).json()
         nobody = {"version": fresh["version"], "fields": [{**city, "who": ""}]}
         assert (await client.put(f"{path}/sketch", json=nobody)).status_code == 200
-        refused = await client.post(f"{path}/fields")
-        assert (refused.status_code, "City is nobody" in refused.text) == (400, True)
+        refused = await client.post(f"{path}/save")
+        assert (refused.status_code, "City is nobody's" in words(refused)) == (400, True)
+        assert went(await client.post(f"{path}/forget")) == f"{path}?done=forgotten"
+        assert "Nothing was drawn" in shown(await client.get(f"{path}/save"))
+        page = await client.get(f"{path}/fields")
+        assert [f'data-key="r{number}"' in page.text for number in (0, 1, 2)] == [True, True, False]
+        file_id = template["files"][0]["id"]
+        assert (await client.get(f"{path}/lines/{file_id}/1")).status_code == 200
+        assert (await client.get(f"{path}/lines/{file_id}/9")).status_code == 404
     assert await office.document(document["id"]) == before
 
 

@@ -1,6 +1,7 @@
 """Packets for people who are signed in: documents that are signed together, their people, and what has happened."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -22,11 +23,11 @@ from deedbox.signing.actions.remind import remind
 from deedbox.signing.actions.send import send
 from deedbox.signing.actions.void import void
 from deedbox.signing.desk import Desk
-from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Document, Filter, Message, Packet, Page
 from deedbox.signing.new_document import Language, LoneSigner, NewFile, Title
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument
 from deedbox.signing.store import audit, packet_list
+from deedbox.web.dashboard import standing, timeline
 from deedbox.web.dashboard.bulk import Done
 from deedbox.web.dashboard.rows import numbered, rows
 from deedbox.web.frame import context, document_files, forms, page_files
@@ -59,8 +60,8 @@ class NewPacketForm(msgspec.Struct, frozen=True):
 class Happened(NamedTuple):
     """Something that happened to some of the documents at once."""
 
-    entry: Entry
-    who: str
+    at: str
+    said: str
     titles: Sequence[str]
     """Of the documents, unless it happened to all."""
 
@@ -79,7 +80,8 @@ async def packet_rows(request: AnyRequest) -> Response[Any]:
         older=older,
         begun=bool(asked.cursor),
         q=asked.q,
-        initials=initials_of,
+        people=standing.people,
+        kinds=standing.KINDS,
     )
 
 
@@ -193,39 +195,47 @@ async def _page(request: AnyRequest, packet_id: str, error: DeedboxError | None 
     def look(tx: Tx) -> list[Happened]:
         return happened(packet, [(one, audit.trail(tx, one.id)) for one in packet.documents])
 
+    now = here.deedbox.clock.now()
     return app_page(
         request,
         "dashboard/packets/one.html",
         error=error,
         packet=packet,
+        kinds=standing.KINDS,
+        sentence=standing.sentence(packet, _slowest(packet), now),
+        everyone=standing.people(packet),
         events=await here.deedbox.db.read(look),
         waiting={signer.id for signer in parties.waiting_for(packet)} if packet.status == "sent" else set(),
-        initials=initials_of,
-        people=sum(signer.role != "cc" for _, signer in packet.signers()),
+        count=sum(signer.role != "cc" for _, signer in packet.signers()),
     )
+
+
+def _slowest(packet: Packet) -> Document:
+    """The document that keeps the packet back."""
+    return next((one for one in packet.documents if one.status == packet.status), packet.first)
 
 
 def happened(packet: Packet, trails: Sequence[tuple[Document, Sequence[Entry]]]) -> list[Happened]:
     """What the trails of all documents tell, in the order in which it happened; what happened to several at once, by
     the same hand, stands there once."""
     names = {signer.id: signer.name for _, signer in packet.signers()}
-    found: dict[tuple[object, ...], list[tuple[int, Document, Entry]]] = {}
+    found: dict[tuple[object, ...], list[tuple[Document, Entry]]] = {}
     for document, entries in trails:
-        times: dict[tuple[object, ...], int] = {}
+        seen: Counter[tuple[object, ...]] = Counter()
         for entry in entries:
-            signer = entry.detail.get("signer")
-            this = (entry.at, entry.act, entry.actor, signer)
-            times[this] = times.get(this, 0) + 1
-            found.setdefault((*this, times[this]), []).append((entry.number, document, entry))
-    # Of what happened in one moment, the numbers of the rows tell the order within each trail.
-    ordered = sorted(found.values(), key=lambda one: (one[0][2].at, max(number for number, _, _ in one)))
-    told = []
-    for same in ordered:
-        entry = same[0][2]
-        who = names.get(str(entry.detail.get("signer") or entry.actor), "")
-        titles = [document.title for _, document, _ in same] if len(same) < len(trails) else []
-        told.append(Happened(entry, who, titles))
-    return told
+            this = (entry.at, entry.act, entry.actor, entry.detail.get("signer"))
+            seen[this] += 1
+            found.setdefault((*this, seen[this]), []).append((document, entry))
+    # Of what happened in one moment, the rows of each trail tell the order.
+    ordered = sorted(found.values(), key=lambda same: (same[0][1].at, max(entry.number for _, entry in same)))
+    return [
+        Happened(
+            same[0][1].at,
+            timeline.said(same[0][1], names),
+            [document.title for document, _ in same] if len(same) < len(trails) else [],
+        )
+        for same in ordered
+    ]
 
 
 def _asked(form: FormMultiDict, files: Sequence[NewFile]) -> NewPacket:
@@ -258,6 +268,7 @@ def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxError | No
         people=[*people, *[{}] * max(_PEOPLE_ROWS - len(people), 1)],
         languages=words.NAMES,
         files_most=limits.PACKET_DOCUMENTS,
+        tag="{{signature:Ann}}",
     )
 
 

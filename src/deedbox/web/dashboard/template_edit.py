@@ -1,11 +1,11 @@
-"""A template's next version by its pages: name, roles and words; or the fields as they were drawn."""
+"""A template's next version by its page: name, roles and words."""
 
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Response, get, post, put
+from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
-from litestar.params import FromPath, JSONBody
+from litestar.params import FromPath
 from msgspec import Meta
 from msgspec.structs import replace
 
@@ -14,10 +14,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import change_template as change
-from deedbox.signing.actions import draw_template
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import Language, Title
-from deedbox.signing.sketch import DrawnFields, Sketch
 from deedbox.signing.store import sketches
 from deedbox.signing.template import Role, Template, TemplateChange, TemplateField
 from deedbox.web.dashboard.rows import rows
@@ -44,14 +42,6 @@ class EditForm(msgspec.Struct, frozen=True):
     remind_max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)] | None = None
 
 
-class SketchRecord(Sketch, frozen=True, kw_only=True):
-    version: int
-
-
-class Kept(msgspec.Struct, frozen=True):
-    version: int
-
-
 @get("/app/templates/{template_id:str}/edit", opt=person("documents:write"), include_in_schema=False)
 async def edit_page(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     return _page(request, await _found(request, template_id))
@@ -70,7 +60,7 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
         wanted = _changes(form, before)
         if wanted is None:
             return go(f"/app/templates/{template_id}?done=same")
-        await _changed(request, before, wanted)
+        await changed(request, before, wanted)
     except DeedboxError as error:
         if error.status >= 500:
             raise
@@ -78,41 +68,7 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
     return go(f"/app/templates/{template_id}?done=saved")
 
 
-@get("/app/templates/{template_id:str}/sketch", opt=person("documents:write"), include_in_schema=False)
-async def get_sketch(request: AnyRequest, template_id: FromPath[str]) -> SketchRecord:
-    here = context.of(request)
-    found = await here.deedbox.db.read(lambda tx: draw_template.drawing(tx, here.caller.workspace_id, template_id))
-    return SketchRecord(**msgspec.structs.asdict(found.sketch), version=found.version)
-
-
-@put(
-    "/app/templates/{template_id:str}/sketch",
-    opt=person("documents:write"),
-    include_in_schema=False,
-    request_max_body_size=limits.SKETCH_BYTES,
-)
-async def keep_sketch(request: AnyRequest, template_id: FromPath[str], data: JSONBody[DrawnFields]) -> Kept:
-    """The fields as they stand now: one row, so that it can be done after every move."""
-    here, workspace = context.of(request), context.of(request).caller.workspace_id
-    now = here.deedbox.clock.now()
-    version = await here.deedbox.db.write(lambda tx: draw_template.draw_fields(tx, workspace, template_id, data, now))
-    return Kept(version)
-
-
-@post("/app/templates/{template_id:str}/fields", opt=person("documents:write"), include_in_schema=False)
-async def save_fields(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
-    """The next version, with the fields of the sketch."""
-    here = context.of(request)
-    now = here.deedbox.clock.now()
-    drawn = await here.deedbox.db.read(lambda tx: draw_template.drawing(tx, here.caller.workspace_id, template_id))
-    wanted = draw_template.laid_out(drawn, now)
-    if not drawn.kept or wanted.fields == drawn.template.content.fields:
-        return go(f"/app/templates/{template_id}?done=same")
-    await _changed(request, drawn.template, wanted)
-    return go(f"/app/templates/{template_id}?done=saved")
-
-
-async def _changed(request: AnyRequest, before: Template, wanted: TemplateChange) -> None:
+async def changed(request: AnyRequest, before: Template, wanted: TemplateChange) -> None:
     """Makes the next version; what was sketched of the one before is laid out, or out of date."""
     here = context.of(request)
     async with change.prepared(here.deedbox.office, here.deedbox.paper_mill, before, wanted, []) as make:
@@ -210,4 +166,4 @@ def _row(role: Role) -> dict[str, str]:
     return {name: "" if value is None else str(value) for name, value in told.items()} | {"was": role.name}
 
 
-ROUTES: list[Any] = [edit_page, save_template, get_sketch, keep_sketch, save_fields]
+ROUTES: list[Any] = [edit_page, save_template]

@@ -114,6 +114,21 @@ async def packet_zip(request: AnyRequest, packet_id: str) -> Response[Any]:
     return await zip_response(request, files, packet.title)
 
 
+async def packet_certificate(request: AnyRequest, packet_id: str) -> Response[Any]:
+    """The one certificate of all documents; Conflict before they are completed."""
+    here = context.of(request)
+
+    def look(tx: Tx) -> tuple[Packet, Blob]:
+        packet = shown_packet(tx, here.caller.workspace_id, packet_id)
+        if packet.certificate_sha256 is None:
+            raise Conflict(f"The packet is not completed: it is {packet.status}")
+        return packet, blobs_store.demand(tx, packet.certificate_sha256)
+
+    packet, blob = await here.deedbox.db.read(look)
+    name = f"{packet.title} - certificate.pdf"
+    return await file_response(request, here.deedbox.blobs, blob, "application/pdf", name)
+
+
 async def _picture(request: AnyRequest, document_id: str, position: Callable[[Document], int]) -> Response[Any]:
     here = context.of(request)
 

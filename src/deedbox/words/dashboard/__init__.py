@@ -6,6 +6,7 @@ from deedbox.words.dashboard import (
     bulk,
     chosen,
     documents,
+    editor,
     frame,
     hooks,
     installation,
@@ -21,10 +22,7 @@ from deedbox.words.dashboard import (
 )
 
 PARTS = (
-    frame, account, branding, bulk, chosen, documents, hooks, installation,
+    frame, account, branding, bulk, chosen, documents, editor, hooks, installation,
     keys, library, mail, members, packets, reference, search, templates, usage,
 )  # fmt: skip
-from deedbox.words.dashboard import account, documents, editor, frame, mail
-
-PARTS = (frame, account, documents, editor, mail)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

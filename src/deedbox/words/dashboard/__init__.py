@@ -6,6 +6,7 @@ from deedbox.words.dashboard import (
     bulk,
     chosen,
     documents,
+    editor,
     frame,
     hooks,
     installation,
@@ -13,15 +14,19 @@ from deedbox.words.dashboard import (
     library,
     mail,
     members,
+    packets,
     reference,
     search,
     send,
+    templates,
     usage,
 )
 
 PARTS = (
     frame, account, branding, bulk, chosen, documents, hooks, installation,
     keys, library, mail, members, reference, search, send, usage,
+    frame, account, branding, bulk, chosen, documents, editor, hooks, installation,
+    keys, library, mail, members, packets, reference, search, templates, usage,
 )  # fmt: skip
 from deedbox.words.dashboard import account, documents, frame, keys, mail, members
 

@@ -21,7 +21,7 @@ from deedbox.signing.new_document import DocumentChange, KnownField, SignerChang
 from deedbox.signing.paper import Original, Paper, StoredPaper
 from deedbox.signing.prefill import left_for_tags
 from deedbox.signing.sessions import HashedCodes
-from deedbox.signing.store import documents
+from deedbox.signing.store import documents, sketches
 
 _DRAFTS_ONLY = ("message", "title", "expires_after_hours")
 
@@ -115,6 +115,7 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
         raise Conflict("The draft was changed at this very moment. Look at it and try again.")
     after, asked = draft, _asked(convert.asked_fields(desk.tx, document), draft, document, change)
     documents.ask_fields(desk.tx, document.id, asked)
+    sketches.drop(desk.tx, document.id)  # of what the draft was before
     values = documents.asked_values(desk.tx, document.id)
     if change.fields is not UNSET and values:
         values = left_for_tags(values, paper.tags, asked)

@@ -95,11 +95,14 @@ class Rig:
         self._judge("/s", await signer.post(link, headers=BROWSER))
         spare = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
         mails = await api.deedbox.db.read(lambda tx: api.deedbox.inbox.page(tx, api.workspace, limit=1))
+        invited = (await api.post("/api/v1/members", {"role": "sender"})).json()
         signer_id = document["parties"][0]["signers"][0]["id"]
         uploaded = await api.call("POST", "/documents/upload", files={"file": ("lease.pdf", LEASE)})
         self.named = {
             "/s/{token}": link,
             "/login/{token}": f"/login/{spare.reveal()}",
+            "/join/{token}": httpx.URL(invited["link"]).path,
+            "{member_id}": invited["id"],
             "/static/{digest}/{name}": f"/static/{shelf().digest}/deedbox.css",
             "/brand/{digest}/{name}": f"/brand/{shelf().digest}/1f5c4d.css",
             "{signer_id}": signer_id,

@@ -15,11 +15,12 @@ from deedbox.words.dashboard import (
     members,
     reference,
     search,
+    send,
     usage,
 )
 
 PARTS = (
     frame, account, branding, bulk, chosen, documents, hooks, installation,
-    keys, library, mail, members, reference, search, usage,
+    keys, library, mail, members, reference, search, send, usage,
 )  # fmt: skip
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

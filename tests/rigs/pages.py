@@ -63,6 +63,18 @@ _INLINE = (
 )
 
 
+HEAVIEST_KB = 150
+"""Of a page with its styles and scripts, as they go over the wire."""
+_PARTS = re.compile(r'(?:src|href)="/static/[0-9a-f]+/([\w./]+\.(?:css|js|svg))')
+
+
+def weight(page: str) -> float:
+    """In KB: the page itself, and each file of ours that it names, zipped as they are served."""
+    files = shelf().files
+    named = {name for name in _PARTS.findall(page) if name in files}
+    return (len(page.encode()) + sum(min(len(files[one].zipped), len(files[one].content)) for one in named)) / 1000
+
+
 class Rig:
     """Goes to every page as a stranger, as a person and as a signer."""
 
@@ -70,7 +82,7 @@ class Rig:
         self.api, self.office = api, Office(api)
         self.named: dict[str, str] = {}
         self.faults: list[str] = []
-        self.seen = {"pages": 0, "requests": 0, "writes refused": 0, "cookies": 0}
+        self.seen = {"pages": 0, "requests": 0, "writes refused": 0, "cookies": 0, "heaviest, KB": 0}
 
     async def run(self) -> Report:
         stranger = self.api.client(scheme="https", address="192.0.2.80")
@@ -188,6 +200,9 @@ class Rig:
         for header, value in wanted.items():
             if answer.headers.get(header) != value:
                 self.faults.append(f"header: {path} has {header} {answer.headers.get(header)}")
+        self.seen["heaviest, KB"] = max(self.seen["heaviest, KB"], round(weight(answer.text)))
+        if weight(answer.text) > HEAVIEST_KB:
+            self.faults.append(f"weight: {path} has {weight(answer.text):.0f} KB")
         for what, pattern in _INLINE:
             if pattern.search(answer.text):
                 self.faults.append(f"inline: {path} has {what}")

@@ -15,6 +15,9 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.head import Scope
 from deedbox.web.frame.pages import long_page, names_html, page
 
+_NOW_SECONDS = 5
+"""What is told as now: to count such seconds says nothing more."""
+
 
 class Part(NamedTuple):
     """A part of Deedbox, as the bar beside every page names it."""
@@ -93,6 +96,8 @@ def base_address(request: AnyRequest) -> str:
 
 
 def _ago(now: datetime, at: str) -> str:
+    if abs((moment(at) - now).total_seconds()) < _NOW_SECONDS:
+        return WORDS["just_now"]
     return words.ago(words.DEFAULT, moment(at), now)
 
 

@@ -14,6 +14,7 @@ from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.head import Scope
 from deedbox.web.frame.pages import long_page, names_html, page
+from deedbox.words.dashboard import WORDS
 
 _NOW_SECONDS = 5
 """What is told as now: to count such seconds says nothing more."""

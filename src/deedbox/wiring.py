@@ -49,6 +49,7 @@ from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
+from deedbox.signing.bulk import uploads
 from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
 from deedbox.signing.bulk.send_rows import SendRows
@@ -65,6 +66,7 @@ from deedbox.signing.store import links
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailNotifier, look_of
 from deedbox.signing_search import TAKE_IN_JOB, CompletedDocuments
+from deedbox.usage import measure
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
@@ -84,6 +86,7 @@ ENCRYPTED_COLUMNS = [
     mail.ENCRYPTED_MAIL,
     hooks.ENCRYPTED_SECRETS,
     ENCRYPTED_ROWS,
+    uploads.ENCRYPTED_UPLOADS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -206,13 +209,14 @@ class Deedbox:
         await self.sender.start(alone=self.db.dialect == "sqlite")
         self._tidying = tasks.begin(self._tidy_forever(), "pictures of deleted documents are no longer removed")
         self._drawing = tasks.begin(self.first_pages.draw_forever(), "first pages are drawn when they are asked for")
-        self._noting = tasks.begin(self._note_use_forever(), "the use of keys is no longer noted")
+        self._noting = tasks.begin(self._note_use_forever(), "the use of keys and queries is no longer noted")
         self._choosing = tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
 
     async def stop(self) -> None:
         await tasks.end(self._noting, self._choosing, self._tidying, self._drawing)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
         await self._note_use()
+        await self.search.times.flush()
         await self.limiter.close()
 
     async def close(self) -> None:
@@ -263,8 +267,9 @@ class Deedbox:
             await asyncio.sleep(limits.KEY_USE_SECONDS)
             try:
                 await self._note_use()
+                await self.search.times.flush()
             except DeedboxError as error:
-                log.warning("key use cannot be noted", reason=error.message)
+                log.warning("the use of keys and queries cannot be noted", reason=error.message)
 
     async def _note_use(self) -> None:
         used, self.used_keys = self.used_keys, {}
@@ -293,8 +298,9 @@ class Deedbox:
         await pruned(self.db, lambda tx: links.prune(tx, told))
         answered = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
         await pruned(self.db, lambda tx: idempotency.store.prune(tx, answered))
-        for prune in (jobs_store.prune, mail.prune, deliveries.prune):
+        for prune in (jobs_store.prune, mail.prune, deliveries.prune, uploads.prune):
             await pruned(self.db, functools.partial(prune, now=now))
+        await measure.measure(self.db, now)
         await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)
 

@@ -56,6 +56,19 @@ def keys(tx: Tx, workspace_id: str, limit: int, after: str | None) -> list[KeyRo
     return [KeyRow(*row) for row in rows]
 
 
+def names_of(tx: Tx, workspace_id: str, ids: Iterable[str]) -> dict[str, str]:
+    """What the keys of the workspace, and people, with these ids are called."""
+    named = {f"id{number}": one for number, one in enumerate(ids)}
+    if not named:
+        return {}
+    among = f"in (:{', :'.join(named)})"
+    sql = (
+        f"select id, name from api_keys where workspace_id = :workspace_id and id {among}"
+        f" union all select id, name from people where id {among}"
+    )
+    return {row[0]: row[1] for row in tx.all(sql, workspace_id=workspace_id, **named)}
+
+
 def any_key(tx: Tx) -> bool:
     return tx.one("select 1 from api_keys limit 1") is not None
 

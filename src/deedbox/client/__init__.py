@@ -83,7 +83,15 @@ from deedbox.client.records.signer import (
 )
 from deedbox.client.records.templates import Role, Template, TemplateField, TemplatePage, TemplateVersions
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
-from deedbox.client.records.workspace import AccentShown, MadeInvitation, Member, MemberPage, WorkspaceProfile
+from deedbox.client.records.workspace import (
+    AccentShown,
+    MadeInvitation,
+    Member,
+    MemberPage,
+    UsageSlot,
+    WorkspaceProfile,
+    WorkspaceUsage,
+)
 from deedbox.client.requests.bulk_sends import NewBulkSend, NewRow
 from deedbox.client.requests.documents import (
     CorrectedAddress,
@@ -257,6 +265,7 @@ __all__ = [
     "Uploaded",
     "UploadedMark",
     "Usage",
+    "UsageSlot",
     "Values",
     "Verification",
     "Void",
@@ -265,6 +274,7 @@ __all__ = [
     "Workspace",
     "WorkspaceChange",
     "WorkspaceProfile",
+    "WorkspaceUsage",
     "inline",
     "verify_webhook",
 ]

@@ -15,6 +15,7 @@ FORM_BYTES = 16 * KB
 FORM_AT_ONCE_BYTES = 32 * KB
 """A larger form is read beside the requests of others: each of its escaped letters takes time."""
 """Of a form that people fill in."""
+DONE_CHARS = 40
 SIGNING_FORM_BYTES = 256 * KB
 """Of the form in which a signer without script fills in fields."""
 LARGE_BODIES_BYTES = 32 * MB
@@ -46,6 +47,13 @@ CURSOR_CHARS = 64
 FILTER_CHARS = 255
 FILTER_VALUES = 20
 LIST_BATCH = 500
+COUNTED_MOST = 1000
+"""Of the documents in one state, as their list shows it; beyond, it says that there are more."""
+DOTS_SHOWN = 5
+"""People of a document in a list of many."""
+DOCUMENT_PAGES_SHOWN = 60
+"""Pages of a document as small pictures beside what is known of it."""
+TIMELINE_ROWS = 50
 
 # keys, people, sessions
 KEY_NAME_CHARS = 100
@@ -82,6 +90,12 @@ WORKSPACE_NAME_CHARS = 100
 FORM_NAME_PARTS = 6
 EMBED_SITES = 20
 EMBED_SITE_CHARS = 270
+MAIL_TESTS_PER_MINUTE = 5
+"""That one person may send from the settings."""
+CERTIFICATE_NEAR_DAYS = 60
+"""A certificate that ends within so many days is shown as near its end."""
+ARCHIVE_SHOWN = 10
+"""The newest receipts, and as many of those that wait, on the page of the archive."""
 LOGO_BYTES = 2 * MB
 LOGO_PIXELS = 16_000_000
 LOGO_SIDE = 512
@@ -224,6 +238,10 @@ SMTP_REPLY_BYTES = 32 * KB
 # background
 KEY_USE_SECONDS = 10
 HOUSEKEEPING_SECONDS = 3600
+USAGE_SHOWN_DAYS = 30
+USAGE_SHOWN_MONTHS = 12
+USAGE_DAYS = 400
+"""For so long the figures of a day are kept: longer than the pages show."""
 PRUNE_ROWS = 500
 """Of one kind, in one transaction of the housekeeping."""
 
@@ -278,6 +296,12 @@ TIME_ZONE_CHARS = 64
 SKETCH_KEY_CHARS = 40
 SKETCH_BYTES = 1 * MB
 """Of the people and fields of a draft that is being made on the pages."""
+PEOPLE_FORM_BYTES = 256 * KB
+"""Of the form in which the people of a draft are named."""
+FIELDS_NAMED = 5
+"""Of fields that go with someone, told before they do."""
+PEOPLE_SUGGESTED = 200
+"""Those who were asked to sign last, offered while someone types."""
 FIELD_LABEL_CHARS = 200
 FIELD_VALUE_CHARS = 2000
 FIELD_GROUP_CHARS = 100
@@ -359,6 +383,11 @@ BULK_FLAWS = 10_000
 BULK_FLAWS_SAID = 5
 """That one error names."""
 BULK_ERROR_CHARS = 500
+BULK_UPLOADS = 20
+"""CSV files that one workspace keeps at a time while someone says what their columns mean."""
+BULK_UPLOAD_HOURS = 24
+BULK_SAMPLE_CHARS = 80
+"""Of a column's first text, beside its heading."""
 BULK_CHECK_SECONDS = 120
 """In which all rows of a request are checked: others have their turns meanwhile."""
 BULK_TURN_SECONDS = 0.004
@@ -403,6 +432,10 @@ CSV_SAMPLE_ROWS = 50
 CSV_SAMPLE_CHARS = 64 * KB
 CHARSET_SAMPLE_BYTES = 32 * KB
 QUERY_CHARS = 8192
+PASSAGE_ID_CHARS = 64
+SEARCH_PAGE_PASSAGES = 20
+SEARCH_TEXT_AROUND = 2000
+EXCERPT_CHARS = 320
 TOP_K_DEFAULT = 5
 TOP_K_MAX = 1000
 QUERY_DOC_IDS = 1000
@@ -435,6 +468,7 @@ INDEX_PARALLEL = 8
 INDEX_TRIES = 5
 INDEX_JOB_ATTEMPTS = 5
 TAKE_IN_ATTEMPTS = 10
+RUNS_LOOKED_AT = 5
 INDEX_LOG_BATCH = 32
 INDEX_FOLLOW_DOCUMENTS = 64
 JOB_WATCH_SECONDS = 0.25

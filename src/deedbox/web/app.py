@@ -29,13 +29,11 @@ from deedbox.web.api_v1 import (
     packet_moves,
     packets,
     templates,
+    usage,
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, files, in_person, join, mail, passkeys, reset, sessions, sketch, welcome
-from deedbox.web.dashboard.settings import audit
-from deedbox.web.dashboard.settings import keys as key_pages
-from deedbox.web.dashboard.settings import members as member_pages
+from deedbox.web.dashboard import routes as dashboard
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -43,7 +41,7 @@ from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.public import authority, embed, operations
+from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
 from deedbox.web.signer import page as signing_page
@@ -54,6 +52,7 @@ ROUTES = [
     *authority.ROUTES,
     *embed.ROUTES,
     *verify_pages.ROUTES,
+    *reference.ROUTES,
     *document_list.ROUTES,
     *documents.ROUTES,
     *document_moves.ROUTES,
@@ -71,6 +70,7 @@ ROUTES = [
     *keys.ROUTES,
     *members.ROUTES,
     *workspace.ROUTES,
+    *usage.ROUTES,
     *hooks.ROUTES,
     *deliveries.ROUTES,
     *events.ROUTES,
@@ -83,19 +83,7 @@ ROUTES = [
     *embeddings.ROUTES,
     *static.ROUTES,
     *brand.ROUTES,
-    *account.ROUTES,
-    *audit.ROUTES,
-    *files.ROUTES,
-    *in_person.ROUTES,
-    *join.ROUTES,
-    *key_pages.ROUTES,
-    *mail.ROUTES,
-    *member_pages.ROUTES,
-    *passkeys.ROUTES,
-    *reset.ROUTES,
-    *sessions.ROUTES,
-    *sketch.ROUTES,
-    *welcome.ROUTES,
+    *dashboard.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -2,11 +2,17 @@
 """What the workspace tells of itself to those who get its documents."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 from deedbox.client.call import Call, FileSource, Form, once, part
 from deedbox.client.connection import AsyncConnection, Connection
-from deedbox.client.records.workspace import MadeInvitation, Member, MemberPage, WorkspaceProfile
+from deedbox.client.records.workspace import (
+    MadeInvitation,
+    Member,
+    MemberPage,
+    WorkspaceProfile,
+    WorkspaceUsage,
+)
 from deedbox.client.requests.workspace import MemberChange, NewInvitation, WorkspaceChange
 
 
@@ -15,6 +21,13 @@ class ListMembersQuery(TypedDict, total=False):
 
     limit: int
     """How many to show at most."""
+
+
+class ShowUsageQuery(TypedDict, total=False):
+    """What `show_usage` can be asked for."""
+
+    by: Literal["day", "month"]
+    """`day` for the last 30 days, as by default, or `month` for the last 12 months."""
 
 
 class WorkspaceCalls:
@@ -74,6 +87,10 @@ class WorkspaceCalls:
         """Remove the logo."""
         self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
 
+    def get_usage(self, **query: Unpack[ShowUsageQuery]) -> WorkspaceUsage:
+        """Documents, times, queries and storage, by day or by month."""
+        return self._connection.answer(Call("GET", "/api/v1/usage", query=query), WorkspaceUsage)
+
 
 class AsyncWorkspaceCalls:
     """What the workspace tells of itself to those who get its documents."""
@@ -131,3 +148,7 @@ class AsyncWorkspaceCalls:
     async def remove_logo(self) -> None:
         """Remove the logo."""
         await self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
+
+    async def get_usage(self, **query: Unpack[ShowUsageQuery]) -> WorkspaceUsage:
+        """Documents, times, queries and storage, by day or by month."""
+        return await self._connection.answer(Call("GET", "/api/v1/usage", query=query), WorkspaceUsage)

@@ -1,4 +1,4 @@
-"""The first schema: accounts, work, signing, authority, mail, webhooks, archive and search."""
+"""The first schema: accounts, work, signing, authority, mail, webhooks, archive, search and usage."""
 
 from alembic import op
 
@@ -342,6 +342,8 @@ create table signers (
 create index signers_of_packet on signers (packet_id, position);
 create index signers_of_party on signers (party_id);
 create index signers_by_email on signers (workspace_id, email, packet_id);
+create index signers_whose_turn on signers (workspace_id, email, packet_id)
+    where status in ('notified', 'viewed') and role <> 'cc';
 create table fields (
     id TEXT primary key,
     document_id TEXT not null references documents (id),
@@ -496,7 +498,19 @@ create table bulk_rows (
     primary key (bulk_send_id, number)
 );
 create unique index bulk_rows_by_key on bulk_rows (bulk_send_id, row_key);
-create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number)
+create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number);
+create table bulk_uploads (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    template_id TEXT not null,
+    file_name TEXT not null,
+    content BYTES not null,
+    choice TEXT,
+    report TEXT,
+    created_at TEXT not null
+);
+create index bulk_uploads_of_workspace on bulk_uploads (workspace_id, id);
+create index bulk_uploads_by_age on bulk_uploads (created_at)
 """
 """`content` may hold access codes: it is encrypted, and gone once the row is sent."""
 
@@ -651,7 +665,8 @@ create table archives (
 create index archives_waiting on archives (document_id) where status <> 'archived';
 create index archives_outside on archives (archived_at, document_id) where status = 'archived' and tree is null;
 create unique index archives_in_tree on archives (tree, leaf) where tree is not null;
-create index archives_begun on archives (created_at)
+create index archives_begun on archives (created_at);
+create index archives_of_workspace on archives (workspace_id, status, archived_at)
 """
 
 SEARCH = """
@@ -723,7 +738,28 @@ create table query_counts (
 )
 """
 
+USAGE = """
+create table query_days (
+    workspace_id TEXT not null references workspaces (id),
+    day TEXT not null,
+    bucket INT not null,
+    queries INT not null,
+    primary key (workspace_id, day, bucket)
+);
+create index query_days_by_age on query_days (day);
+create table storage_days (
+    workspace_id TEXT not null references workspaces (id),
+    day TEXT not null,
+    document_bytes INT not null,
+    library_bytes INT not null,
+    measured_at TEXT not null,
+    primary key (workspace_id, day)
+);
+create index storage_days_by_age on storage_days (day);
+create index documents_by_sending on documents (workspace_id, sent_at, completed_at) where sent_at is not null
+"""
+
 
 def upgrade() -> None:
-    for script in (ACCOUNTS, WORK, LIMITS, SIGNING, BULK_SENDS, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH):
+    for script in (ACCOUNTS, WORK, LIMITS, SIGNING, BULK_SENDS, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH, USAGE):
         ddl.apply(op.get_bind(), script)

@@ -157,6 +157,7 @@ SAMPLES: dict[str, Any] = {
     "SignerRecord.status": "signed",
     "SigningLink.expires_at": "2026-03-01T13:00:00Z",
     "WorkspaceUsage.by": "day",
+    "WorkspaceUsage.measured_at": _LATER,
     "UsageSlot.slot": "2026-03-01",
     "SigningLink.url": f"https://sign.example.com/s/{_ID}",
     "StatsRecord.chunks": 3,

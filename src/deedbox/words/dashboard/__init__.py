@@ -23,9 +23,6 @@ from deedbox.words.dashboard import (
 )
 
 PARTS = (
-    frame, account, branding, bulk, chosen, documents, hooks, installation,
-    keys, library, mail, members, reference, search, send, usage,
-)  # fmt: skip
     frame,
     account,
     branding,

@@ -13,6 +13,7 @@ from deedbox.kernel.errors import DeedboxError
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.pages import long_page, page
+from deedbox.words.dashboard import WORDS
 
 
 class Part(NamedTuple):
@@ -36,6 +37,9 @@ PARTS = (
     Part("usage", "/app/usage", "chart", "workspace:read"),
     Part("settings", "/app/settings", "gear", "workspace:write"),
 )
+
+_JUST_NOW = 10
+"""Seconds within which nobody cares how many they are."""
 
 SETTINGS = (
     Part("keys", "/app/settings/keys", "key", "keys:write"),
@@ -92,6 +96,8 @@ def base_address(request: AnyRequest) -> str:
 
 
 def _ago(now: datetime, at: str) -> str:
+    if abs((now - moment(at)).total_seconds()) < _JUST_NOW:
+        return WORDS["just_now"]
     return words.ago(words.DEFAULT, moment(at), now)
 
 

@@ -30,7 +30,7 @@ from deedbox.signing.model import Document, Packet, Party, Signer, SignerStatus,
 from deedbox.signing.store import documents
 
 AIM_MS = 50
-BATCH = 500
+BATCH = 5_000
 ME = "mara@example.com"
 STATES: tuple[Status, ...] = (*(("completed",) * 7), "sent", "sent", "draft")
 """Of ten documents, over and over."""

@@ -32,8 +32,9 @@ Note = Callable[[str], None]
 
 @pytest.fixture
 async def office(database_url: str, tmp_path: Any, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """An application whose jobs run only when the test says so, and whose pages count to one and no further."""
+    """An application whose jobs run only when the test says so, and whose pages show and count one document."""
     monkeypatch.setattr(limits, "COUNTED_MOST", 1)
+    monkeypatch.setattr(limits, "PAGE_DEFAULT", 1)
     async with opened(database_url, tmp_path, clock) as made:
         await made.settle()
         yield Office(made)
@@ -103,6 +104,8 @@ async def the_other_acts(office: Office, note: Note) -> None:
         assert (await person.get(f"/app/documents/{document['id']}")).status_code == 200
     note("look for what the archive was never told of")
     assert await api.deedbox.db.read(lambda tx: never_archived(tx, ("9999", ""), 10)) == []
+    note("take what is completed into the library")
+    await api.deedbox.jobs.run_due()
     note("look for jobs")
     assert await api.deedbox.jobs.run_due() == 0
 

@@ -42,6 +42,7 @@ PARTS = (
     Part("settings", "/app/settings", "gear", "workspace:write"),
 )
 
+
 SETTINGS = (
     Part("keys", "/app/settings/keys", "key", "keys:write"),
     Part("hooks", "/app/settings/hooks", "hook", "hooks:write"),

@@ -15,7 +15,7 @@ from deedbox.web.frame import doors
 from deedbox.web.frame.doors import Door
 from deedbox.web.frame.static import shelf
 from tests.api.conftest import Api, opened
-from tests.api.signing.conftest import Office
+from tests.api.signing.conftest import LEASE, Office
 from tests.conftest import HandClock
 from tests.rigs.aftermath import Report
 from tests.rigs.opening import everything, mailed
@@ -95,10 +95,14 @@ class Rig:
         self._judge("/s", await signer.post(link, headers=BROWSER))
         spare = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
         mails = await api.deedbox.db.read(lambda tx: api.deedbox.inbox.page(tx, api.workspace, limit=1))
+        invited = (await api.post("/api/v1/members", {"role": "sender"})).json()
         signer_id = document["parties"][0]["signers"][0]["id"]
+        uploaded = await api.call("POST", "/documents/upload", files={"file": ("lease.pdf", LEASE)})
         self.named = {
             "/s/{token}": link,
             "/login/{token}": f"/login/{spare.reveal()}",
+            "/join/{token}": httpx.URL(invited["link"]).path,
+            "{member_id}": invited["id"],
             "/static/{digest}/{name}": f"/static/{shelf().digest}/deedbox.css",
             "/brand/{digest}/{name}": f"/brand/{shelf().digest}/1f5c4d.css",
             "{signer_id}": signer_id,
@@ -106,6 +110,7 @@ class Rig:
             "{mail_id}": mails[0].id,
             "{file_id}": document["files"][0]["id"],
             "{page}": "1.webp",
+            "{doc_id}": uploaded.json()["doc_id"],
         }
         return person, signer
 

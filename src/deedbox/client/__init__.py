@@ -83,7 +83,7 @@ from deedbox.client.records.signer import (
 )
 from deedbox.client.records.templates import Role, Template, TemplateField, TemplatePage, TemplateVersions
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
-from deedbox.client.records.workspace import AccentShown, WorkspaceProfile
+from deedbox.client.records.workspace import AccentShown, UsageSlot, WorkspaceProfile, WorkspaceUsage
 from deedbox.client.requests.bulk_sends import NewBulkSend, NewRow
 from deedbox.client.requests.documents import (
     CorrectedAddress,
@@ -252,6 +252,7 @@ __all__ = [
     "Uploaded",
     "UploadedMark",
     "Usage",
+    "UsageSlot",
     "Values",
     "Verification",
     "Void",
@@ -260,6 +261,7 @@ __all__ = [
     "Workspace",
     "WorkspaceChange",
     "WorkspaceProfile",
+    "WorkspaceUsage",
     "inline",
     "verify_webhook",
 ]

@@ -23,15 +23,46 @@ from deedbox.web.api_v1 import (
     events,
     hooks,
     keys,
+    members,
     packet_files,
     packet_list,
     packet_moves,
     packets,
     templates,
+    usage,
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, in_person, mail, new, people, review, sketch
+from deedbox.web.dashboard import (
+    account,
+    bulk,
+    bulk_new,
+    document,
+    document_acts,
+    files,
+    join,
+    library,
+    mail,
+    new,
+    passkeys,
+    people,
+    reset,
+    review,
+    sessions,
+    signer,
+    sketch,
+    welcome,
+)
+from deedbox.web.dashboard import documents as document_pages
+from deedbox.web.dashboard import search as search_page
+from deedbox.web.dashboard import usage as usage_page
+from deedbox.web.dashboard.settings import archive as archive_settings
+from deedbox.web.dashboard.settings import audit, branding, certificates, hook_moves, sending
+from deedbox.web.dashboard.settings import deliveries as delivery_pages
+from deedbox.web.dashboard.settings import hooks as hook_pages
+from deedbox.web.dashboard.settings import keys as key_pages
+from deedbox.web.dashboard.settings import limits as limits_page
+from deedbox.web.dashboard.settings import members as member_pages
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -39,7 +70,7 @@ from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.public import authority, embed, operations
+from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
 from deedbox.web.signer import page as signing_page
@@ -50,6 +81,7 @@ ROUTES = [
     *authority.ROUTES,
     *embed.ROUTES,
     *verify_pages.ROUTES,
+    *reference.ROUTES,
     *document_list.ROUTES,
     *documents.ROUTES,
     *document_moves.ROUTES,
@@ -65,7 +97,9 @@ ROUTES = [
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,
+    *members.ROUTES,
     *workspace.ROUTES,
+    *usage.ROUTES,
     *hooks.ROUTES,
     *deliveries.ROUTES,
     *events.ROUTES,
@@ -79,12 +113,37 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *account.ROUTES,
+    *document.ROUTES,
+    *document_acts.ROUTES,
+    *document_pages.ROUTES,
+    *bulk.ROUTES,
+    *bulk_new.ROUTES,
+    *library.ROUTES,
+    *files.ROUTES,
+    *audit.ROUTES,
+    *delivery_pages.ROUTES,
+    *hook_moves.ROUTES,
+    *hook_pages.ROUTES,
+    *key_pages.ROUTES,
     *mail.ROUTES,
-    *in_person.ROUTES,
+    *signer.ROUTES,
+    *search_page.ROUTES,
+    *archive_settings.ROUTES,
+    *branding.ROUTES,
+    *certificates.ROUTES,
+    *limits_page.ROUTES,
+    *sending.ROUTES,
     *new.ROUTES,
     *people.ROUTES,
     *review.ROUTES,
     *sketch.ROUTES,
+    *usage_page.ROUTES,
+    *join.ROUTES,
+    *member_pages.ROUTES,
+    *passkeys.ROUTES,
+    *reset.ROUTES,
+    *sessions.ROUTES,
+    *welcome.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -1,10 +1,19 @@
 # Written by scripts/client.py from the OpenAPI document: change it there.
 """What the workspace tells of itself to those who get its documents."""
 
+from typing import Literal, TypedDict, Unpack
+
 from deedbox.client.call import Call, FileSource, Form
 from deedbox.client.connection import AsyncConnection, Connection
-from deedbox.client.records.workspace import WorkspaceProfile
+from deedbox.client.records.workspace import WorkspaceProfile, WorkspaceUsage
 from deedbox.client.requests.workspace import WorkspaceChange
+
+
+class ShowUsageQuery(TypedDict, total=False):
+    """What `show_usage` can be asked for."""
+
+    by: Literal["day", "month"]
+    """`day` for the last 30 days, as by default, or `month` for the last 12 months."""
 
 
 class WorkspaceCalls:
@@ -33,6 +42,10 @@ class WorkspaceCalls:
         """Remove the logo."""
         self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
 
+    def get_usage(self, **query: Unpack[ShowUsageQuery]) -> WorkspaceUsage:
+        """Documents, times, queries and storage, by day or by month."""
+        return self._connection.answer(Call("GET", "/api/v1/usage", query=query), WorkspaceUsage)
+
 
 class AsyncWorkspaceCalls:
     """What the workspace tells of itself to those who get its documents."""
@@ -59,3 +72,7 @@ class AsyncWorkspaceCalls:
     async def remove_logo(self) -> None:
         """Remove the logo."""
         await self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
+
+    async def get_usage(self, **query: Unpack[ShowUsageQuery]) -> WorkspaceUsage:
+        """Documents, times, queries and storage, by day or by month."""
+        return await self._connection.answer(Call("GET", "/api/v1/usage", query=query), WorkspaceUsage)

@@ -21,3 +21,5 @@ class WorkspaceChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     embed_sites: list[str] | UnsetType = UNSET
     """The sites whose pages may show signing in a frame: scheme, host and port, such as
     `https://app.example.com`."""
+    search_documents: bool | UnsetType = UNSET
+    """Whether documents become searchable when they are completed. Those that are searchable stay so."""

@@ -1,6 +1,5 @@
 """The files of a document: as it was sent, as it was sealed, and what proves it."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -9,17 +8,12 @@ from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
-from deedbox.kernel.blobs import Blob
-from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.signing import states
 from deedbox.signing.desk import document_of
-from deedbox.signing.store import audit, documents, sealed
-from deedbox.signing.store.sealed import SealedFile
-from deedbox.web.frame import context, openapi
+from deedbox.signing.store import audit
+from deedbox.web.frame import context, document_files, openapi
 from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.blob_response import PICTURE, PictureQuery, file_response, page_number, page_picture
+from deedbox.web.frame.blob_response import PICTURE, PictureQuery
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
@@ -79,19 +73,7 @@ class AuditTrail(msgspec.Struct, frozen=True):
     tags=["documents"],
 )
 async def original_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    here = context.of(request)
-    position = here.query.position
-
-    def look(tx: Tx) -> tuple[str, Blob]:
-        _, document = document_of(tx, here.caller.workspace_id, document_id)
-        if position >= len(document.files):
-            raise NotFound("The document has no such file")
-        file = document.files[position]
-        return file.name, blobs_store.demand(tx, file.sha256)
-
-    name, blob = await here.deedbox.db.read(look)
-    media_type = "application/pdf" if name.lower().endswith(".pdf") else "application/octet-stream"
-    return await file_response(request, here.deedbox.blobs, blob, media_type, name)
+    return await document_files.original(request, document_id, context.of(request).query.position)
 
 
 @get(
@@ -101,7 +83,7 @@ async def original_file(request: AnyRequest, document_id: FromPath[str]) -> Resp
     tags=["documents"],
 )
 async def sealed_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await _made(request, document_id, lambda made: made.sha256, "{title}.pdf")
+    return await document_files.made(request, document_id, document_files.SEALED)
 
 
 @get(
@@ -111,7 +93,7 @@ async def sealed_file(request: AnyRequest, document_id: FromPath[str]) -> Respon
     tags=["documents"],
 )
 async def completion_certificate(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await _made(request, document_id, lambda made: made.certificate_sha256, "{title} - certificate.pdf")
+    return await document_files.made(request, document_id, document_files.CERTIFICATE)
 
 
 @get(
@@ -121,7 +103,7 @@ async def completion_certificate(request: AnyRequest, document_id: FromPath[str]
     tags=["documents"],
 )
 async def evidence_file(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
-    return await _made(request, document_id, lambda made: made.evidence_sha256, "{title} - evidence.json")
+    return await document_files.made(request, document_id, document_files.EVIDENCE)
 
 
 @get(
@@ -158,37 +140,7 @@ async def audit_trail(request: AnyRequest, document_id: FromPath[str]) -> AuditT
 )
 async def document_page_image(request: AnyRequest, document_id: FromPath[str], page: FromPath[str]) -> Response[Any]:
     """Of the sealed file once there is one, of what will be signed before that."""
-    here = context.of(request)
-    number = page_number(page)
-    if number is None:
-        raise NotFound("There is no such page")
-
-    def look(tx: Tx) -> Blob:
-        _, document = document_of(tx, here.caller.workspace_id, document_id)
-        made = sealed.find(tx, document.id)
-        shown = made.sha256 if made else document.paper_sha256
-        if shown is None:
-            raise states.refusal(document.status)
-        return blobs_store.demand(tx, shown)
-
-    blob = await here.deedbox.db.read(look)
-    return await page_picture(request, blob, number, here.query.width)
-
-
-async def _made(request: AnyRequest, document_id: str, which: Callable[[SealedFile], str], name: str) -> Response[Any]:
-    """One of the files that sealing has made."""
-    here = context.of(request)
-
-    def look(tx: Tx) -> tuple[str, Blob]:
-        title, status = documents.title_and_status(tx, here.caller.workspace_id, document_id)
-        made = sealed.find(tx, document_id)
-        if made is None:
-            raise Conflict(f"The document is not completed: it is {status}")
-        return title, blobs_store.demand(tx, which(made))
-
-    title, blob = await here.deedbox.db.read(look)
-    media_type = "application/json" if name.endswith(".json") else "application/pdf"
-    return await file_response(request, here.deedbox.blobs, blob, media_type, name.format(title=title))
+    return await document_files.page_of_document(request, document_id, page)
 
 
 ROUTES = [

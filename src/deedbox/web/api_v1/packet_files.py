@@ -11,13 +11,12 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict
 from deedbox.signing.desk import shown_packet
 from deedbox.signing.model import Packet
-from deedbox.signing.packet_files import NamedFile, everything
 from deedbox.web.api_v1.document_files import PDF, file_opt
-from deedbox.web.frame import context, openapi
+from deedbox.web.frame import context, document_files, openapi
 from deedbox.web.frame.blob_response import file_response
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
-from deedbox.web.frame.zip_response import ZIP_ANSWERS, zip_response
+from deedbox.web.frame.zip_response import ZIP_ANSWERS
 
 
 @get(
@@ -29,14 +28,7 @@ from deedbox.web.frame.zip_response import ZIP_ANSWERS, zip_response
 async def packet_zip(request: AnyRequest, packet_id: FromPath[str]) -> Response[Any]:
     """A folder for each document with its originals and, once it is sealed, the sealed PDF, its certificate of
     completion and its evidence; beside them the certificate of the whole packet. Until then, what there is."""
-    here = context.of(request)
-
-    def look(tx: Tx) -> tuple[Packet, list[NamedFile]]:
-        packet = shown_packet(tx, here.caller.workspace_id, packet_id)
-        return packet, everything(tx, packet)
-
-    packet, files = await here.deedbox.db.read(look)
-    return await zip_response(request, files, packet.title)
+    return await document_files.packet_zip(request, packet_id)
 
 
 @get(

@@ -139,6 +139,8 @@ SAMPLES: dict[str, Any] = {
     "SignerRecord.id": id_of("sgn"),
     "SignerRecord.status": "signed",
     "SigningLink.expires_at": "2026-03-01T13:00:00Z",
+    "WorkspaceUsage.by": "day",
+    "UsageSlot.slot": "2026-03-01",
     "SigningLink.url": f"https://sign.example.com/s/{_ID}",
     "StatsRecord.chunks": 3,
     "StatsRecord.documents": 1,

@@ -58,6 +58,8 @@ WORDS = {
     "people_quorum": "Choose a number from 1 to {able}.",
     "people_name": "Write the name as it should stand on the certificate.",
     "people_email": "Write the address to which the invitation goes.",
+    "people_long": "At most {most} letters.",
+    "people_choice": "Choose from the lists on this page.",
     "people_no_mail": "Codes by mail need a mail server, and this server has none. Choose an access code instead.",
     "people_nobody": "Name at least one person who signs or approves.",
     "people_many": "A document has at most {most} people.",

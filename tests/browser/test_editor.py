@@ -224,7 +224,15 @@ async def test_several_fields_are_chosen_moved_aligned_copied_and_taken_to_anoth
     await page.get_by_role("button", name="Same size").click()
     found = await sketch(page)
     assert len({(one["x"], one["w"], one["h"]) for one in found}) == 1
-    await dragged(page, page.locator(".box").first, await point(page, 2, 0.5, 0.5))
+    for _ in range(2):
+        await page.get_by_role("button", name="Smaller").click()
+    await expect(page.locator("#percent")).to_have_text("50 %")
+    await point(page, 1, 0.5, 0.9)
+    below = await page.locator(".paper").nth(1).bounding_box()
+    assert below is not None
+    await dragged(
+        page, page.locator(".box").first, (below["x"] + 0.5 * below["width"], below["y"] + 0.3 * below["height"])
+    )
     moved = await sketch(page)
     assert [one["page"] for one in moved] == [2, 2, 2]
     gaps = [[other["y"] - one["y"] for one, other in itertools.pairwise(each)] for each in (found, moved)]
@@ -337,6 +345,7 @@ async def test_the_editor_may_be_shown_to_anyone_and_says_when_nothing_is_kept(
     page = await opened(office, context, await draft(office))
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
+    await expect(page.locator("#ready")).to_be_visible()
     await accepted(page, "editor-calm")
     await expect(page.locator("#ready")).to_have_text("Everyone has a place to sign.")
     await emptied(page)

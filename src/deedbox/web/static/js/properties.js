@@ -52,7 +52,7 @@ function fillOne(field, fields) {
 export function fill(fields, chosen) {
   const those = fields.filter(field => chosen.has(field.key)), [field] = those, several = those.length > 1;
   form.hidden = !field;
-  document.body.classList.toggle('chosen', field);
+  document.body.classList.toggle('chosen', Boolean(field));
   if (!field) return;
   const same = name => those.every(other => other[name] === field[name]);
   for (const part of all('[data-for]', form)) part.hidden = several || !part.dataset.for.includes(field.type);

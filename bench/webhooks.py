@@ -49,7 +49,7 @@ class Office:
     async def subscribe(self, url: str, kind: str) -> str:
         new, box, now = NewHook(url, event=kind), self.deedbox.box, self.deedbox.clock.now()
         made = await self.deedbox.db.write(
-            lambda tx: hooks.create(tx, box, self.workspace, new, managed_by="api", now=now)
+            lambda tx: hooks.create(tx, box, workspaces.operator(self.workspace), new, managed_by="api", now=now)
         )
         return made.hook.id
 
@@ -96,11 +96,11 @@ class Burst(NamedTuple):
 
 async def burst(office: Office) -> Burst:
     """Deliveries of events that wait already."""
-    hook_id, db = office.healthy, office.deedbox.db
-    await db.write(lambda tx: hooks.pause(tx, office.workspace, hook_id))
+    hook_id, db, operator = office.healthy, office.deedbox.db, workspaces.operator(office.workspace)
+    await db.write(lambda tx: hooks.pause(tx, operator, hook_id, now=office.deedbox.clock.now()))
     await asyncio.gather(*(office.emit("document.sent") for _ in range(BURST)))
     started = time.process_time()
-    await db.write(lambda tx: hooks.resume(tx, office.workspace, hook_id))
+    await db.write(lambda tx: hooks.resume(tx, operator, hook_id, now=office.deedbox.clock.now()))
     times = sorted((await office.all_arrived(BURST)).values())
     cpu = time.process_time() - started
     return Burst((len(times) - 1) / (times[-1] - times[0]), cpu * 1000 / BURST)

@@ -38,6 +38,7 @@ async def test_a_new_workspace_has_no_sender_and_notices_on(api: Api) -> None:
         "accent_shown": None,
         "logo": None,
         "embed_sites": [],
+        "search_documents": True,
     }
 
 

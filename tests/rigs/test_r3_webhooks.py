@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from deedbox.accounts import workspaces
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.crypto import Box, make_ring
 from deedbox.kernel.db import Database, Tx
@@ -122,7 +123,7 @@ class Rig:
             for path in (*LIVE, "/gone"):
                 port = refusing_port if path == "/refuses" else self.sink.port
                 new = NewHook(f"http://127.0.0.1:{port}{path}", events=list(catalogue.KINDS))
-                hooks.create(tx, box, WORKSPACE, new, managed_by="api", now=now)
+                hooks.create(tx, box, workspaces.operator(WORKSPACE), new, managed_by="api", now=now)
 
         await db.write(make)
 

@@ -4,6 +4,7 @@ Models of different names have nothing in common."""
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,8 @@ class HashingEmbedder:
     async def split(self, extraction: Extraction) -> list[Chunk]:
         found = [match for match in _PARAGRAPH.finditer(extraction.text) if match.group().strip()]
         return [
-            Chunk(number, match.group(), match.start(), match.end(), None, None) for number, match in enumerate(found)
+            Chunk(number, match.group(), match.start(), match.end(), _page(extraction, match.start()), None)
+            for number, match in enumerate(found)
         ]
 
     async def embed(self, texts: Sequence[str], *, urgent: bool, caller: str = "") -> "Vectors":  # noqa: ARG002
@@ -47,6 +49,10 @@ class HashingEmbedder:
 
     async def close(self) -> None:
         self.closed = True
+
+
+def _page(extraction: Extraction, at: int) -> int | None:
+    return max(1, bisect_right(extraction.page_starts, at)) if extraction.page_starts else None
 
 
 def _vector(model: str, text: str) -> "Vectors":

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from deedbox.accounts import workspaces
+from deedbox.accounts.caller import Caller
 from deedbox.kernel import outbox
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Box, Secret, make_ring
@@ -20,6 +22,11 @@ from tests.conftest import HandClock
 from tests.webhooks.sink import Sink, listening
 
 WORKSPACE = "wsp_1"
+
+
+def doer(workspace: str = WORKSPACE) -> Caller:
+    """Whoever runs the workspace's webhooks."""
+    return workspaces.operator(workspace)
 
 
 class Office:
@@ -58,7 +65,7 @@ class Office:
     ) -> Made:
         new, now = NewHook(url or self.sink.url, events=events or ["document.sent"]), self.clock.now()
         return await self.db.write(
-            lambda tx: hooks.create(tx, self.box, workspace, new, managed_by=managed_by, now=now)
+            lambda tx: hooks.create(tx, self.box, doer(workspace), new, managed_by=managed_by, now=now)
         )
 
     async def emit(
@@ -75,16 +82,16 @@ class Office:
         return await self.db.read(lambda tx: hooks.get(tx, WORKSPACE, hook.id))
 
     async def change(self, hook: Hook, change: HookChange) -> Hook:
-        return await self.db.write(lambda tx: hooks.change(tx, WORKSPACE, hook.id, change))
+        return await self.db.write(lambda tx: hooks.change(tx, doer(), hook.id, change, now=self.clock.now()))
 
     async def pause(self, hook: Hook) -> Hook:
-        return await self.db.write(lambda tx: hooks.pause(tx, WORKSPACE, hook.id))
+        return await self.db.write(lambda tx: hooks.pause(tx, doer(), hook.id, now=self.clock.now()))
 
     async def resume(self, hook: Hook) -> Hook:
-        return await self.db.write(lambda tx: hooks.resume(tx, WORKSPACE, hook.id))
+        return await self.db.write(lambda tx: hooks.resume(tx, doer(), hook.id, now=self.clock.now()))
 
     async def delete(self, hook: Hook) -> None:
-        await self.db.write(lambda tx: hooks.delete(tx, WORKSPACE, hook.id))
+        await self.db.write(lambda tx: hooks.delete(tx, doer(), hook.id, now=self.clock.now()))
 
     async def deliveries(self, hook: Hook, limit: int = 1000) -> list[Delivery]:
         """The oldest first."""

@@ -16,7 +16,7 @@ from deedbox.kernel.prune import pruned
 from deedbox.kernel.rotation import rotate
 from deedbox.webhooks import catalogue, deliveries, hooks, signature
 from deedbox.webhooks.hook import DeliveryPart, Hook, HookChange, Recovery
-from tests.webhooks.conftest import WORKSPACE, Office
+from tests.webhooks.conftest import WORKSPACE, Office, doer
 from tests.webhooks.sink import answering
 
 pytestmark = pytest.mark.anyio
@@ -248,7 +248,7 @@ async def test_what_a_disabled_hook_cannot_do_says_so(office: Office) -> None:
 async def test_a_rotated_secret_signs_from_its_time_on(office: Office) -> None:
     hook, old = await office.make(managed_by="dashboard")
     now = office.clock.now()
-    rotated = await office.db.write(lambda tx: hooks.rotate(tx, office.box, WORKSPACE, hook.id, at_once=False, now=now))
+    rotated = await office.db.write(lambda tx: hooks.rotate(tx, office.box, doer(), hook.id, at_once=False, now=now))
     assert rotated.effective_at == now + timedelta(hours=24)
     await office.emit()
     await office.send()

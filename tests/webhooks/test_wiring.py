@@ -29,7 +29,7 @@ async def test_every_kind_of_event_is_delivered_by_a_running_installation(
         workspace = await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))
         new = NewHook(sink.url, events=list(catalogue.KINDS))
         made = await deedbox.db.write(
-            lambda tx: hooks.create(tx, deedbox.box, workspace.id, new, managed_by="api", now=now)
+            lambda tx: hooks.create(tx, deedbox.box, workspaces.operator(workspace.id), new, managed_by="api", now=now)
         )
         await deedbox.start()
         for kind, known in catalogue.KINDS.items():

@@ -5,24 +5,26 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from deedbox.accounts import store, workspace_profile
+from deedbox.accounts.caller import Caller
 from deedbox.accounts.workspace_profile import WorkspaceProfile
+from deedbox.kernel import acts
 from deedbox.kernel.blobs import Blob, Received
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 
 
-def put(tx: Tx, workspace_id: str, received: Received, *, now: datetime) -> WorkspaceProfile:
+def put(tx: Tx, caller: Caller, received: Received, *, now: datetime) -> WorkspaceProfile:
     """The workspace with this picture in place of the one before."""
-    blob = blobs_store.adopt(tx, received, _owner(workspace_id), now)
-    return _changed(tx, workspace_id, blob.sha256, now)
+    blob = blobs_store.adopt(tx, received, _owner(caller.workspace_id), now)
+    return _changed(tx, caller, blob.sha256, now)
 
 
-def remove(tx: Tx, workspace_id: str, *, now: datetime) -> WorkspaceProfile:
+def remove(tx: Tx, caller: Caller, *, now: datetime) -> WorkspaceProfile:
     """The workspace without a logo; NotFound if it had none."""
-    if workspace_profile.row(tx, workspace_id).logo_sha256 is None:
+    if workspace_profile.row(tx, caller.workspace_id).logo_sha256 is None:
         raise NotFound("The workspace has no logo")
-    return _changed(tx, workspace_id, None, now)
+    return _changed(tx, caller, None, now)
 
 
 def shown(tx: Tx, sha256: str) -> Blob:
@@ -32,8 +34,11 @@ def shown(tx: Tx, sha256: str) -> Blob:
     return blobs_store.demand(tx, sha256)
 
 
-def _changed(tx: Tx, workspace_id: str, sha256: str | None, now: datetime) -> WorkspaceProfile:
+def _changed(tx: Tx, caller: Caller, sha256: str | None, now: datetime) -> WorkspaceProfile:
+    workspace_id = caller.workspace_id
     before = workspace_profile.row(tx, workspace_id)
+    act = "workspace.logo_set" if sha256 else "workspace.logo_removed"
+    acts.done(tx, caller, act, (before.id, before.name), at=now)
     store.change_workspace(tx, replace(before, logo_sha256=sha256))
     if before.logo_sha256 not in (None, sha256):
         blobs_store.release(tx, str(before.logo_sha256), _owner(workspace_id), now)

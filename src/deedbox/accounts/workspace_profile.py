@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.accounts import store
+from deedbox.accounts.caller import Caller
 from deedbox.kernel import accent as colours
-from deedbox.kernel import limits
+from deedbox.kernel import acts, limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.mailbox import Mailbox, checked_address, one_line
@@ -22,6 +24,9 @@ _SITE = re.compile(
 _COLOUR = Meta(
     pattern="^#[0-9a-fA-F]{6}$", max_length=len("#1f5c4d"), extra={"words": "must be a colour such as #1f5c4d"}
 )
+
+
+_NAMES = {"name": "The name of the workspace", "sender_name": "The sender's name"}
 
 
 class AccentShown(msgspec.Struct, frozen=True):
@@ -55,6 +60,8 @@ class WorkspaceProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The path of the logo on this server; null without one."""
     embed_sites: list[str]
     """The sites whose pages may show signing in a frame, such as `https://app.example.com`."""
+    search_documents: bool
+    """Whether documents become searchable when they are completed."""
 
 
 class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -89,30 +96,39 @@ class WorkspaceChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         | UnsetType
     ) = UNSET
     """The sites whose pages may show signing in a frame: scheme, host and port, such as `https://app.example.com`."""
+    search_documents: bool | UnsetType = UNSET
+    """Whether documents become searchable when they are completed. Those that are searchable stay so."""
 
 
 def profile(tx: Tx, workspace_id: str) -> WorkspaceProfile:
     return _shown(row(tx, workspace_id))
 
 
-def change(tx: Tx, workspace_id: str, wanted: WorkspaceChange) -> WorkspaceProfile:
+def change(tx: Tx, caller: Caller, wanted: WorkspaceChange, *, now: datetime) -> WorkspaceProfile:
     """The workspace as it is from now on; documents that were sent keep the names they were sent under."""
-    before = row(tx, workspace_id)
+    before = row(tx, caller.workspace_id)
     if wanted == WorkspaceChange():
         raise BadRequest("Nothing is to be changed")
-    given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
-    for name, what in (("name", "The name of the workspace"), ("sender_name", "The sender's name")):
-        if given.get(name) is not None:
-            given[name] = _readable(what, given[name])
-    if given.get("sender_email") is not None:
-        given["sender_email"] = checked_address(given["sender_email"])
-    if given.get("accent") is not None:
-        given["accent"] = given["accent"].lower()
-    if "embed_sites" in given:
-        given["embed_sites"] = _sites(given["embed_sites"])
+    asked = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
+    given = {name: checked(name, value) for name, value in asked.items()}
     changed = msgspec.structs.replace(before, **given)
     store.change_workspace(tx, changed)
+    if changed != before:
+        acts.done(tx, caller, "workspace.changed", (changed.id, changed.name), at=now)
     return _shown(changed)
+
+
+def checked(name: str, value: Any) -> Any:
+    """What is kept under this name of a change; BadRequest for what cannot be."""
+    if value is None:
+        return None
+    if name in _NAMES:
+        return _readable(_NAMES[name], value)
+    if name == "sender_email":
+        return checked_address(value)
+    if name == "accent":
+        return value.lower()
+    return _sites(value) if name == "embed_sites" else value
 
 
 def notices_to(tx: Tx, workspace_id: str) -> Mailbox | None:
@@ -169,6 +185,7 @@ def _shown(row: store.WorkspaceRow) -> WorkspaceProfile:
         accent_shown=_accent_shown(row.accent) if row.accent else None,
         logo=logo_path(row.logo_sha256),
         embed_sites=row.embed_sites,
+        search_documents=row.search_documents,
     )
 
 

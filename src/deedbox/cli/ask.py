@@ -1,7 +1,7 @@
 """`deedbox ask`: the passages that answer a question, in the terminal; also beside a running server."""
 
 import ipaddress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from deedbox.accounts import keys, store, workspaces
+from deedbox.accounts.caller import Caller
 from deedbox.cli import running_server
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
@@ -102,10 +103,11 @@ async def _ask(deedbox: Any, settings: Settings, asked: query.Question) -> list[
     try:
         return await _ask_server(settings, made.plain.reveal(), asked)
     finally:
-        await deedbox.db.write(lambda tx: _forget(tx, made.record.id))
+        await deedbox.db.write(lambda tx: _forget(tx, caller, made.record.id, now))
 
 
-def _forget(tx: Tx, key_id: str) -> None:
+def _forget(tx: Tx, caller: Caller, key_id: str, now: datetime) -> None:
+    keys.revoke(tx, caller, key_id, now=now)
     store.forget_key(tx, key_id)
 
 

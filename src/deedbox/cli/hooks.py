@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from deedbox.accounts import workspaces
+from deedbox.accounts.caller import Caller
 from deedbox.cli import local_port
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.cli.receiver import Received, Receiver
@@ -63,7 +64,7 @@ def create(
         await deedbox.egress.judge(target_url)
         now = deedbox.clock.now()
         made: Made = await deedbox.db.write(
-            lambda tx: hooks.create(tx, deedbox.box, _workspace(tx, now), new, managed_by="dashboard", now=now)
+            lambda tx: hooks.create(tx, deedbox.box, _operator(tx, now), new, managed_by="dashboard", now=now)
         )
         return made
 
@@ -114,7 +115,7 @@ def delete(data_dir: Path | None, as_json: bool, hook_id: str) -> None:
 
     async def work(deedbox: Any) -> None:
         now = deedbox.clock.now()
-        await deedbox.db.write(lambda tx: hooks.delete(tx, _workspace(tx, now), hook_id))
+        await deedbox.db.write(lambda tx: hooks.delete(tx, _operator(tx, now), hook_id, now=now))
 
     run(load(data_dir=data_dir), work)
     if as_json:
@@ -262,3 +263,7 @@ def _show(received: Received) -> None:
 
 def _workspace(tx: Tx, now: datetime) -> str:
     return workspaces.ensure(tx, now=now).id
+
+
+def _operator(tx: Tx, now: datetime) -> Caller:
+    return workspaces.operator(_workspace(tx, now))

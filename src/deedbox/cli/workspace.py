@@ -1,6 +1,7 @@
-"""`deedbox workspace`: the names under which people get its documents."""
+"""`deedbox workspace`: the names under which people get its documents, and further workspaces."""
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import click
 from msgspec import UNSET
 
 from deedbox.accounts import workspace_profile, workspaces
+from deedbox.accounts.caller import Caller
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
+from deedbox.cli.login_link import server_address
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
@@ -17,7 +20,7 @@ from deedbox.kernel.errors import BadRequest
 
 @click.group()
 def command() -> None:
-    """Name the workspace and its sender, as people read them in mails."""
+    """Name the workspace and its sender, as people read them in mails; make further workspaces."""
 
 
 @command.command()
@@ -25,7 +28,7 @@ def command() -> None:
 @json_option
 def show(data_dir: Path | None, as_json: bool) -> None:
     """Show the workspace's name, its sender, and whether the sender gets notices."""
-    _told(_done(data_dir, workspace_profile.profile), as_json)
+    _told(_done(data_dir, lambda tx, owner, _: workspace_profile.profile(tx, owner.workspace_id)), as_json)
 
 
 @command.command()
@@ -35,7 +38,39 @@ def show(data_dir: Path | None, as_json: bool) -> None:
 def rename(data_dir: Path | None, as_json: bool, name: str) -> None:
     """Give the workspace another NAME: the company in whose name documents are sent."""
     change = WorkspaceChange(name=_bounded("The name", name, limits.WORKSPACE_NAME_CHARS))
-    _told(_done(data_dir, lambda tx, workspace: workspace_profile.change(tx, workspace, change)), as_json)
+    _told(_done(data_dir, lambda tx, owner, now: workspace_profile.change(tx, owner, change, now=now)), as_json)
+
+
+@command.command()
+@data_option
+@json_option
+@click.argument("name")
+@click.option("--owner", metavar="EMAIL", help="A person who has an account here. Without it, a login link is printed.")
+def create(data_dir: Path | None, as_json: bool, name: str, owner: str | None) -> None:
+    """Make another workspace called NAME, with documents, keys, members and settings of its own."""
+    settings = load(data_dir=data_dir)
+    wanted = _bounded("The name", name, limits.WORKSPACE_NAME_CHARS)
+
+    async def work(deedbox: Any) -> workspaces.NewWorkspace:
+        now = deedbox.clock.now()
+
+        def make(tx: Tx) -> workspaces.NewWorkspace:
+            workspaces.ensure(tx, now=now)  # the first one is the installation's own
+            return workspaces.create(tx, wanted, owner, now=now)
+
+        made: workspaces.NewWorkspace = await deedbox.db.write(make)
+        return made
+
+    workspace, token = run(settings, work, anew=True)
+    link = f"{server_address(settings)}/login/{token.reveal()}" if token else None
+    if as_json:
+        print_json({"id": workspace.id, "name": workspace.name, "login_link": link})
+        return
+    click.echo(f"workspace  {workspace.name}\nid         {workspace.id}")
+    if link:
+        click.echo(f"\n{link}\n\nIt signs its owner in once, within {limits.LOGIN_LINK_MINUTES} minutes.")
+    else:
+        click.echo(f"owner      {owner}, who finds it under “Another workspace”")
 
 
 @command.command()
@@ -53,13 +88,15 @@ def sender(data_dir: Path | None, as_json: bool, name: str | None, email: str | 
         sender_email=UNSET if email is None else _bounded("The address", email, limits.EMAIL_CHARS) or None,
         notices=UNSET if notices is None else notices,
     )
-    _told(_done(data_dir, lambda tx, workspace: workspace_profile.change(tx, workspace, change)), as_json)
+    _told(_done(data_dir, lambda tx, owner, now: workspace_profile.change(tx, owner, change, now=now)), as_json)
 
 
-def _done(data_dir: Path | None, action: Callable[[Tx, str], WorkspaceProfile]) -> WorkspaceProfile:
+def _done(data_dir: Path | None, action: Callable[[Tx, Caller, datetime], WorkspaceProfile]) -> WorkspaceProfile:
     async def work(deedbox: Any) -> WorkspaceProfile:
         now = deedbox.clock.now()
-        done: WorkspaceProfile = await deedbox.db.write(lambda tx: action(tx, workspaces.ensure(tx, now=now).id))
+        done: WorkspaceProfile = await deedbox.db.write(
+            lambda tx: action(tx, workspaces.operator(workspaces.ensure(tx, now=now).id), now)
+        )
         return done
 
     return run(load(data_dir=data_dir), work)

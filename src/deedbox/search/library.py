@@ -24,6 +24,7 @@ from deedbox.search.store import UploadSummary
 from deedbox.search.upload import Chunk, Extraction, Upload
 
 T = TypeVar("T")
+PDF = KINDS["pdf"]
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -42,6 +43,14 @@ class File(msgspec.Struct, frozen=True):
     media_type: str
     received: Received
     parsed: Parsed
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """The sealed file of a document, which is stored already."""
+
+    document_id: str
+    filename: str
+    blob: Blob
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -63,15 +72,19 @@ class TextCache:
     @asynccontextmanager
     async def parsed(self, workspace_id: str, filename: str, kind: Kind, received: Received) -> AsyncIterator[File]:
         """The file with its text, extracted only if the workspace does not have it; stays until this context ends."""
-        sha256 = received.blob.sha256
-        parsed = await self._db.read(lambda tx: _known_text(tx, workspace_id, sha256, kind.media_type))
-        if parsed is not None:
+        async with self.read(workspace_id, kind, received.blob) as parsed:
             yield File(filename, kind.media_type, received, parsed)
+
+    @asynccontextmanager
+    async def read(self, workspace_id: str, kind: Kind, blob: Blob) -> AsyncIterator[Parsed]:
+        """The text of bytes that are stored, as `parsed` gives it."""
+        known = await self._db.read(lambda tx: _known_text(tx, workspace_id, blob.sha256, kind.media_type))
+        if known is not None:
+            yield known
             return
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
-            packed = await self._pack(received.blob, kind, incoming)
-            parsed = Parsed(packed.text_length, packed.pages, await incoming.finish())
-            yield File(filename, kind.media_type, received, parsed)
+            packed = await self._pack(blob, kind, incoming)
+            yield Parsed(packed.text_length, packed.pages, await incoming.finish())
 
     async def text(self, upload: Upload) -> Extraction:
         """The document's text; LostFile when neither it nor its file is there, NotFound if the document was deleted."""
@@ -120,8 +133,37 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
         created_at=instant(now),
         indexed_at=None,
     )
-    _keep_text(tx, workspace_id, file, now)
+    _keep_text(tx, workspace_id, file.received.blob.sha256, file.media_type, file.parsed.text, now)
     blobs_store.adopt(tx, file.received, upload.id, now)
+    store.add_upload(tx, upload)
+    return upload
+
+
+def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, parsed: Parsed | str, *, now: datetime) -> Upload | None:
+    """An entry that stands for a document, with its text, or the reason why it has none; None if there is one."""
+    if store.of_document(tx, sealed.document_id) is not None:
+        return None
+    told = parsed if isinstance(parsed, Parsed) else Parsed(0, None, None)
+    upload = Upload(
+        id=new_id("upl", now),
+        workspace_id=workspace_id,
+        filename=sealed.filename,
+        media_type=PDF.media_type,
+        size_bytes=sealed.blob.size_bytes,
+        sha256=sealed.blob.sha256,
+        text_length=told.text_length,
+        pages=told.pages,
+        status="failed" if isinstance(parsed, str) else "uploaded",
+        status_before=None,
+        error=parsed if isinstance(parsed, str) else None,
+        revision=1,
+        created_at=instant(now),
+        indexed_at=None,
+        document_id=sealed.document_id,
+    )
+    if isinstance(parsed, Parsed):
+        _keep_text(tx, workspace_id, upload.sha256, upload.media_type, parsed.text, now)
+    blobs_store.share(tx, [upload.sha256], [upload.id])
     store.add_upload(tx, upload)
     return upload
 
@@ -129,7 +171,7 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
 def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datetime) -> Upload:
     """The document with another content; its old chunks serve queries until the new ones take their place."""
     old = _upload(tx, workspace_id, upload_id)
-    _keep_text(tx, workspace_id, file, now)
+    _keep_text(tx, workspace_id, file.received.blob.sha256, file.media_type, file.parsed.text, now)
     blob = blobs_store.adopt(tx, file.received, old.id, now)
     new = msgspec.structs.replace(
         old,
@@ -162,6 +204,19 @@ def remove(tx: Tx, workspace_id: str, upload_id: str, *, now: datetime) -> None:
 def page(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[UploadSummary]:
     """Documents after the one with this id, oldest first."""
     return store.summaries(tx, workspace_id, after, most)
+
+
+class Shelf(msgspec.Struct, frozen=True):
+    """A part of the library, newest first, as a page shows it."""
+
+    documents: list[UploadSummary]
+    unindexed: int
+    """Documents in all of the library that wait for an index run."""
+
+
+def shelf(tx: Tx, workspace_id: str, named: str, before: str | None, most: int) -> Shelf:
+    """Documents whose names hold this text, before the one with this id, newest first."""
+    return Shelf(store.newest(tx, workspace_id, named, before, most), store.count_unindexed(tx, workspace_id))
 
 
 def find(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary:
@@ -244,13 +299,12 @@ def keep_again(tx: Tx, upload: Upload, text: Received, lost: Blob | None, *, now
     return _adopt_text(tx, upload.workspace_id, upload.sha256, upload.media_type, text, now)
 
 
-def _keep_text(tx: Tx, workspace_id: str, file: File, now: datetime) -> None:
-    sha256, text = file.received.blob.sha256, file.parsed.text
-    if store.text(tx, workspace_id, sha256, file.media_type) is not None:
+def _keep_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, text: Received | None, now: datetime) -> None:
+    if store.text(tx, workspace_id, sha256, media_type) is not None:
         return
     if text is None:
         raise Unavailable("The document whose text this file shares was deleted at this moment. Send it again.")
-    _adopt_text(tx, workspace_id, sha256, file.media_type, text, now)
+    _adopt_text(tx, workspace_id, sha256, media_type, text, now)
 
 
 def _adopt_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, text: Received, now: datetime) -> Blob:

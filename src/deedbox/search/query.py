@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.search import library, store
@@ -44,6 +45,8 @@ class Passage(msgspec.Struct, frozen=True):
     chunk: Chunk
     score: float
     highlights: list[tuple[int, int]]
+    signed: bool = False
+    """Whether the document's bytes were sealed in this workspace."""
 
     @property
     def id(self) -> str:
@@ -55,18 +58,22 @@ _Row: TypeAlias = tuple[Hit, Upload, Chunk]
 
 class _Verified(msgspec.Struct, frozen=True):
     rows: list[_Row]
+    signed: set[str]
+    """The uploads among them that were sealed here."""
     complete: bool
     """No row is missing because its document has just changed."""
 
 
 async def answer(engine: SearchEngine, workspace_id: str, question: Question, *, counted: bool = True) -> list[Passage]:
     """The best passages, best first, each as it is in the database now; the query is counted durably, or not at all."""
-    search = _Search(engine, workspace_id, question)
+    search, begun = _Search(engine, workspace_id, question), stopwatch()
     await search.begin()
     # Saved while the index is searched: the answer waits for the commit, but seldom longer than for the search.
     counting = asyncio.create_task(_count(engine, workspace_id)) if counted else None
     try:
-        return await search.best()
+        found = await search.best()
+        engine.times.add(workspace_id, stopwatch() - begun)
+        return found
     finally:
         if counting is not None:
             await counting
@@ -99,7 +106,7 @@ class _Search:
         for attempt in range(limits.QUERY_TRIES):
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
-                return await asyncio.to_thread(_highlighted, found.rows, self._question.text)
+                return await asyncio.to_thread(_highlighted, found, self._question.text)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _vector(self, serving: Serving) -> "Vector | None":
@@ -189,10 +196,14 @@ def _verified(tx: Tx, workspace_id: str, recipe: str, hits: Sequence[Hit], most:
             rows.append((hit, *current))
         if len(rows) == most:
             break
-    return _Verified(rows, complete=len(rows) == min(most, len(hits)))
+    signed = store.sealed(tx, workspace_id, {upload.id for _, upload, _ in rows})
+    return _Verified(rows, signed, complete=len(rows) == min(most, len(hits)))
 
 
-def _highlighted(found: Sequence[_Row], text: str) -> list[Passage]:
+def _highlighted(found: _Verified, text: str) -> list[Passage]:
     from deedbox.search.index.analysis import highlights
 
-    return [Passage(upload, chunk, hit.score, highlights(chunk.text, text)) for hit, upload, chunk in found]
+    return [
+        Passage(upload, chunk, hit.score, highlights(chunk.text, text), signed=upload.id in found.signed)
+        for hit, upload, chunk in found.rows
+    ]

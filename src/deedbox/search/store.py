@@ -9,13 +9,21 @@ from deedbox.search.upload import Status, Upload
 
 UPLOAD_COLUMNS = (
     "id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status, status_before, error,"
-    " revision, created_at, indexed_at"
+    " revision, created_at, indexed_at, document_id"
 )
 
 # Seen when it is asked: a file may be uploaded before or after the server learns that it was sealed here.
 _IS_SEALED = (
     "exists (select 1 from sealed_hashes"
     " where sealed_hashes.workspace_id = uploads.workspace_id and sealed_hashes.sha256 = uploads.sha256)"
+)
+
+
+# In two lists that are made once, not for every upload: a sealed file may be uploaded by hand too.
+_SIGNED_BY = (
+    "select {column} from signers join documents on documents.packet_id = signers.packet_id"
+    " join sealed_files on sealed_files.document_id = documents.id"
+    " where signers.workspace_id = :workspace_id and signers.email = :signer"
 )
 
 
@@ -78,6 +86,20 @@ def summaries(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[U
     return [_summary(row) for row in tx.all(sql, workspace_id=workspace_id, after=after or "", most=most)]
 
 
+def newest(tx: Tx, workspace_id: str, named: str, before: str | None, most: int) -> list[UploadSummary]:
+    """Uploads whose names hold this text, before the one with this id, newest first."""
+    for wildcard in "!%_":
+        named = named.replace(wildcard, f"!{wildcard}")
+    rows = tx.all(
+        f"{_SUMMARY} and lower(u.filename) like :named escape '!' and u.id < :before order by u.id desc limit :most",
+        workspace_id=workspace_id,
+        named=f"%{named.lower()}%",
+        before=before or "upl_~",
+        most=most,
+    )
+    return [_summary(row) for row in rows]
+
+
 def _summary(row: Row) -> UploadSummary:
     return UploadSummary(Upload(*row[:-2]), row[-2], row[-1])
 
@@ -111,11 +133,15 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
 
 
 def matching(tx: Tx, workspace_id: str, conditions: Mapping[str, Value]) -> list[str]:
-    """The uploads that meet the conditions: moments bound the time of upload, `signed` is 1 or 0, others are equal."""
+    """The uploads that meet the conditions: moments bound the time of upload, `signed` and `of_document` are 1 or 0,
+    `signer` is an address, others are equal."""
     compared = {
         "created_after": "created_at >= :created_after",
         "created_before": "created_at < :created_before",
         "signed": f"{_IS_SEALED} = (:signed = 1)",
+        "of_document": "(document_id is not null) = (:of_document = 1)",
+        "signer": f"(document_id in ({_SIGNED_BY.format(column='documents.id')})"
+        f" or sha256 in ({_SIGNED_BY.format(column='sealed_files.sha256')}))",
     }
     also = "".join(f" and {compared.get(name, f'{name} = :{name}')}" for name in conditions)
     rows = tx.all(
@@ -124,6 +150,35 @@ def matching(tx: Tx, workspace_id: str, conditions: Mapping[str, Value]) -> list
         **conditions,
     )
     return [row[0] for row in rows]
+
+
+def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
+    """Those of the uploads whose bytes were sealed in the workspace."""
+    named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
+    if not named:
+        return set()
+    sql = (
+        "select id from uploads where workspace_id = :workspace_id"
+        f" and id in ({', '.join(f':{one}' for one in named)}) and {_IS_SEALED}"
+    )
+    return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
+
+
+def of_document(tx: Tx, document_id: str) -> str | None:
+    """The entry that stands for the document; None if there is none."""
+    row = tx.one("select id from uploads where document_id = :id", id=document_id)
+    return row[0] if row else None
+
+
+def waiting_documents(tx: Tx, after: str, most: int) -> list[tuple[str, str]]:
+    """Workspace and id of entries that stand for documents and were never indexed, after the one with this id."""
+    rows = tx.all(
+        "select workspace_id, id from uploads where document_id is not null and status = 'uploaded' and id > :after"
+        " order by id limit :most",
+        after=after,
+        most=most,
+    )
+    return [(workspace_id, upload_id) for workspace_id, upload_id in rows]
 
 
 def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | None:
@@ -136,6 +191,12 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
         media_type=media_type,
     )
     return Upload(*row) if row else None
+
+
+def count_unindexed(tx: Tx, workspace_id: str) -> int:
+    """Uploads that wait for an index run."""
+    row = tx.one("select count(*) from uploads where workspace_id = :id and status = 'uploaded'", id=workspace_id)
+    return int(row[0]) if row else 0
 
 
 def count_uploads(tx: Tx, workspace_id: str) -> int:
@@ -188,6 +249,18 @@ def count_query(tx: Tx, workspace_id: str, queries: int) -> None:
         " on conflict (workspace_id) do update set queries = query_counts.queries + excluded.queries",
         id=workspace_id,
         queries=queries,
+    )
+
+
+def add_query_times(tx: Tx, counts: Mapping[tuple[str, str, int], int]) -> None:
+    """Adds queries to those of their workspace, day and bucket; in one order, so that two processes never lock."""
+    tx.many(
+        "insert into query_days (workspace_id, day, bucket, queries) values (:workspace_id, :day, :bucket, :queries)"
+        " on conflict (workspace_id, day, bucket) do update set queries = query_days.queries + excluded.queries",
+        [
+            {"workspace_id": workspace_id, "day": day, "bucket": bucket, "queries": number}
+            for (workspace_id, day, bucket), number in sorted(counts.items())
+        ],
     )
 
 

@@ -26,6 +26,8 @@ class Upload(msgspec.Struct, frozen=True):
     """Grows when the content is replaced, so that an index run over the old content loses."""
     created_at: str
     indexed_at: str | None
+    document_id: str | None = None
+    """The document of the signing side whose sealed file it is; None for what was uploaded."""
 
 
 class Extraction(msgspec.Struct, frozen=True):

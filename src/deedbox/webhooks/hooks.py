@@ -3,11 +3,13 @@
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
 
-from deedbox.kernel import limits
+from deedbox.kernel import acts, limits
+from deedbox.kernel.acts import Doer
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Box, Secret
 from deedbox.kernel.db import Tx
@@ -24,15 +26,15 @@ from deedbox.webhooks.store import HookRow
 ENCRYPTED_SECRETS = EncryptedColumn(table="hooks", key_columns=("id",), column="secrets", place="hooks.secrets:{id}")
 
 
-def create(tx: Tx, box: Box, workspace_id: str, new: NewHook, *, managed_by: ManagedBy, now: datetime) -> Made:
+def create(tx: Tx, box: Box, who: Doer, new: NewHook, *, managed_by: ManagedBy, now: datetime) -> Made:
     """The new subscription with its secret, which is shown only now; or the one with the same target and events.
 
     The URL was judged before, by `Egress.judge`. An equal one that was disabled is active again: someone listens."""
-    events = _known(new.kinds())
+    events, workspace_id = _known(new.kinds()), who.workspace_id
     likeness = _likeness(workspace_id, managed_by, new.target_url, events)
     same = store.hook_like(tx, likeness)
     if same is not None:
-        return Made(resume(tx, workspace_id, same.id) if same.status == "disabled" else shown_hook(same), None)
+        return Made(resume(tx, who, same.id, now=now) if same.status == "disabled" else shown_hook(same), None)
     if store.count_hooks(tx, workspace_id) >= limits.HOOKS_PER_WORKSPACE:
         raise Conflict(f"This workspace has {limits.HOOKS_PER_WORKSPACE} webhooks already. Delete one first.")
     hook_id, secret = new_id("hook", now), signature.new_secret()
@@ -55,6 +57,7 @@ def create(tx: Tx, box: Box, workspace_id: str, new: NewHook, *, managed_by: Man
         secrets=_encrypted(box, hook_id, Secrets(secret)),
     )
     store.add_hook(tx, row)
+    _note(tx, who, "hook.created", row, now)
     return Made(shown_hook(row), secret)
 
 
@@ -73,15 +76,15 @@ def check(wanted: HookChange) -> None:
         _known(wanted.events)
 
 
-def change(tx: Tx, workspace_id: str, hook_id: str, wanted: HookChange) -> Hook:
+def change(tx: Tx, who: Doer, hook_id: str, wanted: HookChange, *, now: datetime) -> Hook:
     """The subscription with another target, other events or another description. A new URL was judged before.
 
     What the target before did is not held against another."""
     known = None if wanted.events is msgspec.UNSET else " ".join(_known(wanted.events))
-    row = find(tx, workspace_id, hook_id)
+    row = find(tx, who.workspace_id, hook_id)
     events = known or row.events
     target = row.target_url if wanted.target_url is msgspec.UNSET else wanted.target_url
-    likeness = _likeness(workspace_id, row.managed_by, target, events.split())
+    likeness = _likeness(who.workspace_id, row.managed_by, target, events.split())
     other = store.hook_like(tx, likeness)
     if other is not None and other.id != row.id:
         raise Conflict(f"The webhook {other.id} has the same target and events already.")
@@ -91,33 +94,41 @@ def change(tx: Tx, workspace_id: str, hook_id: str, wanted: HookChange) -> Hook:
         changed = replace(
             changed, last_success_at=None, last_failure_at=None, failing_since=None, consecutive_failures=0
         )
+    _note(tx, who, "hook.changed", changed, now)
     return _changed(tx, row, changed)
 
 
-def delete(tx: Tx, workspace_id: str, hook_id: str) -> None:
+def delete(tx: Tx, who: Doer, hook_id: str, *, now: datetime) -> None:
     """Ends the subscription: nothing is sent to it any more, and its secret is forgotten."""
-    store.delete_hook(tx, find(tx, workspace_id, hook_id).id)
+    row = find(tx, who.workspace_id, hook_id)
+    store.delete_hook(tx, row.id)
+    _note(tx, who, "hook.deleted", row, now)
 
 
-def pause(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
+def pause(tx: Tx, who: Doer, hook_id: str, *, now: datetime) -> Hook:
     """Deliveries go on being planned, and wait until it is resumed."""
-    row = find(tx, workspace_id, hook_id)
+    row = find(tx, who.workspace_id, hook_id)
     if row.status == "disabled":
         raise Conflict("A disabled webhook cannot be paused; nothing is sent to it.")
+    if row.status != "paused":
+        _note(tx, who, "hook.paused", row, now)
     return _changed(tx, row, replace(row, status="paused"))
 
 
-def resume(tx: Tx, workspace_id: str, hook_id: str) -> Hook:
+def resume(tx: Tx, who: Doer, hook_id: str, *, now: datetime) -> Hook:
     """Active again after a pause or after it was disabled; what waited is sent."""
-    row = find(tx, workspace_id, hook_id)
+    row = find(tx, who.workspace_id, hook_id)
+    if row.status != "active":
+        _note(tx, who, "hook.resumed", row, now)
     fresh = replace(row, status="active", disabled_reason=None, failing_since=None, consecutive_failures=0)
     plan.announce(tx, [hook_id])
     return _changed(tx, row, fresh)
 
 
-def rotate(tx: Tx, box: Box, workspace_id: str, hook_id: str, *, at_once: bool, now: datetime) -> Rotated:
+def rotate(tx: Tx, box: Box, who: Doer, hook_id: str, *, at_once: bool, now: datetime) -> Rotated:
     """A new secret, shown only now, that takes over at once or in 24 hours; for so long both are sent."""
-    row = find(tx, workspace_id, hook_id)
+    row = find(tx, who.workspace_id, hook_id)
+    _note(tx, who, "hook.rotated", row, now)
     secret = signature.new_secret()
     secrets = opened(box, row).rotated(secret, now, at_once=at_once)
     hook = _changed(tx, row, replace(row, secrets=_encrypted(box, hook_id, secrets)))
@@ -183,6 +194,11 @@ def _encrypted(box: Box, hook_id: str, secrets: Secrets) -> bytes:
 def _changed(tx: Tx, before: HookRow, after: HookRow) -> Hook:
     store.change_hook(tx, before, after)
     return shown_hook(after)
+
+
+def _note(tx: Tx, who: Doer, act: str, row: HookRow, now: datetime) -> None:
+    # The host alone: a target's path may hold what opens it.
+    acts.done(tx, who, act, (row.id, row.description or urlsplit(row.target_url).hostname or row.id), at=now)
 
 
 def _known(events: Sequence[str]) -> list[str]:

@@ -35,6 +35,8 @@ async def test_the_passage_that_answers_comes_first_with_its_place(search: Searc
         "sha256": record["sha256"],
         "heading": None,
         "highlights": best["metadata"]["highlights"],
+        "signed": False,
+        "document_id": None,
     }
     marked = [best["text"][begin:end] for begin, end in best["metadata"]["highlights"]]
     assert "deposit" in marked

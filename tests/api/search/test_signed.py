@@ -20,6 +20,13 @@ async def upload(search: Search, name: str, content: bytes, **request: Any) -> s
     return str(answer.json()["doc_id"])
 
 
+async def by_hand_only(search: Search) -> Office:
+    """An office whose documents do not come into the library by themselves."""
+    answer = await search.api.call("PATCH", "/api/v1/workspace", json={"search_documents": False})
+    assert answer.status_code == 200, answer.text
+    return Office(search.api)
+
+
 async def found(search: Search, key: Key | None = None, **wanted: Any) -> set[str]:
     body = {"query": "lease", "top_k": 100, "mode": "semantic", "filter": wanted}
     answer = await search.api.post("/query", body, **({"key": key} if key else {}))
@@ -28,7 +35,7 @@ async def found(search: Search, key: Key | None = None, **wanted: Any) -> set[st
 
 
 async def test_sealed_files_and_certificates_are_signed_and_only_here(search: Search) -> None:
-    office = Office(search.api)
+    office = await by_hand_only(search)
     early = await search.indexed("A lease that nobody signed.", "other.txt")
     document = await office.sealed()
     path = f"/api/v1/documents/{document['id']}"
@@ -46,7 +53,7 @@ async def test_sealed_files_and_certificates_are_signed_and_only_here(search: Se
 
 
 async def test_a_sealed_file_stays_signed_when_its_seal_gets_another_time_stamp(search: Search) -> None:
-    office = Office(search.api)
+    office = await by_hand_only(search)
     document = await office.sealed()
     content = (await search.api.get(f"/api/v1/documents/{document['id']}/signed")).content
     doc_id = await upload(search, "early.pdf", content)

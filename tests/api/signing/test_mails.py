@@ -26,7 +26,11 @@ DESK = {"name": "Desk", "rule": "any", "signers": [signer("dan"), signer("eve")]
 async def named(office: Office, **more: Any) -> None:
     """The workspace has a name, and so has its sender."""
     change = WorkspaceChange(**{"name": "Harbour Ltd", "sender_name": "Mara Lind", "sender_email": SENDER, **more})
-    await office.api.deedbox.db.write(lambda tx: workspace_profile.change(tx, office.api.workspace, change))
+    await office.api.deedbox.db.write(
+        lambda tx: workspace_profile.change(
+            tx, workspaces.operator(office.api.workspace), change, now=office.api.clock.now()
+        )
+    )
 
 
 async def mails(office: Office, kind: str = "") -> list[InboxMail]:

@@ -53,6 +53,8 @@ class Upload(Struct, frozen=True, kw_only=True):
     """When it was last indexed; null: never."""
     stale: bool
     """Whether its chunks were made by another model or chunker."""
+    document_id: str | None
+    """The document of the signing API whose sealed file it is; null for what was uploaded."""
 
 
 class DocumentList(Struct, frozen=True, kw_only=True):
@@ -219,6 +221,10 @@ class ChunkPlace(Struct, frozen=True, kw_only=True):
     """The heading under which it stands; null if none."""
     highlights: list[tuple[int, int]]
     """Where words of the query stand in the chunk's text: start and end."""
+    signed: bool
+    """Whether the file was sealed in this workspace, known by its bytes."""
+    document_id: str | None
+    """The document of the signing API whose sealed file it is; null for what was uploaded."""
 
 
 class ResultChunk(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,10 @@ class QueryFilter(Struct, frozen=True, kw_only=True, omit_defaults=True):
     signed: bool | None = None
     """Only files and certificates that were sealed in this workspace, known by their bytes; or only the
     others."""
+    signer: str | None = None
+    """Only documents that this e-mail address was asked to sign, and that are completed."""
+    source: Literal["document", "upload"] | None = None
+    """Only what was uploaded, or only documents of the signing API."""
 
 
 class NewQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -56,6 +56,8 @@ class UploadRecord(msgspec.Struct, frozen=True):
     """When it was last indexed; null: never."""
     stale: bool
     """Whether its chunks were made by another model or chunker."""
+    document_id: str | None
+    """The document of the signing API whose sealed file it is; null for what was uploaded."""
 
 
 class LibraryQuery(msgspec.Struct, frozen=True):
@@ -210,6 +212,7 @@ def _record(described: UploadSummary, recipe: str | None) -> UploadRecord:
         created_at=upload.created_at,
         indexed_at=upload.indexed_at,
         stale=described.recipe is not None and recipe is not None and described.recipe != recipe,
+        document_id=upload.document_id,
     )
 
 

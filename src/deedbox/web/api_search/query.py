@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, post
@@ -39,6 +39,10 @@ class QueryFilter(msgspec.Struct, forbid_unknown_fields=True):
     """Only documents uploaded earlier."""
     signed: bool | None = None
     """Only files and certificates that were sealed in this workspace, known by their bytes; or only the others."""
+    signer: Text | None = None
+    """Only documents that this e-mail address was asked to sign, and that are completed."""
+    source: Literal["upload", "document"] | None = None
+    """Only what was uploaded, or only documents of the signing API."""
 
 
 class NewQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -75,6 +79,10 @@ class ChunkPlace(msgspec.Struct, frozen=True):
     """The heading under which it stands; null if none."""
     highlights: list[tuple[int, int]]
     """Where words of the query stand in the chunk's text: start and end."""
+    signed: bool
+    """Whether the file was sealed in this workspace, known by its bytes."""
+    document_id: str | None
+    """The document of the signing API whose sealed file it is; null for what was uploaded."""
 
 
 class ResultChunk(msgspec.Struct, frozen=True):
@@ -148,6 +156,8 @@ def _conditions(wanted: QueryFilter) -> dict[str, Value]:
         "created_after": _instant("filter.created_after", wanted.created_after),
         "created_before": _instant("filter.created_before", wanted.created_before),
         "signed": None if wanted.signed is None else int(wanted.signed),
+        "signer": None if wanted.signer is None else wanted.signer.strip().lower(),
+        "of_document": None if wanted.source is None else int(wanted.source == "document"),
     }
     return {name: value for name, value in named.items() if value is not None}
 
@@ -169,6 +179,8 @@ def _result(passage: Passage) -> ResultChunk:
         sha256=upload.sha256,
         heading=chunk.heading,
         highlights=passage.highlights,
+        signed=passage.signed,
+        document_id=upload.document_id,
     )
     return ResultChunk(passage.id, chunk.text, passage.score, place)
 

@@ -94,7 +94,7 @@ async def create_hook(request: AnyRequest, data: JSONBody[NewHook]) -> Response[
     def make(tx: Tx) -> Hook:
         if refusal is not None:
             raise refusal
-        made = hooks.create(tx, here.deedbox.box, here.caller.workspace_id, data, managed_by="api", now=now)
+        made = hooks.create(tx, here.deedbox.box, here.caller, data, managed_by="api", now=now)
         if made.secret is None:
             return made.hook
         return MadeHook(**msgspec.structs.asdict(made.hook), secret=made.secret.reveal())
@@ -148,13 +148,14 @@ async def change_hook(request: AnyRequest, hook_id: FromPath[str], data: JSONBod
         return shown
     if wanted.target_url is not UNSET:
         await here.deedbox.egress.judge(wanted.target_url)
-    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller.workspace_id, hook_id, wanted))
+    now = here.deedbox.clock.now()
+    return await here.deedbox.db.write(lambda tx: hooks.change(tx, here.caller, hook_id, wanted, now=now))
 
 
 @delete("/api/v1/hooks/{hook_id:str}", opt=door("hooks:write"), summary="Unsubscribe a webhook", tags=["hooks"])
 async def delete_hook(request: AnyRequest, hook_id: FromPath[str]) -> None:
-    here = context.of(request)
-    await here.deedbox.db.write(lambda tx: hooks.delete(tx, here.caller.workspace_id, hook_id))
+    here, now = context.of(request), context.of(request).deedbox.clock.now()
+    await here.deedbox.db.write(lambda tx: hooks.delete(tx, here.caller, hook_id, now=now))
 
 
 @post(
@@ -184,7 +185,7 @@ async def rotate_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[R
     given: HookRotation = context.of(request).body
 
     def rotate(here: Context, tx: Tx, now: datetime) -> RotatedHook:
-        made = hooks.rotate(tx, here.deedbox.box, here.caller.workspace_id, hook_id, at_once=given.at_once, now=now)
+        made = hooks.rotate(tx, here.deedbox.box, here.caller, hook_id, at_once=given.at_once, now=now)
         shown = msgspec.structs.asdict(made.hook)
         return RotatedHook(**shown, secret=made.secret.reveal(), effective_at=instant(made.effective_at))
 
@@ -199,8 +200,8 @@ async def rotate_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[R
     status_code=200,
 )
 async def pause_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Hook]:
-    def pause(here: Context, tx: Tx, _: datetime) -> Hook:
-        return hooks.pause(tx, here.caller.workspace_id, hook_id)
+    def pause(here: Context, tx: Tx, now: datetime) -> Hook:
+        return hooks.pause(tx, here.caller, hook_id, now=now)
 
     return await _done(request, pause)
 
@@ -213,8 +214,8 @@ async def pause_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Ho
     status_code=200,
 )
 async def resume_hook(request: AnyRequest, hook_id: FromPath[str]) -> Response[Hook]:
-    def resume(here: Context, tx: Tx, _: datetime) -> Hook:
-        return hooks.resume(tx, here.caller.workspace_id, hook_id)
+    def resume(here: Context, tx: Tx, now: datetime) -> Hook:
+        return hooks.resume(tx, here.caller, hook_id, now=now)
 
     return await _done(request, resume)
 

@@ -7,9 +7,8 @@ from litestar.params import JSONBody
 
 from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, form, openapi, upload, write_back
+from deedbox.web.frame import context, form, logo_upload, openapi, upload, write_back
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.write_back import WRITES
@@ -28,13 +27,13 @@ async def show_workspace(request: AnyRequest) -> WorkspaceProfile:
     tags=["workspace"],
 )
 async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) -> WorkspaceProfile:
-    here = context.of(request)
+    here, now = context.of(request), context.of(request).deedbox.clock.now()
     write_back.check(data, WorkspaceChange, WorkspaceProfile)
 
     def change(tx: Tx) -> WorkspaceProfile:
         shown = workspace_profile.profile(tx, here.caller.workspace_id)
         wanted = write_back.changes(data, shown, WorkspaceChange)
-        return shown if wanted is None else workspace_profile.change(tx, here.caller.workspace_id, wanted)
+        return shown if wanted is None else workspace_profile.change(tx, here.caller, wanted, now=now)
 
     return await here.deedbox.db.write(change)
 
@@ -48,16 +47,7 @@ async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) 
 )
 async def put_logo(request: AnyRequest) -> WorkspaceProfile:
     """A PNG, JPEG or WebP picture. It is written anew, at most 512 pixels wide and high; signing pages show it."""
-    here, now = context.of(request), context.of(request).deedbox.clock.now()
-    workspace, blobs = here.caller.workspace_id, here.deedbox.blobs
-    form.need_form(request)
-    async with upload.one_file(request, blobs, lambda _: None, limits.LOGO_BYTES) as part:
-        given = await blobs.read(part.received.blob.location, limits.LOGO_BYTES)
-        picture = await here.deedbox.workshop.logo(given)
-        async with blobs.receive(limits.LOGO_BYTES) as incoming:
-            await incoming.write(picture)
-            received = await incoming.finish()
-            return await here.deedbox.db.write(lambda tx: logo.put(tx, workspace, received, now=now))
+    return await logo_upload.put(request)
 
 
 @delete(
@@ -68,7 +58,7 @@ async def put_logo(request: AnyRequest) -> WorkspaceProfile:
 )
 async def remove_logo(request: AnyRequest) -> None:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
-    await here.deedbox.db.write(lambda tx: logo.remove(tx, here.caller.workspace_id, now=now))
+    await here.deedbox.db.write(lambda tx: logo.remove(tx, here.caller, now=now))
 
 
 ROUTES: list[Any] = [show_workspace, change_workspace, put_logo, remove_logo]

@@ -1,0 +1,57 @@
+"""The changes of the workspace itself, and the way into its settings."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Response, get
+from msgspec import UNSET, UnsetType
+
+from deedbox.kernel import acts, limits
+from deedbox.web.frame import context
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.app_pages import SETTINGS, app_page
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import person
+from deedbox.web.frame.pages import go
+from deedbox.web.frame.query import QUERY
+
+PLACE = "/app/settings/audit"
+KINDS = ("", "key", "hook", "member", "workspace")
+"""Of what changes can be shown alone; empty: of all."""
+
+
+class ChangesQuery(msgspec.Struct, frozen=True):
+    cursor: Annotated[str, cursors.of("act")] | UnsetType = UNSET
+    kind: Literal["", "key", "hook", "member", "workspace"] = ""
+
+
+@get("/app/settings", opt=person("workspace:write"), include_in_schema=False)
+async def first_setting(request: AnyRequest) -> Response[Any]:
+    """The first page of settings that the role opens."""
+    caller = context.of(request).caller
+    return go(next(part.path for part in SETTINGS if caller.may(part.scope)))
+
+
+@get(PLACE, opt={**person("workspace:write"), QUERY: ChangesQuery}, include_in_schema=False)
+async def changes(request: AnyRequest) -> Response[Any]:
+    here = context.of(request)
+    asked: ChangesQuery = here.query
+    before = asked.cursor or None
+    found = await here.deedbox.db.read(
+        lambda tx: acts.page(
+            tx, here.caller.workspace_id, limit=limits.PAGE_DEFAULT + 1, before=before, kind=asked.kind or None
+        )
+    )
+    shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda act: act.id)
+    return app_page(
+        request,
+        "dashboard/settings/audit.html",
+        changes=shown,
+        older=older,
+        paged=before,
+        kind=asked.kind,
+        kinds=KINDS,
+    )
+
+
+ROUTES = [first_setting, changes]

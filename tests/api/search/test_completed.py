@@ -1,0 +1,106 @@
+"""Completed documents are searchable: taken into the library once, with who signed them as filters."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from deedbox.search.embedders import Embedders
+from tests.api.conftest import Api
+from tests.api.search.conftest import Search
+from tests.api.signing.conftest import Office, signer
+from tests.search.hashing import HashingEmbedder
+
+pytestmark = pytest.mark.anyio
+SENTENCE = "The tenant pays the rent."
+
+
+async def entry(api: Api, document: Any, status: str = "indexed") -> Any:
+    """The record of the library that stands for the document, once it has this status."""
+    async with asyncio.timeout(60):
+        while True:
+            records = (await api.get("/documents")).json()["documents"]
+            found = [one for one in records if one["document_id"] == document["id"] and one["status"] == status]
+            if found:
+                [record] = found
+                return record
+            await asyncio.sleep(0.05)
+
+
+async def test_a_sentence_of_a_completed_document_is_found_with_its_page(search: Search) -> None:
+    document = await Office(search.api).sealed(title="Lease of the harbour", signers=[signer("ann")])
+    record = await entry(search.api, document)
+    assert (record["filename"], record["media_type"]) == ("Lease of the harbour.pdf", "application/pdf")
+    [best, *_] = await search.ask(SENTENCE, filter={"signed": True})
+    assert SENTENCE in best["text"]
+    place = best["metadata"]
+    assert (place["page"], place["signed"], place["document_id"]) == (1, True, document["id"])
+    content = await search.api.get(f"/documents/{record['doc_id']}/content")
+    sealed = await search.api.get(f"/api/v1/documents/{document['id']}/signed")
+    assert content.content == sealed.content
+
+
+async def test_people_and_source_are_filters(search: Search) -> None:
+    office = Office(search.api)
+    lease = await entry(search.api, await office.sealed())
+    loan = await office.create(send=True, title="Loan", signers=[signer("ben")])
+    assert (await office.sign(loan, "ben")).status_code == 200
+    other = await entry(search.api, await office.completed(loan))
+    by_hand = await search.indexed("A lease that nobody signed.", "note.txt")
+
+    async def found(**wanted: Any) -> set[str]:
+        return {one["metadata"]["doc_id"] for one in await search.ask(SENTENCE, top_k=50, filter=wanted)}
+
+    assert await found(signer="Ann@example.com") == {lease["doc_id"]}
+    assert await found(signer="ben@example.com") == {other["doc_id"]}
+    assert await found(signer="nobody@example.com") == set()
+    assert await found(source="document") == {lease["doc_id"], other["doc_id"]}
+    assert await found(source="upload") == {by_hand}
+    assert await found(source="upload", signed=True) == set()
+
+
+async def test_the_workspace_can_keep_its_documents_out(search: Search) -> None:
+    office = Office(search.api)
+    kept = await office.sealed()
+    await entry(search.api, kept)
+    answer = await search.api.call("PATCH", "/api/v1/workspace", json={"search_documents": False})
+    assert answer.json()["search_documents"] is False
+    await office.sealed(title="Private")
+    assert await search.api.rows("select 1 from jobs where kind = 'take_in' and state in ('ready', 'running')") == []
+    records = (await search.api.get("/documents")).json()["documents"]
+    assert [one["document_id"] for one in records] == [kept["id"]], "what was searchable stays so"
+
+
+async def test_what_is_deleted_from_the_library_stays_out_of_it(search: Search) -> None:
+    document = await Office(search.api).sealed()
+    record = await entry(search.api, document)
+    await search.indexed("Something else.", "note.txt")
+    assert (await search.api.call("DELETE", f"/documents/{record['doc_id']}")).status_code == 204
+    assert all(one["metadata"]["document_id"] is None for one in await search.ask(SENTENCE, top_k=50))
+    assert (await search.api.get(f"/api/v1/documents/{document['id']}/signed")).status_code == 200
+
+
+async def test_what_was_completed_before_there_was_a_model_is_indexed_with_it(api: Api) -> None:
+    deedbox = api.deedbox
+    await deedbox.start()
+    document = await Office(api).sealed()
+    await entry(api, document, "uploaded")
+    deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
+    await deedbox.completed_documents.catch_up()
+    await entry(api, document, "indexed")
+    await deedbox.stop()
+
+
+async def test_a_job_that_runs_again_takes_nothing_in_twice(search: Search) -> None:
+    """As after a kill: the job is there again, and its work is done."""
+    deedbox = search.api.deedbox
+    document = await Office(search.api).sealed()
+    record = await entry(search.api, document)
+    await search.api.deedbox.db.write(
+        lambda tx: tx.run("update jobs set state = 'ready', finished_at = null where kind = 'take_in'")
+    )
+    deedbox.jobs.wake()
+    async with asyncio.timeout(60):
+        while await search.api.rows("select 1 from jobs where kind = 'take_in' and state <> 'done'"):
+            await asyncio.sleep(0.05)
+    assert (await entry(search.api, document))["doc_id"] == record["doc_id"]

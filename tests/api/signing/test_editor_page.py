@@ -45,7 +45,7 @@ async def test_lines_of_text_have_their_places_on_the_page(office: Office, brows
     found = await browser.get(f"{path}/1")
     [(left, top, right, bottom)] = found.json()
     assert (found.status_code, found.headers["content-type"]) == (200, "application/json")
-    assert 20 / 595 == pytest.approx(left, abs=0.01)
+    assert left == pytest.approx(20 / 595, abs=0.01)
     assert top < 1 - 100 / 842 < bottom < 1
     assert left < right < 0.5
     again = await browser.get(f"{path}/1", headers={"If-None-Match": found.headers["ETag"]})

@@ -17,12 +17,30 @@ from deedbox.words.dashboard import (
     packets,
     reference,
     search,
+    send,
     templates,
     usage,
 )
 
 PARTS = (
-    frame, account, branding, bulk, chosen, documents, editor, hooks, installation,
-    keys, library, mail, members, packets, reference, search, templates, usage,
-)  # fmt: skip
+    frame,
+    account,
+    branding,
+    bulk,
+    chosen,
+    documents,
+    editor,
+    hooks,
+    installation,
+    keys,
+    library,
+    mail,
+    members,
+    packets,
+    reference,
+    search,
+    send,
+    templates,
+    usage,
+)
 WORDS: dict[str, str] = {name: said for part in PARTS for name, said in part.WORDS.items()}

@@ -142,6 +142,7 @@ class Rig:
         kept = await person.post("/app/bulk/new", files=parts, headers=BROWSER)
         self._judge("/app/bulk/new", kept)
         return template_id, packet["id"], sent.json()["id"], kept.headers["location"].rpartition("/")[2]
+
     async def _webhook(self) -> dict[str, str]:
         """A webhook with a delivery that waits."""
         api, now, who = self.api, self.api.clock.now(), workspaces.operator(self.api.workspace)

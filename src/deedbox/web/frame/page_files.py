@@ -19,7 +19,7 @@ from deedbox.web.frame import context, form
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
 
-PASSWORD = "password"
+_OPENS = "password"
 """The box for what opens locked files. It is used once, and kept and shown nowhere."""
 
 
@@ -115,7 +115,7 @@ async def table(request: AnyRequest, most: int) -> Table:
 
 def _password(name: str, said: dict[str, Any]) -> Secret | None:
     """What was typed to open locked files; others take no notice of it."""
-    given = str(said.get(PASSWORD, ""))[: limits.FILE_PASSWORD_CHARS]
+    given = str(said.get(_OPENS, ""))[: limits.FILE_PASSWORD_CHARS]
     return Secret(given) if given and name.lower().endswith(".pdf") else None
 
 

@@ -11,7 +11,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail import content, store
 from deedbox.mail.letter import Attachment, Mail
-from deedbox.mail.store import Entry, Status
+from deedbox.mail.store import Entry, MailPart, Status
 
 if TYPE_CHECKING:
     from deedbox.mail.templates import Rendered
@@ -60,8 +60,11 @@ class Inbox:
         before: str | None = None,
     ) -> list[ListedMail]:
         """The workspace's mails, newest first; those that stayed here have the status `inbox`."""
-        found = store.page(tx, workspace_id, status=status, about=about, limit=limit, before=before)
-        return [self._listed(entry) for entry in found]
+        return self.part(tx, workspace_id, MailPart(limit=limit, before=before, status=status, about=about))
+
+    def part(self, tx: Tx, workspace_id: str, wanted: MailPart) -> list[ListedMail]:
+        """The workspace's mails that are wanted, newest first."""
+        return [self._listed(entry) for entry in store.part(tx, workspace_id, wanted)]
 
     def show(self, tx: Tx, workspace_id: str, mail_id: str) -> InboxMail:
         """A mail that stayed here, as its reader would see it. What is to be sent is its reader's alone: NotFound."""

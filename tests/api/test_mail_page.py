@@ -13,8 +13,10 @@ import pytest
 
 from deedbox.accounts import workspaces
 from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.mail import Invitation, Mail
+from deedbox.mail.letter import Letter, Member, Reset
 from tests.api.conftest import Api
 from tests.api.signing.conftest import Mailing, with_mail
 from tests.conftest import HandClock
@@ -152,3 +154,17 @@ async def test_a_mail_that_could_not_be_sent_shows_why_and_is_sent_again_by_a_pr
         theirs = await queued(api, Mail(to=READER, letter=LETTERS["code"]), api.other_workspace)
         assert (await client.post(f"/app/mail/{theirs}/resend", data={"once": "third"})).status_code == 404
     assert [mail.rcpt_tos for mail in room.taken if mail.rcpt_tos == [READER.address]][:1] == [[READER.address]]
+
+
+async def test_a_mail_that_opens_an_account_is_never_read_by_others(api: Api) -> None:
+    letters: dict[str, Letter] = {
+        "member": Member(inviter="Mara", workspace="Main", link=LINK, expires_at=instant(api.clock.now())),
+        "reset": Reset(link=LINK, minutes=60),
+    }
+    for kind, letter in letters.items():
+        mail_id = await queued(api, Mail(to=READER, letter=letter))
+        async with owner(api) as client:
+            listed, shown = await client.get("/app/mail"), await client.get(f"/app/mail/{mail_id}")
+        assert f"/app/mail/{mail_id}" not in listed.text, kind
+        assert shown.status_code == 404, kind
+        assert LINK not in listed.text + shown.text, kind

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from deedbox.mail.templates import Rendered
 
 
+_OPENS_AN_ACCOUNT = ("member", "reset")
+"""Mails whose link signs someone in: never shown to others, also where they stayed here after all."""
+
+
 class ListedMail(msgspec.Struct, frozen=True, kw_only=True):
     """A mail as a list shows it. The subject is known until the mail is sent."""
 
@@ -31,6 +35,11 @@ class ListedMail(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Instant
     tried_at: Instant | None
     sent_at: Instant | None
+
+    @property
+    def can_be_opened(self) -> bool:
+        """Whether those who run the workspace may read what it says."""
+        return self.status == "inbox" and self.kind not in _OPENS_AN_ACCOUNT
 
 
 class InboxMail(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +78,7 @@ class Inbox:
     def show(self, tx: Tx, workspace_id: str, mail_id: str) -> InboxMail:
         """A mail that stayed here, as its reader would see it. What is to be sent is its reader's alone: NotFound."""
         entry = store.find(tx, workspace_id, mail_id)
-        if entry is None or entry.status != "inbox":
+        if entry is None or entry.status != "inbox" or entry.kind in _OPENS_AN_ACCOUNT:
             raise NotFound("The mail is not in the inbox")
         mail = content.opened(self._box, entry)
         rendered = _rendered(entry, mail)

@@ -102,3 +102,43 @@ async def test_files_are_dropped_become_searchable_are_found_and_deleted(browser
     await expect(page.get_by_text("Deleted. No search finds it any more.")).to_be_visible()
     await page.goto(f"{place.address}/app/search?q=tenant+pays+rent")
     await expect(page.get_by_text("lease.pdf")).to_have_count(0)
+
+
+async def test_the_reference_tries_an_operation_and_the_key_is_never_in_address_or_storage(
+    browser: Browser, place: Office
+) -> None:
+    context = await browser.new_context()
+    page = await context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto(f"{place.address}/docs/api")
+    await accepted(page, "reference")
+    await page.get_by_role("link", name="The workspace of the key").click()
+    await page.wait_for_url("**/docs/api/workspace#show_workspace")
+    operation = page.locator("#show_workspace")
+    await operation.get_by_text("Try it").click()
+    await operation.get_by_role("button", name="Send the request").click()
+    await expect(page.get_by_label("API key")).to_be_focused()
+    await page.get_by_label("API key").fill(place.api.key.plain)
+    await operation.get_by_role("button", name="Send the request").click()
+    output = operation.get_by_role("status")
+    await expect(output).to_contain_text("200")
+    await expect(output).to_contain_text("x-request-id: ")
+    await expect(output).to_contain_text('"name": "Main"')
+    change = page.locator("#change_workspace")
+    await change.get_by_text("Try it").click()
+    await change.get_by_label("Body").fill('{"name": "Harbour Ltd"}')
+    await change.get_by_role("button", name="Send the request").click()
+    await expect(change.get_by_role("status")).to_contain_text('"name": "Harbour Ltd"')
+    await operation.get_by_text("Samples").click()
+    await accepted(page, "reference-subject")
+    secret = place.api.key.plain
+    stored = await page.evaluate(
+        "async () => JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, history.state,"
+        " document.documentElement.outerHTML, await indexedDB.databases(), await caches.keys().catch(() => [])])"
+    )
+    assert secret not in stored
+    assert not [address for address in asked if secret in address or not address.startswith(place.address)]
+    assert await context.cookies() == []
+    await page.reload()
+    assert await page.get_by_label("API key").input_value() == ""

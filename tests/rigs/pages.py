@@ -116,6 +116,7 @@ class Rig:
             "{key_id}": api.key.id,
             **await self._webhook(),
             "{doc_id}": uploaded.json()["doc_id"],
+            "{number}": "1",
         }
         return person, signer
 

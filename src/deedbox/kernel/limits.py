@@ -286,6 +286,8 @@ PACKET_FILES = 50
 DOCUMENT_PARTIES = 50
 DOCUMENT_SIGNERS = 100
 DOCUMENT_FIELDS = 1000
+TEMPLATE_USES_COUNTED = 1000
+"""Documents of one template that a list counts."""
 TEMPLATE_VERSIONS = 1000
 EXPIRES_AFTER_HOURS_MAX = 5 * 8784
 """Five years."""
@@ -296,6 +298,12 @@ TIME_ZONE_CHARS = 64
 SKETCH_KEY_CHARS = 40
 SKETCH_BYTES = 1 * MB
 """Of the people and fields of a draft that is being made on the pages."""
+PEOPLE_FORM_BYTES = 256 * KB
+"""Of the form in which the people of a draft are named."""
+FIELDS_NAMED = 5
+"""Of fields that go with someone, told before they do."""
+PEOPLE_SUGGESTED = 200
+"""Those who were asked to sign last, offered while someone types."""
 FIELD_LABEL_CHARS = 200
 FIELD_VALUE_CHARS = 2000
 FIELD_GROUP_CHARS = 100

@@ -33,33 +33,7 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import (
-    account,
-    bulk,
-    bulk_new,
-    document,
-    document_acts,
-    files,
-    join,
-    library,
-    mail,
-    passkeys,
-    reset,
-    sessions,
-    signer,
-    sketch,
-    welcome,
-)
-from deedbox.web.dashboard import documents as document_pages
-from deedbox.web.dashboard import search as search_page
-from deedbox.web.dashboard import usage as usage_page
-from deedbox.web.dashboard.settings import archive as archive_settings
-from deedbox.web.dashboard.settings import audit, branding, certificates, hook_moves, sending
-from deedbox.web.dashboard.settings import deliveries as delivery_pages
-from deedbox.web.dashboard.settings import hooks as hook_pages
-from deedbox.web.dashboard.settings import keys as key_pages
-from deedbox.web.dashboard.settings import limits as limits_page
-from deedbox.web.dashboard.settings import members as member_pages
+from deedbox.web.dashboard import routes as dashboard
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -109,35 +83,7 @@ ROUTES = [
     *embeddings.ROUTES,
     *static.ROUTES,
     *brand.ROUTES,
-    *account.ROUTES,
-    *document.ROUTES,
-    *document_acts.ROUTES,
-    *document_pages.ROUTES,
-    *bulk.ROUTES,
-    *bulk_new.ROUTES,
-    *library.ROUTES,
-    *files.ROUTES,
-    *audit.ROUTES,
-    *delivery_pages.ROUTES,
-    *hook_moves.ROUTES,
-    *hook_pages.ROUTES,
-    *key_pages.ROUTES,
-    *mail.ROUTES,
-    *signer.ROUTES,
-    *search_page.ROUTES,
-    *archive_settings.ROUTES,
-    *branding.ROUTES,
-    *certificates.ROUTES,
-    *limits_page.ROUTES,
-    *sending.ROUTES,
-    *sketch.ROUTES,
-    *usage_page.ROUTES,
-    *join.ROUTES,
-    *member_pages.ROUTES,
-    *passkeys.ROUTES,
-    *reset.ROUTES,
-    *sessions.ROUTES,
-    *welcome.ROUTES,
+    *dashboard.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -67,7 +67,7 @@ def page(
     return Response(text, status_code=status, headers=own, media_type="text/html")
 
 
-async def long_page(parts: int, template: str, **values: Any) -> Response[Any]:
+async def long_page(parts: int, template: str, /, **values: Any) -> Response[Any]:
     """A page of so many parts; made beside the requests of others where they are many."""
     if parts <= limits.PAGE_PARTS_AT_ONCE:
         return page(template, **values)

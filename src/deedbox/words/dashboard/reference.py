@@ -21,7 +21,6 @@ WORDS = {
     "api_limits": "Limits",
     "api_limits_how": "Every answer tells what is left in X-RateLimit-Limit, X-RateLimit-Remaining and"
     " X-RateLimit-Reset; beyond it the answer is 429 with Retry-After.",
-    "api_operations": "Operations",
     "api_schemas": "Schemas",
     "api_parameters": "Parameters",
     "api_body": "Body",
@@ -37,8 +36,6 @@ WORDS = {
     "api_in_header": "header",
     "api_in_cookie": "cookie",
     "api_no_fields": "No fields.",
-    "api_name": "Name",
-    "api_kind": "Kind",
     "api_try": "Try it",
     "api_try_key": "API key",
     "api_try_key_hint": "Stays in the memory of this page alone, and is gone when you leave it.",

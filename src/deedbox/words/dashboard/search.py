@@ -29,7 +29,7 @@ WORDS = {
     "search_count": "{count} passages",
     "search_page": "page {page}",
     "search_is_signed": "Signed",
-    "search_unsigned": "Not signed",
+    "search_unsigned": "not signed",
     "search_shown": "Where it stands",
     "search_picture": "Page {page} of {name}, the passage marked",
     "search_passage_text": "The passage as text",

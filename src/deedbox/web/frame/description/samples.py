@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +17,8 @@ class Samples:
     def __init__(self, described: Mapping[str, Any]) -> None:
         self._schemas: dict[str, Any] = described["components"]["schemas"]
         self._names = struct_names(self._schemas)
+        self._told_apart = dict(_discriminated(list(self._schemas.values())))
+        """The field of a struct that only says which one it is: Python says that by its name."""
 
     def curl(self, path: str, method: str, told: Mapping[str, Any]) -> str:
         """The command; `DEEDBOX_URL` and `DEEDBOX_API_KEY` are those that the client knows too."""
@@ -63,7 +65,7 @@ class Samples:
         name, inner = self._named_schema(value, schema)
         if isinstance(value, dict):
             properties = inner.get("properties", {})
-            tag = next((key for key in value if key not in properties), None) if name else None
+            tag = self._told_apart.get(name or "")
             said = {
                 key: self._value(one, properties.get(key, _values_of(inner)), used, depth + 1)
                 for key, one in value.items()
@@ -93,6 +95,15 @@ class Samples:
         if isinstance(value, list):
             return next((one for one in found if one[1].get("type") == "array"), (None, schema))
         return None, schema
+
+
+def _discriminated(thing: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(thing, dict):
+        if found := thing.get("discriminator"):
+            yield from ((each.rpartition("/")[2], found["propertyName"]) for each in found["mapping"].values())
+        thing = list(thing.values())
+    for each in thing if isinstance(thing, list) else ():
+        yield from _discriminated(each)
 
 
 def _values_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Keys, webhooks and the changes of a workspace, by their pages alone, in a real browser."""
+"""Keys, webhooks, changes and mails of a workspace, by their pages alone, in a real browser."""
 
 import asyncio
 import shlex
@@ -10,8 +10,9 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.api.conftest import opened, served
 from tests.api.hooks.conftest import LOOPBACK, Desk
+from tests.api.signing.conftest import Mailing
 from tests.browser.screens import accepted
-from tests.browser.test_frame import signed_in
+from tests.browser.test_frame import queued, signed_in
 from tests.conftest import HandClock
 from tests.webhooks.sink import answering, listening
 
@@ -134,3 +135,18 @@ async def test_a_webhook_of_the_page_is_red_while_its_sink_fails_and_green_once_
         await page.keyboard.press("Escape")
     await page.goto(f"{desk.address}/app/settings/hooks")
     await accepted(page, "hooks")
+
+
+async def test_the_log_of_mails_shows_errors_and_sends_again(browser: Browser, mailing: Mailing) -> None:
+    page = await (await browser.new_context()).new_page()
+    await signed_in(mailing, page)
+    mailing.room.answers = {"RCPT": ["550 no such mailbox"]}
+    await queued(mailing, "invitation")
+    await page.goto(f"{mailing.address}/app/mail")
+    await expect(page.get_by_text("550 no such mailbox")).to_be_visible()
+    await accepted(page, "mail-failed")
+    await page.get_by_label("State").select_option("failed")
+    await page.wait_for_url("**/app/mail?status=failed**")
+    await page.get_by_role("button", name="Send again").click()
+    await expect(page.locator(".pill.good")).to_contain_text("Sent")
+    await accepted(page, "mail-sent")

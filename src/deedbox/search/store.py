@@ -86,6 +86,20 @@ def summaries(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[U
     return [_summary(row) for row in tx.all(sql, workspace_id=workspace_id, after=after or "", most=most)]
 
 
+def newest(tx: Tx, workspace_id: str, named: str, before: str | None, most: int) -> list[UploadSummary]:
+    """Uploads whose names hold this text, before the one with this id, newest first."""
+    for wildcard in "!%_":
+        named = named.replace(wildcard, f"!{wildcard}")
+    rows = tx.all(
+        f"{_SUMMARY} and lower(u.filename) like :named escape '!' and u.id < :before order by u.id desc limit :most",
+        workspace_id=workspace_id,
+        named=f"%{named.lower()}%",
+        before=before or "upl_~",
+        most=most,
+    )
+    return [_summary(row) for row in rows]
+
+
 def _summary(row: Row) -> UploadSummary:
     return UploadSummary(Upload(*row[:-2]), row[-2], row[-1])
 
@@ -177,6 +191,12 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
         media_type=media_type,
     )
     return Upload(*row) if row else None
+
+
+def count_unindexed(tx: Tx, workspace_id: str) -> int:
+    """Uploads that wait for an index run."""
+    row = tx.one("select count(*) from uploads where workspace_id = :id and status = 'uploaded'", id=workspace_id)
+    return int(row[0]) if row else 0
 
 
 def count_uploads(tx: Tx, workspace_id: str) -> int:

@@ -411,6 +411,8 @@ class Filter(msgspec.Struct, frozen=True):
     template_id: str | None = None
     external_id: str | None = None
     signer_email: str | None = None
+    waits_for: str | None = None
+    """The address of someone whose turn it is."""
     created_after: str | None = None
     created_before: str | None = None
 

@@ -23,6 +23,7 @@ from deedbox.web.api_v1 import (
     events,
     hooks,
     keys,
+    members,
     packet_files,
     packet_list,
     packet_moves,
@@ -32,12 +33,42 @@ from deedbox.web.api_v1 import (
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, files, in_person, mail, sketch
+from deedbox.web.dashboard import routes as dashboard
+from deedbox.web.dashboard import account, files, in_person, join, mail, passkeys, reset, sessions, sketch, welcome
+from deedbox.web.dashboard.settings import audit
+from deedbox.web.dashboard import (
+    account,
+    bulk,
+    bulk_new,
+    document,
+    document_acts,
+    editor,
+    files,
+    join,
+    library,
+    mail,
+    passkeys,
+    reset,
+    sessions,
+    signer,
+    sketch,
+    template_edit,
+    template_fields,
+    template_use,
+    welcome,
+)
+from deedbox.web.dashboard import documents as document_pages
+from deedbox.web.dashboard import packets as packet_pages
+from deedbox.web.dashboard import search as search_page
+from deedbox.web.dashboard import templates as template_pages
 from deedbox.web.dashboard import usage as usage_page
 from deedbox.web.dashboard.settings import archive as archive_settings
-from deedbox.web.dashboard.settings import audit, branding, certificates, sending
+from deedbox.web.dashboard.settings import audit, branding, certificates, hook_moves, sending
+from deedbox.web.dashboard.settings import deliveries as delivery_pages
+from deedbox.web.dashboard.settings import hooks as hook_pages
 from deedbox.web.dashboard.settings import keys as key_pages
-from deedbox.web.dashboard.settings import limits as limits_page
+from deedbox.web.dashboard.settings import members as member_pages
+from deedbox.web.dashboard import account, editor, files, in_person, mail, sketch
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -45,7 +76,7 @@ from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.public import authority, embed, operations
+from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
 from deedbox.web.signer import page as signing_page
@@ -56,6 +87,7 @@ ROUTES = [
     *authority.ROUTES,
     *embed.ROUTES,
     *verify_pages.ROUTES,
+    *reference.ROUTES,
     *document_list.ROUTES,
     *documents.ROUTES,
     *document_moves.ROUTES,
@@ -71,6 +103,7 @@ ROUTES = [
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,
+    *members.ROUTES,
     *workspace.ROUTES,
     *usage.ROUTES,
     *hooks.ROUTES,
@@ -85,19 +118,44 @@ ROUTES = [
     *embeddings.ROUTES,
     *static.ROUTES,
     *brand.ROUTES,
+    *dashboard.ROUTES,
     *account.ROUTES,
+    *document.ROUTES,
+    *document_acts.ROUTES,
+    *document_pages.ROUTES,
+    *bulk.ROUTES,
+    *bulk_new.ROUTES,
+    *library.ROUTES,
+    *editor.ROUTES,
     *files.ROUTES,
     *audit.ROUTES,
+    *editor.ROUTES,
+    *files.ROUTES,
+    *in_person.ROUTES,
+    *join.ROUTES,
     *key_pages.ROUTES,
     *mail.ROUTES,
-    *in_person.ROUTES,
+    *signer.ROUTES,
+    *search_page.ROUTES,
     *archive_settings.ROUTES,
     *branding.ROUTES,
     *certificates.ROUTES,
     *limits_page.ROUTES,
     *sending.ROUTES,
     *sketch.ROUTES,
+    *packet_pages.ROUTES,
+    *template_edit.ROUTES,
+    *template_fields.ROUTES,
+    *template_pages.ROUTES,
+    *template_use.ROUTES,
     *usage_page.ROUTES,
+    *join.ROUTES,
+    *member_pages.ROUTES,
+    *passkeys.ROUTES,
+    *reset.ROUTES,
+    *sessions.ROUTES,
+    *sketch.ROUTES,
+    *welcome.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

@@ -210,7 +210,7 @@ async def test_a_device_is_handed_over_and_the_host_is_signed_out_on_it(office: 
     document = await office.create(send=True, signers=[signer("ann")])
     ann = people(document)["Ann"]
     browser = await host(office)
-    page = await browser.get(f"/app/documents/{document['id']}")
+    page = await browser.get(f"/app/documents/{document['id']}/signers/{ann}")
     form = f"/app/documents/{document['id']}/signers/{ann}/in-person"
     assert (page.status_code, f'action="{form}"' in page.text) == (200, True)
     foreign = await browser.post(form, headers={"Origin": "https://evil.example"})

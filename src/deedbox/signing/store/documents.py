@@ -54,6 +54,12 @@ _SEAL, _DECLINE, _VOID = msgspec.json.Decoder(Seal), msgspec.json.Decoder(Declin
 _ATTACHMENTS, _NONE = msgspec.json.Decoder(list[Attachment]), "[]"
 _RECEIPT = msgspec.json.Decoder(ArchiveReceipt)
 _NOT_ARCHIVED = Archive()
+WAITING_FOR = (
+    "from signers join documents other on other.packet_id = signers.packet_id where signers.workspace_id ="
+    " :workspace_id and signers.email = :waits_for and signers.status in ('notified', 'viewed')"
+    " and signers.role <> 'cc'"
+)
+"""Of all documents, those where it is the turn of someone at this address: an index holds such people and no others."""
 _EQUAL = ("packet_id", "bulk_send_id", "template_id", "external_id")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -461,6 +467,9 @@ def conditions_of(wanted: Filter, prefix: str) -> tuple[list[str], dict[str, Val
             " where signers.workspace_id = :workspace_id and signers.email = :signer_email)"
         )
         values["signer_email"] = wanted.signer_email
+    if wanted.waits_for is not None:
+        conditions.append(f"id in (select other.id {WAITING_FOR})")
+        values["waits_for"] = wanted.waits_for
     if wanted.q is not None:
         conditions.append("title_folded like :q escape '\\'")
         values["q"] = f"%{literal(folded(wanted.q))}%"

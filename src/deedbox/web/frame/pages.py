@@ -67,7 +67,7 @@ def page(
     return Response(text, status_code=status, headers=own, media_type="text/html")
 
 
-async def long_page(parts: int, template: str, **values: Any) -> Response[Any]:
+async def long_page(parts: int, template: str, /, **values: Any) -> Response[Any]:
     """A page of so many parts; made beside the requests of others where they are many."""
     if parts <= limits.PAGE_PARTS_AT_ONCE:
         return page(template, **values)
@@ -109,7 +109,7 @@ def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
 
 def _refusal_page(scope: Scope, path: str, error: DeedboxError, status: int) -> str:
     here, said = scope["deedbox"], error.message
-    if here.door.opener == "person" or path.startswith(("/login", "/logout", "/account", "/app")):
+    if here.door.opener == "person" or path.startswith(("/login", "/logout", "/account", "/app", "/join")):
         if error.code is not Code.MISSING_SCOPE:  # which says itself what the role does not allow
             said = dashboard.WORDS.get(f"refused_{status}", said)
         return render("dashboard/refused.html", said=said, request_id=here.request_id)
@@ -172,7 +172,15 @@ def render(template: str, part: str | None = None, /, **values: Any) -> str:
 def _templates() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(loader=PackageLoader("deedbox.web"), autoescape=True, undefined=StrictUndefined)
+    class Words(Environment):
+        """What stands in a table under a name goes before what Python's dict has of the same: `t.copy` is a word."""
+
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            if type(obj) is dict and attribute in obj:
+                return obj[attribute]
+            return super().getattr(obj, attribute)
+
+    made = Words(loader=PackageLoader("deedbox.web"), autoescape=True, undefined=StrictUndefined)
     made.globals.update(static=static, script=script)
     # A block that is rendered alone has no imports of its template's: the macros are at hand everywhere.
     made.globals["ui"] = made.get_template("macros.html").module

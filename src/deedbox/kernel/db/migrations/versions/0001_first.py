@@ -35,6 +35,18 @@ create table memberships (
     created_at TEXT not null,
     primary key (workspace_id, person_id)
 );
+create index memberships_of_person on memberships (person_id);
+create table invitations (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    token_hash BYTES not null unique,
+    role TEXT not null,
+    email TEXT,
+    created_by TEXT not null,
+    created_at TEXT not null,
+    expires_at TEXT not null
+);
+create index invitations_of_workspace on invitations (workspace_id, id);
 create table login_links (
     token_hash BYTES primary key,
     person_id TEXT not null references people (id),
@@ -44,9 +56,30 @@ create table login_links (
 );
 create table login_sessions (
     token_hash BYTES primary key,
+    id TEXT not null unique,
     person_id TEXT not null references people (id),
     workspace_id TEXT not null references workspaces (id),
+    address TEXT not null,
+    agent TEXT not null,
     created_at TEXT not null,
+    seen_on TEXT not null,
+    expires_at TEXT not null
+);
+create index login_sessions_of_person on login_sessions (person_id);
+create table passkeys (
+    id TEXT primary key,
+    person_id TEXT not null references people (id),
+    name TEXT not null,
+    credential_id BYTES not null unique,
+    public_key BYTES not null,
+    sign_count INT not null,
+    created_at TEXT not null,
+    used_on TEXT
+);
+create index passkeys_of_person on passkeys (person_id);
+create table passkey_challenges (
+    holder_hash BYTES primary key,
+    challenge BYTES not null,
     expires_at TEXT not null
 );
 create table api_keys (
@@ -309,6 +342,8 @@ create table signers (
 create index signers_of_packet on signers (packet_id, position);
 create index signers_of_party on signers (party_id);
 create index signers_by_email on signers (workspace_id, email, packet_id);
+create index signers_whose_turn on signers (workspace_id, email, packet_id)
+    where status in ('notified', 'viewed') and role <> 'cc';
 create table fields (
     id TEXT primary key,
     document_id TEXT not null references documents (id),
@@ -463,7 +498,19 @@ create table bulk_rows (
     primary key (bulk_send_id, number)
 );
 create unique index bulk_rows_by_key on bulk_rows (bulk_send_id, row_key);
-create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number)
+create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number);
+create table bulk_uploads (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    template_id TEXT not null,
+    file_name TEXT not null,
+    content BYTES not null,
+    choice TEXT,
+    report TEXT,
+    created_at TEXT not null
+);
+create index bulk_uploads_of_workspace on bulk_uploads (workspace_id, id);
+create index bulk_uploads_by_age on bulk_uploads (created_at)
 """
 """`content` may hold access codes: it is encrypted, and gone once the row is sent."""
 

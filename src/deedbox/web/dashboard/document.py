@@ -1,0 +1,127 @@
+"""The page of one document: where it stands, its people, its pages and files, and everything that happened to it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from litestar import Response, get
+from litestar.params import FromPath
+from msgspec import UNSET, Meta, UnsetType
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import DeedboxError, NotFound, TooManyRequests
+from deedbox.signing import parties
+from deedbox.signing.desk import document_in
+from deedbox.signing.model import Document, Packet
+from deedbox.web.dashboard import standing, timeline
+from deedbox.web.dashboard.timeline import Timeline
+from deedbox.web.frame import context, forms
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.app_pages import app_page, refused
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import person
+from deedbox.web.frame.query import QUERY
+from deedbox.words.dashboard import WORDS
+
+_TIMELINE = "timeline"
+_UNDER_WAY = ("processing", "finalizing")
+
+
+class DocumentQuery(msgspec.Struct, frozen=True):
+    before: Annotated[str, cursors.number()] | UnsetType = UNSET
+    """The row of the timeline before which the page of it begins."""
+    done: Annotated[str, Meta(max_length=limits.FILTER_CHARS)] = ""
+
+
+class Picture(NamedTuple):
+    """A page, as a small picture that leads to a large one."""
+
+    path: str
+    width: int
+    height: int
+    told: str
+
+
+@get(
+    "/app/documents/{document_id:str}", opt={**person("documents:read"), QUERY: DocumentQuery}, include_in_schema=False
+)
+async def document_page(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    return await shown(request, document_id)
+
+
+async def shown(
+    request: AnyRequest,
+    document_id: str,
+    error: DeedboxError | None = None,
+    typed: Mapping[str, Any] | None = None,
+) -> Response[Any]:
+    """The page, with what could not be done and what was typed for it."""
+    here = context.of(request)
+    try:
+        packet = await here.packet_of(document_id)
+    except NotFound as missing:
+        return refused(request, missing)
+    document = document_in(packet, document_id)
+    waiting = [*parties.waiting_for(packet)]
+    return app_page(
+        request,
+        "dashboard/document.html",
+        error=_kindly(error),
+        packet=packet,
+        document=document,
+        kinds=standing.KINDS,
+        sentence=standing.sentence(packet, document, here.deedbox.clock.now()),
+        reason=standing.reason(document),
+        waiting=waiting,
+        stages=standing.stages(packet),
+        pictures=_pictures(document),
+        pages_more=max(0, sum(file.pages for file in document.files) - limits.DOCUMENT_PAGES_SHOWN),
+        timeline=await _timeline(request, packet, document_id),
+        archiving=here.deedbox.archive.is_on,
+        busy=document.status in _UNDER_WAY or document.archive.status == "pending",
+        typed={**_untouched(packet), **(typed or {})},
+        once=forms.new_once(),
+    )
+
+
+async def _timeline(request: AnyRequest, packet: Packet, document_id: str) -> Timeline | None:
+    """The page of the timeline that is asked for; None where another part of the page is asked for alone."""
+    here = context.of(request)
+    if request.headers.get("x-part", _TIMELINE) != _TIMELINE:
+        return None
+    before = int(here.query.before) if here.query and here.query.before else None
+    return await here.deedbox.db.read(lambda tx: timeline.look(tx, packet, document_id, before))
+
+
+def _pictures(document: Document) -> list[Picture]:
+    if document.paper_sha256 is None:
+        return []
+    pages = [(file, number, size) for file in document.files for number, size in enumerate(file.sizes, 1)]
+    return [
+        Picture(
+            f"/app/documents/{document.id}/files/{file.id}/pages/{number}.webp",
+            round(size[0]),
+            round(size[1]),
+            WORDS["page_of_file"].format(file=file.name, page=number, pages=file.pages),
+        )
+        for file, number, size in pages[: limits.DOCUMENT_PAGES_SHOWN]
+    ]
+
+
+def _untouched(packet: Packet) -> dict[str, Any]:
+    """What the forms hold before anyone types: expiry, reminders, and no reason."""
+    plan = packet.reminders
+    usual = {"first_after_hours": 48, "every_hours": 48, "max": 3}
+    kept = {name: getattr(plan, name) for name in usual} if plan else usual
+    until = packet.expires_at.removesuffix("Z")[: len("2026-01-01T00:00")] if packet.expires_at else ""
+    return {"expires_at": until, "reminds": "yes" if plan else "", "reason": "", **kept}
+
+
+def _kindly(error: DeedboxError | None) -> DeedboxError | None:
+    """The error, in minutes where someone has to wait."""
+    if isinstance(error, TooManyRequests) and (seconds := error.headers.get("Retry-After")):
+        error.message = WORDS["reminded_lately"].format(minutes=-(-int(seconds) // 60))
+    return error
+
+
+ROUTES: list[Any] = [document_page]

@@ -1,0 +1,160 @@
+"""One person of a document: correct them, make a link for them, or hand over this device."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from litestar import Response, get, post
+from litestar.params import FromPath
+
+from deedbox import words
+from deedbox.accounts import people
+from deedbox.kernel import limits
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, Conflict, DeedboxError
+from deedbox.signing import parties, sessions
+from deedbox.signing.actions.correct import correct
+from deedbox.signing.actions.embed import embed
+from deedbox.signing.actions.enter import Visit, code_for, enter
+from deedbox.signing.actions.hand_over import hand_over
+from deedbox.signing.new_document import Email, Language, Name, SignerChange
+from deedbox.signing.store.links import Voucher
+from deedbox.web.dashboard import standing
+from deedbox.web.frame import context, cookies, forms
+from deedbox.web.frame.app_pages import app_page, refused
+from deedbox.web.frame.context import AnyRequest, origin
+from deedbox.web.frame.doors import person
+from deedbox.web.frame.forms import form_of, text
+from deedbox.web.frame.pages import go
+
+_PLACE = "/app/documents/{document_id:str}/signers/{signer_id:str}"
+_CORRECTED = ("name", "email", "language")
+_NO_NAME = (
+    "You have no name yet, and the evidence names who hands over the device. Choose one on the account page, then come"
+    " back."
+)
+
+
+class Correction(msgspec.Struct, frozen=True):
+    """Someone as they should have been."""
+
+    name: Name
+    email: Email
+    language: Language
+
+
+@get(_PLACE, opt=person("documents:read"), include_in_schema=False)
+async def signer_page(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+    return await _page(request, document_id, signer_id)
+
+
+@post(_PLACE, opt=person("documents:send"), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+async def correct_signer(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+    """Another name, address or language for someone who has not acted."""
+    here, form = context.of(request), await form_of(request)
+
+    try:
+        with forms.sending(request, form) as sent:
+            if before := await sent.before():
+                return go(before)
+            right = forms.filled(form, Correction)
+            wanted = SignerChange(name=right.name.strip(), email=right.email.strip(), language=right.language)
+
+            def act(tx: Tx) -> str:
+                with here.desk(tx) as desk, forms.beside("email", BadRequest):
+                    correct(desk, desk.lone_packet_of(document_id), signer_id, wanted)
+                return f"/app/documents/{document_id}?done=corrected"
+
+            await here.packet_of(document_id)
+            return go(await sent.once(act))
+    except DeedboxError as error:
+        if error.status >= 500:
+            raise
+        return await _page(request, document_id, signer_id, error, typed=_given(form))
+
+
+@post(f"{_PLACE}/link", opt=person("documents:embed"), include_in_schema=False)
+async def make_link(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+    """A link for this person, shown once: the answer is the page itself, and no address holds it."""
+    here = context.of(request)
+    voucher = Voucher(here.caller.id, here.caller.name)
+
+    def act(tx: Tx) -> tuple[str, str]:
+        with here.desk(tx) as desk:
+            token, expires_at = embed(desk, desk.packet_of(document_id), signer_id, voucher)
+        return f"{here.deedbox.address}/s/{token.reveal()}", expires_at
+
+    try:
+        await here.packet_of(document_id)
+        link = await here.deedbox.db.write(act)
+    except DeedboxError as error:
+        if error.status >= 500:
+            raise
+        return await _page(request, document_id, signer_id, error)
+    return await _page(request, document_id, signer_id, link=link)
+
+
+@post(f"{_PLACE}/in-person", opt=person("documents:send"), include_in_schema=False)
+async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer_id: FromPath[str]) -> Response[Any]:
+    """Opens the signer's session on this device, and ends the host's own: the signer holds the device from now on."""
+    here = context.of(request)
+    office, host, now = here.deedbox.office, here.person, here.deedbox.clock.now()
+    visit = Visit(*origin(request))
+    try:
+        packet = await here.packet_of(document_id)
+        code = await code_for(packet, parties.find_signer(packet, signer_id)[1])
+        if host.name == people.UNNAMED:
+            raise Conflict(_NO_NAME)
+
+        def act(tx: Tx) -> Secret:
+            with office.desk(tx, host.workspace_id, host.person_id, now) as desk:
+                by = Voucher(host.person_id, host.name)
+                token = hand_over(desk, desk.packet_of(document_id), signer_id, by, visit)
+            people.close_session(tx, here.token.reveal())
+            return enter(office, tx, token.reveal(), visit, now, code)
+
+        session = await here.deedbox.db.write(act)
+    except DeedboxError as error:
+        if error.status >= 500:
+            raise
+        return await _page(request, document_id, signer_id, error)
+    seconds = sessions.session_seconds("in_person")
+    signed_in = cookies.made(request, cookies.of_signer(signer_id), session, seconds)
+    return go(f"/sign/{signer_id}", signed_in, cookies.made(request, cookies.PERSON, None, 0))
+
+
+async def _page(
+    request: AnyRequest,
+    document_id: str,
+    signer_id: str,
+    error: DeedboxError | None = None,
+    **more: Any,
+) -> Response[Any]:
+    """The person's page, with what was typed, or the link that was made."""
+    try:
+        packet = await context.of(request).packet_of(document_id)
+        parties.find_signer(packet, signer_id)
+    except DeedboxError as missing:
+        return refused(request, missing)
+    who = next(one for one in standing.people(packet) if one.signer.id == signer_id)
+    values: Mapping[str, Any] = {"typed": {name: getattr(who.signer, name) for name in _CORRECTED}, "link": None}
+    return app_page(
+        request,
+        "dashboard/signer.html",
+        error=error,
+        packet=packet,
+        document_id=document_id,
+        who=who,
+        turn=any(one.id == signer_id for one in parties.waiting_for(packet)),
+        languages=words.NAMES,
+        once=forms.new_once(),
+        **{**values, **more},
+    )
+
+
+def _given(form: Any) -> dict[str, str]:
+    return {name: text(form, name).strip() for name in _CORRECTED}
+
+
+ROUTES: list[Any] = [signer_page, correct_signer, make_link, sign_in_person]

@@ -34,41 +34,6 @@ from deedbox.web.api_v1 import (
     workspace,
 )
 from deedbox.web.dashboard import routes as dashboard
-from deedbox.web.dashboard import account, files, in_person, join, mail, passkeys, reset, sessions, sketch, welcome
-from deedbox.web.dashboard.settings import audit
-from deedbox.web.dashboard import (
-    account,
-    bulk,
-    bulk_new,
-    document,
-    document_acts,
-    editor,
-    files,
-    join,
-    library,
-    mail,
-    passkeys,
-    reset,
-    sessions,
-    signer,
-    sketch,
-    template_edit,
-    template_fields,
-    template_use,
-    welcome,
-)
-from deedbox.web.dashboard import documents as document_pages
-from deedbox.web.dashboard import packets as packet_pages
-from deedbox.web.dashboard import search as search_page
-from deedbox.web.dashboard import templates as template_pages
-from deedbox.web.dashboard import usage as usage_page
-from deedbox.web.dashboard.settings import archive as archive_settings
-from deedbox.web.dashboard.settings import audit, branding, certificates, hook_moves, sending
-from deedbox.web.dashboard.settings import deliveries as delivery_pages
-from deedbox.web.dashboard.settings import hooks as hook_pages
-from deedbox.web.dashboard.settings import keys as key_pages
-from deedbox.web.dashboard.settings import members as member_pages
-from deedbox.web.dashboard import account, editor, files, in_person, mail, sketch
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -119,43 +84,6 @@ ROUTES = [
     *static.ROUTES,
     *brand.ROUTES,
     *dashboard.ROUTES,
-    *account.ROUTES,
-    *document.ROUTES,
-    *document_acts.ROUTES,
-    *document_pages.ROUTES,
-    *bulk.ROUTES,
-    *bulk_new.ROUTES,
-    *library.ROUTES,
-    *editor.ROUTES,
-    *files.ROUTES,
-    *audit.ROUTES,
-    *editor.ROUTES,
-    *files.ROUTES,
-    *in_person.ROUTES,
-    *join.ROUTES,
-    *key_pages.ROUTES,
-    *mail.ROUTES,
-    *signer.ROUTES,
-    *search_page.ROUTES,
-    *archive_settings.ROUTES,
-    *branding.ROUTES,
-    *certificates.ROUTES,
-    *limits_page.ROUTES,
-    *sending.ROUTES,
-    *sketch.ROUTES,
-    *packet_pages.ROUTES,
-    *template_edit.ROUTES,
-    *template_fields.ROUTES,
-    *template_pages.ROUTES,
-    *template_use.ROUTES,
-    *usage_page.ROUTES,
-    *join.ROUTES,
-    *member_pages.ROUTES,
-    *passkeys.ROUTES,
-    *reset.ROUTES,
-    *sessions.ROUTES,
-    *sketch.ROUTES,
-    *welcome.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

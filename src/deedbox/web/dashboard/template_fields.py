@@ -16,8 +16,9 @@ from deedbox.signing.actions import change_template, draw_template
 from deedbox.signing.actions.draw_template import Drawing
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import File
-from deedbox.signing.sketch import DrawnFields, Sketch
+from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
+from deedbox.web.dashboard.sketch import Kept, SketchRecord
 from deedbox.web.dashboard.template_edit import changed
 from deedbox.web.frame import context
 from deedbox.web.frame.app_pages import app_page, long_app_page
@@ -26,14 +27,6 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
 from deedbox.web.frame.pages import go
 from deedbox.words.dashboard import WORDS
-
-
-class SketchRecord(Sketch, frozen=True, kw_only=True):
-    version: int
-
-
-class Kept(msgspec.Struct, frozen=True):
-    version: int
 
 
 class Drawn(NamedTuple):

@@ -122,7 +122,7 @@ class Reference:
             id=told["operationId"],
             method=method.upper(),
             path=path,
-            summary=told["summary"],
+            summary=told["summary"].replace("`", ""),
             text=words(told.get("description", "")),
             parameters=[self._parameter(each) for each in told.get("parameters", [])],
             bodies=[self._body(*each) for each in told.get("requestBody", {}).get("content", {}).items()],

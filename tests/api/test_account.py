@@ -163,6 +163,8 @@ async def test_members_are_invited_changed_and_removed_on_the_page(api: Api) -> 
     for act, data in (("role", {"role": "viewer"}), ("remove", {})):
         refused = await client.post(f"/app/settings/members/{me}/{act}", data=data)
         assert (refused.status_code, "last owner" in refused.text) == (409, True)
+    noted = [act for (act,) in await api.rows("select act from workspace_acts where act like 'member.%' order by id")]
+    assert noted == ["member.invited", "member.made_viewer", "member.removed"]
     wrong = await client.post("/app/settings/members", data={"role": "sender", "email": "nonsense"})
     assert (wrong.status_code, 'value="nonsense"' in wrong.text) == (400, True)
 

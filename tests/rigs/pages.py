@@ -11,9 +11,12 @@ import httpx
 from litestar import Litestar
 
 from deedbox.accounts import workspaces
+from deedbox.kernel.db import Tx
 from deedbox.web.frame import doors
 from deedbox.web.frame.doors import Door
 from deedbox.web.frame.static import shelf
+from deedbox.webhooks import hooks
+from deedbox.webhooks.hook import NewHook
 from tests.api.conftest import Api, opened
 from tests.api.signing.conftest import LEASE, Office
 from tests.conftest import HandClock
@@ -110,9 +113,24 @@ class Rig:
             "{mail_id}": mails[0].id,
             "{file_id}": document["files"][0]["id"],
             "{page}": "1.webp",
+            "{key_id}": api.key.id,
+            **await self._webhook(),
             "{doc_id}": uploaded.json()["doc_id"],
+            "{number}": "1",
         }
         return person, signer
+
+    async def _webhook(self) -> dict[str, str]:
+        """A webhook with a delivery that waits."""
+        api, now, who = self.api, self.api.clock.now(), workspaces.operator(self.api.workspace)
+        new = NewHook("https://hooks.example/in", events=["document.sent"])
+
+        def make(tx: Tx) -> tuple[str, str]:
+            hook = hooks.create(tx, api.deedbox.box, who, new, managed_by="dashboard", now=now).hook
+            return hook.id, hooks.test(tx, api.workspace, hook.id, None, now=now).id
+
+        hook_id, delivery_id = await api.deedbox.db.write(make)
+        return {"{hook_id}": hook_id, "{delivery_id}": delivery_id}
 
     async def _framed(self) -> None:
         """A site that the workspace names shows an embedded link, and no other; what is mailed stays out of frames."""

@@ -198,6 +198,11 @@ def add_person(tx: Tx, person_id: str, name: str, now: str) -> None:
     tx.run("insert into people (id, name, created_at) values (:id, :name, :now)", id=person_id, name=name, now=now)
 
 
+def name_of(tx: Tx, person_id: str) -> str:
+    row = tx.one("select name from people where id = :id", id=person_id)
+    return row[0] if row else ""
+
+
 def add_member(tx: Tx, workspace_id: str, person_id: str, role: str, now: str) -> None:
     tx.run(
         "insert into memberships (workspace_id, person_id, role, created_at)"

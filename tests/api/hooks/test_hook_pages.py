@@ -79,7 +79,7 @@ async def test_a_failing_sink_shows_red_and_redelivered_green_with_the_same_byte
         await desk.attempted(delivery)
         shown = (await client.get(page)).text
         assert 'class="pill bad"' in shown
-        assert "Failed, tried again later" in shown
+        assert "Failed, retrying" in shown
         assert "Failing" in shown
         assert ">503<" in shown
         assert "Failing" in (await client.get(HOOKS)).text

@@ -14,7 +14,7 @@ from deedbox.accounts.members import members, store
 from deedbox.accounts.members.members import MemberRecord
 from deedbox.accounts.members.store import InvitationRow
 from deedbox.accounts.roles import Role
-from deedbox.kernel import limits
+from deedbox.kernel import acts, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
@@ -64,6 +64,7 @@ def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> MadeIn
         expires_at=instant(now + timedelta(days=limits.INVITATION_DAYS)),
     )
     store.add_invitation(tx, row, sha256(token))
+    acts.done(tx, caller, "member.invited", (row.id, row.email or row.role), at=now)
     return MadeInvitation(members.get(tx, caller, row.id, now=now), Secret(token))
 
 
@@ -84,6 +85,8 @@ def join(tx: Tx, token: str, person_id: str, *, now: datetime) -> Invited:
     if not store.drop_invitation(tx, found.id):
         raise NotFound("This invitation was used at this very moment. Ask who sent it for another one.")
     accounts_store.add_member(tx, found.workspace_id, person_id, found.role, instant(now))
+    who = (person_id, accounts_store.name_of(tx, person_id))
+    acts.record(tx, found.workspace_id, by=who, act="member.joined", subject=(found.workspace_id, found.role), at=now)
     return found
 
 

@@ -12,6 +12,7 @@ from deedbox.accounts.members import store
 from deedbox.accounts.members.store import MemberRow
 from deedbox.accounts.roles import Role, scopes_of
 from deedbox.accounts.sessions import store as sessions_store
+from deedbox.kernel import acts
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Conflict, Forbidden, NotFound
@@ -22,7 +23,7 @@ _LAST_OWNER = "This is the workspace's last owner, without whom nobody could run
 class MemberRecord(msgspec.Struct, frozen=True):
     id: str
     """The person's id, or the invitation's."""
-    status: str
+    status: store.Status
     """`member`, or `invited` until someone has joined by the invitation's link."""
     name: str | None
     """What the person is called; null while invited."""
@@ -62,6 +63,7 @@ def change_role(tx: Tx, caller: Caller, member_id: str, role: Role, *, now: date
     if member.role == "owner":
         _need_other_owner(tx, caller.workspace_id, member_id)
     store.set_role(tx, caller.workspace_id, member_id, role)
+    acts.done(tx, caller, f"member.made_{role}", _named(member), at=now)
     return record(msgspec.structs.replace(member, role=role))
 
 
@@ -70,12 +72,14 @@ def remove(tx: Tx, caller: Caller, member_id: str, *, now: datetime) -> MemberRe
     member = _demand(tx, caller, member_id, now)
     if member.status == "invited":
         store.drop_invitation(tx, member.id)
+        acts.done(tx, caller, "member.withdrawn", _named(member), at=now)
         return record(member)
     need_role(caller, member.role)
     if member.role == "owner":
         _need_other_owner(tx, caller.workspace_id, member_id)
     store.remove(tx, caller.workspace_id, member_id)
     sessions_store.end_in(tx, caller.workspace_id, member_id)
+    acts.done(tx, caller, "member.left" if caller.id == member_id else "member.removed", _named(member), at=now)
     return record(member)
 
 
@@ -99,6 +103,11 @@ def keys_of(tx: Tx, caller: Caller, *, now: datetime) -> dict[str, list[str]]:
 
 def record(row: MemberRow) -> MemberRecord:
     return MemberRecord(**msgspec.structs.asdict(row))
+
+
+def _named(member: MemberRow) -> tuple[str, str]:
+    """Id and name, as what was done to them is noted."""
+    return member.id, member.name or member.email or member.role
 
 
 def _demand(tx: Tx, caller: Caller, member_id: str, now: datetime) -> MemberRow:

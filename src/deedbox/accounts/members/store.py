@@ -1,11 +1,13 @@
 """The tables of memberships and invitations."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from deedbox.accounts.roles import Role
 from deedbox.kernel.db import Row, Tx
+
+Status: TypeAlias = Literal["member", "invited"]
 
 _LISTED = (
     "select id, status, name, email, role, since, expires_at from ("
@@ -19,7 +21,7 @@ _LISTED = (
 
 class MemberRow(msgspec.Struct, frozen=True):
     id: str
-    status: Literal["member", "invited"]
+    status: Status
     name: str | None
     email: str | None
     role: Role

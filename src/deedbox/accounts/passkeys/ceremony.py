@@ -11,7 +11,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, Unauthorized
+from deedbox.kernel.errors import BadRequest, Conflict, Unauthorized
 
 if TYPE_CHECKING:
     from webauthn.authentication.verify_authentication_response import VerifiedAuthentication
@@ -121,10 +121,10 @@ def credential_id(answer: str) -> bytes:
 
 
 def taken(tx: Tx, holder: Secret, *, now: datetime) -> bytes:
-    """The challenge that was given to this holder; Unauthorized if it has run out or was answered."""
+    """The challenge that was given to this holder; Conflict if it has run out or was answered."""
     challenge = store.take_challenge(tx, sha256(holder.reveal()), instant(now))
     if challenge is None:
-        raise Unauthorized(_TOO_LATE)
+        raise Conflict(_TOO_LATE)
     return challenge
 
 

@@ -1,12 +1,26 @@
 # Written by scripts/client.py from the OpenAPI document: change it there.
 """What the workspace tells of itself to those who get its documents."""
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Literal, TypedDict, Unpack
 
-from deedbox.client.call import Call, FileSource, Form
+from deedbox.client.call import Call, FileSource, Form, once, part
 from deedbox.client.connection import AsyncConnection, Connection
-from deedbox.client.records.workspace import WorkspaceProfile, WorkspaceUsage
-from deedbox.client.requests.workspace import WorkspaceChange
+from deedbox.client.records.workspace import (
+    MadeInvitation,
+    Member,
+    MemberPage,
+    WorkspaceProfile,
+    WorkspaceUsage,
+)
+from deedbox.client.requests.workspace import MemberChange, NewInvitation, WorkspaceChange
+
+
+class ListMembersQuery(TypedDict, total=False):
+    """What `list_members` can be asked for."""
+
+    limit: int
+    """How many to show at most."""
 
 
 class ShowUsageQuery(TypedDict, total=False):
@@ -21,6 +35,37 @@ class WorkspaceCalls:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def list_members(self, **query: Unpack[ListMembersQuery]) -> Iterator[Member]:
+        """List members and open invitations."""
+        return self._connection.pages(
+            Call("GET", "/api/v1/members", query=query), MemberPage, lambda page: page.members
+        )
+
+    def invite_member(self, body: NewInvitation, *, idempotency_key: str | None = None) -> MadeInvitation:
+        """Invite a person to the workspace.
+
+        The answer has a link, by which one person joins with this role. A key gives no role that may do more than it."""
+        return self._connection.answer(
+            Call("POST", "/api/v1/members", headers=once(idempotency_key), body=body), MadeInvitation
+        )
+
+    def get_member(self, member_id: str) -> Member:
+        """One member."""
+        return self._connection.answer(Call("GET", f"/api/v1/members/{part(member_id)}"), Member)
+
+    def remove_member(self, member_id: str) -> None:
+        """Remove a member, or withdraw an invitation.
+
+        The member's sessions in this workspace end at once. What they have made goes on, their keys too. The last
+        owner stays."""
+        self._connection.done(Call("DELETE", f"/api/v1/members/{part(member_id)}"))
+
+    def change_member(self, member_id: str, body: MemberChange) -> Member:
+        """Change a member's role.
+
+        It holds from the member's next request on. The last owner stays one."""
+        return self._connection.answer(Call("PATCH", f"/api/v1/members/{part(member_id)}", body=body), Member)
 
     def get(self) -> WorkspaceProfile:
         """The workspace of the key."""
@@ -52,6 +97,37 @@ class AsyncWorkspaceCalls:
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
+
+    def list_members(self, **query: Unpack[ListMembersQuery]) -> AsyncIterator[Member]:
+        """List members and open invitations."""
+        return self._connection.pages(
+            Call("GET", "/api/v1/members", query=query), MemberPage, lambda page: page.members
+        )
+
+    async def invite_member(self, body: NewInvitation, *, idempotency_key: str | None = None) -> MadeInvitation:
+        """Invite a person to the workspace.
+
+        The answer has a link, by which one person joins with this role. A key gives no role that may do more than it."""
+        return await self._connection.answer(
+            Call("POST", "/api/v1/members", headers=once(idempotency_key), body=body), MadeInvitation
+        )
+
+    async def get_member(self, member_id: str) -> Member:
+        """One member."""
+        return await self._connection.answer(Call("GET", f"/api/v1/members/{part(member_id)}"), Member)
+
+    async def remove_member(self, member_id: str) -> None:
+        """Remove a member, or withdraw an invitation.
+
+        The member's sessions in this workspace end at once. What they have made goes on, their keys too. The last
+        owner stays."""
+        await self._connection.done(Call("DELETE", f"/api/v1/members/{part(member_id)}"))
+
+    async def change_member(self, member_id: str, body: MemberChange) -> Member:
+        """Change a member's role.
+
+        It holds from the member's next request on. The last owner stays one."""
+        return await self._connection.answer(Call("PATCH", f"/api/v1/members/{part(member_id)}", body=body), Member)
 
     async def get(self) -> WorkspaceProfile:
         """The workspace of the key."""

@@ -4,6 +4,58 @@
 from msgspec import Struct
 
 
+class Member(Struct, frozen=True, kw_only=True):
+    id: str
+    """The person's id, or the invitation's."""
+    status: str
+    """`member`, or `invited` until someone has joined by the invitation's link."""
+    name: str | None
+    """What the person is called; null while invited."""
+    email: str | None
+    """The person's address, or the one that the invitation was mailed to."""
+    role: str
+    """What the person may do: an owner everything, a sender all of documents and search, a viewer read and
+    ask."""
+    since: str
+    """When they joined, or were invited."""
+    expires_at: str | None
+    """When the invitation ends; null for a member."""
+
+
+class MemberPage(Struct, frozen=True, kw_only=True):
+    members: list[Member]
+    """The members of this page, the newest first; after the last member come the open invitations."""
+    count: int
+    """How many are in this answer."""
+    has_more: bool
+    """Whether there are more."""
+    next_cursor: str | None
+    """Give it as `cursor` to get the next page; null on the last one."""
+
+
+class MadeInvitation(Struct, frozen=True, kw_only=True):
+    id: str
+    """The person's id, or the invitation's."""
+    status: str
+    """`member`, or `invited` until someone has joined by the invitation's link."""
+    name: str | None
+    """What the person is called; null while invited."""
+    email: str | None
+    """The person's address, or the one that the invitation was mailed to."""
+    role: str
+    """What the person may do: an owner everything, a sender all of documents and search, a viewer read and
+    ask."""
+    since: str
+    """When they joined, or were invited."""
+    expires_at: str | None
+    """When the invitation ends; null for a member."""
+    link: str | None
+    """By which one person joins, once. It is shown only here; null in the answer to a repeated
+    Idempotency-Key."""
+    mailed: bool
+    """Whether the link was mailed too: the server has a mail server, and an address was given."""
+
+
 class AccentShown(Struct, frozen=True, kw_only=True):
     """The accent as pages show it: darker or lighter where it could not be read on their paper."""
 

@@ -16,7 +16,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, DeedboxError, TooManyRequests, Unauthorized
 from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.slow_hash import slow_hash
-from deedbox.web.dashboard.browsers import browser
+from deedbox.web.dashboard import device as devices
 from deedbox.web.dashboard.entry import cookie, device, is_fresh, need_current_password, person_with
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page
@@ -128,7 +128,7 @@ async def _account_page(
         "dashboard/account.html",
         error=error,
         once=forms.new_once(),
-        sessions=[(one, browser(one.agent)) for one in found[0]],
+        sessions=[(one, devices.named(one.agent)) for one in found[0]],
         passkeys=found[1],
         fresh=is_fresh(request),
         typed={

@@ -11,7 +11,7 @@ from deedbox.accounts.passkeys import ceremony, keep
 from deedbox.accounts.passkeys.ceremony import Owner, Site
 from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
-from deedbox.kernel.errors import DeedboxError, Unauthorized
+from deedbox.kernel.errors import Conflict, DeedboxError, Unauthorized
 from deedbox.web.dashboard.entry import cookie, device, need_self
 from deedbox.web.frame import context, cookies
 from deedbox.web.frame.app_pages import base_address, refused
@@ -90,8 +90,8 @@ async def sign_in(request: AnyRequest) -> Response[Any]:
         session = await deedbox.db.write(
             lambda tx: keep.sign_in(tx, site(request), answer, challenge, device(request), now=now)
         )
-    except Unauthorized as error:
-        return page("dashboard/login.html", status=401, error=error.message, email="")
+    except (Conflict, Unauthorized) as error:
+        return page("dashboard/login.html", status=error.status, error=error.message, email="")
     return go("/app", cookie(request, session), cookies.made(request, ASKED, None, 0))
 
 

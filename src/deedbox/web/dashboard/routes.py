@@ -8,62 +8,73 @@ from deedbox.web.dashboard import (
     bulk_new,
     document,
     document_acts,
+    documents,
+    editor,
     files,
     join,
     library,
     mail,
     new,
+    packets,
     passkeys,
     people,
     reset,
     review,
+    search,
     sessions,
     signer,
     sketch,
+    template_edit,
+    template_fields,
+    template_use,
+    templates,
+    usage,
     welcome,
 )
-from deedbox.web.dashboard import documents as document_pages
-from deedbox.web.dashboard import search as search_page
-from deedbox.web.dashboard import usage as usage_page
 from deedbox.web.dashboard.settings import archive as archive_settings
-from deedbox.web.dashboard.settings import audit, branding, certificates, hook_moves, sending
-from deedbox.web.dashboard.settings import deliveries as delivery_pages
-from deedbox.web.dashboard.settings import hooks as hook_pages
-from deedbox.web.dashboard.settings import keys as key_pages
-from deedbox.web.dashboard.settings import limits as limits_page
-from deedbox.web.dashboard.settings import members as member_pages
+from deedbox.web.dashboard.settings import audit, branding, certificates, deliveries, hook_moves, sending
+from deedbox.web.dashboard.settings import hooks as hooks_settings
+from deedbox.web.dashboard.settings import keys as keys_settings
+from deedbox.web.dashboard.settings import limits as limits_settings
+from deedbox.web.dashboard.settings import members as members_settings
 
 ROUTES: list[Any] = [
     *account.ROUTES,
-    *archive_settings.ROUTES,
-    *audit.ROUTES,
-    *branding.ROUTES,
     *bulk.ROUTES,
     *bulk_new.ROUTES,
-    *certificates.ROUTES,
-    *delivery_pages.ROUTES,
     *document.ROUTES,
     *document_acts.ROUTES,
-    *document_pages.ROUTES,
+    *documents.ROUTES,
+    *editor.ROUTES,
     *files.ROUTES,
-    *hook_moves.ROUTES,
-    *hook_pages.ROUTES,
     *join.ROUTES,
-    *key_pages.ROUTES,
     *library.ROUTES,
-    *limits_page.ROUTES,
     *mail.ROUTES,
-    *member_pages.ROUTES,
     *new.ROUTES,
+    *packets.ROUTES,
     *passkeys.ROUTES,
     *people.ROUTES,
     *reset.ROUTES,
     *review.ROUTES,
-    *search_page.ROUTES,
-    *sending.ROUTES,
+    *search.ROUTES,
     *sessions.ROUTES,
     *signer.ROUTES,
     *sketch.ROUTES,
-    *usage_page.ROUTES,
+    *template_edit.ROUTES,
+    *template_fields.ROUTES,
+    *template_use.ROUTES,
+    *templates.ROUTES,
+    *usage.ROUTES,
     *welcome.ROUTES,
+    *archive_settings.ROUTES,
+    *audit.ROUTES,
+    *branding.ROUTES,
+    *certificates.ROUTES,
+    *deliveries.ROUTES,
+    *hook_moves.ROUTES,
+    *hooks_settings.ROUTES,
+    *keys_settings.ROUTES,
+    *limits_settings.ROUTES,
+    *members_settings.ROUTES,
+    *sending.ROUTES,
 ]

@@ -7,6 +7,7 @@ import msgspec
 from litestar import Response, get
 from msgspec import UNSET, UnsetType
 
+from deedbox.kernel.clock import instant
 from deedbox.usage import By, WorkspaceUsage, usage
 from deedbox.web.dashboard import charts
 from deedbox.web.dashboard.charts import Plot
@@ -49,6 +50,7 @@ async def usage_page(request: AnyRequest) -> Response[Any]:
         width=len(found.slots) * charts.STEP,
         step=charts.STEP,
         charts=[_documents(found), _times(found), _queries(found), _storage(found)],
+        just_measured=found.measured_at == instant(now),
         size=size,
         span=span,
     )
@@ -63,13 +65,13 @@ def _documents(found: WorkspaceUsage) -> Chart:
 
 def _times(found: WorkspaceUsage) -> Chart:
     times = [one.sign_seconds for one in found.slots]
-    plot = charts.line(times, span, charts.nice_span(max((one or 0 for one in times), default=0)))
+    plot = charts.bars([times], span, top=charts.nice_span(max(one or 0 for one in times)))
     return Chart("times", [plot], [_told(times, span)], 1)
 
 
 def _queries(found: WorkspaceUsage) -> Chart:
     asked, took = [one.queries for one in found.slots], [one.query_ms for one in found.slots]
-    slowest = charts.nice(max((one or 0 for one in took), default=0))
+    slowest = charts.nice(max(one or 0 for one in took))
     plots = [charts.bars([asked], _count), charts.line(took, _ms, slowest)]
     return Chart("queries", plots, [_told(asked, _count), _told(took, _ms)], 1)
 

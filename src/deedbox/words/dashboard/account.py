@@ -39,8 +39,7 @@ WORDS = {
     "passkeys": "Passkeys",
     "passkeys_means": "Sign in by fingerprint, face or the code of your device, without a password.",
     "passkeys_none": "You have no passkey yet.",
-    "passkeys_cannot": "This browser gives passkeys only over HTTPS, or at localhost, and at a name rather than a"
-    " number.",
+    "passkeys_cannot": "Browsers give passkeys only over HTTPS, or at localhost, and at a name rather than a number.",
     "passkey_name": "Name of the new passkey",
     "passkey_name_hint": "By which you know the device.",
     "passkey_default": "My device",

@@ -14,6 +14,7 @@ WORDS = {
     "usage_no_p95": "none in this time",
     "usage_storage": "Stored",
     "usage_measured": "measured {ago}",
+    "usage_just_measured": "measured just now",
     "usage_not_measured": "measured within the hour",
     "usage_none": "–",
     "usage_slot_day": "Day",

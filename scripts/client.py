@@ -9,10 +9,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from client_calls import calls, facade, module_name
+from client_calls import calls, facade
 from client_records import PARTS, Records
 
 from deedbox.web.app import ROUTES
+from deedbox.web.frame.description.calls import module_name
 from deedbox.web.frame.openapi import document
 
 ROOT = Path(__file__).parent.parent

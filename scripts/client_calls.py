@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from client_records import Records, Schema, text
 
+from deedbox.web.frame.description.calls import method_name, module_name
+
 _IMPORTS = """from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack
@@ -41,10 +43,7 @@ class Operation:
         self.content: dict[str, Any] = described.get("requestBody", {}).get("content", {})
 
     def name(self, tag: str) -> str:
-        """The operation's id without the words that the tag says already: `documents.create`, not `create_document`."""
-        subject = module_name(tag).removesuffix("s")
-        short = re.sub(rf"(^|_){subject}s?(?=_|$)", "", self.id).strip("_") or self.id
-        return re.sub("^show(?=_|$)", "get", short)
+        return method_name(tag, self.id)
 
     @property
     def query(self) -> str:
@@ -206,11 +205,6 @@ def calls(tag: dict[str, str], records: Records) -> str:
         lines += [_method(operation, tag["name"], asynchronous=bool(prefix)) for operation in found]
         lines.append("")
     return "\n".join(lines)
-
-
-def module_name(tag: str) -> str:
-    """The tag as the name of a module and an attribute."""
-    return re.sub(r"\W", "_", tag)
 
 
 def _title(tag: dict[str, str]) -> str:

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
+from deedbox.web.frame.description.calls import struct_names
+
 Schema: TypeAlias = dict[str, Any]
 
 PARTS = ("records", "requests")
@@ -26,7 +28,7 @@ class Records:
         self._paths = described["paths"]
         self.asked = set(self._reached(_asked(each) for each in self._all()))
         self.given = set(self._reached(_given(each) for each in self._all()))
-        self._names = self._spoken(taken)
+        self._names = struct_names(self.schemas, taken)
         self._modules = {
             name: (self._part(name), re.sub(r"\W", "_", tag)) for name, tag in self._placed(described["tags"])
         }
@@ -145,12 +147,6 @@ class Records:
                 seen.add(name)
                 yield name
                 waiting += _references(self.schemas[name])
-
-    def _spoken(self, taken: set[str]) -> dict[str, str]:
-        """Each schema's name without the word that only tells it from the server's own structs."""
-        short = {name: re.sub(r"(?<=[a-z])(Record|Body)$", "", name) for name in self.schemas}
-        used = [*short.values(), *self.schemas, *taken]
-        return {name: word if word == name or used.count(word) == 1 else name for name, word in short.items()}
 
     def _placed(self, tags: list[dict[str, str]]) -> Iterator[tuple[str, str]]:
         placed = set[str]()

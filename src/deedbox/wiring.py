@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING
 
 from deedbox import mail
+from deedbox.accounts import sessions
 from deedbox.accounts import store as accounts_store
 from deedbox.archive.archive import Archive
 from deedbox.authority import ENCRYPTED_KEYS, Certificates, pkcs11, remote_timestamp
@@ -36,6 +37,7 @@ from deedbox.kernel.under_way import UnderWay
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.pictures import Pictures
 from deedbox.pdf.workshop import Workshop
+from deedbox.people_mail import PeopleMail
 from deedbox.search import embedders
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
@@ -47,6 +49,7 @@ from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
+from deedbox.signing.bulk import uploads
 from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
 from deedbox.signing.bulk.send_rows import SendRows
@@ -63,6 +66,7 @@ from deedbox.signing.store import links
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailNotifier, look_of
 from deedbox.signing_search import TAKE_IN_JOB, CompletedDocuments
+from deedbox.usage import measure
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
@@ -82,6 +86,7 @@ ENCRYPTED_COLUMNS = [
     mail.ENCRYPTED_MAIL,
     hooks.ENCRYPTED_SECRETS,
     ENCRYPTED_ROWS,
+    uploads.ENCRYPTED_UPLOADS,
 ]
 """Every column whose values the box encrypts: `deedbox keys rotate-master` goes through them."""
 
@@ -101,6 +106,7 @@ class Deedbox:
         """Under which people reach this server."""
         self.mailer = Mailer(db, self.box, clock, Relay(settings), self.blobs, look_of)
         self.inbox = Inbox(self.box)
+        self.people_mail = PeopleMail(lambda: self.mailer, lambda: self.address)
         self.workshop = Workshop(settings.sandbox_processes, unconfined_converters=settings.converters == "unconfined")
         self._token = pkcs11.chosen(settings)
         timestamp_roots = remote_timestamp.roots(settings.tsa_ca_file)
@@ -156,6 +162,8 @@ class Deedbox:
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}
         """When each API key was last used, until it is written down."""
+        self.seen_sessions: dict[str, str] = {}
+        """On which day each login session was last in use, until it is written down."""
 
     def _office(self) -> Office:
         return Office(
@@ -201,13 +209,14 @@ class Deedbox:
         await self.sender.start(alone=self.db.dialect == "sqlite")
         self._tidying = tasks.begin(self._tidy_forever(), "pictures of deleted documents are no longer removed")
         self._drawing = tasks.begin(self.first_pages.draw_forever(), "first pages are drawn when they are asked for")
-        self._noting = tasks.begin(self._note_used_keys_forever(), "the use of keys is no longer noted")
+        self._noting = tasks.begin(self._note_use_forever(), "the use of keys and queries is no longer noted")
         self._choosing = tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
 
     async def stop(self) -> None:
         await tasks.end(self._noting, self._choosing, self._tidying, self._drawing)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
-        await self._note_used_keys()
+        await self._note_use()
+        await self.search.times.flush()
         await self.limiter.close()
 
     async def close(self) -> None:
@@ -253,22 +262,30 @@ class Deedbox:
                 await self.derived.sweep(self.db)
             await asyncio.sleep(limits.HOUSEKEEPING_SECONDS)
 
-    async def _note_used_keys_forever(self) -> None:
+    async def _note_use_forever(self) -> None:
         while True:
             await asyncio.sleep(limits.KEY_USE_SECONDS)
             try:
-                await self._note_used_keys()
+                await self._note_use()
+                await self.search.times.flush()
             except DeedboxError as error:
-                log.warning("key use cannot be noted", reason=error.message)
+                log.warning("the use of keys and queries cannot be noted", reason=error.message)
 
-    async def _note_used_keys(self) -> None:
+    async def _note_use(self) -> None:
         used, self.used_keys = self.used_keys, {}
-        if not used:
+        seen, self.seen_sessions = self.seen_sessions, {}
+        if not used and not seen:
             return
+
+        def note(tx: Tx) -> None:
+            accounts_store.keys_used(tx, used)
+            sessions.note_seen(tx, seen)
+
         try:
-            await self.db.write(lambda tx: accounts_store.keys_used(tx, used))
+            await self.db.write(note)
         except DeedboxError:
             self.used_keys = {**used, **self.used_keys}
+            self.seen_sessions = {**seen, **self.seen_sessions}
             raise
 
     async def _keep_house(self, _: Work) -> None:
@@ -281,8 +298,9 @@ class Deedbox:
         await pruned(self.db, lambda tx: links.prune(tx, told))
         answered = instant(now - timedelta(hours=limits.IDEMPOTENCY_HOURS))
         await pruned(self.db, lambda tx: idempotency.store.prune(tx, answered))
-        for prune in (jobs_store.prune, mail.prune, deliveries.prune):
+        for prune in (jobs_store.prune, mail.prune, deliveries.prune, uploads.prune):
             await pruned(self.db, functools.partial(prune, now=now))
+        await measure.measure(self.db, now)
         await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)
 

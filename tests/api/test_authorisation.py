@@ -130,7 +130,8 @@ async def test_every_route_opens_with_its_own_scope_alone(api: Api) -> None:
 @pytest.mark.one_database
 async def test_only_pages_and_probes_open_without_a_key_and_signing_in(api: Api) -> None:
     """A list to be kept by hand: whoever opens another route to everybody must say so here."""
-    pages = {"/", "/login", "/login/{token}"}
+    pages = {"/", "/login", "/login/{token}", "/join/{token}", "/login/forgot", "/login/reset/{token}"}
+    pages |= {"/login/passkey", "/login/passkey/options", "/docs/api", "/docs/api/{subject}"}
     pages |= {"/static/{digest}/{name}", "/brand/{digest}/{name}", "/brand/{name}", "/static/embed.js"}
     probes = {"/livez", "/readyz", "/metrics", "/openapi.json"}
     proof = {"/ca.pem", "/crl/{name}", "/ca/{name}", "/api/v1/verify/{code}", "/verify", "/verify/{code}"}

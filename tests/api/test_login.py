@@ -34,7 +34,7 @@ async def signed_in(api: Api, *, scheme: str = "http") -> httpx.AsyncClient:
 async def settled(api: Api) -> httpx.AsyncClient:
     """A client signed in as an owner who has e-mail and password."""
     client = await signed_in(api)
-    assert (await client.post("/account", data=SETTLED)).headers["Location"] == "/account?done=saved"
+    assert (await client.post("/account", data=SETTLED)).headers["Location"] == "/app/welcome"
     return client
 
 
@@ -49,7 +49,7 @@ async def test_a_link_signs_in_once_and_leaves_the_address(api: Api) -> None:
             assert (await client.get(path, headers={"Accept": accepted})).status_code == 200
             assert not await is_in(client)
         first = await client.post(path)
-        assert (first.status_code, first.headers["Location"]) == (303, "/account")
+        assert (first.status_code, first.headers["Location"]) == (303, "/app")
         assert await is_in(client)
     async with api.client() as client:
         again = await client.post(path)
@@ -134,7 +134,7 @@ async def test_a_person_chooses_a_password_and_signs_in_with_it(api: Api) -> Non
     await settled(api)
     async with api.client() as client:
         answer = await client.post("/login", data={"email": EMAIL.upper(), "password": PASSWORD})
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/app")
         assert await is_in(client)
     [(stored,)] = await api.rows("select password_hash from people where email is not null")
     assert stored.startswith("$argon2id$")
@@ -264,7 +264,7 @@ async def test_no_form_of_another_site_can_act(api: Api, headers: dict[str, str]
 @pytest.mark.one_database
 async def test_forms_of_this_site_work(api: Api, headers: dict[str, str]) -> None:
     client = await signed_in(api)
-    assert (await client.post("/account", data=SETTLED, headers=headers)).headers["Location"] == "/account?done=saved"
+    assert (await client.post("/account", data=SETTLED, headers=headers)).headers["Location"] == "/app/welcome"
 
 
 async def test_every_page_carries_tight_headers(api: Api) -> None:

@@ -66,7 +66,7 @@ def test_the_first_start_shows_address_login_link_and_key_and_they_work(tmp_path
             assert http.get("/health").json()["status"] == "healthy"
         assert str(running.login_link).startswith(f"{running.address}/login/deed_login_")
         opened = httpx.post(str(running.login_link), trust_env=False)
-        assert (opened.status_code, opened.headers["location"]) == (303, "/account")
+        assert (opened.status_code, opened.headers["location"]) == (303, "/app")
 
 
 def test_a_later_start_shows_no_key_and_the_first_one_still_works(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_once_the_owner_has_a_password_no_login_link_is_shown(tmp_path: Path) ->
         form = {"name": "Owner", "email": "owner@example.com", "password": "a long enough one"}
         with httpx.Client(base_url=first.address, trust_env=False) as browser:
             browser.post(urlsplit(str(first.login_link)).path)
-            assert browser.post("/account", data=form).headers["location"] == "/account?done=saved"
+            assert browser.post("/account", data=form).headers["location"] == "/app/welcome"
     with server.running(tmp_path / "data") as second:
         assert second.login_link is None
 

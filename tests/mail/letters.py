@@ -14,9 +14,11 @@ from deedbox.mail import (
     Invitation,
     Letter,
     Mail,
+    Member,
     NotNeeded,
     Refusal,
     Reminder,
+    Reset,
     Test,
     Verification,
     Voided,
@@ -88,6 +90,8 @@ LETTERS: dict[str, Letter] = {
     "expired for the sender": Expired(
         sender="Mara", company="Harbour Ltd", title=TITLE, expired_at=WHEN, missing=["Ann", "Ben"], to_sender=True
     ),
+    "member": Member(inviter="Mara", workspace="Harbour <Ltd>", link=LINK, expires_at=WHEN),
+    "reset": Reset(link=LINK, minutes=60),
     "test": Test(server="smtp://mail.example.com:587"),
 }
 

@@ -11,11 +11,14 @@ import httpx
 from litestar import Litestar
 
 from deedbox.accounts import workspaces
+from deedbox.kernel.db import Tx
 from deedbox.web.frame import doors
 from deedbox.web.frame.doors import Door
 from deedbox.web.frame.static import shelf
+from deedbox.webhooks import hooks
+from deedbox.webhooks.hook import NewHook
 from tests.api.conftest import Api, opened
-from tests.api.signing.conftest import Office
+from tests.api.signing.conftest import LEASE, Office
 from tests.conftest import HandClock
 from tests.rigs.aftermath import Report
 from tests.rigs.opening import everything, mailed
@@ -60,6 +63,18 @@ _INLINE = (
 )
 
 
+HEAVIEST_KB = 150
+"""Of a page with its styles and scripts, as they go over the wire."""
+_PARTS = re.compile(r'(?:src|href)="/static/[0-9a-f]+/([\w./]+\.(?:css|js|svg))')
+
+
+def weight(page: str) -> float:
+    """In KB: the page itself, and each file of ours that it names, zipped as they are served."""
+    files = shelf().files
+    named = {name for name in _PARTS.findall(page) if name in files}
+    return (len(page.encode()) + sum(min(len(files[one].zipped), len(files[one].content)) for one in named)) / 1000
+
+
 class Rig:
     """Goes to every page as a stranger, as a person and as a signer."""
 
@@ -67,7 +82,7 @@ class Rig:
         self.api, self.office = api, Office(api)
         self.named: dict[str, str] = {}
         self.faults: list[str] = []
-        self.seen = {"pages": 0, "requests": 0, "writes refused": 0, "cookies": 0}
+        self.seen = {"pages": 0, "requests": 0, "writes refused": 0, "cookies": 0, "heaviest, KB": 0}
 
     async def run(self) -> Report:
         stranger = self.api.client(scheme="https", address="192.0.2.80")
@@ -95,10 +110,14 @@ class Rig:
         self._judge("/s", await signer.post(link, headers=BROWSER))
         spare = await api.deedbox.db.write(lambda tx: workspaces.owner_link(tx, api.workspace, now=now))
         mails = await api.deedbox.db.read(lambda tx: api.deedbox.inbox.page(tx, api.workspace, limit=1))
+        invited = (await api.post("/api/v1/members", {"role": "sender"})).json()
         signer_id = document["parties"][0]["signers"][0]["id"]
+        uploaded = await api.call("POST", "/documents/upload", files={"file": ("lease.pdf", LEASE)})
         self.named = {
             "/s/{token}": link,
             "/login/{token}": f"/login/{spare.reveal()}",
+            "/join/{token}": httpx.URL(invited["link"]).path,
+            "{member_id}": invited["id"],
             "/static/{digest}/{name}": f"/static/{shelf().digest}/deedbox.css",
             "/brand/{digest}/{name}": f"/brand/{shelf().digest}/1f5c4d.css",
             "{signer_id}": signer_id,
@@ -106,8 +125,24 @@ class Rig:
             "{mail_id}": mails[0].id,
             "{file_id}": document["files"][0]["id"],
             "{page}": "1.webp",
+            "{key_id}": api.key.id,
+            **await self._webhook(),
+            "{doc_id}": uploaded.json()["doc_id"],
+            "{number}": "1",
         }
         return person, signer
+
+    async def _webhook(self) -> dict[str, str]:
+        """A webhook with a delivery that waits."""
+        api, now, who = self.api, self.api.clock.now(), workspaces.operator(self.api.workspace)
+        new = NewHook("https://hooks.example/in", events=["document.sent"])
+
+        def make(tx: Tx) -> tuple[str, str]:
+            hook = hooks.create(tx, api.deedbox.box, who, new, managed_by="dashboard", now=now).hook
+            return hook.id, hooks.test(tx, api.workspace, hook.id, None, now=now).id
+
+        hook_id, delivery_id = await api.deedbox.db.write(make)
+        return {"{hook_id}": hook_id, "{delivery_id}": delivery_id}
 
     async def _framed(self) -> None:
         """A site that the workspace names shows an embedded link, and no other; what is mailed stays out of frames."""
@@ -165,6 +200,9 @@ class Rig:
         for header, value in wanted.items():
             if answer.headers.get(header) != value:
                 self.faults.append(f"header: {path} has {header} {answer.headers.get(header)}")
+        self.seen["heaviest, KB"] = max(self.seen["heaviest, KB"], round(weight(answer.text)))
+        if weight(answer.text) > HEAVIEST_KB:
+            self.faults.append(f"weight: {path} has {weight(answer.text):.0f} KB")
         for what, pattern in _INLINE:
             if pattern.search(answer.text):
                 self.faults.append(f"inline: {path} has {what}")

@@ -131,7 +131,7 @@ def sign_in(run: Run, running: server.Server) -> None:
         run.issued["session token"] = opened.cookies["deedbox"]
         browser.post("/account", data={"name": "O", "email": "no address", "password": password})
         saved = browser.post("/account", data={"name": "O", "email": EMAIL, "password": password})
-        assert saved.headers["location"] == "/account?done=saved"
+        assert saved.headers["location"] == "/app/welcome"
         assert browser.post("/login", data={"email": EMAIL, "password": wrong}).status_code == 401
         again = browser.post("/login", data={"email": EMAIL, "password": password})
         run.issued["second session token"] = again.cookies["deedbox"]

@@ -8,6 +8,7 @@ import msgspec
 
 from deedbox.accounts import store
 from deedbox.accounts.caller import Caller
+from deedbox.accounts.passkeys import store as passkeys_store
 from deedbox.accounts.roles import Role, scopes_of
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
@@ -19,6 +20,7 @@ from deedbox.kernel.mailbox import checked_address
 from deedbox.kernel.ratelimit import Allowance
 
 LINK_PREFIX = "deed_login_"
+RESET_PREFIX = "deed_reset_"
 SESSION_PREFIX = "deed_session_"
 _SESSION_SHAPE = re.compile(SESSION_PREFIX + r"[A-Za-z0-9_-]{43}")
 
@@ -36,6 +38,10 @@ class Session(msgspec.Struct, frozen=True):
     """None until a password is chosen, and again once it is forgotten."""
     role: Role
     """What they may do in the workspace that they are signed in to."""
+    id: str
+    created_at: str
+    seen_on: str
+    """The day on which it was last in use, as far as that is written down."""
 
     @property
     def caller(self) -> Caller:
@@ -43,6 +49,17 @@ class Session(msgspec.Struct, frozen=True):
         allowance = Allowance(per_minute=limits.PERSON_PER_MINUTE, per_day=None)
         scopes = scopes_of(self.role)
         return Caller(self.person_id, self.workspace_id, scopes, allowance, self.name, is_owner=self.role == "owner")
+
+
+class Device(msgspec.Struct, frozen=True):
+    """Where a session is opened: the address, and the browser as it calls itself."""
+
+    address: str = "unknown"
+    agent: str = ""
+
+
+NOWHERE = Device()
+"""Where a session is opened by no browser."""
 
 
 class AccountChange(msgspec.Struct, frozen=True):
@@ -72,19 +89,38 @@ def login_link(tx: Tx, person_id: str, *, now: datetime) -> Secret:
     return Secret(token)
 
 
-def redeem(tx: Tx, token: str, *, now: datetime) -> Secret:
+def redeem(tx: Tx, token: str, device: Device = NOWHERE, *, now: datetime) -> Secret:
     """A login session for an unused, unexpired link: of two that try at once, one gets it."""
     person_id = store.use_login_link(tx, sha256(token), instant(now)) if token.startswith(LINK_PREFIX) else None
     if person_id is None:
         raise Unauthorized("This login link was used before or has expired. Make a new one: deedbox login-link")
-    return open_session(tx, person_id, now=now)
+    return open_session(tx, person_id, device, now=now)
 
 
-def open_session(tx: Tx, person_id: str, *, now: datetime) -> Secret:
+def open_session(
+    tx: Tx, person_id: str, device: Device = NOWHERE, *, workspace_id: str | None = None, now: datetime
+) -> Secret:
+    """A session in this workspace, else in the person's first; Unauthorized for who is a member of none."""
     token = SESSION_PREFIX + secrets.token_urlsafe(32)
-    expires = instant(now + timedelta(days=limits.LOGIN_SESSION_DAYS))
-    store.add_session(tx, sha256(token), person_id, instant(now), expires)
+    new = store.NewSession(
+        token_hash=sha256(token),
+        id=new_id("ses", now),
+        person_id=person_id,
+        workspace_id=workspace_id,
+        address=device.address[: limits.ADDRESS_CHARS],
+        agent=device.agent[: limits.USER_AGENT_CHARS],
+        created_at=instant(now),
+        seen_on=day(now),
+        expires_at=instant(now + timedelta(days=limits.LOGIN_SESSION_DAYS)),
+    )
+    if not store.add_session(tx, new):
+        raise Unauthorized("You are no longer a member of any workspace here. Ask an owner of one for an invitation.")
     return Secret(token)
+
+
+def day(now: datetime) -> str:
+    """The day as sessions and passkeys keep it: to the day is enough to know one that is forgotten."""
+    return f"{instant(now)[:10]}T00:00:00Z"
 
 
 def need_shape(token: str) -> None:
@@ -98,9 +134,9 @@ def session(tx: Tx, token: str, *, now: datetime) -> Session:
     found = store.session(tx, sha256(token), instant(now))
     if found is None:
         raise _no_session()
-    person_id, workspace_id, workspace_name, name, email, stored, role = found
+    person_id, workspace_id, workspace_name, name, email, stored, *rest = found
     password_hash = Secret(stored) if stored is not None else None
-    return Session(person_id, workspace_id, workspace_name, name, email, password_hash, role)
+    return Session(person_id, workspace_id, workspace_name, name, email, password_hash, *rest)
 
 
 def _no_session() -> Unauthorized:
@@ -126,14 +162,33 @@ def settle(tx: Tx, person_id: str, wanted: AccountChange, *, keep: str) -> None:
 
 
 def forget_password(tx: Tx, person_id: str) -> None:
-    """Whoever signs in next by a link chooses another one; every session and every other link ends."""
+    """Whoever signs in next by a link chooses another one; every session, passkey and other link ends."""
     store.forget_password(tx, person_id)
+    passkeys_store.drop_all(tx, person_id)
     _end_access(tx, person_id, keep="")
 
 
 def _end_access(tx: Tx, person_id: str, keep: str) -> None:
     store.drop_other_sessions(tx, person_id, sha256(keep))
     store.drop_login_links(tx, person_id)
+
+
+def reset_link(tx: Tx, person_id: str, *, now: datetime) -> Secret:
+    """A token by which this person may choose a new password, once, within the hour."""
+    token = RESET_PREFIX + secrets.token_urlsafe(32)
+    expires = instant(now + timedelta(minutes=limits.RESET_MINUTES))
+    store.add_login_link(tx, sha256(token), person_id, instant(now), expires)
+    return Secret(token)
+
+
+def reset(tx: Tx, token: str, password_hash: str, device: Device = NOWHERE, *, now: datetime) -> Secret:
+    """A session of the person whose new password this is; every other session and link of theirs ends."""
+    person_id = store.use_login_link(tx, sha256(token), instant(now)) if token.startswith(RESET_PREFIX) else None
+    if person_id is None:
+        raise Unauthorized("This link was used before or has expired. Ask for another one.")
+    store.set_password(tx, person_id, password_hash)
+    _end_access(tx, person_id, keep="")
+    return open_session(tx, person_id, device, now=now)
 
 
 def login_name(typed: str) -> str:

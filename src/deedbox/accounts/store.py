@@ -198,6 +198,11 @@ def add_person(tx: Tx, person_id: str, name: str, now: str) -> None:
     tx.run("insert into people (id, name, created_at) values (:id, :name, :now)", id=person_id, name=name, now=now)
 
 
+def name_of(tx: Tx, person_id: str) -> str:
+    row = tx.one("select name from people where id = :id", id=person_id)
+    return row[0] if row else ""
+
+
 def add_member(tx: Tx, workspace_id: str, person_id: str, role: str, now: str) -> None:
     tx.run(
         "insert into memberships (workspace_id, person_id, role, created_at)"
@@ -268,23 +273,37 @@ def use_login_link(tx: Tx, token_hash: bytes, now: str) -> str | None:
     return row[0] if row else None
 
 
-def add_session(tx: Tx, token_hash: bytes, person_id: str, now: str, expires_at: str) -> None:
-    """A session in the person's first workspace."""
-    tx.run(
-        "insert into login_sessions (token_hash, person_id, workspace_id, created_at, expires_at)"
-        " select :token_hash, person_id, workspace_id, :now, :expires_at from memberships"
-        " where person_id = :person_id order by workspace_id limit 1",
-        token_hash=token_hash,
-        person_id=person_id,
-        now=now,
-        expires_at=expires_at,
+class NewSession(msgspec.Struct, frozen=True):
+    token_hash: bytes
+    id: str
+    person_id: str
+    workspace_id: str | None
+    """None: the person's first."""
+    address: str
+    agent: str
+    created_at: str
+    seen_on: str
+    expires_at: str
+
+
+def add_session(tx: Tx, new: NewSession) -> bool:
+    """Whether the person is a member of the workspace, or of any."""
+    added = tx.run(
+        "insert into login_sessions"
+        " (token_hash, id, person_id, workspace_id, address, agent, created_at, seen_on, expires_at)"
+        " select :token_hash, :id, person_id, workspace_id, :address, :agent, :created_at, :seen_on, :expires_at"
+        " from memberships where person_id = :person_id and workspace_id = coalesce(:workspace_id, workspace_id)"
+        " order by workspace_id limit 1",
+        **msgspec.structs.asdict(new),
     )
+    return bool(added)
 
 
 def session(tx: Tx, token_hash: bytes, now: str) -> Row | None:
     return tx.one(
-        "select s.person_id, s.workspace_id, w.name, p.name, p.email, p.password_hash, m.role"
-        " from login_sessions s join people p on p.id = s.person_id join workspaces w on w.id = s.workspace_id"
+        "select s.person_id, s.workspace_id, w.name, p.name, p.email, p.password_hash, m.role, s.id, s.created_at,"
+        " s.seen_on from login_sessions s join people p on p.id = s.person_id"
+        " join workspaces w on w.id = s.workspace_id"
         " join memberships m on m.person_id = s.person_id and m.workspace_id = s.workspace_id"
         " where s.token_hash = :token_hash and s.expires_at > :now",
         token_hash=token_hash,
@@ -304,8 +323,21 @@ def drop_login_links(tx: Tx, person_id: str) -> None:
     tx.run("delete from login_links where person_id = :id", id=person_id)
 
 
-def prune(tx: Tx, now: str) -> int:
-    """Forgets login links and sessions that have expired."""
-    return tx.run("delete from login_links where expires_at < :now", now=now) + tx.run(
-        "delete from login_sessions where expires_at < :now", now=now
+def set_password(tx: Tx, person_id: str, password_hash: str) -> None:
+    tx.run("update people set password_hash = :hash where id = :id", id=person_id, hash=password_hash)
+
+
+def keys_made_by(tx: Tx, workspace_id: str, now: str) -> list[Row]:
+    """Maker and name of every key that works, the oldest first."""
+    return tx.all(
+        "select created_by, name from api_keys where workspace_id = :id and revoked_at is null"
+        " and (expires_at is null or expires_at > :now) order by id",
+        id=workspace_id,
+        now=now,
     )
+
+
+def prune(tx: Tx, now: str) -> int:
+    """Forgets login links, sessions, invitations and challenges that have expired."""
+    tables = ("login_links", "login_sessions", "invitations", "passkey_challenges")
+    return sum(tx.run(f"delete from {table} where expires_at < :now", now=now) for table in tables)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -24,6 +24,9 @@ _SITE = re.compile(
 _COLOUR = Meta(
     pattern="^#[0-9a-fA-F]{6}$", max_length=len("#1f5c4d"), extra={"words": "must be a colour such as #1f5c4d"}
 )
+
+
+_NAMES = {"name": "The name of the workspace", "sender_name": "The sender's name"}
 
 
 class AccentShown(msgspec.Struct, frozen=True):
@@ -106,21 +109,26 @@ def change(tx: Tx, caller: Caller, wanted: WorkspaceChange, *, now: datetime) ->
     before = row(tx, caller.workspace_id)
     if wanted == WorkspaceChange():
         raise BadRequest("Nothing is to be changed")
-    given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
-    for name, what in (("name", "The name of the workspace"), ("sender_name", "The sender's name")):
-        if given.get(name) is not None:
-            given[name] = _readable(what, given[name])
-    if given.get("sender_email") is not None:
-        given["sender_email"] = checked_address(given["sender_email"])
-    if given.get("accent") is not None:
-        given["accent"] = given["accent"].lower()
-    if "embed_sites" in given:
-        given["embed_sites"] = _sites(given["embed_sites"])
+    asked = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
+    given = {name: checked(name, value) for name, value in asked.items()}
     changed = msgspec.structs.replace(before, **given)
     store.change_workspace(tx, changed)
     if changed != before:
         acts.done(tx, caller, "workspace.changed", (changed.id, changed.name), at=now)
     return _shown(changed)
+
+
+def checked(name: str, value: Any) -> Any:
+    """What is kept under this name of a change; BadRequest for what cannot be."""
+    if value is None:
+        return None
+    if name in _NAMES:
+        return _readable(_NAMES[name], value)
+    if name == "sender_email":
+        return checked_address(value)
+    if name == "accent":
+        return value.lower()
+    return _sites(value) if name == "embed_sites" else value
 
 
 def notices_to(tx: Tx, workspace_id: str) -> Mailbox | None:

@@ -1,16 +1,18 @@
 """Workspaces: the walls between tenants."""
 
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
 from deedbox.accounts import keys, people, store, tiers
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.scopes import granted
+from deedbox.kernel import acts, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import NotFound
+from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.ids import new_id
 
 OPERATOR = "operator"
@@ -40,6 +42,42 @@ def ensure(tx: Tx, *, now: datetime) -> Workspace:
     store.add_workspace(tx, workspace.id, workspace.name, instant(now))
     people.add_owner(tx, workspace.id, now=now)
     return workspace
+
+
+class NewWorkspace(NamedTuple):
+    workspace: Workspace
+    login_token: Secret | None
+    """By which its owner comes in; None where the owner has an account."""
+
+
+def create(tx: Tx, name: str, owner_email: str | None, *, now: datetime) -> NewWorkspace:
+    """Another workspace, owned by the person who has this address, else by a new one."""
+    if not name.strip() or len(name) > limits.WORKSPACE_NAME_CHARS:
+        raise BadRequest(f"The name must have 1 to {limits.WORKSPACE_NAME_CHARS} characters")
+    workspace = Workspace(new_id("wsp", now), name.strip())
+    store.add_workspace(tx, workspace.id, workspace.name, instant(now))
+    acts.done(tx, operator(workspace.id), "workspace.created", (workspace.id, workspace.name), at=now)
+    if owner_email is None:
+        owner_id = people.add_owner(tx, workspace.id, now=now)
+        return NewWorkspace(workspace, people.login_link(tx, owner_id, now=now))
+    store.add_member(tx, workspace.id, _person_with(tx, owner_email), "owner", instant(now))
+    return NewWorkspace(workspace, None)
+
+
+def _person_with(tx: Tx, email: str) -> str:
+    found = store.credentials(tx, people.login_name(email))
+    if found is None:
+        raise NotFound(f"Nobody here has the address {email}. Leave it out for a login link for a new person.")
+    person_id: str = found[0]
+    return person_id
+
+
+def link_for(tx: Tx, email: str, *, now: datetime, forget_password: bool = False) -> Secret:
+    """A one-time login link's token for the person who has this address."""
+    person_id = _person_with(tx, email)
+    if forget_password:
+        people.forget_password(tx, person_id)
+    return people.login_link(tx, person_id, now=now)
 
 
 def first_access(tx: Tx, *, now: datetime) -> FirstAccess:

@@ -1,5 +1,7 @@
 """Backfill: plans the push of completed documents that the archive does not have."""
 
+from collections.abc import Callable
+
 from deedbox.archive import store
 from deedbox.archive.archive import Archive
 from deedbox.archive.push import Push
@@ -28,9 +30,16 @@ class Backfill:
         """How many documents are pushed at once instead of in their time; NotFound if the one is not waiting."""
         if document_id is not None:
             return await self._db.write(lambda tx: self._retry_one(tx, document_id))
+        return await self._retry_each(store.waiting)
+
+    async def retry_workspace(self, workspace_id: str) -> int:
+        """How many documents of the workspace are pushed at once."""
+        return await self._retry_each(lambda tx, after, most: store.waiting_of(tx, workspace_id, after, most))
+
+    async def _retry_each(self, waiting: Callable[[Tx, str, int], list[ArchiveRow]]) -> int:
         after, planned = "", 0
         while True:
-            rows = await self._db.write(lambda tx, after=after: self._retry_some(tx, after))  # type: ignore[misc]
+            rows = await self._db.write(lambda tx, after=after: self._retry_some(tx, waiting, after))  # type: ignore[misc]
             planned += len(rows)
             if not rows:
                 return planned
@@ -44,8 +53,8 @@ class Backfill:
         now = self._clock.now()
         return await self._db.write(lambda tx: sum(self._push.plan(tx, *where, now=now) for *where, _ in found))
 
-    def _retry_some(self, tx: Tx, after: str) -> list[ArchiveRow]:
-        rows = store.waiting(tx, after, limits.ARCHIVE_BATCH)
+    def _retry_some(self, tx: Tx, waiting: Callable[[Tx, str, int], list[ArchiveRow]], after: str) -> list[ArchiveRow]:
+        rows = waiting(tx, after, limits.ARCHIVE_BATCH)
         for row in rows:
             self._push.retry(tx, row, now=self._clock.now())
         return rows

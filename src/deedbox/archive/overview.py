@@ -3,6 +3,7 @@
 import msgspec
 
 from deedbox.archive import proofs, store
+from deedbox.archive.receipt import ArchiveRow, Tree
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
@@ -54,4 +55,29 @@ def overview(tx: Tx) -> Overview:
         degraded=store.degraded_trees(tx),
         last_root=proofs.root_name(last) if last else None,
         last_root_published_at=last.published_at if last else None,
+    )
+
+
+class WorkspaceOverview(msgspec.Struct, frozen=True):
+    """What a workspace learns of the archive: nothing of the documents of others."""
+
+    pending: int
+    archived: int
+    failed: int
+    newest: list[ArchiveRow]
+    waiting: list[ArchiveRow]
+    """Some of those that are not archived yet, the oldest documents first."""
+    last_root: Tree | None
+    """The newest root in the archive; it stands for the packages of every workspace."""
+
+
+def of_workspace(tx: Tx, workspace_id: str) -> WorkspaceOverview:
+    counts = store.counts_of(tx, workspace_id)
+    return WorkspaceOverview(
+        pending=counts.get("pending", 0),
+        archived=counts.get("archived", 0),
+        failed=counts.get("failed", 0),
+        newest=store.newest_of(tx, workspace_id, limits.ARCHIVE_SHOWN),
+        waiting=store.waiting_of(tx, workspace_id, "", limits.ARCHIVE_SHOWN),
+        last_root=store.last_published(tx),
     )

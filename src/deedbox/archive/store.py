@@ -90,6 +90,32 @@ def counts(tx: Tx) -> dict[str, int]:
     return {row[0]: row[1] for row in tx.all("select status, count(*) from archives group by status")}
 
 
+# of one workspace
+
+
+def counts_of(tx: Tx, workspace_id: str) -> dict[str, int]:
+    sql = "select status, count(*) from archives where workspace_id = :id group by status"
+    return {row[0]: row[1] for row in tx.all(sql, id=workspace_id)}
+
+
+def newest_of(tx: Tx, workspace_id: str, most: int) -> list[ArchiveRow]:
+    """Those that were archived last, the newest first."""
+    sql = (
+        f"select {_COLUMNS} from archives where workspace_id = :id and status = 'archived'"
+        " order by archived_at desc, document_id desc limit :most"
+    )
+    return [_row(row) for row in tx.all(sql, id=workspace_id, most=most)]
+
+
+def waiting_of(tx: Tx, workspace_id: str, after: str, most: int) -> list[ArchiveRow]:
+    """Those that are not archived yet, by id, after this one."""
+    sql = (
+        f"select {_COLUMNS} from archives where workspace_id = :id and status <> 'archived' and document_id > :after"
+        " order by document_id limit :most"
+    )
+    return [_row(row) for row in tx.all(sql, id=workspace_id, after=after, most=most)]
+
+
 # trees
 
 

@@ -125,6 +125,11 @@ class Certificates:
         """Every certificate there is or was, oldest first."""
         return [_shown(row) for row in await self._db.read(store.every)]
 
+    async def of_workspace(self, workspace_id: str) -> list[Certificate]:
+        """The authorities, the time-stamp units and what this workspace seals with, oldest first; makes none."""
+        uses = (ROOT, ISSUING, TIMESTAMP, ledger.seal_slot(workspace_id))
+        return [_shown(row) for row in await self._db.read(lambda tx: store.in_slots(tx, uses))]
+
     async def revoke(self, certificate_id: str, reason: Reason = "unspecified") -> Certificate:
         """The certificate, which is used no more; the CRL says so from now on."""
         now = self._clock.now()

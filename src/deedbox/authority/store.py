@@ -1,5 +1,7 @@
 """The table of certificates: one in use in each slot, and those that were in use before it."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from deedbox.kernel.db import Tx
@@ -70,6 +72,14 @@ def certificate(tx: Tx, certificate_id: str) -> CertificateRow | None:
 def every(tx: Tx) -> list[CertificateRow]:
     """All of them, oldest first."""
     return [row for values in tx.all(f"select {_COLUMNS} from certificates order by id") if (row := _row(values))]
+
+
+def in_slots(tx: Tx, slots: Sequence[str]) -> list[CertificateRow]:
+    """Every certificate that is or was in one of the slots, oldest first."""
+    named = {f"a{number}": slot for number, slot in enumerate(slots)}
+    asked = ", ".join(f":{name}" for name in named)
+    rows = tx.all(f"select {_COLUMNS} from certificates where slot in ({asked}) order by id", **named)
+    return [row for values in rows if (row := _row(values))]
 
 
 def authorities(tx: Tx) -> list[CertificateRow]:

@@ -23,7 +23,7 @@ COMMANDS = {
     "archive": "Show and check the long-term archive; push what it does not have yet.",
     "verify": "Say whether a PDF is what was sealed; offline, without a server.",
     "model": "Install, list and choose the embedding model that search needs.",
-    "workspace": "Name the workspace and its sender, as people read them in mails.",
+    "workspace": "Name the workspace and its sender, as people read them in mails; make further workspaces.",
     "login-link": "Make a one-time login link for the owner.",
     "index": "Upload the new files of a folder and index them.",
     "ask": "Show the passages that answer a question.",

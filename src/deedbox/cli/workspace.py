@@ -1,4 +1,4 @@
-"""`deedbox workspace`: the names under which people get its documents."""
+"""`deedbox workspace`: the names under which people get its documents, and further workspaces."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,6 +11,7 @@ from msgspec import UNSET
 from deedbox.accounts import workspace_profile, workspaces
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
+from deedbox.cli.login_link import server_address
 from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
@@ -19,7 +20,7 @@ from deedbox.kernel.errors import BadRequest
 
 @click.group()
 def command() -> None:
-    """Name the workspace and its sender, as people read them in mails."""
+    """Name the workspace and its sender, as people read them in mails; make further workspaces."""
 
 
 @command.command()
@@ -38,6 +39,38 @@ def rename(data_dir: Path | None, as_json: bool, name: str) -> None:
     """Give the workspace another NAME: the company in whose name documents are sent."""
     change = WorkspaceChange(name=_bounded("The name", name, limits.WORKSPACE_NAME_CHARS))
     _told(_done(data_dir, lambda tx, owner, now: workspace_profile.change(tx, owner, change, now=now)), as_json)
+
+
+@command.command()
+@data_option
+@json_option
+@click.argument("name")
+@click.option("--owner", metavar="EMAIL", help="A person who has an account here. Without it, a login link is printed.")
+def create(data_dir: Path | None, as_json: bool, name: str, owner: str | None) -> None:
+    """Make another workspace called NAME, with documents, keys, members and settings of its own."""
+    settings = load(data_dir=data_dir)
+    wanted = _bounded("The name", name, limits.WORKSPACE_NAME_CHARS)
+
+    async def work(deedbox: Any) -> workspaces.NewWorkspace:
+        now = deedbox.clock.now()
+
+        def make(tx: Tx) -> workspaces.NewWorkspace:
+            workspaces.ensure(tx, now=now)  # the first one is the installation's own
+            return workspaces.create(tx, wanted, owner, now=now)
+
+        made: workspaces.NewWorkspace = await deedbox.db.write(make)
+        return made
+
+    workspace, token = run(settings, work, anew=True)
+    link = f"{server_address(settings)}/login/{token.reveal()}" if token else None
+    if as_json:
+        print_json({"id": workspace.id, "name": workspace.name, "login_link": link})
+        return
+    click.echo(f"workspace  {workspace.name}\nid         {workspace.id}")
+    if link:
+        click.echo(f"\n{link}\n\nIt signs its owner in once, within {limits.LOGIN_LINK_MINUTES} minutes.")
+    else:
+        click.echo(f"owner      {owner}, who finds it under “Another workspace”")
 
 
 @command.command()

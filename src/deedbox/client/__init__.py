@@ -83,7 +83,15 @@ from deedbox.client.records.signer import (
 )
 from deedbox.client.records.templates import Role, Template, TemplateField, TemplatePage, TemplateVersions
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
-from deedbox.client.records.workspace import AccentShown, WorkspaceProfile
+from deedbox.client.records.workspace import (
+    AccentShown,
+    MadeInvitation,
+    Member,
+    MemberPage,
+    UsageSlot,
+    WorkspaceProfile,
+    WorkspaceUsage,
+)
 from deedbox.client.requests.bulk_sends import NewBulkSend, NewRow
 from deedbox.client.requests.documents import (
     CorrectedAddress,
@@ -108,7 +116,7 @@ from deedbox.client.requests.packets import NewPacket, NewPacketDocument, Packet
 from deedbox.client.requests.search import IndexOrder, NewQuery, QueryFilter
 from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Drawn, Typed, UploadedMark, Values
 from deedbox.client.requests.templates import NewTemplate, TemplateChange
-from deedbox.client.requests.workspace import WorkspaceChange
+from deedbox.client.requests.workspace import MemberChange, NewInvitation, WorkspaceChange
 from deedbox.client.webhook import verify_webhook
 
 __all__ = [
@@ -185,8 +193,12 @@ __all__ = [
     "KnownSigner",
     "LoneSigner",
     "MadeHook",
+    "MadeInvitation",
     "MadeKey",
     "Me",
+    "Member",
+    "MemberChange",
+    "MemberPage",
     "Message",
     "NewBulkSend",
     "NewDocument",
@@ -195,6 +207,7 @@ __all__ = [
     "NewField",
     "NewFile",
     "NewHook",
+    "NewInvitation",
     "NewKey",
     "NewPacket",
     "NewPacketDocument",
@@ -252,6 +265,7 @@ __all__ = [
     "Uploaded",
     "UploadedMark",
     "Usage",
+    "UsageSlot",
     "Values",
     "Verification",
     "Void",
@@ -260,6 +274,7 @@ __all__ = [
     "Workspace",
     "WorkspaceChange",
     "WorkspaceProfile",
+    "WorkspaceUsage",
     "inline",
     "verify_webhook",
 ]

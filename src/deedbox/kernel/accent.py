@@ -4,6 +4,8 @@ from typing import NamedTuple, TypeAlias
 
 READABLE = 4.5
 """The contrast that WCAG asks of text."""
+OWN = "#1f5c4d"
+"""That of Deedbox, where a workspace has none."""
 LIGHT_PAPER = "#ffffff"
 DARK_PAPER = "#1a212b"
 _STEPS = 50

@@ -15,6 +15,7 @@ FORM_BYTES = 16 * KB
 FORM_AT_ONCE_BYTES = 32 * KB
 """A larger form is read beside the requests of others: each of its escaped letters takes time."""
 """Of a form that people fill in."""
+DONE_CHARS = 40
 SIGNING_FORM_BYTES = 256 * KB
 """Of the form in which a signer without script fills in fields."""
 LARGE_BODIES_BYTES = 32 * MB
@@ -89,6 +90,12 @@ WORKSPACE_NAME_CHARS = 100
 FORM_NAME_PARTS = 6
 EMBED_SITES = 20
 EMBED_SITE_CHARS = 270
+MAIL_TESTS_PER_MINUTE = 5
+"""That one person may send from the settings."""
+CERTIFICATE_NEAR_DAYS = 60
+"""A certificate that ends within so many days is shown as near its end."""
+ARCHIVE_SHOWN = 10
+"""The newest receipts, and as many of those that wait, on the page of the archive."""
 LOGO_BYTES = 2 * MB
 LOGO_PIXELS = 16_000_000
 LOGO_SIDE = 512
@@ -106,6 +113,23 @@ LOGIN_LINK_MINUTES = 60
 LOGIN_SESSION_DAYS = 14
 LOGIN_TRIES_PER_MINUTE = 5
 LOGIN_TRIES_PER_DAY = 200
+FRESH_SESSION_MINUTES = 10
+"""For so long after signing in, the current password need not be shown for a change to how one signs in."""
+SESSIONS_SHOWN = 100
+RESET_MINUTES = 60
+RESETS_PER_MINUTE = 2
+RESETS_PER_DAY = 10
+"""Mails by which one address is let choose a new password."""
+INVITATION_DAYS = 14
+MEMBERS_PER_WORKSPACE = 1000
+"""With those who are invited."""
+WORKSPACES_SHOWN = 200
+PASSKEYS_PER_PERSON = 20
+PASSKEY_NAME_CHARS = 60
+PASSKEY_SECONDS = 300
+"""From the question that a passkey is to answer, to its answer."""
+KEYS_NAMED = 10
+"""Of those that a member has made, before the rest is only counted."""
 
 # database
 WAL_BYTES_KEPT = 64 * MB
@@ -214,6 +238,10 @@ SMTP_REPLY_BYTES = 32 * KB
 # background
 KEY_USE_SECONDS = 10
 HOUSEKEEPING_SECONDS = 3600
+USAGE_SHOWN_DAYS = 30
+USAGE_SHOWN_MONTHS = 12
+USAGE_DAYS = 400
+"""For so long the figures of a day are kept: longer than the pages show."""
 PRUNE_ROWS = 500
 """Of one kind, in one transaction of the housekeeping."""
 
@@ -258,6 +286,8 @@ PACKET_FILES = 50
 DOCUMENT_PARTIES = 50
 DOCUMENT_SIGNERS = 100
 DOCUMENT_FIELDS = 1000
+TEMPLATE_USES_COUNTED = 1000
+"""Documents of one template that a list counts."""
 TEMPLATE_VERSIONS = 1000
 EXPIRES_AFTER_HOURS_MAX = 5 * 8784
 """Five years."""
@@ -268,6 +298,12 @@ TIME_ZONE_CHARS = 64
 SKETCH_KEY_CHARS = 40
 SKETCH_BYTES = 1 * MB
 """Of the people and fields of a draft that is being made on the pages."""
+PEOPLE_FORM_BYTES = 256 * KB
+"""Of the form in which the people of a draft are named."""
+FIELDS_NAMED = 5
+"""Of fields that go with someone, told before they do."""
+PEOPLE_SUGGESTED = 200
+"""Those who were asked to sign last, offered while someone types."""
 FIELD_LABEL_CHARS = 200
 FIELD_VALUE_CHARS = 2000
 FIELD_GROUP_CHARS = 100
@@ -349,6 +385,11 @@ BULK_FLAWS = 10_000
 BULK_FLAWS_SAID = 5
 """That one error names."""
 BULK_ERROR_CHARS = 500
+BULK_UPLOADS = 20
+"""CSV files that one workspace keeps at a time while someone says what their columns mean."""
+BULK_UPLOAD_HOURS = 24
+BULK_SAMPLE_CHARS = 80
+"""Of a column's first text, beside its heading."""
 BULK_CHECK_SECONDS = 120
 """In which all rows of a request are checked: others have their turns meanwhile."""
 BULK_TURN_SECONDS = 0.004
@@ -393,6 +434,10 @@ CSV_SAMPLE_ROWS = 50
 CSV_SAMPLE_CHARS = 64 * KB
 CHARSET_SAMPLE_BYTES = 32 * KB
 QUERY_CHARS = 8192
+PASSAGE_ID_CHARS = 64
+SEARCH_PAGE_PASSAGES = 20
+SEARCH_TEXT_AROUND = 2000
+EXCERPT_CHARS = 320
 TOP_K_DEFAULT = 5
 TOP_K_MAX = 1000
 QUERY_DOC_IDS = 1000
@@ -425,6 +470,7 @@ INDEX_PARALLEL = 8
 INDEX_TRIES = 5
 INDEX_JOB_ATTEMPTS = 5
 TAKE_IN_ATTEMPTS = 10
+RUNS_LOOKED_AT = 5
 INDEX_LOG_BATCH = 32
 INDEX_FOLLOW_DOCUMENTS = 64
 JOB_WATCH_SECONDS = 0.25

@@ -153,9 +153,38 @@ class Test(msgspec.Struct, frozen=True, kw_only=True, tag="test"):
     server: str
 
 
+class Member(msgspec.Struct, frozen=True, kw_only=True, tag="member"):
+    """Invites someone to a workspace."""
+
+    inviter: str
+    workspace: str
+    link: str
+    expires_at: Instant
+
+
+class Reset(msgspec.Struct, frozen=True, kw_only=True, tag="reset"):
+    """Lets a person choose a new password."""
+
+    link: str
+    minutes: int
+
+
 Letter: TypeAlias = (
-    Invitation | Reminder | Code | Completion | NotNeeded | Declined | Delegated | Voided | Expired | Test
+    Invitation
+    | Reminder
+    | Code
+    | Completion
+    | NotNeeded
+    | Declined
+    | Delegated
+    | Voided
+    | Expired
+    | Test
+    | Member
+    | Reset
 )
+PERSONAL = ("member", "reset")
+"""Kinds whose link opens an account: they never stay here, where others of the workspace would read them."""
 
 
 class Attachment(msgspec.Struct, frozen=True):

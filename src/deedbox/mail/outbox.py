@@ -16,7 +16,7 @@ from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.kernel.mailbox import Mailbox, mailbox
 from deedbox.mail import content, store
-from deedbox.mail.letter import Code, Look, Mail
+from deedbox.mail.letter import PERSONAL, Code, Look, Mail
 from deedbox.mail.relay import Files, MailFailed, Relay
 from deedbox.mail.store import Entry, Status
 
@@ -101,7 +101,7 @@ class Mailer:
         entry = await self._db.write(lambda tx: store.begin(tx, work.job.payload["mail"], begun))
         if entry is None:
             return
-        if self._relay.server is None:
+        if self._relay.server is None and entry.kind not in PERSONAL:
             await work.finish(lambda tx: store.put_into_inbox(tx, entry))
             return
         try:
@@ -116,6 +116,8 @@ class Mailer:
     async def _attempt(self, entry: Entry) -> None:
         from deedbox.mail.smtp import SmtpRefused, TooLargeForServer
 
+        if self._relay.server is None:
+            raise GiveUp("There is no mail server any more, and this mail is its reader's alone")
         try:
             mail = await self._opened(entry)
         except content.Unreadable as error:

@@ -8,11 +8,13 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.derived import Derived
+from deedbox.pdf.lines import Line
 from deedbox.pdf.workshop import Workshop
 
 _RECIPE = 2
 """Another number for another look: pictures that were kept are made anew."""
 _TEXT = "text-2.json"
+_PAGES = msgspec.json.Decoder(list[list[Line]])
 
 
 def step(width: int) -> int:
@@ -45,6 +47,29 @@ class Pictures:
         made = await asyncio.to_thread(msgspec.json.encode, lines)
         await self._derived.keep(blob.sha256, _TEXT, made)
         return made
+
+    async def lines(self, blob: Blob, number: int) -> bytes:
+        """Left, top, right and bottom of each line of a page, in fractions of it, as JSON."""
+        name = lines_of(number)
+        kept = await self._derived.find(blob.sha256, name)
+        if kept is not None:
+            return kept
+        text = await self.text(blob)
+        made = await asyncio.to_thread(_places, text, number)
+        await self._derived.keep(blob.sha256, name, made)
+        return made
+
+
+def _places(text: bytes, number: int) -> bytes:
+    pages = _PAGES.decode(text)
+    lines = pages[number - 1] if number <= len(pages) else []
+    places = [(line.left, line.top, line.right, line.bottom) for line in lines]
+    return msgspec.json.encode([[round(edge, 4) for edge in one] for one in places])
+
+
+def lines_of(number: int) -> str:
+    """Under which the places of a page's lines are kept."""
+    return f"{number}-lines-{_TEXT}"
 
 
 def name_of(number: int, width: int) -> str:

@@ -18,6 +18,7 @@ from deedbox.search.embed import Embedder
 from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
 from deedbox.search.index import Index, IndexInUse
+from deedbox.search.query_times import QueryTimes
 from deedbox.search.workspace_index import OpenIndex, WorkspaceIndex
 
 INDEX_JOB = "index"
@@ -50,6 +51,7 @@ class SearchEngine:
         self.db = db
         self.clock = clock
         self.embedders = embedders
+        self.times = QueryTimes(db, clock)
         self.extractor = Extractor(settings.sandbox_processes)
         self._folder = settings.data_dir / "index"
         self._open_index = open_index

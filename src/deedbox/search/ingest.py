@@ -96,6 +96,11 @@ def page(tx: Tx, workspace_id: str, before: str | None, most: int) -> list[Job]:
     return jobs.of_kind(tx, INDEX_JOB, workspace_id, before, most)
 
 
+def under_way(tx: Tx, workspace_id: str) -> bool:
+    """Whether one of the workspace's last index runs has not ended."""
+    return any(job.state in ("ready", "running") for job in page(tx, workspace_id, None, limits.RUNS_LOOKED_AT))
+
+
 def cancel(tx: Tx, workspace_id: str, job_id: str, now: datetime) -> Job:
     """The run, now ended, if it had not ended before."""
     find(tx, workspace_id, job_id)

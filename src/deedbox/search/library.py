@@ -206,6 +206,19 @@ def page(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[Upload
     return store.summaries(tx, workspace_id, after, most)
 
 
+class Shelf(msgspec.Struct, frozen=True):
+    """A part of the library, newest first, as a page shows it."""
+
+    documents: list[UploadSummary]
+    unindexed: int
+    """Documents in all of the library that wait for an index run."""
+
+
+def shelf(tx: Tx, workspace_id: str, named: str, before: str | None, most: int) -> Shelf:
+    """Documents whose names hold this text, before the one with this id, newest first."""
+    return Shelf(store.newest(tx, workspace_id, named, before, most), store.count_unindexed(tx, workspace_id))
+
+
 def find(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary:
     found = store.summary(tx, workspace_id, upload_id)
     if found is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.search import library, store
@@ -65,12 +66,14 @@ class _Verified(msgspec.Struct, frozen=True):
 
 async def answer(engine: SearchEngine, workspace_id: str, question: Question, *, counted: bool = True) -> list[Passage]:
     """The best passages, best first, each as it is in the database now; the query is counted durably, or not at all."""
-    search = _Search(engine, workspace_id, question)
+    search, begun = _Search(engine, workspace_id, question), stopwatch()
     await search.begin()
     # Saved while the index is searched: the answer waits for the commit, but seldom longer than for the search.
     counting = asyncio.create_task(_count(engine, workspace_id)) if counted else None
     try:
-        return await search.best()
+        found = await search.best()
+        engine.times.add(workspace_id, stopwatch() - begun)
+        return found
     finally:
         if counting is not None:
             await counting

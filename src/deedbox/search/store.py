@@ -86,6 +86,20 @@ def summaries(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[U
     return [_summary(row) for row in tx.all(sql, workspace_id=workspace_id, after=after or "", most=most)]
 
 
+def newest(tx: Tx, workspace_id: str, named: str, before: str | None, most: int) -> list[UploadSummary]:
+    """Uploads whose names hold this text, before the one with this id, newest first."""
+    for wildcard in "!%_":
+        named = named.replace(wildcard, f"!{wildcard}")
+    rows = tx.all(
+        f"{_SUMMARY} and lower(u.filename) like :named escape '!' and u.id < :before order by u.id desc limit :most",
+        workspace_id=workspace_id,
+        named=f"%{named.lower()}%",
+        before=before or "upl_~",
+        most=most,
+    )
+    return [_summary(row) for row in rows]
+
+
 def _summary(row: Row) -> UploadSummary:
     return UploadSummary(Upload(*row[:-2]), row[-2], row[-1])
 
@@ -179,6 +193,12 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
     return Upload(*row) if row else None
 
 
+def count_unindexed(tx: Tx, workspace_id: str) -> int:
+    """Uploads that wait for an index run."""
+    row = tx.one("select count(*) from uploads where workspace_id = :id and status = 'uploaded'", id=workspace_id)
+    return int(row[0]) if row else 0
+
+
 def count_uploads(tx: Tx, workspace_id: str) -> int:
     row = tx.one("select count(*) from uploads where workspace_id = :id", id=workspace_id)
     return int(row[0]) if row else 0
@@ -229,6 +249,18 @@ def count_query(tx: Tx, workspace_id: str, queries: int) -> None:
         " on conflict (workspace_id) do update set queries = query_counts.queries + excluded.queries",
         id=workspace_id,
         queries=queries,
+    )
+
+
+def add_query_times(tx: Tx, counts: Mapping[tuple[str, str, int], int]) -> None:
+    """Adds queries to those of their workspace, day and bucket; in one order, so that two processes never lock."""
+    tx.many(
+        "insert into query_days (workspace_id, day, bucket, queries) values (:workspace_id, :day, :bucket, :queries)"
+        " on conflict (workspace_id, day, bucket) do update set queries = query_days.queries + excluded.queries",
+        [
+            {"workspace_id": workspace_id, "day": day, "bucket": bucket, "queries": number}
+            for (workspace_id, day, bucket), number in sorted(counts.items())
+        ],
     )
 
 

@@ -23,18 +23,17 @@ from deedbox.web.api_v1 import (
     events,
     hooks,
     keys,
+    members,
     packet_files,
     packet_list,
     packet_moves,
     packets,
     templates,
+    usage,
     verify,
     workspace,
 )
-from deedbox.web.dashboard import account, document, document_acts, files, mail, signer, sketch
-from deedbox.web.dashboard import documents as document_pages
-from deedbox.web.dashboard.settings import audit
-from deedbox.web.dashboard.settings import keys as key_pages
+from deedbox.web.dashboard import routes as dashboard
 from deedbox.web.frame import body, brand, head, openapi, options, static
 from deedbox.web.frame import query as queries
 from deedbox.web.frame.context import AnyRequest
@@ -42,7 +41,7 @@ from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.guard import Guard, confirm
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
-from deedbox.web.public import authority, embed, operations
+from deedbox.web.public import authority, embed, operations, reference
 from deedbox.web.public import verify as verify_pages
 from deedbox.web.signer import opening, session
 from deedbox.web.signer import page as signing_page
@@ -53,6 +52,7 @@ ROUTES = [
     *authority.ROUTES,
     *embed.ROUTES,
     *verify_pages.ROUTES,
+    *reference.ROUTES,
     *document_list.ROUTES,
     *documents.ROUTES,
     *document_moves.ROUTES,
@@ -68,7 +68,9 @@ ROUTES = [
     *verify.ROUTES,
     *archive.ROUTES,
     *keys.ROUTES,
+    *members.ROUTES,
     *workspace.ROUTES,
+    *usage.ROUTES,
     *hooks.ROUTES,
     *deliveries.ROUTES,
     *events.ROUTES,
@@ -81,16 +83,7 @@ ROUTES = [
     *embeddings.ROUTES,
     *static.ROUTES,
     *brand.ROUTES,
-    *account.ROUTES,
-    *document.ROUTES,
-    *document_acts.ROUTES,
-    *document_pages.ROUTES,
-    *files.ROUTES,
-    *audit.ROUTES,
-    *key_pages.ROUTES,
-    *mail.ROUTES,
-    *signer.ROUTES,
-    *sketch.ROUTES,
+    *dashboard.ROUTES,
     *opening.ROUTES,
     *signing_page.ROUTES,
     *session.ROUTES,

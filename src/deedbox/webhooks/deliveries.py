@@ -1,5 +1,6 @@
 """Deliveries: list, show, send again, forget."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -31,6 +32,17 @@ def get(tx: Tx, workspace_id: str, delivery_id: str) -> DeliveryDetail:
         request_body=row.body,
         attempts_made=[shown_attempt(attempt) for attempt in store.attempts(tx, delivery_id)],
     )
+
+
+def durations(tx: Tx, shown: Sequence[Delivery]) -> dict[str, int]:
+    """How many milliseconds the last attempt at each of them took, by the id of the delivery."""
+    return store.durations(tx, [one.id for one in shown])
+
+
+def under_way(delivery: Delivery, now: datetime) -> bool:
+    """Whether something comes of it at any moment: it is being sent, or due."""
+    due = delivery.next_attempt_at
+    return delivery.status == "sending" or (due is not None and due <= instant(now))
 
 
 def redeliver(tx: Tx, workspace_id: str, delivery_id: str, *, now: datetime) -> Delivery:

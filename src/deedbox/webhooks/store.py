@@ -211,6 +211,19 @@ def attempts(tx: Tx, delivery_id: str) -> list[AttemptRow]:
     return [AttemptRow(*row) for row in rows]
 
 
+def durations(tx: Tx, delivery_ids: Sequence[str]) -> dict[str, int]:
+    """The milliseconds of the last attempt at each of these deliveries."""
+    if not delivery_ids:
+        return {}
+    named: dict[str, Value] = {f"id_{number}": one for number, one in enumerate(delivery_ids)}
+    rows = tx.all(
+        "select delivery_id, duration_ms from delivery_attempts"
+        f" where delivery_id in ({', '.join(f':{name}' for name in named)}) order by number",
+        **named,
+    )
+    return {str(delivery_id): int(milliseconds) for delivery_id, milliseconds in rows}
+
+
 def add_attempt(tx: Tx, row: AttemptRow) -> None:
     insert(tx, "delivery_attempts", msgspec.structs.asdict(row))
 

@@ -80,6 +80,17 @@ WORDS = {
     "mail.missing": "لم يوقّع",
     "mail.test_subject": "يستطيع Deedbox إرسال البريد",
     "mail.test_lead": "هذه رسالة تجريبية من خادم Deedbox لديك، وقد سُلّمت إلى {server}.",
+    "mail.member_subject": "{inviter} يدعوك إلى {workspace}",
+    "mail.member_lead": "{inviter} يدعوك إلى مساحة العمل {workspace}، حيث تُرسل المستندات وتُوقَّع ويُبحث فيها.",
+    "mail.member_button": "قبول الدعوة",
+    "mail.member_link": "يقود الرابط إلى {host} ويعمل مرة واحدة، حتى {expires_at}.",
+    "mail.why_member": "تصلك هذه الرسالة لأن {inviter} أعطى عنوانك. إذا كنت لا تعرف من هو، فتجاهلها.",
+    "mail.reset_subject": "اختيار كلمة مرور جديدة",
+    "mail.reset_lead": "طُلبت كلمة مرور جديدة لحسابك. اخترها عبر هذا الرابط الذي يعمل مرة واحدة خلال {minutes} دقيقة."
+    "طُلبت كلمة مرور جديدة لحسابك. اخترها عبر هذا الرابط الذي يعمل مرة واحدة خلال {minutes} دقيقة.",
+    "mail.reset_button": "اختيار كلمة مرور جديدة",
+    "mail.why_reset": "تصلك هذه الرسالة لأن أحدهم أعطى عنوانك في صفحة تسجيل الدخول. إذا لم تكن أنت، فتجاهلها: كلمة"
+    " مرورك تبقى كما هي.",
     "mail.footer": "أُرسلت من Deedbox، وهو خادم لتوقيع المستندات.",
     "mark.signed": "وقّعه {name}",
     "mark.attachment": "مرفق، الصفحات {first}–{last}",

@@ -99,6 +99,19 @@ WORDS = {
     "mail.missing": "Nicht unterschrieben von",
     "mail.test_subject": "Deedbox kann E-Mails senden",
     "mail.test_lead": "Dies ist die Test-E-Mail Ihres Deedbox-Servers. Sie wurde an {server} übergeben.",
+    "mail.member_subject": "{inviter} lädt Sie zu {workspace} ein",
+    "mail.member_lead": "{inviter} lädt Sie in den Arbeitsbereich {workspace} ein, in dem Dokumente versandt,"
+    " unterschrieben und durchsucht werden.",
+    "mail.member_button": "Einladung annehmen",
+    "mail.member_link": "Der Link führt zu {host} und gilt einmal, bis {expires_at}.",
+    "mail.why_member": "Sie erhalten diese Mail, weil {inviter} Ihre Adresse angegeben hat. Wenn Sie nicht wissen,"
+    " wer das ist, beachten Sie sie nicht.",
+    "mail.reset_subject": "Neues Passwort wählen",
+    "mail.reset_lead": "Für Ihr Konto wurde ein neues Passwort verlangt. Wählen Sie es über diesen Link; er gilt"
+    " einmal, für {minutes} Minuten.",
+    "mail.reset_button": "Neues Passwort wählen",
+    "mail.why_reset": "Sie erhalten diese Mail, weil jemand Ihre Adresse auf der Anmeldeseite angegeben hat. Wenn"
+    " Sie es nicht waren, beachten Sie sie nicht: Ihr Passwort bleibt, wie es ist.",
     "mail.footer": "Gesendet von Deedbox, einem Server zum Unterschreiben von Dokumenten.",
     "mark.signed": "Unterschrieben von {name}",
     "mark.attachment": "Anlage, Seiten {first}–{last}",

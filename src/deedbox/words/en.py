@@ -89,6 +89,19 @@ WORDS = {
     "mail.missing": "Not signed by",
     "mail.test_subject": "Deedbox can send mail",
     "mail.test_lead": "This is the test mail of your Deedbox server. It was handed to {server}.",
+    "mail.member_subject": "{inviter} invites you to {workspace}",
+    "mail.member_lead": "{inviter} invites you to the workspace {workspace}, in which documents are sent, signed and"
+    " searched.",
+    "mail.member_button": "Accept the invitation",
+    "mail.member_link": "The link leads to {host} and works once, until {expires_at}.",
+    "mail.why_member": "You get this mail because {inviter} gave your address. If you do not know who that is,"
+    " ignore it.",
+    "mail.reset_subject": "Choose a new password",
+    "mail.reset_lead": "A new password was asked for on your account. Choose it by this link, which works once,"
+    " within {minutes} minutes.",
+    "mail.reset_button": "Choose a new password",
+    "mail.why_reset": "You get this mail because someone gave your address on the sign-in page. If it was not you,"
+    " ignore this mail: your password stays as it is.",
     "mail.footer": "Sent by Deedbox, a server for signing documents.",
     "mark.signed": "Signed by {name}",
     "mark.attachment": "Attachment, pages {first}–{last}",

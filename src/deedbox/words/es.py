@@ -91,6 +91,18 @@ WORDS = {
     "mail.missing": "Sin firmar por",
     "mail.test_subject": "Deedbox puede enviar correo",
     "mail.test_lead": "Este es el correo de prueba de su servidor Deedbox. Se ha entregado a {server}.",
+    "mail.member_subject": "{inviter} le invita a {workspace}",
+    "mail.member_lead": "{inviter} le invita al espacio de trabajo {workspace}, en el que se envían, firman y buscan"
+    " documentos.",
+    "mail.member_button": "Aceptar la invitación",
+    "mail.member_link": "El enlace lleva a {host} y funciona una vez, hasta el {expires_at}.",
+    "mail.why_member": "Recibe este correo porque {inviter} dio su dirección. Si no sabe quién es, no le haga caso.",
+    "mail.reset_subject": "Elegir una contraseña nueva",
+    "mail.reset_lead": "Se pidió una contraseña nueva para su cuenta. Elíjala con este enlace, que funciona una vez,"
+    " durante {minutes} minutos.",
+    "mail.reset_button": "Elegir una contraseña nueva",
+    "mail.why_reset": "Recibe este correo porque alguien dio su dirección en la página de acceso. Si no fue usted,"
+    " no le haga caso: su contraseña no cambia.",
     "mail.footer": "Enviado por Deedbox, un servidor para firmar documentos.",
     "mark.signed": "Firmado por {name}",
     "mark.attachment": "Adjunto, páginas {first}–{last}",

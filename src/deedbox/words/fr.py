@@ -92,6 +92,19 @@ WORDS = {
     "mail.missing": "Non signé par",
     "mail.test_subject": "Deedbox peut envoyer des e-mails",
     "mail.test_lead": "Ceci est l’e-mail de test de votre serveur Deedbox. Il a été remis à {server}.",
+    "mail.member_subject": "{inviter} vous invite dans {workspace}",
+    "mail.member_lead": "{inviter} vous invite dans l'espace de travail {workspace}, où des documents sont envoyés,"
+    " signés et recherchés.",
+    "mail.member_button": "Accepter l'invitation",
+    "mail.member_link": "Le lien mène à {host} et fonctionne une fois, jusqu'au {expires_at}.",
+    "mail.why_member": "Vous recevez ce message parce que {inviter} a donné votre adresse. Si vous ne savez pas de"
+    " qui il s'agit, ignorez-le.",
+    "mail.reset_subject": "Choisir un nouveau mot de passe",
+    "mail.reset_lead": "Un nouveau mot de passe a été demandé pour votre compte. Choisissez-le par ce lien, qui"
+    " fonctionne une fois, pendant {minutes} minutes.",
+    "mail.reset_button": "Choisir un nouveau mot de passe",
+    "mail.why_reset": "Vous recevez ce message parce que quelqu'un a donné votre adresse sur la page de connexion."
+    " Si ce n'était pas vous, ignorez-le : votre mot de passe reste inchangé.",
     "mail.footer": "Envoyé par Deedbox, un serveur de signature de documents.",
     "mark.signed": "Signé par {name}",
     "mark.attachment": "Pièce jointe, pages {first}–{last}",

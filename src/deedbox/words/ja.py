@@ -88,6 +88,19 @@ WORDS = {
     "mail.missing": "未署名",
     "mail.test_subject": "Deedbox はメールを送信できます",
     "mail.test_lead": "これは Deedbox サーバーからのテストメールです。{server} に渡されました。",
+    "mail.member_subject": "{inviter} さんから {workspace} への招待",
+    "mail.member_lead": "{inviter} さんがワークスペース {workspace} にあなたを招待しています。ここでは文書の送信、署"
+    "名、検索を行います。",
+    "mail.member_button": "招待を受ける",
+    "mail.member_link": "リンクは {host} につながり、{expires_at} まで一度だけ使えます。",
+    "mail.why_member": "このメールは、{inviter} さんがあなたのアドレスを入力したため届きました。心当たりがない場合は"
+    "無視してください。",
+    "mail.reset_subject": "新しいパスワードの設定",
+    "mail.reset_lead": "あなたのアカウントの新しいパスワードが求められました。このリンクから設定してください。リンク"
+    "は一度だけ、{minutes} 分以内に使えます。",
+    "mail.reset_button": "新しいパスワードを設定する",
+    "mail.why_reset": "このメールは、サインインのページであなたのアドレスが入力されたため届きました。心当たりがない場"
+    "合は無視してください。パスワードは変わりません。",
     "mail.footer": "文書署名サーバー Deedbox から送信されました。",
     "mark.signed": "{name} が署名",
     "mark.attachment": "添付、{first}–{last} ページ",

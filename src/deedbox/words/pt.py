@@ -92,6 +92,19 @@ WORDS = {
     "mail.missing": "Não assinado por",
     "mail.test_subject": "O Deedbox consegue enviar e-mails",
     "mail.test_lead": "Este é o e-mail de teste do seu servidor Deedbox. Ele foi entregue a {server}.",
+    "mail.member_subject": "{inviter} convida você para {workspace}",
+    "mail.member_lead": "{inviter} convida você para o espaço de trabalho {workspace}, no qual documentos são"
+    " enviados, assinados e pesquisados.",
+    "mail.member_button": "Aceitar o convite",
+    "mail.member_link": "O link leva a {host} e funciona uma vez, até {expires_at}.",
+    "mail.why_member": "Você recebe este e-mail porque {inviter} informou o seu endereço. Se não sabe quem é,"
+    " ignore-o.",
+    "mail.reset_subject": "Escolher uma nova senha",
+    "mail.reset_lead": "Uma nova senha foi pedida para a sua conta. Escolha-a por este link, que funciona uma vez,"
+    " durante {minutes} minutos.",
+    "mail.reset_button": "Escolher uma nova senha",
+    "mail.why_reset": "Você recebe este e-mail porque alguém informou o seu endereço na página de entrada. Se não"
+    " foi você, ignore-o: a sua senha continua a mesma.",
     "mail.footer": "Enviado pelo Deedbox, um servidor para assinar documentos.",
     "mark.signed": "Assinado por {name}",
     "mark.attachment": "Anexo, páginas {first}–{last}",

@@ -1,10 +1,33 @@
 # Written by scripts/client.py from the OpenAPI document: change it there.
 """What the workspace tells of itself to those who get its documents."""
 
-from deedbox.client.call import Call, FileSource, Form
+from collections.abc import AsyncIterator, Iterator
+from typing import Literal, TypedDict, Unpack
+
+from deedbox.client.call import Call, FileSource, Form, once, part
 from deedbox.client.connection import AsyncConnection, Connection
-from deedbox.client.records.workspace import WorkspaceProfile
-from deedbox.client.requests.workspace import WorkspaceChange
+from deedbox.client.records.workspace import (
+    MadeInvitation,
+    Member,
+    MemberPage,
+    WorkspaceProfile,
+    WorkspaceUsage,
+)
+from deedbox.client.requests.workspace import MemberChange, NewInvitation, WorkspaceChange
+
+
+class ListMembersQuery(TypedDict, total=False):
+    """What `list_members` can be asked for."""
+
+    limit: int
+    """How many to show at most."""
+
+
+class ShowUsageQuery(TypedDict, total=False):
+    """What `show_usage` can be asked for."""
+
+    by: Literal["day", "month"]
+    """`day` for the last 30 days, as by default, or `month` for the last 12 months."""
 
 
 class WorkspaceCalls:
@@ -12,6 +35,37 @@ class WorkspaceCalls:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def list_members(self, **query: Unpack[ListMembersQuery]) -> Iterator[Member]:
+        """List members and open invitations."""
+        return self._connection.pages(
+            Call("GET", "/api/v1/members", query=query), MemberPage, lambda page: page.members
+        )
+
+    def invite_member(self, body: NewInvitation, *, idempotency_key: str | None = None) -> MadeInvitation:
+        """Invite a person to the workspace.
+
+        The answer has a link, by which one person joins with this role. A key gives no role that may do more than it."""
+        return self._connection.answer(
+            Call("POST", "/api/v1/members", headers=once(idempotency_key), body=body), MadeInvitation
+        )
+
+    def get_member(self, member_id: str) -> Member:
+        """One member."""
+        return self._connection.answer(Call("GET", f"/api/v1/members/{part(member_id)}"), Member)
+
+    def remove_member(self, member_id: str) -> None:
+        """Remove a member, or withdraw an invitation.
+
+        The member's sessions in this workspace end at once. What they have made goes on, their keys too. The last
+        owner stays."""
+        self._connection.done(Call("DELETE", f"/api/v1/members/{part(member_id)}"))
+
+    def change_member(self, member_id: str, body: MemberChange) -> Member:
+        """Change a member's role.
+
+        It holds from the member's next request on. The last owner stays one."""
+        return self._connection.answer(Call("PATCH", f"/api/v1/members/{part(member_id)}", body=body), Member)
 
     def get(self) -> WorkspaceProfile:
         """The workspace of the key."""
@@ -33,12 +87,47 @@ class WorkspaceCalls:
         """Remove the logo."""
         self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
 
+    def get_usage(self, **query: Unpack[ShowUsageQuery]) -> WorkspaceUsage:
+        """Documents, times, queries and storage, by day or by month."""
+        return self._connection.answer(Call("GET", "/api/v1/usage", query=query), WorkspaceUsage)
+
 
 class AsyncWorkspaceCalls:
     """What the workspace tells of itself to those who get its documents."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
+
+    def list_members(self, **query: Unpack[ListMembersQuery]) -> AsyncIterator[Member]:
+        """List members and open invitations."""
+        return self._connection.pages(
+            Call("GET", "/api/v1/members", query=query), MemberPage, lambda page: page.members
+        )
+
+    async def invite_member(self, body: NewInvitation, *, idempotency_key: str | None = None) -> MadeInvitation:
+        """Invite a person to the workspace.
+
+        The answer has a link, by which one person joins with this role. A key gives no role that may do more than it."""
+        return await self._connection.answer(
+            Call("POST", "/api/v1/members", headers=once(idempotency_key), body=body), MadeInvitation
+        )
+
+    async def get_member(self, member_id: str) -> Member:
+        """One member."""
+        return await self._connection.answer(Call("GET", f"/api/v1/members/{part(member_id)}"), Member)
+
+    async def remove_member(self, member_id: str) -> None:
+        """Remove a member, or withdraw an invitation.
+
+        The member's sessions in this workspace end at once. What they have made goes on, their keys too. The last
+        owner stays."""
+        await self._connection.done(Call("DELETE", f"/api/v1/members/{part(member_id)}"))
+
+    async def change_member(self, member_id: str, body: MemberChange) -> Member:
+        """Change a member's role.
+
+        It holds from the member's next request on. The last owner stays one."""
+        return await self._connection.answer(Call("PATCH", f"/api/v1/members/{part(member_id)}", body=body), Member)
 
     async def get(self) -> WorkspaceProfile:
         """The workspace of the key."""
@@ -59,3 +148,7 @@ class AsyncWorkspaceCalls:
     async def remove_logo(self) -> None:
         """Remove the logo."""
         await self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
+
+    async def get_usage(self, **query: Unpack[ShowUsageQuery]) -> WorkspaceUsage:
+        """Documents, times, queries and storage, by day or by month."""
+        return await self._connection.answer(Call("GET", "/api/v1/usage", query=query), WorkspaceUsage)

@@ -4,6 +4,58 @@
 from msgspec import Struct
 
 
+class Member(Struct, frozen=True, kw_only=True):
+    id: str
+    """The person's id, or the invitation's."""
+    status: str
+    """`member`, or `invited` until someone has joined by the invitation's link."""
+    name: str | None
+    """What the person is called; null while invited."""
+    email: str | None
+    """The person's address, or the one that the invitation was mailed to."""
+    role: str
+    """What the person may do: an owner everything, a sender all of documents and search, a viewer read and
+    ask."""
+    since: str
+    """When they joined, or were invited."""
+    expires_at: str | None
+    """When the invitation ends; null for a member."""
+
+
+class MemberPage(Struct, frozen=True, kw_only=True):
+    members: list[Member]
+    """The members of this page, the newest first; after the last member come the open invitations."""
+    count: int
+    """How many are in this answer."""
+    has_more: bool
+    """Whether there are more."""
+    next_cursor: str | None
+    """Give it as `cursor` to get the next page; null on the last one."""
+
+
+class MadeInvitation(Struct, frozen=True, kw_only=True):
+    id: str
+    """The person's id, or the invitation's."""
+    status: str
+    """`member`, or `invited` until someone has joined by the invitation's link."""
+    name: str | None
+    """What the person is called; null while invited."""
+    email: str | None
+    """The person's address, or the one that the invitation was mailed to."""
+    role: str
+    """What the person may do: an owner everything, a sender all of documents and search, a viewer read and
+    ask."""
+    since: str
+    """When they joined, or were invited."""
+    expires_at: str | None
+    """When the invitation ends; null for a member."""
+    link: str | None
+    """By which one person joins, once. It is shown only here; null in the answer to a repeated
+    Idempotency-Key."""
+    mailed: bool
+    """Whether the link was mailed too: the server has a mail server, and an address was given."""
+
+
 class AccentShown(Struct, frozen=True, kw_only=True):
     """The accent as pages show it: darker or lighter where it could not be read on their paper."""
 
@@ -38,3 +90,47 @@ class WorkspaceProfile(Struct, frozen=True, kw_only=True):
     """The sites whose pages may show signing in a frame, such as `https://app.example.com`."""
     search_documents: bool
     """Whether documents become searchable when they are completed."""
+
+
+class UsageSlot(Struct, frozen=True, kw_only=True):
+    """One day or month, in UTC."""
+
+    slot: str
+    """The day, as `2026-03-01`, or the month, as `2026-03`."""
+    sent: int
+    """Documents that were sent."""
+    completed: int
+    """Documents that were completed."""
+    sign_seconds: int | None
+    """The median time from sending to completion, of those completed; null without any."""
+    queries: int
+    """Search queries that were answered."""
+    query_ms: int | None
+    """95 of 100 queries were answered within so many milliseconds, or a little less; null without any."""
+    document_bytes: int | None
+    """Bytes of the files of documents, packets and templates when they were last measured; null if never."""
+    library_bytes: int | None
+    """Bytes of the files to search, and of their texts, when they were last measured; null if never."""
+
+
+class WorkspaceUsage(Struct, frozen=True, kw_only=True):
+    """Each number of the whole time, and day by day or month by month."""
+
+    by: str
+    """Whether a slot is a day or a month."""
+    sent: int
+    """Documents that were sent."""
+    completed: int
+    """Documents that were completed."""
+    sign_seconds: int | None
+    """The median time from sending to completion; null without any."""
+    queries: int
+    """Search queries that were answered."""
+    query_ms: int | None
+    """95 of 100 queries were answered within so many milliseconds, or a little less; null without any."""
+    storage_bytes: int | None
+    """Bytes of all files when they were last measured, once an hour; null if never."""
+    measured_at: str | None
+    """When that was; null if never."""
+    slots: list[UsageSlot]
+    """The days or months, the oldest first; the last is not over yet."""

@@ -1,7 +1,21 @@
 # Written by scripts/client.py from the OpenAPI document: change it there.
 """Requests of `workspace`."""
 
+from typing import Literal
+
 from msgspec import UNSET, Struct, UnsetType
+
+
+class NewInvitation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    role: Literal["owner", "sender", "viewer"]
+    """What the person may do who joins by it."""
+    email: str | None = None
+    """Where the link is mailed to, if the server can send mail."""
+
+
+class MemberChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    role: Literal["owner", "sender", "viewer"] | UnsetType = UNSET
+    """What the person may do from now on."""
 
 
 class WorkspaceChange(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -18,7 +18,7 @@ from deedbox.signing.actions.create_from_template import paper_of
 from deedbox.signing.desk import Desk, Office, document_in, only_together
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import DocumentChange, KnownField, SignerChange, end_of, numbered
-from deedbox.signing.paper import Original, Paper, StoredPaper
+from deedbox.signing.paper import Original, Paper, Plan, StoredPaper
 from deedbox.signing.prefill import left_for_tags
 from deedbox.signing.sessions import HashedCodes
 from deedbox.signing.store import documents, sketches
@@ -37,9 +37,17 @@ class Seen(NamedTuple):
 
 @asynccontextmanager
 async def prepared(
-    office: Office, mill: PaperMill, workspace_id: str, document_id: str, change: DocumentChange
+    office: Office,
+    mill: PaperMill,
+    workspace_id: str,
+    document_id: str,
+    change: DocumentChange,
+    *,
+    drawn: bool = False,
 ) -> AsyncIterator[Callable[[Desk], Packet]]:
-    """What makes the change at a desk: other parties or fields of a draft need another paper first."""
+    """What makes the change at a desk: other parties or fields of a draft need another paper first.
+
+    One that was `drawn` says all: it names fields that files bring along, as far as they stay, and gives new ids."""
     refuse_at_once(office, change)
     packet = await expire.current(office, await office.packet_of(workspace_id, document_id))
     change = draft_people.with_corrections(change, packet)
@@ -50,7 +58,8 @@ async def prepared(
     states.after(document.status, "edit")
     if not packet.lone and change.parties is not UNSET:
         raise only_together(packet)
-    draft_people.need_known(packet, document, change)
+    if not drawn:
+        draft_people.need_known(packet, document, change)
     found = await office.db.read(lambda tx: convert.unmade(tx, packet, document))
     asked = _asked(found.asked, packet, document, change)
     wanted: Sequence[Any] = convert.signing_on(packet, document) if change.parties is UNSET else change.parties
@@ -60,7 +69,9 @@ async def prepared(
     if ready is not None:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, ready))
         return
-    async with mill.paper(originals_of(found, change), wanted, asked) as paper:
+    originals = originals_of(found, change)
+    making = mill.planned(originals, lambda _: Plan(wanted, asked)) if drawn else mill.paper(originals, wanted, asked)
+    async with making as paper:
         yield lambda desk: _changed(desk, document_id, change, lambda draft: edit(desk, draft, seen, change, paper))
 
 

@@ -22,7 +22,7 @@ from deedbox.signing.desk import Desk, Office
 from deedbox.signing.new_document import NewFile, numbered, without_field
 from deedbox.signing.paper import Original
 from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, need_roles, sample_parties
-from deedbox.signing.store import templates
+from deedbox.signing.store import sketches, templates
 from deedbox.signing.template import Content, Template, TemplateChange, TemplateField
 
 _TAKEN_OVER = ("message", "reminders", "expires_after_hours", "metadata", "language", "signed_input", "roles")
@@ -70,6 +70,7 @@ def delete(desk: Desk, template_id: str) -> None:
     """No document can be made from it any more; those that were have all they need."""
     template = find(desk.tx, desk.workspace_id, template_id)
     templates.drop(desk.tx, template.id)
+    sketches.drop(desk.tx, template.id)
     blobs.release_all(desk.tx, template.id, desk.now)
 
 

@@ -15,11 +15,12 @@ from deedbox.kernel.jobs import Work
 from deedbox.kernel.sandbox import SandboxFailed
 from deedbox.signing import states
 from deedbox.signing.actions import send
+from deedbox.signing.actions.draw import draw_brought
 from deedbox.signing.completion.rehearsal import Rehearsal
 from deedbox.signing.desk import SERVER, Desk, Office, document_in
 from deedbox.signing.model import Document, Packet, Party
 from deedbox.signing.new_document import KnownField, NewField, NewParty
-from deedbox.signing.paper import Original, Paper, Planner, StoredPaper
+from deedbox.signing.paper import Original, Paper, PaperFile, Plan, Planner, StoredPaper
 from deedbox.signing.paper.intake import Intake
 from deedbox.signing.paper.placing import laid_out
 from deedbox.signing.store import documents
@@ -54,6 +55,18 @@ class PaperMill:
         """Raises BadRequest if the first, a paper, cannot be sealed with the others behind it."""
         await self._rehearsal.check_joined(files)
 
+    @asynccontextmanager
+    async def bare(self, originals: Sequence[Original]) -> AsyncIterator[tuple[Paper, Sequence[PaperFile]]]:
+        """The paper of these files for nobody yet, and what each of them brings along."""
+        brought = list[PaperFile]()
+
+        def planner(files: Sequence[PaperFile]) -> Plan:
+            brought.extend(files)
+            return Plan((), ())
+
+        async with self.planned(originals, planner) as paper:
+            yield paper, brought
+
 
 class Unmade(NamedTuple):
     """A document whose paper is to be made, anew or for the first time."""
@@ -68,11 +81,18 @@ class Unmade(NamedTuple):
 
 def unmade(tx: Tx, packet: Packet, document: Document) -> Unmade:
     """What the document's paper is made of."""
+    # Of a draft that is made on the pages, form fields are fields too: there someone sees and moves them.
+    form = document.source == "dashboard"
     originals = [
-        Original(file.name, blobs.demand(tx, file.sha256), signed_input=document.signed_input)
+        Original(file.name, blobs.demand(tx, file.sha256), signed_input=document.signed_input, form=form)
         for file in document.files
     ]
     return Unmade(packet, document, originals, asked_fields(tx, document), documents.asked_values(tx, document.id))
+
+
+def is_begun(packet: Packet, document: Document) -> bool:
+    """Whether the draft was begun on the pages with nothing but its files."""
+    return document.source == "dashboard" and not packet.parties
 
 
 def signing_on(packet: Packet, document: Document) -> list[Party]:
@@ -145,6 +165,10 @@ class Conversion:
                 raise BadRequest(
                     "The file could not be converted; it may be damaged. Save it as a PDF and upload that."
                 )
+            if is_begun(found.packet, found.document):
+                async with self._mill.bare(found.originals) as (paper, brought):
+                    await work.finish(lambda tx: self._begun(tx, work, found, (paper, brought)))
+                return
             signing = signing_on(found.packet, found.document)
             async with self._mill.paper(found.originals, signing, found.asked) as paper:
                 await work.finish(lambda tx: self._converted(tx, work, found, paper))
@@ -167,6 +191,12 @@ class Conversion:
                 send.announce(desk, laid, sent)
             else:
                 desk.save(packet, laid)
+
+    def _begun(self, tx: Tx, work: Work, found: Unmade, made: tuple[Paper, Sequence[PaperFile]]) -> None:
+        """As `_converted`, for a draft whose people come later: what its files bring along waits in its sketch."""
+        paper, brought = made
+        self._converted(tx, work, found, paper)
+        draw_brought(tx, found.packet.workspace_id, found.document.id, brought, self._office.clock.now())
 
     def _failed(self, tx: Tx, found: Unmade, reason: str) -> None:
         with self._office.desk(tx, found.packet.workspace_id) as desk:

@@ -1,5 +1,6 @@
 """Draw: what someone changes in the sketch of a draft is kept, one row and nothing else."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,7 +12,18 @@ from deedbox.kernel.errors import Conflict
 from deedbox.signing import states
 from deedbox.signing.desk import document_of, only_together
 from deedbox.signing.model import Document, Packet
-from deedbox.signing.sketch import DrawnFields, Sketch, SketchParty, check_fields, of_draft, with_words
+from deedbox.signing.paper import PaperFile
+from deedbox.signing.paper.by_role import by_role
+from deedbox.signing.sketch import (
+    DrawnFields,
+    Sketch,
+    SketchParty,
+    SketchSigner,
+    as_drawn,
+    check_fields,
+    of_draft,
+    with_words,
+)
 from deedbox.signing.store import sketches
 
 
@@ -49,14 +61,13 @@ def draw_fields(tx: Tx, workspace_id: str, document_id: str, given: DrawnFields,
     return keep(tx, before, replace(before.sketch, fields=given.fields), now)
 
 
-def draw_people(tx: Tx, workspace_id: str, document_id: str, parties: list[SketchParty], now: datetime) -> int:
-    """How many fields went with those who are no longer among the people."""
+def draw_people(tx: Tx, workspace_id: str, document_id: str, parties: list[SketchParty], now: datetime) -> None:
+    """The sketch with these people; fields go with those who are no longer among them."""
     before = drawing(tx, workspace_id, document_id)
     after = replace(before.sketch, parties=parties)
     fields = [field for field in before.sketch.fields if not field.who or field.who in after.keys]
     if after != before.sketch:
         keep(tx, before, replace(after, fields=fields), now)
-    return len(before.sketch.fields) - len(fields)
 
 
 def keep(tx: Tx, before: Drawing, sketch: Sketch, now: datetime) -> int:
@@ -68,3 +79,20 @@ def keep(tx: Tx, before: Drawing, sketch: Sketch, now: datetime) -> int:
     else:
         sketches.add(tx, document.workspace_id, document.id, (before.version + 1, sketch), at)
     return before.version + 1
+
+
+def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[PaperFile], now: datetime) -> None:
+    """Fields that the files of a draft bring along stand in its sketch; whom they name has a row among the people."""
+    if not any(file.tags or file.form for file in files):
+        return
+    before = drawing(tx, workspace_id, document_id)
+    found = by_role([], [], files, now)
+    keys = {role.name.casefold(): (f"role-{number}", role.name) for number, role in enumerate(found.roles, 1)}
+    order = max((party.order for party in before.sketch.parties), default=0)
+    parties = [
+        SketchParty(f"party-{key}", name, order + number, signers=[SketchSigner(key)])
+        for number, (key, name) in enumerate(keys.values(), 1)
+    ]
+    fields = [as_drawn(field, field.id or "", keys[(field.party or "").casefold()][0]) for field in found.fields]
+    sketch = before.sketch
+    keep(tx, before, replace(sketch, parties=[*sketch.parties, *parties], fields=[*sketch.fields, *fields]), now)

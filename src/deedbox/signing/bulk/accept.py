@@ -64,6 +64,10 @@ class Report(NamedTuple):
             said = "; ".join(flaw.said() for flaw in first)
             raise BadRequest(f"{self.invalid} of {self.total} rows cannot be sent, so none is: {said}.{more}")
 
+    def flawless(self) -> "Report":
+        """The rows that can be sent, for whoever has seen the others and leaves them out."""
+        return Report(self.rows, [], len(self.rows), 0)
+
 
 class _Plan(NamedTuple):
     """Rows by what is to be done with them."""
@@ -103,7 +107,12 @@ def compared(tx: Tx, begun: Start, report: Report) -> Report:
     plan = _plan(tx, begun, report.rows)
     if begun.known:
         _need_room(begun.known, len(plan.fresh))
-    return report._replace(flaws=[*report.flaws, *plan.flaws], invalid=report.invalid + len(plan.flaws))
+    bad = {flaw.index for flaw in plan.flaws}
+    return report._replace(
+        rows=[row for row in report.rows if row.place.index not in bad],
+        flaws=[*report.flaws, *plan.flaws],
+        invalid=report.invalid + len(plan.flaws),
+    )
 
 
 def accept(desk: Desk, begun: Start, report: Report) -> BulkSend:

@@ -11,6 +11,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.signing.bulk import table
 from deedbox.signing.bulk.model import FORMULA, NO_FORMULA, Flaw, NewRow, ReadRow, is_formula
 from deedbox.signing.new_document import FieldValue, MetadataName, MetadataValue, NewSigner
+from deedbox.signing.template import Template
 
 Say: TypeAlias = Callable[[Any, msgspec.ValidationError], str]
 """What is wrong with a value, in plain words."""
@@ -27,6 +28,12 @@ class Known(NamedTuple):
 
     roles: Collection[str]
     labels: Collection[str]
+
+    @classmethod
+    def of(cls, template: Template) -> "Known":
+        """Its roles in their order, and the labels of its fields."""
+        labels = dict.fromkeys(field.label for field in template.content.fields if field.label)
+        return cls([role.name for role in template.content.roles], [*labels])
 
 
 class Column(NamedTuple):
@@ -78,6 +85,14 @@ def meant(headings: Sequence[str], mapping: Mapping[str, str | None], known: Kno
             f" headings mean them: {_cut(', '.join(names))}."
         )
     return columns
+
+
+def plain_meaning(heading: str, known: Known) -> bool:
+    """Whether the heading itself says what the column means, without anybody who says it."""
+    try:
+        return bool(_column(heading, heading, known, lambda _, error: str(error)))
+    except BadRequest:
+        return False
 
 
 def _column(heading: str, name: str | None, known: Known, say: Say) -> Column:

@@ -232,6 +232,43 @@ class ReadRow(msgspec.Struct, frozen=True):
         return Place(self.index, self.line)
 
 
+class Choice(Common, frozen=True, kw_only=True):
+    """What was said of the file so far."""
+
+    name: Name
+    rows_per_minute: Pace | None = None
+    meanings: Annotated[Sequence[str | None], Meta(max_length=limits.BULK_COLUMNS)]
+    """Of each column, as `columns` of the API names it; None for one to leave out."""
+
+    def bulk_send(self, template_id: str) -> NewBulkSend:
+        told = {name: getattr(self, name) for name in Common.__struct_fields__}
+        return NewBulkSend(name=self.name, template_id=template_id, rows_per_minute=self.rows_per_minute, **told)
+
+
+class KeptReport(msgspec.Struct, frozen=True):
+    """What came of checking every row."""
+
+    total: int
+    invalid: int
+    flaws: Sequence[Flaw]
+
+    @property
+    def valid(self) -> int:
+        return self.total - self.invalid
+
+
+class Upload(msgspec.Struct, frozen=True):
+    id: str
+    workspace_id: str
+    template_id: Id
+    file_name: str
+    choice: Choice | None
+    """None until someone has said what the columns mean."""
+    report: KeptReport | None
+    """None until the rows were checked with this choice."""
+    created_at: str
+
+
 class CheckedRow(NamedTuple):
     """A row that can be sent."""
 

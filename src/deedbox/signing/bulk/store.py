@@ -5,11 +5,22 @@ from typing import NamedTuple
 
 import msgspec
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Row as DbRow
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.db.rows import insert, insert_all
 from deedbox.kernel.errors import Conflict
-from deedbox.signing.bulk.model import BulkSend, CheckedRow, Common, Counts, Row, RowStatus
+from deedbox.signing.bulk.model import (
+    BulkSend,
+    CheckedRow,
+    Choice,
+    Common,
+    Counts,
+    KeptReport,
+    Row,
+    RowStatus,
+    Upload,
+)
 
 _COUNTS = Counts.__struct_fields__
 _PLAIN = (
@@ -19,6 +30,8 @@ _PLAIN = (
 _BULK_SEND = ", ".join([*_PLAIN, "common", *_COUNTS])
 _ROW = "number, row_key, status, document_id, error"
 _COMMON = msgspec.json.Decoder(Common)
+_UPLOAD = "id, workspace_id, template_id, file_name, choice, report, created_at"
+_CHOICE, _REPORT = msgspec.json.Decoder(Choice), msgspec.json.Decoder(KeptReport)
 
 
 class KnownRow(NamedTuple):
@@ -185,6 +198,53 @@ def rows(tx: Tx, bulk_send_id: str, status: RowStatus | None, after: int, most: 
     )
     given = {"status": status} if status else {}
     return [Row(*row) for row in tx.all(sql, id=bulk_send_id, after=after, most=most, **given)]
+
+
+# files whose columns are being named
+
+
+def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
+    sql = f"select {_UPLOAD} from bulk_uploads where id = :id and workspace_id = :workspace_id"
+    row = tx.one(sql, id=upload_id, workspace_id=workspace_id)
+    if row is None:
+        return None
+    (id, workspace, template_id, file_name, choice, report, created_at) = row
+    said, found = _CHOICE.decode(choice) if choice else None, _REPORT.decode(report) if report else None
+    return Upload(id, workspace, template_id, file_name, said, found, created_at)
+
+
+def upload_content(tx: Tx, upload_id: str) -> bytes | None:
+    """The file, encrypted."""
+    row = tx.one("select content from bulk_uploads where id = :id", id=upload_id)
+    return bytes(row[0]) if row else None
+
+
+def add_upload(tx: Tx, upload: Upload, encrypted: bytes) -> None:
+    names = ("id", "workspace_id", "template_id", "file_name", "created_at")
+    insert(tx, "bulk_uploads", {**{name: getattr(upload, name) for name in names}, "content": encrypted})
+
+
+def change_upload(tx: Tx, upload_id: str, choice: Choice, report: KeptReport | None) -> None:
+    sql = "update bulk_uploads set choice = :choice, report = :report where id = :id"
+    told = msgspec.json.encode(report).decode() if report else None
+    tx.run(sql, id=upload_id, choice=msgspec.json.encode(choice).decode(), report=told)
+
+
+def drop_upload(tx: Tx, upload_id: str) -> None:
+    tx.run("delete from bulk_uploads where id = :id", id=upload_id)
+
+
+def drop_uploads_but(tx: Tx, workspace_id: str, newest: int) -> None:
+    """Of the workspace's uploads only so many stay."""
+    last = "select id from bulk_uploads where workspace_id = :workspace_id order by id desc limit 1 offset :newest"
+    sql = f"delete from bulk_uploads where workspace_id = :workspace_id and id <= ({last})"
+    tx.run(sql, workspace_id=workspace_id, newest=newest)
+
+
+def prune_uploads(tx: Tx, before: str) -> int:
+    """How many uploads from before that time are gone now."""
+    old = "select id from bulk_uploads where created_at < :before limit :most"
+    return tx.run(f"delete from bulk_uploads where id in ({old})", before=before, most=limits.BULK_UPLOADS)
 
 
 def _bulk_send(row: DbRow) -> BulkSend:

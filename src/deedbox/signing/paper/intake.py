@@ -1,7 +1,8 @@
 """Files on their way into a document: converted if need be, and made into one paper."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -20,11 +21,22 @@ from deedbox.signing.paper import Original, Paper, PaperFile, Plan, Planner
 from deedbox.signing.paper.join import join
 from deedbox.words.refusals import refused
 
+T = TypeVar("T")
+
 NOT_LOCKED = "A password is for PDFs only. Give the file without one."
 CONVERTED_LATER = (
     "A locked PDF cannot come with a Word document or an HTML page: those are converted later, and its password is kept"
     " nowhere. Upload it without protection, or them as PDF."
 )
+
+
+class RefusedFiles(BadRequest):
+    """Files that cannot be taken in: why, by their numbers from 0; the message names the first."""
+
+    def __init__(self, names: Sequence[str], reasons: Mapping[int, str]) -> None:
+        first, why = next(iter(reasons.items()))
+        super().__init__(f"{names[first]}: {why}")
+        self.reasons = dict(reasons)
 
 
 class Intake:
@@ -35,14 +47,40 @@ class Intake:
 
     async def takes_long(self, originals: Sequence[Original]) -> bool:
         """Whether a file must be converted by a program that takes its time; BadRequest if that cannot be run."""
-        sources = [await self._source(original) for original in originals]
-        for source in sources:
-            await self._workshop.check_converter(source)
-        takes_long = not {"docx", "html"}.isdisjoint(sources)
-        for original, source in zip(originals, sources, strict=True):
-            if original.password is not None and (takes_long or source != "pdf"):
-                raise BadRequest(f"{original.name}: {CONVERTED_LATER if source == 'pdf' else NOT_LOCKED}")
-        return takes_long
+        long = "long" in await self._each(originals, self._pace)
+        locked = [number for number, one in enumerate(originals) if one.password is not None]
+        if long and locked:
+            raise RefusedFiles([one.name for one in originals], dict.fromkeys(locked, CONVERTED_LATER))
+        return long
+
+    async def check_now(self, originals: Sequence[Original]) -> None:
+        """Raises RefusedFiles for those that need no conversion, and could not be taken in after it either."""
+        async with AsyncExitStack() as held:
+
+            async def check(number: int, one: Original) -> None:
+                if await self._pace(number, one) == "soon":
+                    await self._taken(number, one, held)
+
+            await self._each(originals, check)
+
+    async def _pace(self, _: int, original: Original) -> Literal["soon", "long"]:
+        source = await self._source(original)
+        await self._workshop.check_converter(source)
+        if original.password is not None and source != "pdf":
+            raise BadRequest(NOT_LOCKED)
+        return "long" if source in ("docx", "html") else "soon"
+
+    async def _each(self, originals: Sequence[Original], take: Callable[[int, Original], Awaitable[T]]) -> list[T]:
+        """What is taken of each file; RefusedFiles with all that are refused, not only the first."""
+        taken, reasons = list[T](), dict[int, str]()
+        for number, original in enumerate(originals):
+            try:
+                taken.append(await take(number, original))
+            except BadRequest as error:
+                reasons[number] = error.message
+        if reasons:
+            raise RefusedFiles([one.name for one in originals], reasons)
+        return taken
 
     @asynccontextmanager
     async def paper(
@@ -65,7 +103,7 @@ class Intake:
 
     async def _whole(self, originals: Sequence[Original], held: AsyncExitStack) -> Paper:
         """All files as one PDF, without places for signatures."""
-        taken = [await self._taken(number, one, held) for number, one in enumerate(originals)]
+        taken = await self._each(originals, lambda number, one: self._taken(number, one, held))
         pdfs, files = [pdf for pdf, _ in taken], [file for _, file in taken]
         return Paper(pdfs[0] if len(pdfs) == 1 else await self._joined(pdfs, held), files)
 
@@ -86,21 +124,18 @@ class Intake:
         if await self._source(original) not in ("pdf", "image"):
             raise refused(BadRequest, "attachment_kind")
         async with AsyncExitStack() as held:
-            pdf, made = await self._taken(0, original, held)
+            [(pdf, made)] = await self._each([original], lambda number, one: self._taken(number, one, held))
             yield pdf, made.sizes
 
     async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
         password = original.password.reveal() if original.password else None
         terms = Terms(password, original.signed_input, original.tags, original.form)
-        try:
-            source = await self._source(original)
-            pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
-            incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
-            async with streamed(self._blobs, pdf) as data:
-                made = await self._workshop.take_in(data, incoming.write, terms)
-            signatures = await self._signatures(pdf, terms) if made.signed else []
-        except BadRequest as error:
-            raise BadRequest(f"{original.name}: {error.message}") from error
+        source = await self._source(original)
+        pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
+        incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
+        async with streamed(self._blobs, pdf) as data:
+            made = await self._workshop.take_in(data, incoming.write, terms)
+        signatures = await self._signatures(pdf, terms) if made.signed else []
         return await incoming.finish(), _paper_file(number, made, signatures)
 
     async def _signatures(self, pdf: Blob, terms: Terms) -> list[EarlierSignature]:

@@ -65,7 +65,7 @@ def _not_asked_for(tags: Sequence[NewField], asked: Sequence[NewField], document
     numbers = {file.id: number for number, file in enumerate(document.files)}
     before = {field.id: _spot(field, numbers[field.file_id]) for field in document.fields}
     known = [field for field in asked if isinstance(field, KnownField) and field.id]
-    spots = {_spot(field, field.file_number) for field in known}
+    spots = {_spot(field, field.file_number) for field in asked}
     for field in known:
         moved = before.get(field.id or "") not in (None, _spot(field, field.file_number))
         if moved and any(_spot(tag, tag.file_number) == before[field.id or ""] for tag in tags):

@@ -250,3 +250,14 @@ def _field_row(field: Field) -> dict[str, Value]:
     row["show_if"] = None if field.show_if is None else msgspec.json.encode(field.show_if).decode()
     row["options"] = msgspec.json.encode(field.options).decode()
     return row
+
+
+def asked_lately(tx: Tx, workspace_id: str, documents: int) -> list[tuple[str, str]]:
+    """Name and address of those in the workspace's latest documents, each once, the latest first."""
+    sql = (
+        "select name, email, max(id) as latest from signers where packet_id in"
+        " (select packet_id from documents where workspace_id = :workspace_id order by id desc limit :most)"
+        " group by name, email order by latest desc limit :most"
+    )
+    rows = tx.all(sql, workspace_id=workspace_id, most=documents)
+    return [(row[0], row[1]) for row in rows]

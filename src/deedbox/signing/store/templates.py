@@ -49,6 +49,16 @@ def versions(tx: Tx, workspace_id: str, template_id: str, before: int | None, li
     return [_template(row) for row in tx.all(sql, **values)]
 
 
+def used(tx: Tx, template_id: str, most: int) -> int:
+    """How many documents were made from the template, counted up to so many."""
+    sql = (
+        "select count(*) from (select 1 from documents d join templates t on t.id = d.template_id"
+        " and t.workspace_id = d.workspace_id where t.id = :id limit :most) as some"
+    )
+    row = tx.one(sql, id=template_id, most=most)
+    return int(row[0]) if row else 0
+
+
 def add(tx: Tx, template: Template) -> None:
     """The template, stored with its first version."""
     row = {"id": template.id, "workspace_id": template.workspace_id, "name_folded": folded(template.name)}

@@ -1,8 +1,5 @@
 """The rows of a bulk send, and what became of each: in pages, or all of them as CSV."""
 
-import csv
-import io
-from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any, cast
 
 import msgspec
@@ -12,19 +9,17 @@ from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, UnsetType
 
 from deedbox.kernel import limits
-from deedbox.signing.bulk import moves, store
+from deedbox.signing.bulk import moves, results, store
 from deedbox.signing.bulk.model import Row, RowStatus
 from deedbox.web.frame import context, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.blob_response import patiently
-from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.query import QUERY
 
 _CSV = "text/csv"
-_COLUMNS = Row.__struct_fields__
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class BulkRowPage(msgspec.Struct, frozen=True):
@@ -70,40 +65,12 @@ async def list_bulk_send_rows(request: AnyRequest, bulk_send_id: FromPath[str]) 
     await here.deedbox.db.read(lambda tx: moves.find(tx, workspace, bulk_send_id))
     if _CSV in request.headers.get("accept", ""):
         each, in_all = limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
-        pieces = _written(here, bulk_send_id, status, after)
-        headers = {"Content-Disposition": f'attachment; filename="{bulk_send_id}.csv"', "Content-Type": _CSV_UTF8}
+        pieces = results.written(here.deedbox.db, bulk_send_id, status, after)
+        headers = {"Content-Disposition": f'attachment; filename="{bulk_send_id}.csv"', "Content-Type": results.KIND}
         streamed: Any = StreamedResponse(patiently(here, pieces, each=each, in_all=in_all), headers=headers)
         return cast("Response[BulkRowPage]", streamed)
     found = await here.deedbox.db.read(lambda tx: store.rows(tx, bulk_send_id, status, after, asked.limit + 1))
     return Response(BulkRowPage(*cursors.page(found, asked.limit, lambda row: str(row.index))))
-
-
-_CSV_UTF8 = "text/csv; charset=utf-8"
-
-
-async def _written(here: Context, bulk_send_id: str, status: RowStatus | None, after: int) -> AsyncIterator[bytes]:
-    """All rows behind that of this number, some at a time."""
-    yield _lines([_COLUMNS])
-    while True:
-        last = after
-        rows = await here.deedbox.db.read(
-            lambda tx, last=last: store.rows(tx, bulk_send_id, status, last, limits.LIST_BATCH)  # type: ignore[misc]
-        )
-        if not rows:
-            return
-        yield _lines([[_harmless(getattr(row, name)) for name in _COLUMNS] for row in rows])
-        after = rows[-1].index
-
-
-def _lines(rows: Sequence[Sequence[object]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()
-
-
-def _harmless(cell: object) -> object:
-    """The cell; one that a spreadsheet would compute is marked as text."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 ROUTES = [list_bulk_send_rows]

@@ -1,6 +1,5 @@
 """Bulk sends: one template, a document for each row; made, followed, paused, resumed, canceled and tried again."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -21,7 +20,7 @@ from deedbox.web.api_v1.bulk_upload import NewBulkSendBody
 from deedbox.web.frame import context, form, once, openapi
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.body import READS
-from deedbox.web.frame.context import AnyRequest, Context
+from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.cursor import PageQuery
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.query import QUERY
@@ -141,7 +140,7 @@ async def create_bulk_send(request: AnyRequest) -> Response[BulkSendRecord]:
             if before := await once.given_before(request, asked.content):
                 given: Response[Any] = before
                 return given
-            _take_time(here)
+            here.take_time(limits.BULK_CHECK_SECONDS)  # ten thousand rows take longer to check
             deedbox, workspace_id = here.deedbox, here.caller.workspace_id
             begun = await deedbox.db.read(lambda tx: accept.start(tx, deedbox.office, workspace_id, asked.new))
             report = await accept.checked(deedbox.office, deedbox.box, begun, asked.rows(begun.template))
@@ -260,12 +259,6 @@ def _dry_run(report: accept.Report) -> DryRun:
 
 def _status(made: msgspec.Struct) -> int:
     return 201 if isinstance(made, _Made) else 200
-
-
-def _take_time(here: Context) -> None:
-    """Ten thousand rows take longer to check than a request may last otherwise."""
-    if here.deadline is not None:
-        here.deadline.reschedule(asyncio.get_running_loop().time() + limits.BULK_CHECK_SECONDS)
 
 
 ROUTES = [

@@ -140,14 +140,9 @@ async def _form(request: AnyRequest, file: IO[bytes]) -> Asked:
         raise BadRequest("rows: they come in the file; give one or the other")
 
     def rows(template: ReadyTemplate) -> Iterator[ReadRow]:
-        return columns.rows(file, new.columns, _known(template), mistakes.named)
+        return columns.rows(file, new.columns, Known.of(template.template), mistakes.named)
 
     return Asked(_without_more(new), rows, bytes(told) + hashed.digest())
-
-
-def _known(template: ReadyTemplate) -> Known:
-    roles = [role.name for role in template.template.content.roles]
-    return Known(roles, {field.label for field in template.template.content.fields if field.label})
 
 
 def _without_more(new: NewBulkSend) -> NewBulkSend:

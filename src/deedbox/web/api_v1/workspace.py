@@ -7,9 +7,8 @@ from litestar.params import JSONBody
 
 from deedbox.accounts import logo, workspace_profile
 from deedbox.accounts.workspace_profile import WorkspaceChange, WorkspaceProfile
-from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.web.frame import context, form, openapi, upload, write_back
+from deedbox.web.frame import context, form, logo_upload, openapi, upload, write_back
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.write_back import WRITES
@@ -48,16 +47,7 @@ async def change_workspace(request: AnyRequest, data: JSONBody[dict[str, Any]]) 
 )
 async def put_logo(request: AnyRequest) -> WorkspaceProfile:
     """A PNG, JPEG or WebP picture. It is written anew, at most 512 pixels wide and high; signing pages show it."""
-    here, now = context.of(request), context.of(request).deedbox.clock.now()
-    blobs = here.deedbox.blobs
-    form.need_form(request)
-    async with upload.one_file(request, blobs, lambda _: None, limits.LOGO_BYTES) as part:
-        given = await blobs.read(part.received.blob.location, limits.LOGO_BYTES)
-        picture = await here.deedbox.workshop.logo(given)
-        async with blobs.receive(limits.LOGO_BYTES) as incoming:
-            await incoming.write(picture)
-            received = await incoming.finish()
-            return await here.deedbox.db.write(lambda tx: logo.put(tx, here.caller, received, now=now))
+    return await logo_upload.put(request)
 
 
 @delete(

@@ -4,20 +4,21 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, get, post
-from litestar.datastructures import Cookie, FormMultiDict
+from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 from msgspec import Meta
 
-from deedbox.accounts import people, store
+from deedbox.accounts import people, sessions
+from deedbox.accounts.passkeys import store as passkeys
 from deedbox.accounts.people import AccountChange
 from deedbox.kernel import limits
-from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict, DeedboxError, Forbidden, TooManyRequests, Unauthorized
+from deedbox.kernel.errors import Conflict, DeedboxError, TooManyRequests, Unauthorized
 from deedbox.kernel.mailbox import checked_address
-from deedbox.kernel.ratelimit import Allowance
-from deedbox.kernel.slow_hash import matches, slow_hash
-from deedbox.web.frame import context, cookies, forms
+from deedbox.kernel.slow_hash import slow_hash
+from deedbox.web.dashboard import device as devices
+from deedbox.web.dashboard.entry import cookie, device, is_fresh, need_current_password, person_with
+from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGIN, PERSON, PUBLIC, door
@@ -34,14 +35,6 @@ class AccountForm(msgspec.Struct, frozen=True):
     current_password: Annotated[str, Meta(max_length=limits.PASSWORD_CHARS_MAX)] = ""
 
 
-_TRIES = Allowance(per_minute=limits.LOGIN_TRIES_PER_MINUTE, per_day=limits.LOGIN_TRIES_PER_DAY)
-
-
-@get("/", opt=door(PUBLIC), include_in_schema=False)
-async def front() -> Response[None]:
-    return go("/account")
-
-
 @get("/login/{token:str}", opt=door(PUBLIC), include_in_schema=False)
 async def look_at_link(token: FromPath[str]) -> Response[Any]:
     """The page whose button signs in: to look at it changes nothing, whoever looks."""
@@ -54,10 +47,10 @@ async def use_link(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
     deedbox = context.of(request).deedbox
     now = deedbox.clock.now()
     try:
-        session = await deedbox.db.write(lambda tx: people.redeem(tx, token, now=now))
+        session = await deedbox.db.write(lambda tx: people.redeem(tx, token, device(request), now=now))
     except Unauthorized as error:
         return page("dashboard/login.html", status=401, error=error.message, email="")
-    return go("/account", _cookie(request, session))
+    return go("/app", cookie(request, session))
 
 
 @get("/login", opt=door(PUBLIC), include_in_schema=False)
@@ -69,25 +62,29 @@ async def login_page() -> Response[str]:
 async def login(request: AnyRequest) -> Response[Any]:
     form = await form_of(request)
     email = people.login_name(text(form, "email")[: limits.EMAIL_CHARS])
+    deedbox = context.of(request).deedbox
     try:
-        session = await _session_for(request, email, text(form, "password")[: limits.PASSWORD_CHARS_MAX])
+        person_id = await person_with(request, email, text(form, "password")[: limits.PASSWORD_CHARS_MAX])
+        session = await deedbox.db.write(
+            lambda tx: people.open_session(tx, person_id, device(request), now=deedbox.clock.now())
+        )
     except (Unauthorized, TooManyRequests) as error:
         return page(
             "dashboard/login.html", status=error.status, headers=error.headers, error=error.message, email=email
         )
-    return go("/account", _cookie(request, session))
+    return go("/app", cookie(request, session))
 
 
 @post("/logout", opt=door(PERSON), include_in_schema=False)
 async def logout(request: AnyRequest) -> Response[None]:
     here = context.of(request)
     await here.deedbox.db.write(lambda tx: people.close_session(tx, here.token.reveal()))
-    return go("/login", _cookie(request, None))
+    return go("/login", cookie(request, None))
 
 
 @get("/account", opt=door(PERSON), include_in_schema=False)
 async def account_page(request: AnyRequest) -> Response[Any]:
-    return _account_page(request)
+    return await _account_page(request)
 
 
 @post("/account", opt=door(PERSON), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
@@ -108,25 +105,32 @@ async def save_account(request: AnyRequest) -> Response[Any]:
             def settle(tx: Tx) -> str:
                 with beside("email", Conflict):
                     people.settle(tx, person.person_id, change, keep=token)
-                return "/account?done=saved"
+                return "/account?done=saved" if person.email else "/app/welcome"
 
             return go(await sent.once(settle))
     except DeedboxError as error:
         if error.status >= 500:
             raise
-        return _account_page(request, error=error, form=form)
+        return await _account_page(request, error=error, form=form)
 
 
-def _account_page(
+async def _account_page(
     request: AnyRequest, *, error: DeedboxError | None = None, form: FormMultiDict | None = None
 ) -> Response[Any]:
     """The form with all that was typed but for passwords, and what is wrong beside each field."""
-    person = context.of(request).person
+    here, person = context.of(request), context.of(request).person
+    now = here.deedbox.clock.now()
+    found = await here.deedbox.db.read(
+        lambda tx: (sessions.listed(tx, person.person_id, now=now), passkeys.of_person(tx, person.person_id))
+    )
     return app_page(
         request,
         "dashboard/account.html",
         error=error,
         once=forms.new_once(),
+        sessions=[(one, devices.named(one.agent)) for one in found[0]],
+        passkeys=found[1],
+        fresh=is_fresh(request),
         typed={
             "name": text(form, "name") if form else ("" if person.name == people.UNNAMED else person.name),
             "email": text(form, "email") if form else person.email or "",
@@ -142,41 +146,7 @@ async def _check(request: AnyRequest, wanted: AccountForm) -> None:
     with beside("email"):
         checked_address(wanted.email)
     with beside("current_password"):
-        await _need_current_password(request, wanted.current_password)
+        await need_current_password(request, wanted.current_password)
 
 
-async def _need_current_password(request: AnyRequest, password: str) -> None:
-    """Forbidden unless it is the person's own: whoever finds a session open cannot take the account over."""
-    here = context.of(request)
-    person = here.person
-    if person.password_hash is None:
-        return
-    await _need_try(request, f"password:{person.person_id}", "Too many attempts")
-    if not await matches(person.password_hash.reveal(), password):
-        raise Forbidden("The current password is wrong. It is needed to change anything here.")
-
-
-async def _session_for(request: AnyRequest, email: str, password: str) -> Secret:
-    deedbox = context.of(request).deedbox
-    await _need_try(request, f"login:{sha256(email).hex()}", "Too many attempts for this e-mail address")
-    found = await deedbox.db.read(lambda tx: store.credentials(tx, email))
-    person_id, stored = found if found else (None, None)
-    if not await matches(stored, password) or person_id is None:
-        raise Unauthorized("E-mail address or password is wrong.")
-    return await deedbox.db.write(lambda tx: people.open_session(tx, person_id, now=deedbox.clock.now()))
-
-
-async def _need_try(request: AnyRequest, subject: str, message: str) -> None:
-    """Counts an attempt at a password; beyond the limit TooManyRequests with the message and how long to wait."""
-    deedbox = context.of(request).deedbox
-    standing = await deedbox.limiter.hit(subject, _TRIES, deedbox.clock.now())
-    if not standing.allowed:
-        wait = standing.retry_after
-        raise TooManyRequests(f"{message}. Try again in {wait} s.", headers={"Retry-After": str(wait)})
-
-
-def _cookie(request: AnyRequest, token: Secret | None) -> Cookie:
-    return cookies.made(request, cookies.PERSON, token, limits.LOGIN_SESSION_DAYS * 86400)
-
-
-ROUTES = [front, look_at_link, use_link, login_page, login, logout, account_page, save_account]
+ROUTES = [look_at_link, use_link, login_page, login, logout, account_page, save_account]

@@ -59,7 +59,7 @@ def _line(entry: Entry, names: Mapping[str, str], broken_at: int | None) -> Line
     return Line(
         entry.number,
         entry.at,
-        _said(entry, names),
+        said(entry, names),
         names.get(entry.actor, entry.actor),
         _text(detail, "address"),
         device.named(agent),
@@ -70,7 +70,7 @@ def _line(entry: Entry, names: Mapping[str, str], broken_at: int | None) -> Line
     )
 
 
-def _said(entry: Entry, names: Mapping[str, str]) -> str:
+def said(entry: Entry, names: Mapping[str, str]) -> str:
     """The act in words; by its own name where a row that is not ours has one that nobody knows."""
     act = entry.act.replace(".", "_")
     if f"act_{act}" not in WORDS:

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from litestar import Response
 
@@ -12,7 +12,8 @@ from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import DeedboxError
 from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
-from deedbox.web.frame.pages import long_page, page
+from deedbox.web.frame.head import Scope
+from deedbox.web.frame.pages import long_page, names_html, page
 from deedbox.words.dashboard import WORDS
 
 
@@ -99,6 +100,11 @@ def _ago(now: datetime, at: str) -> str:
     if abs((now - moment(at)).total_seconds()) < _JUST_NOW:
         return WORDS["just_now"]
     return words.ago(words.DEFAULT, moment(at), now)
+
+
+def asks_for_page(request: AnyRequest) -> bool:
+    """Whether a page is asked for; a script of a page, which says otherwise, gets the error alone."""
+    return names_html(cast(Scope, request.scope))
 
 
 def refused(request: AnyRequest, error: DeedboxError) -> Response[Any]:

@@ -17,7 +17,7 @@ from deedbox import VERSION
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Blobs, store
 from deedbox.kernel.errors import LostFile, NotFound
-from deedbox.pdf.pictures import name_of
+from deedbox.pdf.pictures import lines_of, name_of
 from deedbox.web.frame import context, ranges
 from deedbox.web.frame.context import AnyRequest, Context
 
@@ -98,6 +98,16 @@ async def page_picture(
 
     etag = etag_of(blob.sha256, name_of(number, width))
     return await made_response(request, etag, "image/webp", picture)
+
+
+async def page_lines(request: AnyRequest, blob: Blob, number: int) -> Response[Any]:
+    """The places of the lines on the page of a stored PDF, as JSON; none of a page that is not read."""
+
+    async def lines() -> bytes:
+        async with _kept(request, blob):
+            return await context.of(request).deedbox.pictures.lines(blob, number)
+
+    return await made_response(request, etag_of(blob.sha256, lines_of(number)), "application/json", lines)
 
 
 @asynccontextmanager

@@ -18,9 +18,9 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGO, STATIC, door
 from deedbox.web.frame.static import FOR_EVER, shelf
 
-_SHEET = re.compile(r"([0-9a-f]{6})\.css")
+_SHEET = re.compile(r"([0-9a-f]{6})(\.preview)?\.css")
 _LOGO = re.compile(r"([0-9a-f]{64})\.png")
-_RULE = ":root{{--accent:{0.accent};--on-accent:{0.on_accent};--soft:{0.soft}}}"
+_RULE = "{1}{{--accent:{0.accent};--on-accent:{0.on_accent};--soft:{0.soft}}}"
 
 
 class Brand(msgspec.Struct, frozen=True):
@@ -35,9 +35,14 @@ class Brand(msgspec.Struct, frozen=True):
 async def of(request: AnyRequest, workspace_id: str) -> Brand:
     """The brand of the workspace whose document it is."""
     told = await context.of(request).deedbox.db.read(lambda tx: workspace_profile.profile(tx, workspace_id))
-    accent = told.accent.removeprefix("#") if told.accent else ""
-    sheet = f"/brand/{shelf().digest}/{accent}.css" if accent else None
-    return Brand(told.name, initials(told.name), told.logo, sheet)
+    return made(told.name, told.logo, told.accent)
+
+
+def made(name: str, logo_path: str | None, accent: str | None, *, preview: bool = False) -> Brand:
+    """The brand with this look; as a preview its colour stays inside of what has the class `preview`."""
+    kind = ".preview.css" if preview else ".css"
+    sheet = f"/brand/{shelf().digest}/{accent.removeprefix('#')}{kind}" if accent else None
+    return Brand(name, initials(name), logo_path, sheet)
 
 
 def initials(name: str) -> str:
@@ -52,7 +57,7 @@ async def brand_stylesheet(digest: FromPath[str], name: FromPath[str]) -> Respon
     if digest != shelf().digest or found is None:
         raise NotFound("There is no such stylesheet. Load the page again: it names its files anew.")
     headers = {"Cache-Control": FOR_EVER, "X-Content-Type-Options": "nosniff"}
-    return Response(_rules(f"#{found[1]}"), media_type="text/css", headers=headers)
+    return Response(_rules(f"#{found[1]}", ".preview" if found[2] else ":root"), media_type="text/css", headers=headers)
 
 
 @get("/brand/{name:str}", opt=door(LOGO), include_in_schema=False)
@@ -67,9 +72,9 @@ async def brand_logo(request: AnyRequest, name: FromPath[str]) -> Response[bytes
     return Response(picture, media_type="image/png", headers=headers)
 
 
-def _rules(colour: str) -> str:
+def _rules(colour: str, within: str) -> str:
     def rule(shade: Shade) -> str:
-        return _RULE.format(shade)
+        return _RULE.format(shade, within)
 
     return f"{rule(colours.light(colour))}@media (prefers-color-scheme:dark){{{rule(colours.dark(colour))}}}\n"
 

@@ -126,6 +126,11 @@ class Context:
         else:
             self._signer, self.subject = session, session.signer_id
 
+    def take_time(self, seconds: float) -> None:
+        """Lets the request last so long from now: what it does takes longer than one may otherwise."""
+        if self.deadline is not None:
+            self.deadline.reschedule(asyncio.get_running_loop().time() + seconds)
+
     def desk(self, tx: Tx) -> Desk:
         """The desk at which the caller acts on documents of their workspace."""
         return self.deedbox.office.desk(tx, self.caller.workspace_id, self.caller.id)

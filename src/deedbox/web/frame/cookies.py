@@ -30,6 +30,11 @@ def sent(scope: Scope, settings: Settings, cookie: str) -> str:
     return found.decode("latin-1")
 
 
+def sent_by(request: AnyRequest, cookie: str) -> str:
+    """The same for a request that has come to its route."""
+    return sent(cast(Scope, request.scope), context.of(request).deedbox.settings, cookie)
+
+
 def made(request: AnyRequest, cookie: str, token: Secret | None, seconds: int, *, in_frame: bool = False) -> Cookie:
     """The cookie that holds the token for so long, or, without a token, the one that removes it.
 

@@ -10,6 +10,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
 from deedbox.signing import states
+from deedbox.signing.actions import change_template
 from deedbox.signing.desk import document_of, shown_packet
 from deedbox.signing.model import Document, Packet, first_page
 from deedbox.signing.packet_files import NamedFile, everything
@@ -83,6 +84,24 @@ async def page_of_file(request: AnyRequest, document_id: str, file_id: str, page
     return await _picture(request, document_id, position)
 
 
+async def page_of_template(request: AnyRequest, template_id: str, file_id: str, page: str) -> Response[Any]:
+    """The page of a template's file, in the version that the query names, or the newest."""
+    here = context.of(request)
+
+    def look(tx: Tx) -> tuple[int, Blob]:
+        template = change_template.find(tx, here.caller.workspace_id, template_id, here.query.version or None)
+        files, number = template.content.files, _number(page)
+        at = next((at for at, file in enumerate(files) if file.id == file_id), None)
+        if template.paper_sha256 is None:
+            raise Conflict(f"The template is not ready: it is {template.status}")
+        if at is None or number > files[at].pages:
+            raise NotFound("There is no such page")
+        return sum(file.pages for file in files[:at]) + number, blobs_store.demand(tx, template.paper_sha256)
+
+    number, blob = await here.deedbox.db.read(look)
+    return await page_picture(request, blob, number, here.query.width)
+
+
 async def packet_zip(request: AnyRequest, packet_id: str) -> Response[Any]:
     """Everything that there is of a packet in one zip file."""
     here = context.of(request)
@@ -93,6 +112,21 @@ async def packet_zip(request: AnyRequest, packet_id: str) -> Response[Any]:
 
     packet, files = await here.deedbox.db.read(look)
     return await zip_response(request, files, packet.title)
+
+
+async def packet_certificate(request: AnyRequest, packet_id: str) -> Response[Any]:
+    """The one certificate of all documents; Conflict before they are completed."""
+    here = context.of(request)
+
+    def look(tx: Tx) -> tuple[Packet, Blob]:
+        packet = shown_packet(tx, here.caller.workspace_id, packet_id)
+        if packet.certificate_sha256 is None:
+            raise Conflict(f"The packet is not completed: it is {packet.status}")
+        return packet, blobs_store.demand(tx, packet.certificate_sha256)
+
+    packet, blob = await here.deedbox.db.read(look)
+    name = f"{packet.title} - certificate.pdf"
+    return await file_response(request, here.deedbox.blobs, blob, "application/pdf", name)
 
 
 async def _picture(request: AnyRequest, document_id: str, position: Callable[[Document], int]) -> Response[Any]:

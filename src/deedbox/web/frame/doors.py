@@ -57,6 +57,9 @@ PROBE = Door("nobody", counted=False, always_open=True)
 _NAMED: dict[Opener, str] = {"signer": "{signer_id}", "link": "{token}"}
 """What the path of a route behind such a door must name."""
 
+INSIDE = "/app/"
+"""Where the pages of a workspace are: each says which scope the role must have."""
+
 ANY_KEY = Door("key")
 """Opens to any key that works. Behind it also lies what is at no route's door: whoever has no key does not even learn
 that nothing is there."""
@@ -103,8 +106,14 @@ def declared(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
             if _NAMED.get(of(handler).opener, "") not in route.path_format:
                 raise TypeError(f"{route.path} does not name whom its door opens to")
             if handler.http_methods != {"OPTIONS"}:
+                _need_scope_inside(route.path_format, of(handler))
                 found.append((route.path_format, handler))
     return found
+
+
+def _need_scope_inside(path: str, declared_door: Door) -> None:
+    if f"{path}/".startswith(INSIDE) and not (declared_door.opener == "person" and declared_door.scope):
+        raise TypeError(f"{path} does not say which scope the role of its visitor must have")
 
 
 class Found(NamedTuple):

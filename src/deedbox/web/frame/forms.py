@@ -91,6 +91,15 @@ def filled(form: FormMultiDict, kind: type[T]) -> T:
         raise BadRequest(mistakes.named(kind, error)) from error
 
 
+def converted(given: Mapping[str, Any], kind: type[T]) -> T:
+    """The struct with these values, as the API would be told them; BadRequest without the name of the field."""
+    try:
+        return msgspec.convert(dict(given), kind)
+    except msgspec.ValidationError as error:
+        _, said = mistakes.found(kind, error)
+        raise BadRequest(f"{said[:1].upper()}{said[1:]}.") from error
+
+
 def wrong(error: DeedboxError | None) -> dict[str, str]:
     """What is wrong beside which field; nothing, where the error is about no field."""
     found: dict[str, str] = getattr(error, "wrong", {})
@@ -103,7 +112,7 @@ def beside(name: str, kind: type[DeedboxError] = DeedboxError) -> Iterator[None]
     try:
         yield
     except kind as error:
-        error.wrong = {name: error.message}  # type: ignore[attr-defined]
+        error.wrong = {name: error.message.removeprefix(f"{name}: ")}  # type: ignore[attr-defined]
         raise
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
+from deedbox.accounts import people
 from deedbox.kernel import limits, log, turns
 from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.db import Tx
@@ -78,7 +79,13 @@ class Guard:
         context.holder = context.subject or budget.subject
         if door.opener == "key":
             self.deedbox.used_keys[budget.subject] = instant(now)
+        elif door.opener == "person":
+            self._note_seen(context.person, people.day(now))
         return standing
+
+    def _note_seen(self, session: people.Session, day: str) -> None:
+        if session.seen_on != day:
+            self.deedbox.seen_sessions[session.id] = day
 
     def unknown_standing(self) -> Standing:
         """For an answer to a caller who was not counted: the database is away, for example."""

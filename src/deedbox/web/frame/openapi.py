@@ -102,6 +102,7 @@ def document(routes: Sequence[HTTPRouteHandler], server: str = "/") -> dict[str,
         (path, method.lower()): handler
         for path, handler in declared(_routed(routes))
         for method in handler.http_methods
+        if handler.resolve_include_in_schema()
     }
     schemas = described.schemas(kind for handler in handlers.values() for kind in bodies(handler))
     for path, operations in schema["paths"].items():

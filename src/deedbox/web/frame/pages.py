@@ -67,7 +67,7 @@ def page(
     return Response(text, status_code=status, headers=own, media_type="text/html")
 
 
-async def long_page(parts: int, template: str, **values: Any) -> Response[Any]:
+async def long_page(parts: int, template: str, /, **values: Any) -> Response[Any]:
     """A page of so many parts; made beside the requests of others where they are many."""
     if parts <= limits.PAGE_PARTS_AT_ONCE:
         return page(template, **values)
@@ -109,7 +109,7 @@ def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
 
 def _refusal_page(scope: Scope, path: str, error: DeedboxError, status: int) -> str:
     here, said = scope["deedbox"], error.message
-    if here.door.opener == "person" or path.startswith(("/login", "/logout", "/account", "/app")):
+    if here.door.opener == "person" or path.startswith(("/login", "/logout", "/account", "/app", "/join")):
         if error.code is not Code.MISSING_SCOPE:  # which says itself what the role does not allow
             said = dashboard.WORDS.get(f"refused_{status}", said)
         return render("dashboard/refused.html", said=said, request_id=here.request_id)

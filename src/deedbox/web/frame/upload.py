@@ -193,6 +193,38 @@ async def document_form(
         yield DocumentForm(bytes(document), [Part(name, await one.finish()) for name, one in files])
 
 
+class PageFiles(NamedTuple):
+    """A page's form with any number of files: what is typed beside them, and the files in their order."""
+
+    typed: dict[str, str]
+    parts: list[Part]
+
+
+@asynccontextmanager
+async def page_files(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIterator[PageFiles]:
+    """The files of a page's form; what is not adopted until the end of this is removed."""
+    page, files = Page(FILE), list[tuple[str, Incoming]]()
+
+    async def nowhere(_: bytes) -> None:
+        """For a box in which no file was chosen."""
+
+    async with AsyncExitStack() as held:
+
+        async def opened(part: MultipartSegment) -> Take:
+            if part.name != FILE:
+                return page.take(part)
+            if not part.filename:
+                return nowhere
+            if len(files) == most_files:
+                raise BadRequest(f"A document has at most {most_files} files. Leave some out.")
+            name = form.filename(part)
+            files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
+            return _to(files[-1][1], f"{name}: a file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB")
+
+        await form.read(request, opened)
+        yield PageFiles(page.typed(), [Part(name, await one.finish()) for name, one in files])
+
+
 async def document_json(request: AnyRequest) -> bytes:
     """The body of a request that carries its files in JSON, bounded while it is read."""
     try:

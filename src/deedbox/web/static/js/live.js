@@ -45,6 +45,7 @@ function watch(part) {
     later();
   }
   document.addEventListener("visibilitychange", () => document.hidden || look());
+  part.addEventListener("live", later); // renewed by another script: it may be busy now
   later();
 }
 

@@ -1,4 +1,4 @@
-"""The first schema: accounts, work, signing, authority, mail, webhooks, archive and search."""
+"""The first schema: accounts, work, signing, authority, mail, webhooks, archive, search and usage."""
 
 from alembic import op
 
@@ -35,6 +35,18 @@ create table memberships (
     created_at TEXT not null,
     primary key (workspace_id, person_id)
 );
+create index memberships_of_person on memberships (person_id);
+create table invitations (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    token_hash BYTES not null unique,
+    role TEXT not null,
+    email TEXT,
+    created_by TEXT not null,
+    created_at TEXT not null,
+    expires_at TEXT not null
+);
+create index invitations_of_workspace on invitations (workspace_id, id);
 create table login_links (
     token_hash BYTES primary key,
     person_id TEXT not null references people (id),
@@ -44,9 +56,30 @@ create table login_links (
 );
 create table login_sessions (
     token_hash BYTES primary key,
+    id TEXT not null unique,
     person_id TEXT not null references people (id),
     workspace_id TEXT not null references workspaces (id),
+    address TEXT not null,
+    agent TEXT not null,
     created_at TEXT not null,
+    seen_on TEXT not null,
+    expires_at TEXT not null
+);
+create index login_sessions_of_person on login_sessions (person_id);
+create table passkeys (
+    id TEXT primary key,
+    person_id TEXT not null references people (id),
+    name TEXT not null,
+    credential_id BYTES not null unique,
+    public_key BYTES not null,
+    sign_count INT not null,
+    created_at TEXT not null,
+    used_on TEXT
+);
+create index passkeys_of_person on passkeys (person_id);
+create table passkey_challenges (
+    holder_hash BYTES primary key,
+    challenge BYTES not null,
     expires_at TEXT not null
 );
 create table api_keys (
@@ -465,7 +498,19 @@ create table bulk_rows (
     primary key (bulk_send_id, number)
 );
 create unique index bulk_rows_by_key on bulk_rows (bulk_send_id, row_key);
-create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number)
+create index bulk_rows_by_status on bulk_rows (bulk_send_id, status, number);
+create table bulk_uploads (
+    id TEXT primary key,
+    workspace_id TEXT not null references workspaces (id),
+    template_id TEXT not null,
+    file_name TEXT not null,
+    content BYTES not null,
+    choice TEXT,
+    report TEXT,
+    created_at TEXT not null
+);
+create index bulk_uploads_of_workspace on bulk_uploads (workspace_id, id);
+create index bulk_uploads_by_age on bulk_uploads (created_at)
 """
 """`content` may hold access codes: it is encrypted, and gone once the row is sent."""
 
@@ -620,7 +665,8 @@ create table archives (
 create index archives_waiting on archives (document_id) where status <> 'archived';
 create index archives_outside on archives (archived_at, document_id) where status = 'archived' and tree is null;
 create unique index archives_in_tree on archives (tree, leaf) where tree is not null;
-create index archives_begun on archives (created_at)
+create index archives_begun on archives (created_at);
+create index archives_of_workspace on archives (workspace_id, status, archived_at)
 """
 
 SEARCH = """
@@ -692,7 +738,28 @@ create table query_counts (
 )
 """
 
+USAGE = """
+create table query_days (
+    workspace_id TEXT not null references workspaces (id),
+    day TEXT not null,
+    bucket INT not null,
+    queries INT not null,
+    primary key (workspace_id, day, bucket)
+);
+create index query_days_by_age on query_days (day);
+create table storage_days (
+    workspace_id TEXT not null references workspaces (id),
+    day TEXT not null,
+    document_bytes INT not null,
+    library_bytes INT not null,
+    measured_at TEXT not null,
+    primary key (workspace_id, day)
+);
+create index storage_days_by_age on storage_days (day);
+create index documents_by_sending on documents (workspace_id, sent_at, completed_at) where sent_at is not null
+"""
+
 
 def upgrade() -> None:
-    for script in (ACCOUNTS, WORK, LIMITS, SIGNING, BULK_SENDS, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH):
+    for script in (ACCOUNTS, WORK, LIMITS, SIGNING, BULK_SENDS, CERTIFICATES, MAIL, WEBHOOKS, ARCHIVE, SEARCH, USAGE):
         ddl.apply(op.get_bind(), script)

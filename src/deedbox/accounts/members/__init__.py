@@ -1,0 +1,1 @@
+"""Who belongs to a workspace: its members with their roles, and those who are invited."""

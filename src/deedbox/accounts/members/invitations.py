@@ -1,0 +1,98 @@
+"""Invitations: a link by which one person joins a workspace, once, with the role that it names."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from deedbox.accounts import people
+from deedbox.accounts import store as accounts_store
+from deedbox.accounts.caller import Caller
+from deedbox.accounts.members import members, store
+from deedbox.accounts.members.members import MemberRecord
+from deedbox.accounts.members.store import InvitationRow
+from deedbox.accounts.roles import Role
+from deedbox.kernel import acts, limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.crypto import Secret, sha256
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import Conflict, NotFound
+from deedbox.kernel.ids import new_id
+from deedbox.kernel.mailbox import checked_address
+
+PREFIX = "deed_join_"
+
+
+class NewInvitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    role: Role
+    """What the person may do who joins by it."""
+    email: Annotated[str, Meta(max_length=limits.EMAIL_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
+    """Where the link is mailed to, if the server can send mail."""
+
+
+class MadeInvitation(NamedTuple):
+    record: MemberRecord
+    token: Secret
+
+
+class Invited(msgspec.Struct, frozen=True):
+    """What the page of an invitation tells of it."""
+
+    id: str
+    workspace_id: str
+    workspace_name: str
+    role: Role
+    email: str | None
+    expires_at: str
+
+
+def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> MadeInvitation:
+    """A new invitation; its token is in the link, and nobody can read it again."""
+    members.need_role(caller, new.role)
+    if store.count(tx, caller.workspace_id, instant(now)) >= limits.MEMBERS_PER_WORKSPACE:
+        raise Conflict(f"This workspace has {limits.MEMBERS_PER_WORKSPACE} members already. Remove one first.")
+    token = PREFIX + secrets.token_urlsafe(32)
+    row = InvitationRow(
+        id=new_id("inv", now),
+        workspace_id=caller.workspace_id,
+        role=new.role,
+        email=checked_address(new.email).lower() if new.email else None,
+        created_by=caller.id,
+        created_at=instant(now),
+        expires_at=instant(now + timedelta(days=limits.INVITATION_DAYS)),
+    )
+    store.add_invitation(tx, row, sha256(token))
+    acts.done(tx, caller, "member.invited", (row.id, row.email or row.role), at=now)
+    return MadeInvitation(members.get(tx, caller, row.id, now=now), Secret(token))
+
+
+def look(tx: Tx, token: str, *, now: datetime) -> Invited:
+    """The invitation of this link; NotFound once it is used, withdrawn or too old."""
+    row = store.invitation(tx, sha256(token), instant(now)) if token.startswith(PREFIX) else None
+    workspace = accounts_store.workspace(tx, row.workspace_id) if row else None
+    if row is None or workspace is None:
+        raise NotFound("This invitation was used, withdrawn, or has expired. Ask who sent it for another one.")
+    return Invited(row.id, row.workspace_id, workspace[1], row.role, row.email, row.expires_at)
+
+
+def join(tx: Tx, token: str, person_id: str, *, now: datetime) -> Invited:
+    """The person is a member from now on, and the link has done its work; Conflict for one who is a member already."""
+    found = look(tx, token, now=now)
+    if store.is_member(tx, found.workspace_id, person_id):
+        raise Conflict("You are a member of this workspace already. Leave the link to who was meant to get it.")
+    if not store.drop_invitation(tx, found.id):
+        raise NotFound("This invitation was used at this very moment. Ask who sent it for another one.")
+    accounts_store.add_member(tx, found.workspace_id, person_id, found.role, instant(now))
+    who = (person_id, accounts_store.name_of(tx, person_id))
+    acts.record(tx, found.workspace_id, by=who, act="member.joined", subject=(found.workspace_id, found.role), at=now)
+    return found
+
+
+def join_anew(tx: Tx, token: str, account: people.AccountChange, *, now: datetime) -> tuple[Invited, str]:
+    """The same for someone who has no account yet, with the id of the person who now has one."""
+    person_id = new_id("per", now)
+    accounts_store.add_person(tx, person_id, people.UNNAMED, instant(now))
+    people.settle(tx, person_id, account, keep="")
+    return join(tx, token, person_id, now=now), person_id

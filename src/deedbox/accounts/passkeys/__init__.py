@@ -1,0 +1,1 @@
+"""Passkeys (WebAuthn): a second way to sign in, beside the password."""

@@ -1,0 +1,95 @@
+"""Draw the fields of a template: what someone moves on its pages is kept in a sketch, and laid out as its next version
+when they say so."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from msgspec.structs import asdict, replace
+
+from deedbox.kernel.clock import instant, moment
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.kernel.ids import new_id
+from deedbox.signing.actions import change_template
+from deedbox.signing.actions.create_from_template import ready_of
+from deedbox.signing.model import ShowIf
+from deedbox.signing.sketch import DrawnFields, Sketch, SketchField, SketchParty, as_drawn, check_fields, named
+from deedbox.signing.store import sketches
+from deedbox.signing.template import Role, Template, TemplateChange, TemplateField
+
+
+class Drawing(NamedTuple):
+    """A template with the sketch of its fields."""
+
+    template: Template
+    version: int
+    """Of the sketch; it is higher than the moment at which the template's own version was made."""
+    sketch: Sketch
+    kept: bool
+    """Whether it has a row already; else it is the template as it stands."""
+
+
+def drawing(tx: Tx, workspace_id: str, template_id: str) -> Drawing:
+    """The sketch that is kept, unless the template was changed since; else the template as it stands."""
+    template = change_template.find(tx, workspace_id, template_id)
+    ready_of(template)
+    made = int(moment(template.updated_at).timestamp() * 1000)
+    found = sketches.find(tx, workspace_id, template_id)
+    if found is not None and found[0] > made:
+        return Drawing(template, found[0], found[1], kept=True)
+    return Drawing(template, made, _sketch(template), kept=False)
+
+
+def draw_fields(tx: Tx, workspace_id: str, template_id: str, given: DrawnFields, now: datetime) -> int:
+    """The version with these fields; Conflict if the sketch is no longer in the one that they were drawn in."""
+    before = drawing(tx, workspace_id, template_id)
+    if given.version != before.version:
+        raise Conflict(sketches.CHANGED)
+    sketch, at = replace(before.sketch, fields=given.fields), instant(now)
+    check_fields(sketch)
+    if before.kept:
+        sketches.change(tx, template_id, before.version, sketch, at)
+    else:
+        sketches.drop(tx, template_id)
+        sketches.add(tx, workspace_id, template_id, (before.version + 1, sketch), at)
+    return before.version + 1
+
+
+def laid_out(drawn: Drawing, now: datetime) -> TemplateChange:
+    """The change that gives the template the fields of the sketch; BadRequest names one that is nobody's."""
+    content, fields = drawn.template.content, drawn.sketch.fields
+    known = {field.id: field for field in content.fields}
+    ids = {one.key: one.key if one.key in known else new_id("fld", now) for one in fields}
+    roles = {_key(number): role for number, role in enumerate(content.roles)}
+    return TemplateChange(fields=[_field(one, ids, roles, known.get(one.key)) for one in fields])
+
+
+def _sketch(template: Template) -> Sketch:
+    roles = template.content.roles
+    keys = {role.name.casefold(): _key(number) for number, role in enumerate(roles)}
+    parties = [
+        SketchParty(_key(number), role.name, role.order, role.rule, role.quorum, role.on_decline)
+        for number, role in enumerate(roles)
+    ]
+    fields = [
+        as_drawn(field, field.id or "", keys.get((field.party or "").casefold(), ""))
+        for field in template.content.fields
+    ]
+    return Sketch(title=template.name, language=template.content.language, parties=parties, fields=fields)
+
+
+def _key(number: int) -> str:
+    return f"r{number}"
+
+
+def _field(
+    field: SketchField, ids: dict[str, str], roles: dict[str, Role], before: TemplateField | None
+) -> TemplateField:
+    if field.who not in roles:
+        raise BadRequest(f"{named(field)} is nobody's: choose the role that fills it in")
+    told = {name: value for name, value in asdict(field).items() if name in TemplateField.__struct_fields__}
+    plain = {name: getattr(field, name) or None for name in ("label", "default", "pattern", "group")}
+    condition = field.show_if
+    followed = ShowIf(ids.get(condition.field, condition.field), condition.equals) if condition else None
+    own = {"id": ids[field.key], "party": roles[field.who].name, "found": before is not None and before.found}
+    return TemplateField(**told | plain | own | {"show_if": followed})

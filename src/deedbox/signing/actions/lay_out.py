@@ -1,0 +1,110 @@
+"""Lay out: what was drawn on the pages becomes the draft itself, by one change of it."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.signing import sketch as sketches
+from deedbox.signing.actions import change, send
+from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.actions.create import check_parties, made_parties
+from deedbox.signing.actions.draw import Drawing, drawing
+from deedbox.signing.desk import Desk, Office
+from deedbox.signing.model import Message, Packet, Reminders
+from deedbox.signing.new_document import DocumentChange, KnownParty, UnlockedFile
+from deedbox.signing.notifier import Notifier
+from deedbox.signing.paper import StoredPaper
+from deedbox.signing.paper.placing import laid_out
+from deedbox.signing.store.sketches import CHANGED
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said beside people and fields when a drawing is laid out."""
+
+    version: int
+    """That of the sketch which was looked at."""
+    title: str
+    message: Message | None = None
+    expires_after_hours: int | UnsetType | None = UNSET
+    reminders: Reminders | None = None
+    codes: Mapping[str, str] = {}
+    """Access codes that were agreed with people, by their keys."""
+    passwords: Sequence[UnlockedFile] = ()
+
+
+class Problem(NamedTuple):
+    """What keeps a drawing from being sent, and on which page it is mended."""
+
+    where: Literal["people", "fields"]
+    said: str
+
+
+@asynccontextmanager
+async def prepared(
+    office: Office, mill: PaperMill, workspace_id: str, document_id: str, wanted: Wanted
+) -> AsyncIterator[Callable[[Desk], Packet]]:
+    """What lays the drawing out at a desk; Conflict if it is another by now than the one that was looked at."""
+    found = await office.db.read(lambda tx: drawing(tx, workspace_id, document_id))
+    _need_version(found, wanted)
+    if found.document.status == "processing":
+        raise Conflict("The files are still being converted. Try again in a moment.")
+    asked = _change(found, wanted, office.clock.now())
+    if asked is None:
+        yield lambda desk: desk.lone_packet_of(document_id)
+        return
+    async with change.prepared(office, mill, workspace_id, document_id, asked, drawn=True) as make:
+
+        def laid(desk: Desk) -> Packet:
+            _need_version(drawing(desk.tx, workspace_id, document_id), wanted)
+            return make(desk)
+
+        yield laid
+
+
+def _need_version(found: Drawing, wanted: Wanted) -> None:
+    if found.version != wanted.version:
+        raise Conflict(CHANGED)
+
+
+def _change(found: Drawing, wanted: Wanted, now: datetime) -> DocumentChange | None:
+    """What is to be changed of the draft; None if it is as it should be."""
+    packet, shared = found.packet, ("message", "reminders", "expires_after_hours")
+    before: dict[str, Any] = {"title": found.document.title} | {name: getattr(packet, name) for name in shared}
+    given = {name: value for name in before if (value := getattr(wanted, name)) is not UNSET and value != before[name]}
+    if found.kept:
+        laid = sketches.laid(found.sketch, packet, found.document, wanted.codes, now)
+        given |= {"parties": laid.parties, "fields": laid.fields, "files": wanted.passwords}
+    return DocumentChange(**given) if given else None
+
+
+def problem(found: Drawing, notifier: Notifier, now: datetime) -> Problem | None:
+    """What keeps the drawing from being sent, as far as that can be told without making its paper. Nothing is kept."""
+    codes = {signer.key: "not yet" for _, signer in found.sketch.people()}
+    where: Literal["people", "fields"] = "fields"
+    try:
+        laid = sketches.laid(found.sketch, found.packet, found.document, codes, now)
+        where = "people"
+        if not any(signer.role != "cc" for _, signer in found.sketch.people()):
+            raise BadRequest("Nobody signs yet: name someone who signs or approves.")
+        check_parties(laid.parties)
+        send.need_mail_for_codes(laid.parties, notifier)
+        where = "fields"
+        if found.document.paper_sha256 is not None:
+            made = made_parties(_without_codes(laid.parties), found.packet.language, now)
+            paper = StoredPaper.of(found.document.paper_sha256, found.document.files)
+            bare = replace(found.document, asks_all=False, fields=[])
+            laid_out(replace(found.packet, parties=made), bare, paper, laid.fields, now)
+    except BadRequest as error:
+        return Problem(where, error.message)
+    return None
+
+
+def _without_codes(parties: Sequence[KnownParty]) -> list[KnownParty]:
+    """The parties as they can be looked at before codes are agreed."""
+    return [replace(party, signers=[replace(one, access_code=None) for one in party.signers]) for party in parties]

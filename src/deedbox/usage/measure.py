@@ -1,0 +1,22 @@
+"""Measures once an hour how much each workspace stores: to add it up whenever someone looks would take too long."""
+
+from datetime import datetime, timedelta
+
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
+from deedbox.kernel.db import Database
+from deedbox.kernel.prune import pruned
+from deedbox.usage import store
+from deedbox.usage.store import Stored
+
+
+async def measure(db: Database, now: datetime) -> None:
+    """Keeps the bytes of every workspace as those of today, and forgets days that no page shows any more."""
+    at = instant(now)
+    for workspace_id in await db.read(store.workspaces):
+        # Read apart from the write: adding up holds up nobody who writes.
+        found = await db.read(lambda tx, one=workspace_id: store.stored_bytes(tx, one))  # type: ignore[misc]
+        stored = Stored(*found, at)
+        await db.write(lambda tx, one=workspace_id, kept=stored: store.keep_storage(tx, one, at[:10], kept))  # type: ignore[misc]
+    oldest = instant(now - timedelta(days=limits.USAGE_DAYS))[:10]
+    await pruned(db, lambda tx: store.prune(tx, oldest))

@@ -1,0 +1,106 @@
+"""The field editor of a draft: its pages, the people who can be given a field, and the lines of text to snap to."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from litestar import Response, get
+from litestar.params import FromPath
+
+from deedbox.kernel.blobs import store as blobs_store
+from deedbox.kernel.errors import Conflict, DeedboxError, NotFound
+from deedbox.signing.actions.draw import Drawing, drawing
+from deedbox.signing.desk import document_of
+from deedbox.signing.model import Document, first_page
+from deedbox.signing.sketch import Sketch
+from deedbox.web.frame import brand, context
+from deedbox.web.frame.app_pages import long_app_page, refused
+from deedbox.web.frame.blob_response import page_lines
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import person
+from deedbox.words.dashboard import WORDS
+
+
+@get("/app/documents/{document_id:str}/fields", opt=person("documents:write"), include_in_schema=False)
+async def editor(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    """The pages of a draft, on which its sketch is drawn."""
+    here = context.of(request)
+    try:
+        found = await here.deedbox.db.read(lambda tx: drawing(tx, here.caller.workspace_id, document_id))
+        if found.document.paper_sha256 is None:
+            raise Conflict(WORDS["editor_not_yet"])
+    except DeedboxError as error:
+        return refused(request, error)
+    pages = sum(file.pages for file in found.document.files)
+    return await long_app_page(request, pages, "dashboard/editor.html", **_values(found))
+
+
+def _values(found: Drawing) -> dict[str, Any]:
+    path = f"/app/documents/{found.document.id}"
+    return {
+        "title": found.sketch.title,
+        "back": f"{path}/people",
+        "people_path": f"{path}/people",
+        "sketch_path": f"{path}/sketch",
+        "lines_path": f"{path}/lines",
+        "api_path": f"/api/v1/documents/{found.document.id}",
+        "after": {"path": f"{path}/review", "label": WORDS["editor_after"]},
+        "people": [*people_of(found.sketch)],
+        "files": files_of(found.document, path),
+    }
+
+
+def files_of(document: Document, path: str) -> list[dict[str, Any]]:
+    """The files as the editor's template takes them."""
+    return [
+        {
+            "id": file.id,
+            "name": file.name,
+            "number": number,
+            "pictures": f"{path}/files/{file.id}/pages",
+            "pages": [{"width_pt": width, "height_pt": height} for width, height in file.sizes],
+        }
+        for number, file in enumerate(document.files)
+    ]
+
+
+def people_of(sketch: Sketch) -> Iterator[dict[str, Any]]:
+    """Who can be given a field: everyone who signs, and each group of several, any one of whom can fill it in."""
+    stages = sorted({party.order for party in sketch.parties})
+    number = 0
+    for party in sketch.parties:
+        signing = [one for one in party.signers if one.role == "signer"]
+        stage = WORDS["editor_stage"].format(stage=stages.index(party.order) + 1) if len(stages) > 1 else ""
+        for one in signing:
+            note, group = stage or one.email, party.key if len(signing) > 1 else ""
+            name = one.name or one.email or WORDS["editor_unnamed"]
+            yield _someone(one.key, name, number, note) | {"within": group}
+            number += 1
+        if len(signing) > 1:
+            yield _someone(party.key, party.name, number, WORDS["editor_group_means"]) | {"signs": False}
+            number += 1
+
+
+def _someone(key: str, name: str, number: int, note: str) -> dict[str, Any]:
+    return {"key": key, "name": name, "initials": brand.initials(name), "number": number, "note": note}
+
+
+@get(
+    "/app/documents/{document_id:str}/lines/{file_id:str}/{number:int}",
+    opt=person("documents:write"),
+    include_in_schema=False,
+)
+async def lines(
+    request: AnyRequest, document_id: FromPath[str], file_id: FromPath[str], number: FromPath[int]
+) -> Response[Any]:
+    """The places of the lines of text on a page, to which the edges of fields snap."""
+    here = context.of(request)
+    _, document = await here.deedbox.db.read(lambda tx: document_of(tx, here.caller.workspace_id, document_id))
+    file = next((one for one in document.files if one.id == file_id), None)
+    if file is None or not 1 <= number <= file.pages or document.paper_sha256 is None:
+        raise NotFound("There is no such page")
+    paper = document.paper_sha256
+    blob = await here.deedbox.db.read(lambda tx: blobs_store.demand(tx, paper))
+    return await page_lines(request, blob, first_page(document, file_id) + number)
+
+
+ROUTES: list[Any] = [editor, lines]

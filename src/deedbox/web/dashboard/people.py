@@ -1,0 +1,301 @@
+"""People: who signs a draft, in which order, and how it is known that it is they."""
+
+import secrets
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, get, post
+from litestar.datastructures import FormMultiDict
+from litestar.params import FromPath
+from msgspec import Meta
+from msgspec.structs import replace
+
+from deedbox import words
+from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.mailbox import checked_address, one_line
+from deedbox.signing.actions.draw import Drawing, draw_people, drawing
+from deedbox.signing.model import Auth, Role, Rule
+from deedbox.signing.new_document import Language, Name
+from deedbox.signing.sketch import SketchParty, SketchSigner, Written, named
+from deedbox.signing.store.people import asked_lately
+from deedbox.web.frame import context, forms
+from deedbox.web.frame.app_pages import app_page, refused
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import person
+from deedbox.web.frame.forms import WrongForm, form_of, text
+from deedbox.web.frame.pages import go
+from deedbox.words.dashboard import WORDS
+
+_KEY = Meta(max_length=limits.SKETCH_KEY_CHARS, pattern=r"^[\w-]*$(?!\n)")
+
+
+class PersonForm(msgspec.Struct):
+    """A row: someone who signs, approves or gets a copy."""
+
+    key: Annotated[str, _KEY] = ""
+    name: Written = ""
+    email: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)] = ""
+    language: Language | None = None
+    role: Role = "signer"
+    auth: Auth = "none"
+
+
+class StepForm(msgspec.Struct):
+    """People whose turn it is at the same time: a party of the document."""
+
+    key: Annotated[str, _KEY] = ""
+    name: Written = ""
+    rule: Rule = "all"
+    quorum: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_SIGNERS)] | None = None
+    together: bool = False
+    """Whether it is their turn together with the step before."""
+    signers: Annotated[list[PersonForm], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
+
+
+class PeopleForm(msgspec.Struct):
+    parties: Annotated[list[StepForm], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+
+
+@get("/app/documents/{document_id:str}/people", opt=person("documents:write"), include_in_schema=False)
+async def people_page(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    found = await _drawing(request, document_id)
+    if isinstance(found, Response):
+        return found
+    return await _page(request, found, _steps(found.sketch.parties))
+
+
+@post(
+    "/app/documents/{document_id:str}/people",
+    opt=person("documents:write"),
+    include_in_schema=False,
+    request_max_body_size=limits.PEOPLE_FORM_BYTES,
+)
+async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    """Keeps all rows in the sketch. Without script, buttons that add and move rows come here too."""
+    here, form = context.of(request), await form_of(request)
+    found = await _drawing(request, document_id)
+    if isinstance(found, Response):
+        return found
+    steps = list[StepForm]()
+    try:
+        steps = [_filled(step) for step in forms.filled(_without_spares(form), PeopleForm).parties]
+        steps = [step for step in steps if step.signers]
+        act, _, which = text(form, "act").partition(".")
+        if act in _ACTS:
+            return await _page(request, found, _ACTS[act](request, steps, which))
+        _check(request, steps)
+        parties, now = _parties(steps, found), here.deedbox.clock.now()
+        if (lost := _lost(found, parties)) and text(form, "sure") != lost:
+            return await _page(request, found, steps, lost=lost)
+
+        def keep(tx: Tx) -> None:
+            draw_people(tx, here.caller.workspace_id, document_id, parties, now)
+
+        await here.deedbox.db.write(keep)
+    except DeedboxError as error:
+        if error.status >= 500:
+            raise
+        return await _page(request, found, steps or _steps(found.sketch.parties), error)
+    return go(f"/app/documents/{document_id}/fields")
+
+
+def _lost(found: Drawing, parties: list[SketchParty]) -> str:
+    """The fields that go with those who are no longer among the people; empty if there are none."""
+    keys = replace(found.sketch, parties=parties).keys
+    lost = [named(field) for field in found.sketch.fields if field.who and field.who not in keys]
+    shown = ", ".join(lost[: limits.FIELDS_NAMED])
+    more = len(lost) - limits.FIELDS_NAMED
+    return WORDS["people_lost_more"].format(fields=shown, more=more) if more > 0 else shown
+
+
+async def _drawing(request: AnyRequest, document_id: str) -> Drawing | Response[Any]:
+    here = context.of(request)
+    try:
+        return await here.deedbox.db.read(lambda tx: drawing(tx, here.caller.workspace_id, document_id))
+    except DeedboxError as error:
+        return refused(request, error)
+
+
+def _without_spares(form: FormMultiDict) -> FormMultiDict:
+    """The form without the empty rows that stand there to be filled in: neither name nor address, and never kept."""
+    rows: dict[str, dict[str, str]] = {}
+    for name, value in form.multi_items():
+        row, _, part = name.rpartition(".")
+        rows.setdefault(row, {})[part] = value if isinstance(value, str) else ""
+    spare = {row for row, said in rows.items() if ".signers." in row and not _is_said(said)}
+    return FormMultiDict([one for one in form.multi_items() if one[0].rpartition(".")[0] not in spare])
+
+
+def _is_said(row: dict[str, str]) -> bool:
+    return any(row.get(name, "").strip() for name in ("key", "name", "email"))
+
+
+def _filled(step: StepForm) -> StepForm:
+    for one in step.signers:
+        one.name, one.email = one_line(one.name), one.email.strip()
+    return step
+
+
+def _steps(parties: list[SketchParty]) -> list[StepForm]:
+    """The parties as the form has them."""
+    steps, before = list[StepForm](), 0
+    for party in sorted(parties, key=lambda party: party.order):
+        rows = [PersonForm(one.key, one.name, one.email, one.language, one.role, one.auth) for one in party.signers]
+        alone = len(rows) == 1 and party.name == rows[0].name
+        name = "" if alone or party.name == _joined(rows) else party.name
+        steps.append(StepForm(party.key, name, party.rule, party.quorum, party.order == before, rows))
+        before = party.order
+    return steps
+
+
+def _joined(rows: list[PersonForm]) -> str:
+    return ", ".join(row.name for row in rows)[: limits.SIGNER_NAME_CHARS]
+
+
+def _parties(steps: list[StepForm], found: Drawing) -> list[SketchParty]:
+    """The steps as the sketch keeps them; who had a key keeps it, and what the form does not ask for stays."""
+    before = {party.key: party for party in found.sketch.parties}
+    people = {signer.key: signer for _, signer in found.sketch.people()}
+    parties, order, seen = list[SketchParty](), 0, set[str]()
+
+    def key(given: str, prefix: str) -> str:
+        own = given if given and given not in seen else f"{prefix}{secrets.token_hex(5)}"
+        seen.add(own)
+        return own
+
+    for number, step in enumerate(steps):
+        order += 0 if step.together and number else 1
+        signers = [
+            replace(
+                people.get(row.key, SketchSigner("new")),
+                key=key(row.key, "s"),
+                name=row.name,
+                email=row.email,
+                language=row.language,
+                role=row.role,
+                auth=row.auth,
+                delegation=people[row.key].delegation and row.auth != "access_code" if row.key in people else False,
+            )
+            for row in step.signers
+        ]
+        group = len(signers) > 1
+        parties.append(
+            replace(
+                before.get(step.key, SketchParty("new")),
+                key=key(step.key, "p"),
+                name=step.name or _joined(step.signers),
+                order=order,
+                rule=step.rule if group else "all",
+                quorum=step.quorum if group and step.rule == "quorum" else None,
+                signers=signers,
+            )
+        )
+    return parties
+
+
+def _check(request: AnyRequest, steps: list[StepForm]) -> None:
+    """WrongForm with what is wrong in each row; what the API refuses is refused here, beside its box."""
+    wrong, seen = dict[str, str](), dict[tuple[str, str], int]()
+    delivers = context.of(request).deedbox.office.notifier.delivers()
+    for number, step in enumerate(steps):
+        for at, row in enumerate(step.signers):
+            place = f"parties.{number}.signers.{at}"
+            wrong |= {f"{place}.{name}": said for name, said in _wrong_in(row, delivers=delivers).items()}
+            who = (row.email.casefold(), row.name.casefold())
+            if row.email and who in seen:
+                wrong[f"{place}.email"] = WORDS["people_twice"].format(name=row.name, step=seen[who])
+            seen.setdefault(who, number + 1)
+        able = sum(row.role != "cc" for row in step.signers)
+        if len(step.signers) > 1 and step.rule == "quorum" and not 1 <= (step.quorum or 0) <= able:
+            wrong[f"parties.{number}.quorum"] = WORDS["people_quorum"].format(able=able)
+    if wrong:
+        raise WrongForm(wrong)
+    if not any(row.role != "cc" for step in steps for row in step.signers):
+        raise BadRequest(WORDS["people_nobody"])
+    if sum(len(step.signers) for step in steps) > limits.DOCUMENT_SIGNERS:
+        raise BadRequest(WORDS["people_many"].format(most=limits.DOCUMENT_SIGNERS))
+
+
+def _wrong_in(row: PersonForm, *, delivers: bool) -> dict[str, str]:
+    wrong = dict[str, str]()
+    try:
+        msgspec.convert(row.name, Name)
+    except msgspec.ValidationError:
+        wrong["name"] = WORDS["people_name"]
+    try:
+        checked_address(row.email)
+    except BadRequest as error:
+        wrong["email"] = error.message if row.email else WORDS["people_email"]
+    if row.auth == "email_code" and not delivers:
+        wrong["auth"] = WORDS["people_no_mail"]
+    return wrong
+
+
+def _with_step(_: AnyRequest, steps: list[StepForm], __: str) -> list[StepForm]:
+    return [*steps, StepForm(signers=[PersonForm()])]
+
+
+def _with_person(_: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]:
+    for step in steps[_number(which) :][:1]:
+        step.signers.append(PersonForm())
+    return steps
+
+
+def _with_me(request: AnyRequest, steps: list[StepForm], _: str) -> list[StepForm]:
+    me = context.of(request).person
+    return [*steps, StepForm(signers=[PersonForm(name=me.name, email=me.email or "")])]
+
+
+def _up(_: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]:
+    at = _number(which)
+    if 0 < at < len(steps):
+        steps[at - 1], steps[at] = steps[at], steps[at - 1]
+    return steps
+
+
+def _down(request: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]:
+    return _up(request, steps, str(_number(which) + 1))
+
+
+def _dropped(_: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]:
+    step, row = [*which.split("."), ""][:2]
+    for found in steps[_number(step) :][:1]:
+        del found.signers[_number(row) : _number(row) + 1]
+    return [step for step in steps if step.signers]
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) <= len(str(limits.DOCUMENT_SIGNERS)) else limits.DOCUMENT_SIGNERS
+
+
+_ACTS = {"step": _with_step, "person": _with_person, "me": _with_me, "up": _up, "down": _down, "drop": _dropped}
+"""What the buttons do to the rows where no script does it; nothing is kept by these."""
+
+
+async def _page(
+    request: AnyRequest,
+    found: Drawing,
+    steps: list[StepForm],
+    error: DeedboxError | None = None,
+    lost: str = "",
+) -> Response[Any]:
+    here = context.of(request)
+    known = await here.deedbox.db.read(lambda tx: asked_lately(tx, here.caller.workspace_id, limits.PEOPLE_SUGGESTED))
+    return app_page(
+        request,
+        "dashboard/people.html",
+        error=error,
+        document=found.document,
+        steps=steps or [StepForm(signers=[PersonForm()])],
+        lost=lost,
+        known=known,
+        languages=words.NAMES,
+        name_chars=limits.SIGNER_NAME_CHARS,
+        email_chars=limits.EMAIL_CHARS,
+        blank=PersonForm(),
+    )
+
+
+ROUTES = [people_page, keep_people]

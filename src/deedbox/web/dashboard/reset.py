@@ -1,0 +1,82 @@
+"""A forgotten password: a new one by a mailed link, where there is a mail server."""
+
+from typing import Any
+
+from litestar import Response, get, post
+from litestar.params import FromPath
+
+from deedbox import words
+from deedbox.accounts import people
+from deedbox.kernel import limits
+from deedbox.kernel.crypto import sha256
+from deedbox.kernel.errors import DeedboxError, TooManyRequests
+from deedbox.kernel.ratelimit import Allowance
+from deedbox.kernel.slow_hash import slow_hash
+from deedbox.web.dashboard.entry import cookie, device, need_try
+from deedbox.web.frame import context
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import LOGIN, PUBLIC, door
+from deedbox.web.frame.forms import form_of, text
+from deedbox.web.frame.pages import go, page
+
+_ASKED = Allowance(per_minute=limits.RESETS_PER_MINUTE, per_day=limits.RESETS_PER_DAY)
+
+
+@get("/login/forgot", opt=door(PUBLIC), include_in_schema=False)
+async def forgot_page(request: AnyRequest) -> Response[Any]:
+    return _forgot(request)
+
+
+@post("/login/forgot", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+async def forgot(request: AnyRequest) -> Response[Any]:
+    """The same answer whether or not the address is somebody's: it tells nobody who has an account."""
+    deedbox, now = context.of(request).deedbox, context.of(request).deedbox.clock.now()
+    email = people.login_name(text(await form_of(request), "email")[: limits.EMAIL_CHARS])
+    if not deedbox.people_mail.delivers:
+        return _forgot(request)
+    try:
+        await need_try(request, f"forgot:{sha256(email).hex()}", "Too many mails for this address", _ASKED)
+    except TooManyRequests as error:
+        return _forgot(request, error=error, email=email)
+    language = words.preferred(request.headers.get("accept-language", ""))
+    await deedbox.db.write(lambda tx: deedbox.people_mail.reset(tx, email, language, now=now))
+    return _forgot(request, email=email, asked=True)
+
+
+def _forgot(
+    request: AnyRequest, *, email: str = "", asked: bool = False, error: DeedboxError | None = None
+) -> Response[Any]:
+    return page(
+        "dashboard/forgot.html",
+        status=error.status if error else 200,
+        headers=error.headers if error else None,
+        delivers=context.of(request).deedbox.people_mail.delivers,
+        minutes=limits.RESET_MINUTES,
+        email=email,
+        asked=asked,
+        error=error.message if error else "",
+    )
+
+
+@get("/login/reset/{token:str}", opt=door(PUBLIC), include_in_schema=False)
+async def reset_page(token: FromPath[str]) -> Response[Any]:
+    """The form for a new password: to look at it changes nothing, whoever looks."""
+    return page("dashboard/reset.html", token=token, error="")
+
+
+@post("/login/reset/{token:str}", opt=door(LOGIN), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+async def reset(request: AnyRequest, token: FromPath[str]) -> Response[Any]:
+    deedbox = context.of(request).deedbox
+    now, password = deedbox.clock.now(), text(await form_of(request), "password")
+    try:
+        people.check_password_rules(password)
+        chosen = await slow_hash(password)
+        session = await deedbox.db.write(lambda tx: people.reset(tx, token, chosen, device(request), now=now))
+    except DeedboxError as error:
+        if error.status >= 500:
+            raise
+        return page("dashboard/reset.html", status=error.status, token=token, error=error.message)
+    return go("/app", cookie(request, session))
+
+
+ROUTES: list[Any] = [forgot_page, forgot, reset_page, reset]

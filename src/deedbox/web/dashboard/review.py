@@ -1,0 +1,280 @@
+"""Review: what each signer will get, the last words, and the button that sends. Nothing leaves before."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, get, post
+from litestar.datastructures import FormMultiDict
+from litestar.params import FromPath
+from msgspec import UNSET, Meta
+
+from deedbox import words
+from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import DeedboxError
+from deedbox.signing.actions import lay_out
+from deedbox.signing.actions.draw import Drawing, drawing
+from deedbox.signing.actions.lay_out import Wanted
+from deedbox.signing.actions.send import send
+from deedbox.signing.initials import initials_of
+from deedbox.signing.model import Message, Reminders
+from deedbox.signing.new_document import FilePassword, Title, UnlockedFile
+from deedbox.signing.paper.intake import RefusedFiles
+from deedbox.signing.sketch import SketchField, SketchParty, SketchSigner
+from deedbox.web.frame import context, forms
+from deedbox.web.frame.app_pages import app_page, long_app_page, refused
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import person
+from deedbox.web.frame.forms import WrongForm, form_of, text
+from deedbox.web.frame.pages import go
+from deedbox.words.dashboard import WORDS
+
+_DAYS = Meta(ge=1, le=limits.REMINDER_HOURS_MAX // 24)
+
+
+class ReviewForm(msgspec.Struct, frozen=True):
+    """The last words before a draft is sent."""
+
+    version: Annotated[int, Meta(ge=0)]
+    title: Title
+    subject: Annotated[str, Meta(max_length=limits.MESSAGE_SUBJECT_CHARS, pattern=r"^[^\x00-\x1f]*$")] = ""
+    body: Annotated[str, Meta(max_length=limits.MESSAGE_BODY_CHARS)] = ""
+    days: Annotated[int, Meta(ge=1, le=limits.EXPIRES_AFTER_HOURS_MAX // 24)] | None = None
+    first: Annotated[int, _DAYS] | None = None
+    every: Annotated[int, _DAYS] | None = None
+    most: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)] | None = None
+
+
+@get("/app/documents/{document_id:str}/review", opt=person("documents:write"), include_in_schema=False)
+async def review_page(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    try:
+        return await _page(request, await _drawing(request, document_id))
+    except DeedboxError as error:
+        return refused(request, error)
+
+
+@get("/app/documents/{document_id:str}/preview", opt=person("documents:write"), include_in_schema=False)
+async def preview_page(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    """The pages as one of the signers will see them; `as` has the key of that signer, else it is the first."""
+    try:
+        found = await _drawing(request, document_id)
+    except DeedboxError as error:
+        return refused(request, error)
+    wanted = request.query_params.get("as", "")
+    people = [(party, one) for party, one in found.sketch.people() if one.role != "cc"]
+    shown = next(((party, one) for party, one in people if one.key == wanted), people[0] if people else None)
+    return await long_app_page(
+        request,
+        len(found.sketch.fields),
+        "dashboard/preview.html",
+        document=found.document,
+        people=[one for _, one in people],
+        shown=shown[1] if shown else None,
+        mine=[field for field in found.sketch.fields if shown and field.who in (shown[0].key, shown[1].key)],
+        others=[field for field in found.sketch.fields if shown and field.who not in (shown[0].key, shown[1].key)],
+        signs=shown is not None and _signs(found, *shown),
+    )
+
+
+@post(
+    "/app/documents/{document_id:str}/review",
+    opt=person("documents:write"),
+    include_in_schema=False,
+    request_max_body_size=limits.PEOPLE_FORM_BYTES,
+)
+async def keep_draft(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    """Lays the sketch out on the draft, and sends nothing."""
+    return await _laid(request, document_id, sending=False)
+
+
+@post(
+    "/app/documents/{document_id:str}/send",
+    opt=person("documents:send"),
+    include_in_schema=False,
+    request_max_body_size=limits.PEOPLE_FORM_BYTES,
+)
+async def send_draft(request: AnyRequest, document_id: FromPath[str]) -> Response[Any]:
+    """Lays the sketch out and sends, in one transaction and once, however often the button is pressed."""
+    return await _laid(request, document_id, sending=True)
+
+
+async def _laid(request: AnyRequest, document_id: str, *, sending: bool) -> Response[Any]:
+    here, form = context.of(request), await form_of(request)
+    office, mill, workspace_id = here.deedbox.office, here.deedbox.paper_mill, here.caller.workspace_id
+    try:
+        with forms.sending(request, form) as sent:
+            if before := await sent.before():
+                return go(before)
+            found = await _drawing(request, document_id)
+            wanted = _wanted(found, form)
+            async with lay_out.prepared(office, mill, workspace_id, document_id, wanted) as make:
+
+                def act(tx: Tx) -> str:
+                    with here.desk(tx) as desk:
+                        packet = make(desk)
+                        if sending:
+                            send(desk, packet)
+                    return f"/app/documents/{document_id}?done={'sent' if sending else 'kept'}"
+
+                return go(await sent.once(act))
+    except DeedboxError as error:
+        if error.status >= 500:
+            raise
+        return await _again(request, document_id, form, error)
+
+
+async def _again(request: AnyRequest, document_id: str, form: FormMultiDict, error: DeedboxError) -> Response[Any]:
+    """The page with what is wrong; of a draft that is none any more, only that."""
+    try:
+        return await _page(request, await _drawing(request, document_id), form, error)
+    except DeedboxError as gone:
+        return refused(request, gone)
+
+
+async def _drawing(request: AnyRequest, document_id: str) -> Drawing:
+    here = context.of(request)
+    return await here.deedbox.db.read(lambda tx: drawing(tx, here.caller.workspace_id, document_id))
+
+
+def _wanted(found: Drawing, form: FormMultiDict) -> Wanted:
+    """What the form says, checked: each mistake is named beside its box."""
+    filled, wrong = forms.filled(form, ReviewForm), dict[str, str]()
+    codes = {signer.key: text(form, f"code.{signer.key}").strip() for signer in _coded(found)}
+    known = {signer.id for _, signer in found.packet.signers() if signer.access_code_hash}
+    for key, code in codes.items():
+        if not code and key not in known:
+            wrong[f"code.{key}"] = WORDS["review_code_missing"]
+        elif code and not limits.ACCESS_CODE_CHARS_MIN <= len(code) <= limits.ACCESS_CODE_CHARS:
+            wrong[f"code.{key}"] = WORDS["review_code_short"].format(
+                least=limits.ACCESS_CODE_CHARS_MIN, most=limits.ACCESS_CODE_CHARS
+            )
+    for name, needs in (("first", (filled.every, filled.most)), ("every", (filled.first,))):
+        if any(needs) and getattr(filled, name) is None:
+            wrong[name] = WORDS["review_reminders_whole"]
+    if wrong:
+        raise WrongForm(wrong)
+    return Wanted(
+        version=filled.version,
+        title=filled.title,
+        message=_message(filled),
+        expires_after_hours=_hours(found, filled),
+        reminders=_reminders(found, filled),
+        codes={key: code for key, code in codes.items() if code},
+        passwords=_passwords(found, form),
+    )
+
+
+def _message(filled: ReviewForm) -> Message | None:
+    if not filled.subject.strip() and not filled.body.strip():
+        return None
+    usual = WORDS["review_subject_usual"].format(title=filled.title)[: limits.MESSAGE_SUBJECT_CHARS]
+    return Message(filled.subject.strip() or usual, filled.body.replace("\r\n", "\n").strip())
+
+
+def _hours(found: Drawing, filled: ReviewForm) -> Any:
+    """An end that was named to the minute stays where no days are given instead of it."""
+    hours = found.packet.expires_after_hours
+    if filled.days is None:
+        return UNSET if found.packet.expires_at else None
+    return hours if hours is not None and -(-hours // 24) == filled.days else filled.days * 24
+
+
+def _reminders(found: Drawing, filled: ReviewForm) -> Reminders | None:
+    if filled.first is None or filled.every is None:
+        return None
+    before = found.packet.reminders
+    shown = before and (-(-before.first_after_hours // 24), -(-before.every_hours // 24), before.max)
+    most = filled.most or limits.REMINDERS_MAX
+    if before and shown == (filled.first, filled.every, most):
+        return before
+    return Reminders(filled.first * 24, filled.every * 24, most, before.at_night if before else False)
+
+
+def _passwords(found: Drawing, form: FormMultiDict) -> list[UnlockedFile]:
+    given = [(file.id, text(form, f"unlock.{number}")) for number, file in enumerate(found.document.files)]
+    return [UnlockedFile(file_id, msgspec.convert(said, FilePassword)) for file_id, said in given if said]
+
+
+def _coded(found: Drawing) -> list[SketchSigner]:
+    return [signer for _, signer in found.sketch.people() if signer.auth == "access_code"]
+
+
+def _fields_of(found: Drawing, party: SketchParty, signer: SketchSigner) -> list[SketchField]:
+    return [field for field in found.sketch.fields if field.who in (party.key, signer.key)]
+
+
+def _signs(found: Drawing, party: SketchParty, signer: SketchSigner) -> bool:
+    """Whether the signer has a place to sign; else one is made at the end of the last page."""
+    places = [field for field in _fields_of(found, party, signer) if field.type == "signature" and not field.show_if]
+    return signer.role != "signer" or bool(places)
+
+
+async def _page(
+    request: AnyRequest, found: Drawing, form: FormMultiDict | None = None, error: DeedboxError | None = None
+) -> Response[Any]:
+    here = context.of(request)
+    office, steps = here.deedbox.office, sorted({party.order for party in found.sketch.parties})
+    parties = sorted(found.sketch.parties, key=lambda party: party.order)
+    people = [
+        {
+            "party": party,
+            "signer": one,
+            "initials": initials_of(one.name)[:2] or "?",
+            "step": steps.index(party.order) + 1,
+            "fields": len(_fields_of(found, party, one)),
+            "signs": _signs(found, party, one),
+            "language": words.NAMES[words.known(one.language or found.packet.language)],
+        }
+        for party in parties
+        for one in party.signers
+    ]
+    known = {signer.id for _, signer in found.packet.signers() if signer.access_code_hash}
+    return app_page(
+        request,
+        "dashboard/review.html",
+        error=error,
+        once=forms.new_once(),
+        found=found,
+        document=found.document,
+        people=people,
+        problem=lay_out.problem(found, office.notifier, office.clock.now()) if found.document.paper_sha256 else None,
+        locked=error.reasons if isinstance(error, RefusedFiles) else {},
+        coded=[(one, one.key in known) for one in _coded(found)],
+        typed=_typed(found, form),
+        mails=office.notifier.delivers(),
+        subject_usual=WORDS["review_subject_usual"].format(title=found.document.title),
+        spoken=words.NAMES[words.known(found.packet.language)],
+        bounds=_BOUNDS,
+        password_chars=limits.FILE_PASSWORD_CHARS,
+    )
+
+
+_BOUNDS = {
+    "title": limits.TITLE_CHARS,
+    "subject": limits.MESSAGE_SUBJECT_CHARS,
+    "body": limits.MESSAGE_BODY_CHARS,
+    "days": limits.EXPIRES_AFTER_HOURS_MAX // 24,
+    "remind": limits.REMINDER_HOURS_MAX // 24,
+    "most": limits.REMINDERS_MAX,
+    "code": limits.ACCESS_CODE_CHARS,
+}
+
+
+def _typed(found: Drawing, form: FormMultiDict | None) -> dict[str, Any]:
+    """What stands in the boxes: what was typed, else what the draft says."""
+    if form is not None:
+        names = ("title", "subject", "body", "days", "first", "every", "most")
+        return {name: text(form, name) for name in names}
+    packet, message, reminders = found.packet, found.packet.message, found.packet.reminders
+    return {
+        "title": found.document.title,
+        "subject": message.subject if message else "",
+        "body": message.body if message else "",
+        "days": -(-packet.expires_after_hours // 24) if packet.expires_after_hours else "",
+        "first": -(-reminders.first_after_hours // 24) if reminders else "",
+        "every": -(-reminders.every_hours // 24) if reminders else "",
+        "most": reminders.max if reminders else "",
+    }
+
+
+ROUTES = [review_page, preview_page, keep_draft, send_draft]

@@ -1,0 +1,80 @@
+"""Every page of those who are signed in."""
+
+from typing import Any
+
+from deedbox.web.dashboard import (
+    account,
+    bulk,
+    bulk_new,
+    document,
+    document_acts,
+    documents,
+    editor,
+    files,
+    join,
+    library,
+    mail,
+    new,
+    packets,
+    passkeys,
+    people,
+    reset,
+    review,
+    search,
+    sessions,
+    signer,
+    sketch,
+    template_edit,
+    template_fields,
+    template_use,
+    templates,
+    usage,
+    welcome,
+)
+from deedbox.web.dashboard.settings import archive as archive_settings
+from deedbox.web.dashboard.settings import audit, branding, certificates, deliveries, hook_moves, sending
+from deedbox.web.dashboard.settings import hooks as hooks_settings
+from deedbox.web.dashboard.settings import keys as keys_settings
+from deedbox.web.dashboard.settings import limits as limits_settings
+from deedbox.web.dashboard.settings import members as members_settings
+
+ROUTES: list[Any] = [
+    *account.ROUTES,
+    *bulk.ROUTES,
+    *bulk_new.ROUTES,
+    *document.ROUTES,
+    *document_acts.ROUTES,
+    *documents.ROUTES,
+    *editor.ROUTES,
+    *files.ROUTES,
+    *join.ROUTES,
+    *library.ROUTES,
+    *mail.ROUTES,
+    *new.ROUTES,
+    *packets.ROUTES,
+    *passkeys.ROUTES,
+    *people.ROUTES,
+    *reset.ROUTES,
+    *review.ROUTES,
+    *search.ROUTES,
+    *sessions.ROUTES,
+    *signer.ROUTES,
+    *sketch.ROUTES,
+    *template_edit.ROUTES,
+    *template_fields.ROUTES,
+    *template_use.ROUTES,
+    *templates.ROUTES,
+    *usage.ROUTES,
+    *welcome.ROUTES,
+    *archive_settings.ROUTES,
+    *audit.ROUTES,
+    *branding.ROUTES,
+    *certificates.ROUTES,
+    *deliveries.ROUTES,
+    *hook_moves.ROUTES,
+    *hooks_settings.ROUTES,
+    *keys_settings.ROUTES,
+    *limits_settings.ROUTES,
+    *members_settings.ROUTES,
+    *sending.ROUTES,
+]

@@ -1,0 +1,45 @@
+"""Every setting of the server with its value, and what it holds people and programs to."""
+
+from typing import Any
+
+from litestar import Response, get
+
+from deedbox.accounts.tiers import TIERS
+from deedbox.kernel import limits
+from deedbox.kernel.settings.shown import shown
+from deedbox.web.frame import context
+from deedbox.web.frame.app_pages import app_page
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import person
+from deedbox.words.measures import size
+
+SIZES = {
+    "file": size(limits.DOCUMENT_FILE_BYTES),
+    "files": limits.DOCUMENT_FILES,
+    "pages": limits.DOCUMENT_PAGES,
+    "signers": limits.DOCUMENT_SIGNERS,
+    "fields": limits.DOCUMENT_FIELDS,
+    "packet": limits.PACKET_DOCUMENTS,
+    "rows": limits.BULK_ROWS,
+    "upload": size(limits.UPLOAD_BYTES),
+    "keys": limits.KEYS_PER_WORKSPACE,
+    "hooks": limits.HOOKS_PER_WORKSPACE,
+}
+"""What a document, a file or a workspace may have at most."""
+
+
+@get("/app/settings/limits", opt=person("workspace:write"), include_in_schema=False)
+async def limits_page(request: AnyRequest) -> Response[Any]:
+    settings = context.of(request).deedbox.settings
+    rates = {
+        "anonymous": settings.anonymous_per_minute,
+        "person": limits.PERSON_PER_MINUTE,
+        "signer": limits.SIGNER_PER_MINUTE,
+        "verify": limits.VERIFY_PER_MINUTE,
+    }
+    return app_page(
+        request, "dashboard/settings/limits.html", tiers=TIERS, rates=rates, sizes=SIZES, groups=shown(settings)
+    )
+
+
+ROUTES = [limits_page]

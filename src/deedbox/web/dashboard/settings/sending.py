@@ -1,0 +1,72 @@
+"""How mail leaves the server, and a test of it."""
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import Conflict, DeedboxError, TooManyRequests
+from deedbox.kernel.mailbox import Mailbox
+from deedbox.kernel.ratelimit import Allowance
+from deedbox.kernel.settings.shown import shown
+from deedbox.mail import Relay
+from deedbox.web.frame import context
+from deedbox.web.frame.app_pages import app_page
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import person
+from deedbox.web.frame.pages import go
+from deedbox.words.dashboard import WORDS
+
+PATH = "/app/settings/mail"
+_TESTS = Allowance(per_minute=limits.MAIL_TESTS_PER_MINUTE, per_day=None)
+
+
+@get(PATH, opt=person("workspace:write"), include_in_schema=False)
+async def mail_server(request: AnyRequest) -> Response[Any]:
+    return _page(request)
+
+
+@post(f"{PATH}/test", opt=person("workspace:write"), include_in_schema=False, request_max_body_size=limits.FORM_BYTES)
+async def test_mail(request: AnyRequest) -> Response[Any]:
+    """Sends a test mail to whoever asks; what the mail server answers is told."""
+    try:
+        await _send(request)
+    except DeedboxError as error:
+        return _page(request, error=error)
+    return go(f"{PATH}?done=tested")
+
+
+async def _send(request: AnyRequest) -> None:
+    from deedbox.mail.smtp import Patience
+
+    here = context.of(request)
+    deedbox, to, now = here.deedbox, here.person, here.deedbox.clock.now()
+    if deedbox.settings.smtp_url is None:
+        raise Conflict(WORDS["sending_off"])
+    if to.email is None:
+        raise Conflict(WORDS["sending_no_address"])
+    standing = await deedbox.limiter.hit(f"mail test:{to.person_id}", _TESTS, now)
+    if not standing.allowed:
+        raise TooManyRequests(f"Too many test mails. Try again in {standing.retry_after} s.")
+    # A page waits for the answer, and not for as long as the queue would.
+    relay = Relay(deedbox.settings, Patience(limits.SMTP_CHECK_SECONDS, limits.SMTP_CHECK_SECONDS))
+    try:
+        await relay.send_test(Mailbox(to.email, to.name), now=now)
+    except DeedboxError as error:
+        raise Conflict(WORDS["sending_failed"].format(said=error.message)) from error
+
+
+def _page(request: AnyRequest, *, error: DeedboxError | None = None) -> Response[Any]:
+    settings = context.of(request).deedbox.settings
+    return app_page(
+        request,
+        "dashboard/settings/mail.html",
+        error=error,
+        server=Relay(settings).server,
+        sender=settings.mail_from,
+        plain=settings.smtp_plain,
+        rows=shown(settings)["mail"],
+    )
+
+
+ROUTES = [mail_server, test_mail]

@@ -1,0 +1,225 @@
+"""Templates for people who are signed in: cards, one with its roles, pages and versions, and new ones from files."""
+
+import re
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from litestar import Response, get, post
+from litestar.datastructures import FormMultiDict
+from litestar.params import FromPath
+from msgspec import UNSET, Meta, UnsetType
+
+from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.signing.actions import change_template as change
+from deedbox.signing.actions import create_template as create
+from deedbox.signing.initials import initials_of
+from deedbox.signing.model import Document, Filter, Page
+from deedbox.signing.new_document import Id
+from deedbox.signing.store import documents, templates
+from deedbox.signing.template import NewTemplate, Role, Template
+from deedbox.web.dashboard.bulk import Done
+from deedbox.web.dashboard.rows import numbered, rows
+from deedbox.web.frame import context, document_files, forms, page_files
+from deedbox.web.frame import cursor as cursors
+from deedbox.web.frame.app_pages import app_page, asks_for_page
+from deedbox.web.frame.blob_response import PictureQuery
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import person
+from deedbox.web.frame.forms import text
+from deedbox.web.frame.pages import go
+from deedbox.web.frame.query import QUERY
+
+Version = Annotated[int, Meta(ge=1, le=limits.TEMPLATE_VERSIONS)]
+ROLE_ROWS = 2
+"""Empty rows for roles in the form of a new template."""
+
+
+class TemplatesQuery(msgspec.Struct, frozen=True):
+    q: Annotated[str, Meta(max_length=limits.FILTER_CHARS)] = ""
+    cursor: Annotated[str, cursors.of("tpl")] | UnsetType = UNSET
+    done: Done = ""
+
+
+class TemplateQuery(msgspec.Struct, frozen=True):
+    version: Version | UnsetType = UNSET
+    done: Done = ""
+
+
+class TemplatePictureQuery(PictureQuery, frozen=True):
+    version: Version | UnsetType = UNSET
+
+
+class NewQuery(msgspec.Struct, frozen=True):
+    document: Id | UnsetType = UNSET
+
+
+class RolesForm(msgspec.Struct, frozen=True):
+    roles: Annotated[list[Role], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+
+
+class Card(NamedTuple):
+    template: Template
+    used: int
+    """How many documents were made from it, up to the most that are counted."""
+
+
+@get("/app/templates", opt={**person("documents:read"), QUERY: TemplatesQuery}, include_in_schema=False)
+async def template_cards(request: AnyRequest) -> Response[Any]:
+    here = context.of(request)
+    workspace, asked = here.caller.workspace_id, here.query
+
+    def look(tx: Tx) -> tuple[list[Card], str | None]:
+        found = templates.page(tx, workspace, asked.q or None, limits.PAGE_DEFAULT + 1, asked.cursor or None)
+        shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one.id)
+        return [Card(one, templates.used(tx, one.id, limits.TEMPLATE_USES_COUNTED)) for one in shown], older
+
+    cards, older = await here.deedbox.db.read(look)
+    return app_page(
+        request,
+        "dashboard/templates/list.html",
+        cards=cards,
+        older=older,
+        begun=bool(asked.cursor),
+        q=asked.q,
+        initials=initials_of,
+        most=limits.TEMPLATE_USES_COUNTED,
+    )
+
+
+@get("/app/templates/new", opt={**person("documents:write"), QUERY: NewQuery}, include_in_schema=False)
+async def new_template(request: AnyRequest) -> Response[Any]:
+    return await _new_page(request, FormMultiDict({"document_id": context.of(request).query.document or ""}))
+
+
+@post("/app/templates/new", opt=person("documents:write"), include_in_schema=False, request_max_body_size=None)
+async def create_template(request: AnyRequest) -> Response[Any]:
+    """The template of the files, or of a document; what the files ask for by text tags or form fields is found."""
+    here, form = context.of(request), FormMultiDict()
+    deedbox, workspace = here.deedbox, here.caller.workspace_id
+    try:
+        async with page_files.filled(request, deedbox.blobs, limits.DOCUMENT_FILES) as given:
+            form = given.form
+            with forms.sending(request, form) as sent:
+                if before := await sent.before():
+                    return go(before)
+                new = _asked(form, given.files)
+                making = create.prepared(deedbox.office, deedbox.paper_mill, workspace, new, given.files)
+                with forms.beside("file", BadRequest):
+                    async with making as make:
+
+                        def act(tx: Tx) -> str:
+                            with here.desk(tx) as desk:
+                                return f"/app/templates/{make(desk).id}?done=made"
+
+                        return go(await sent.once(act))
+    except DeedboxError as error:
+        if error.status >= 500 or not asks_for_page(request):
+            raise
+        return await _new_page(request, form, error)
+
+
+@get(
+    "/app/templates/{template_id:str}", opt={**person("documents:read"), QUERY: TemplateQuery}, include_in_schema=False
+)
+async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
+    """The newest version, or the one that the address names."""
+    here = context.of(request)
+    workspace, asked = here.caller.workspace_id, here.query
+
+    def look(tx: Tx) -> tuple[Template, list[Template], int]:
+        found = change.find(tx, workspace, template_id, asked.version or None)
+        versions = templates.versions(tx, workspace, template_id, None, limits.PAGE_DEFAULT)
+        return found, versions, templates.used(tx, template_id, limits.TEMPLATE_USES_COUNTED)
+
+    found, versions, used = await here.deedbox.db.read(look)
+    return app_page(
+        request,
+        "dashboard/templates/one.html",
+        found=found,
+        versions=versions,
+        newest=versions[0].version,
+        used=used,
+        most=limits.TEMPLATE_USES_COUNTED,
+        initials=initials_of,
+    )
+
+
+@get(
+    "/app/templates/{template_id:str}/files/{file_id:str}/pages/{page:str}",
+    opt={**person("documents:read"), QUERY: TemplatePictureQuery},
+    include_in_schema=False,
+)
+async def template_picture(
+    request: AnyRequest, template_id: FromPath[str], file_id: FromPath[str], page: FromPath[str]
+) -> Response[Any]:
+    """The page of the file that `7.webp` names."""
+    return await document_files.page_of_template(request, template_id, file_id, page)
+
+
+@post("/app/templates/{template_id:str}/delete", opt=person("documents:write"), include_in_schema=False)
+async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
+    here = context.of(request)
+
+    def act(tx: Tx) -> None:
+        with here.desk(tx) as desk:
+            change.delete(desk, template_id)
+
+    await here.deedbox.db.write(act)
+    return go("/app/templates?done=deleted")
+
+
+def roles_of(form: FormMultiDict) -> list[dict[str, str]]:
+    """The rows of roles that have a name, as they were typed."""
+    return rows(form, "roles", ["name"])
+
+
+def asked_roles(form: FormMultiDict) -> list[Role]:
+    """The roles that the form asks for; WrongForm names the row of one that is wrong."""
+    typed = [{name: value for name, value in row.items() if name in Role.__struct_fields__} for row in roles_of(form)]
+    return forms.filled(numbered(form, {"roles": typed}), RolesForm).roles
+
+
+def _asked(form: FormMultiDict, files: list[Any]) -> NewTemplate:
+    """What the form asks for; a template is called as its first file unless it is given a name."""
+    document_id = text(form, "document_id")
+    if not files and not document_id:
+        raise forms.WrongForm({"file": "Choose a file."})
+    name = text(form, "name").strip() or (re.sub(r"\.\w+$", "", files[0].name) if files else "")
+    if len(name) > limits.TITLE_CHARS or not name:
+        raise forms.WrongForm({"name": f"Give it a name of 1 to {limits.TITLE_CHARS} characters."})
+    if document_id:
+        return NewTemplate(name=name, document_id=document_id)
+    return NewTemplate(name=name, roles=asked_roles(form))
+
+
+async def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxError | None = None) -> Response[Any]:
+    here = context.of(request)
+    workspace = here.caller.workspace_id
+
+    def look(tx: Tx) -> list[Document]:
+        recent = documents.page(tx, workspace, Filter(), Page(limits.PAGE_DEFAULT))
+        return [document for _, document in recent if document.paper_sha256]
+
+    return app_page(
+        request,
+        "dashboard/templates/new.html",
+        error=error,
+        once=forms.new_once(),
+        typed={"name": text(form, "name"), "document_id": text(form, "document_id")},
+        roles=[*roles_of(form), *[{}] * ROLE_ROWS],
+        documents=await here.deedbox.db.read(look),
+        files_most=limits.DOCUMENT_FILES,
+        tag="{{signature:Tenant}}",
+    )
+
+
+ROUTES: list[Any] = [
+    template_cards,
+    new_template,
+    create_template,
+    template_page,
+    template_picture,
+    delete_template,
+]

@@ -1,0 +1,32 @@
+"""Where people come in: the first run, else their documents."""
+
+from typing import Any
+
+from litestar import Response, get
+
+from deedbox.web.dashboard.entry import settled
+from deedbox.web.frame import context
+from deedbox.web.frame.app_pages import app_page
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.doors import PUBLIC, door, person
+from deedbox.web.frame.pages import go
+
+
+@get("/", opt=door(PUBLIC), include_in_schema=False)
+async def front() -> Response[None]:
+    return go("/app")
+
+
+@get("/app", opt=person("documents:read"), include_in_schema=False)
+async def inside(request: AnyRequest) -> Response[None]:
+    """Whoever has no way to sign in again chooses one first."""
+    return go("/app/documents" if settled(context.of(request).person) else "/account")
+
+
+@get("/app/welcome", opt=person("documents:read"), include_in_schema=False)
+async def welcome(request: AnyRequest) -> Response[Any]:
+    """What one can do here, as far as the role allows."""
+    return app_page(request, "dashboard/welcome.html")
+
+
+ROUTES: list[Any] = [front, inside, welcome]

@@ -1,0 +1,122 @@
+"""A page's form with files in it: what was typed, and the files, stored and not yet adopted."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple
+
+from litestar.datastructures import FormMultiDict
+from multipart import MultipartSegment
+
+from deedbox.kernel import limits
+from deedbox.kernel.blobs import Blobs, Incoming
+from deedbox.kernel.blobs.local import disk
+from deedbox.kernel.errors import BadRequest, TooLarge
+from deedbox.signing.new_document import NewFile
+from deedbox.web.frame import context, form
+from deedbox.web.frame.context import AnyRequest
+from deedbox.web.frame.form import FILE, Take
+
+
+class Filled(NamedTuple):
+    form: FormMultiDict
+    """What was typed, and under `file` the hash of each file: by it, the form is known when it comes again."""
+    files: list[NewFile]
+
+
+class Table(NamedTuple):
+    form: FormMultiDict
+    name: str
+    """Of the file; empty if none was chosen."""
+    content: bytes
+
+
+class Typed:
+    """What is typed into the boxes of a form that also holds files."""
+
+    def __init__(self) -> None:
+        self._said: list[tuple[str, bytearray]] = []
+        self._bytes = 0
+
+    def take(self, name: str) -> Take:
+        said = bytearray()
+        self._said.append((name, said))
+
+        async def write(data: bytes) -> None:
+            self._bytes += len(data)
+            if self._bytes > limits.SIGNING_FORM_BYTES:
+                raise TooLarge("The form is too large")
+            said.extend(data)
+
+        return write
+
+    def pairs(self) -> list[tuple[str, Any]]:
+        try:
+            return [(name, bytes(said).decode().replace("\0", "")) for name, said in self._said]
+        except UnicodeDecodeError as error:
+            raise BadRequest("The form is not text in UTF-8. Send it in that encoding.") from error
+
+
+@asynccontextmanager
+async def filled(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIterator[Filled]:
+    """The form; files that are not adopted until the end of this are removed."""
+    typed, files = Typed(), list[tuple[str, Incoming]]()
+    async with AsyncExitStack() as held:
+
+        async def opened(part: MultipartSegment) -> Take:
+            if part.filename is None:
+                return typed.take(part.name)
+            if not part.filename:
+                return _nothing  # no file was chosen
+            if len(files) == most_files:
+                raise BadRequest(f"There may be {most_files} files. Choose fewer.")
+            name = form.filename(part)
+            files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
+            return _to(name, files[-1][1])
+
+        await form.read(request, opened)
+        kept = [NewFile(name, await one.finish()) for name, one in files]
+        yield Filled(FormMultiDict([*typed.pairs(), *((FILE, one.original.blob.sha256) for one in kept)]), kept)
+
+
+async def table(request: AnyRequest, most: int) -> Table:
+    """The form with its one file, which comes into memory when all of it is there and has room."""
+    here, typed, names = context.of(request), Typed(), list[str]()
+    with tempfile.SpooledTemporaryFile(limits.SMALL_BODY_BYTES, dir=str(here.deedbox.settings.data_dir)) as spool:
+
+        async def write(data: bytes) -> None:
+            if spool.tell() + len(data) > most:
+                raise TooLarge(f"The file may have {most // limits.MB} MB")
+            with disk():
+                await asyncio.to_thread(spool.write, data)
+
+        async def opened(part: MultipartSegment) -> Take:
+            if part.filename is None:
+                return typed.take(part.name)
+            if not part.filename or names:
+                return _nothing
+            names.append(form.filename(part))
+            return write
+
+        await form.read(request, opened)
+        if (size := spool.tell()) > limits.SMALL_BODY_BYTES:
+            await here.room.take(size, here.holder)
+            here.held += size
+        spool.seek(0)
+        content = await asyncio.to_thread(spool.read)
+    return Table(FormMultiDict(typed.pairs()), names[0] if names else "", content)
+
+
+async def _nothing(_: bytes) -> None:
+    """Takes the bytes of a part that is left out."""
+
+
+def _to(name: str, incoming: Incoming) -> Take:
+    async def write(data: bytes) -> None:
+        try:
+            await incoming.write(data)
+        except TooLarge as error:
+            raise TooLarge(f"{name}: a file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB") from error
+
+    return write

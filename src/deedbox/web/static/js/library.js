@@ -1,0 +1,85 @@
+// Files for the library: dropped or chosen, each sent in a request of its own, with its progress. What is refused stays
+// in view with its reason until it is dismissed.
+import { $, made } from './page.js';
+import { refresh } from './live.js';
+
+const form = $('[data-intake]'), input = form.file, list = $('[data-sent]'), words = form.dataset;
+const live = $('[data-live="files"]'), choose = $('[data-choose]', form);
+const waiting = [];
+const AT_ONCE = 2; // the server reads each in a sandbox
+let going = 0;
+
+function row(file) {
+  const bar = made('progress', { max: '1', value: '0', 'aria-label': file.name }), state = made('span', { class: 'small' }, words.sending);
+  const item = made('li', {}, made('span', { class: 'grow', dir: 'auto' }, file.name), bar, state);
+  list.append(item);
+  list.hidden = false;
+  return { item, bar, state };
+}
+
+function remove(item) {
+  item.remove();
+  list.hidden = !list.children.length;
+}
+
+function refused({ item, bar, state }, reason) {
+  const dismiss = made('button', { class: 'btn plain', type: 'button', onclick: () => { remove(item); choose.focus(); } }, words.dismiss);
+  bar.remove();
+  state.replaceWith(made('p', { class: 'wrong', role: 'alert' }, `${words.refused}: ${reason}`), dismiss);
+}
+
+function next() {
+  while (going < AT_ONCE && waiting.length) send(...waiting.shift());
+}
+
+// XMLHttpRequest, because fetch tells no progress.
+function send(file, shown) {
+  const asked = new XMLHttpRequest(), body = new FormData();
+  going += 1;
+  body.append('file', file);
+  asked.open('POST', form.getAttribute('action'));
+  asked.responseType = 'json';
+  asked.upload.addEventListener('progress', event => { shown.bar.value = event.loaded / event.total; });
+  asked.upload.addEventListener('load', () => {
+    shown.bar.removeAttribute('value'); // the server reads it now, and nobody knows how long
+    shown.state.textContent = words.reading;
+  });
+  asked.addEventListener('loadend', () => {
+    going -= 1;
+    if (asked.status >= 200 && asked.status < 300) {
+      remove(shown.item);
+      refresh(live).catch(() => {});
+    } else refused(shown, asked.response?.error ?? words.unsent);
+    next();
+  });
+  asked.send(body);
+}
+
+function take(files) {
+  for (const file of files) {
+    const shown = row(file);
+    if (file.size > Number(words.most)) refused(shown, words.tooLarge);
+    else waiting.push([file, shown]);
+  }
+  input.value = '';
+  next();
+}
+
+input.multiple = true;
+input.classList.add('unseen');
+input.tabIndex = -1; // its button is there
+$('[data-plain]', form).hidden = true;
+choose.hidden = false;
+choose.addEventListener('click', () => input.click());
+input.addEventListener('change', () => take([...input.files]));
+for (const name of ['dragenter', 'dragover']) form.addEventListener(name, event => {
+  event.preventDefault();
+  form.classList.add('over');
+});
+for (const name of ['dragleave', 'drop']) form.addEventListener(name, () => form.classList.remove('over'));
+form.addEventListener('drop', event => {
+  event.preventDefault();
+  take([...event.dataTransfer.files]);
+});
+// While something is on its way, leaving would lose it.
+addEventListener('beforeunload', event => { if (going) event.preventDefault(); });

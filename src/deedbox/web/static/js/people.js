@@ -1,0 +1,103 @@
+// The people of a draft: rows and steps are added, moved and removed here; the form posts them all.
+import { $, all, filled } from './page.js';
+import { draggable, moved } from './order.js';
+
+const form = $('#people'), steps = $('#steps'), words = form.dataset;
+const cards = () => [...steps.children];
+const people = card => all('.person', card);
+const pattern = cards()[0].cloneNode(true); // what a new step is made of
+
+function renamed(element, step, at) {
+  const place = name => name.replace(/^(step-|(?:up|down|person|drop)\.|parties\.)\d+/, `$1${step}`)
+    .replace(/(\.signers\.|^drop\.\d+\.)\d+/, `$1${at}`);
+  for (const name of ['id', 'name', 'for', 'value', 'aria-labelledby', 'aria-describedby']) {
+    for (const one of [element, ...all(`[${name}]`, element)]) {
+      const said = one.getAttribute(name);
+      if (said && (name !== 'value' || one.name === 'act')) one.setAttribute(name, said.split(' ').map(place).join(' '));
+    }
+  }
+}
+
+// Names and words follow the order: what is posted is what is seen.
+function settled() {
+  cards().forEach((card, step) => {
+    renamed(card, step, 0);
+    people(card).forEach((row, at) => {
+      renamed(row, step, at);
+      $('[data-drop] .unseen', row).textContent = filled(words.remove, { name: $('[name$=".name"]', row).value || at + 1 });
+    });
+    $('[data-number]', card).textContent = filled(words.step, { step: step + 1 });
+    $('[data-up]', card).disabled = step === 0;
+    $('[data-down]', card).disabled = step === cards().length - 1;
+    $('.together', card).hidden = step === 0;
+    $('.group', card).classList.toggle('lone', people(card).length < 2);
+    $('.quorum', card).hidden = $('[name$=".rule"]', card).value !== 'quorum';
+  });
+}
+
+function newRow() {
+  return $('#person-row').content.firstElementChild.cloneNode(true);
+}
+
+function addPerson(card, name = '', email = '') {
+  const empty = people(card).find(row => !$('[name$=".name"]', row).value && !$('[name$=".email"]', row).value);
+  const row = name && empty ? empty : newRow();
+  if (row !== empty) $('.persons', card).append(row);
+  $('[name$=".name"]', row).value = name;
+  $('[name$=".email"]', row).value = email;
+  settled();
+  $('[name$=".name"]', row).focus();
+}
+
+function addStep() {
+  const card = pattern.cloneNode(true);
+  for (const box of all('input:not([type=checkbox])', card)) box.value = '';
+  for (const box of all('[type=checkbox]', card)) box.checked = false;
+  for (const wrong of all('.wrong, h2 .small', card)) wrong.remove();
+  $('.persons', card).replaceChildren();
+  $('[name$=".rule"]', card).value = 'all';
+  steps.append(card);
+  return card;
+}
+
+function dropped(row) {
+  const card = row.closest('.step-card'), next = row.nextElementSibling ?? row.previousElementSibling;
+  row.remove();
+  if (!people(card).length && cards().length > 1) card.remove();
+  else if (!people(card).length) $('.persons', card).append(newRow());
+  settled();
+  $('[name$=".name"]', next ?? people(cards().at(-1))[0]).focus();
+}
+
+form.addEventListener('click', event => {
+  const button = event.target.closest('button[name=act]');
+  if (!button) return;
+  event.preventDefault();
+  const data = button.dataset, card = button.closest('.step-card');
+  if ('drop' in data) return dropped(button.closest('.person'));
+  if ('person' in data) return addPerson(card);
+  if ('stepAdds' in data) return addPerson(addStep());
+  if ('me' in data) {
+    const last = cards().at(-1), free = people(last).every(row => !$('[name$=".email"]', row).value);
+    return addPerson(free ? last : addStep(), words.meName, words.meEmail);
+  }
+  if (!moved(card, 'up' in data ? -1 : 1)) return;
+  settled();
+  (button.disabled ? $('[data-up]:enabled, [data-down]:enabled', card) : button).focus();
+  $('#said').textContent = filled(words.moved, { step: cards().indexOf(card) + 1 });
+});
+form.addEventListener('change', event => {
+  const box = event.target;
+  if (box.matches('[name$=".rule"]')) settled();
+  // Whoever signed before is known by name or by address: the other half is filled in.
+  const row = box.closest('.person'), name = row && $('[name$=".name"]', row), email = row && $('[name$=".email"]', row);
+  const found = row && all('#known-emails option').find(one => one.value === box.value || (box === name && one.textContent === box.value));
+  if (found && box === name && !email.value) email.value = found.value;
+  if (found && box === email && !name.value) name.value = found.textContent;
+});
+draggable(steps, '.person', '.persons', () => {
+  for (const card of cards()) if (!people(card).length && cards().length > 1) card.remove();
+  settled();
+});
+draggable(steps, '.step-card', '#steps', settled);
+settled();

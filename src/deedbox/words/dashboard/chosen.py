@@ -1,0 +1,9 @@
+"""Boxes for files."""
+
+WORDS = {
+    "chosen_drop": "Drop files here, or choose them.",
+    "chosen_remove": "Remove {name}",
+    "chosen_up": "Move {name} up",
+    "chosen_failed": "The files could not be sent. Check your connection and try again.",
+    "chosen_sending": "Sending the files",
+}

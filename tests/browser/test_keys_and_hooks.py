@@ -1,0 +1,136 @@
+"""Keys, webhooks and the changes of a workspace, by their pages alone, in a real browser."""
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.api.conftest import opened, served
+from tests.api.hooks.conftest import LOOPBACK, Desk
+from tests.browser.screens import accepted
+from tests.browser.test_frame import signed_in
+from tests.conftest import HandClock
+from tests.webhooks.sink import answering, listening
+
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
+
+
+@pytest.fixture
+async def desk(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Desk]:
+    """An office that a browser reaches, and that reaches a receiver on this machine."""
+    async with listening() as sink, opened(database_url, tmp_path, clock, egress_allow=LOOPBACK) as made:
+        await made.settle()
+        await made.deedbox.start()
+        async with served(made) as port:
+            desk = Desk(made, sink)
+            desk.address = f"http://127.0.0.1:{port}"
+            yield desk
+        await made.deedbox.stop()
+
+
+async def curl(line: str) -> str:
+    """The status that the line gets, run as it stands but for what it prints."""
+    program, *rest = shlex.split(line)
+    running = await asyncio.create_subprocess_exec(
+        program, "-s", "-o", "/dev/null", "-w", "%{http_code}", *rest, stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await running.communicate()
+    return told.decode()
+
+
+async def named(page: Page, text: str) -> None:
+    """Every page of settings says where it stands, and its heading is this."""
+    await expect(page.get_by_role("heading", level=1)).to_contain_text(text)
+
+
+async def test_the_copied_curl_answers_200_and_revoked_the_next_is_401(browser: Browser, desk: Desk) -> None:
+    context = await browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = await context.new_page()
+    await signed_in(desk, page)
+    await page.get_by_role("link", name="Settings").click()
+    await page.wait_for_url("**/app/settings/keys")
+    await accepted(page, "keys")
+    await page.get_by_role("link", name="New key").click()
+    await page.get_by_role("button", name="Make the key").click()
+    assert page.url.endswith("/new"), "a key without a name"
+    await page.get_by_role("textbox", name="Name").fill("Payroll")
+    await page.get_by_role("button", name="Make the key").click()
+    await expect(page.get_by_text("Tick at least one thing")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="Name")).to_have_value("Payroll")
+    await page.get_by_role("button", name="Send documents").click()
+    await expect(page.get_by_role("button", name="Send documents")).to_have_attribute("aria-pressed", "true")
+    await expect(page.get_by_label("Withdraw documents")).to_be_checked()
+    await page.get_by_role("checkbox", name="Search Ask").check()
+    await expect(page.get_by_role("button", name="Send documents")).to_have_attribute("aria-pressed", "false")
+    await accepted(page, "key-new")
+    await page.get_by_role("button", name="Make the key").click()
+    await expect(page.get_by_text("shown this once")).to_be_visible()
+    await accepted(page, "key-made")
+    await page.get_by_role("button", name="Copy", exact=True).click()
+    line = await page.evaluate("navigator.clipboard.readText()")
+    assert line.startswith("curl ")
+    assert await curl(line) == "200"
+    key = line.rpartition("Bearer ")[2].rstrip("'")
+    await page.reload()
+    await named(page, "Payroll")
+    assert key not in await page.content(), "a reload shows the key again"
+    await accepted(page, "key")
+    await page.get_by_role("textbox", name="Name").fill("Payroll 2")
+    await page.get_by_role("button", name="Rename the key").click()
+    await named(page, "Payroll 2")
+    await page.get_by_role("button", name="Revoke the key").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("Payroll 2")
+    await expect(page.get_by_role("button", name="Cancel")).to_be_focused()
+    await accepted(page, "key-revoke")
+    await page.get_by_role("dialog").get_by_role("button", name="Revoke the key").click()
+    await expect(page.get_by_text("The next request with it is refused")).to_be_visible()
+    assert await curl(line) == "401"
+    await page.get_by_role("link", name="Changes").click()
+    await expect(page.get_by_role("row").filter(has_text="revoked the key Payroll 2")).to_contain_text("Owner")
+    await accepted(page, "changes")
+
+
+async def test_a_webhook_of_the_page_is_red_while_its_sink_fails_and_green_once_redelivered(
+    browser: Browser, desk: Desk
+) -> None:
+    page = await (await browser.new_context()).new_page()
+    await signed_in(desk, page)
+    await page.goto(f"{desk.address}/app/settings/hooks")
+    await accepted(page, "hooks-none")
+    await page.get_by_role("link", name="New webhook").click()
+    await page.get_by_label("Address").fill(desk.sink.url)
+    await page.get_by_role("button", name="Everything").click()
+    await accepted(page, "hook-new")
+    await page.get_by_role("button", name="Make the webhook").click()
+    secret = await page.locator("pre").first.inner_text()
+    assert secret.startswith("whsec_")
+    await accepted(page, "hook-made")
+    await page.reload()
+    await named(page, desk.sink.url)
+    assert "whsec_" not in await page.content()
+    desk.sink.rule = answering(500)
+    await page.get_by_role("button", name="Send a test").click()
+    row = page.get_by_role("row").filter(has_text="document.sent")
+    await expect(row).to_contain_text("Failed")  # by itself: the list is live
+    await expect(row).to_contain_text("500")
+    await accepted(page, "hook-failing")
+    await row.get_by_role("link").click()
+    await accepted(page, "delivery-failed")
+    desk.sink.rule = answering(200)
+    await page.get_by_role("button", name="Send it again").click()
+    await expect(page.locator(".pill.good")).to_contain_text("Arrived")
+    await accepted(page, "delivery-arrived")
+    first, second = desk.sink.received
+    assert first.body == second.body
+    await page.get_by_role("link", name="The webhook").click()
+    await expect(page.locator(".pill.good").first).to_contain_text("Works")
+    for name in ("Make a new secret", "Choose since when", "Delete the webhook"):
+        await page.get_by_role("button", name=name, exact=True).click()
+        await expect(page.get_by_role("button", name="Cancel")).to_be_focused()
+        await accepted(page, f"hook-{name.split(maxsplit=1)[0].lower()}")
+        await page.keyboard.press("Escape")
+    await page.goto(f"{desk.address}/app/settings/hooks")
+    await accepted(page, "hooks")

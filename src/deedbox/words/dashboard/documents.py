@@ -128,7 +128,7 @@ WORDS = {
     "file_evidence": "Evidence",
     "file_packet": "Everything of the packet, as a zip file",
     "timeline": "Timeline",
-    "chain_whole": "All {count} rows are as they were written: each holds the hash of the one before.",
+    "chain_whole": "Every row is as it was written ({count} in all): each holds the hash of the one before.",
     "chain_broken": "The chain is broken at row {number}: this row, or one before it, was changed or taken out after"
     " it was written. Do not rely on this timeline.",
     "chain_cut": "Rows are missing at the end: the seal names a row that is not here. Do not rely on this timeline.",

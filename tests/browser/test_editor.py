@@ -111,6 +111,21 @@ async def test_40_fields_on_20_pages_are_placed_by_dragging_and_pressing_and_rea
     await expect(page.locator(".box").first).to_have_attribute(
         "aria-label", re.compile(r"^Signature for Ann, page 1, 5\d mm from the left, 1\d\d mm from the top$")
     )
+    await review_is_what_the_api_reads(page, office, document, found)
+
+
+async def review_is_what_the_api_reads(page: Page, office: Office, document: Any, drawn: Any) -> None:
+    """Laid out, the document has the fields that were drawn."""
+    await page.get_by_role("link", name="Review and send").click()
+    await page.wait_for_url("**/review")
+    await page.locator("button[formaction$='/review']").click()
+    await page.wait_for_url("**?done=kept")
+    laid_out = (await office.document(document["id"]))["fields"]
+    assert [(one["type"], one["page"], one["signer"]) for one in laid_out] == [
+        (one["type"], one["page"], one["who"]) for one in drawn
+    ]
+    for one, other in zip(laid_out, drawn, strict=True):
+        assert [one[name] for name in "xywh"] == pytest.approx([other[name] for name in "xywh"], abs=1e-5)
 
 
 @one_database

@@ -49,10 +49,8 @@ export function held({ altKey }, page, { x, y, w, h }, offered, sizing) {
   const ends = { x: sizing ? [x + w] : [x, x + w], y: sizing ? [y + h] : [y, y + h] }, by = { x: 0, y: 0 };
   for (const way of ['x', 'y']) {
     const hit = altKey ? null : nearest(ends[way], offered[way]), guide = guides[way];
-    if (!hit) {
-      guide.remove();
-      continue;
-    }
+    guide.style.visibility = hit ? '' : 'hidden'; // which asks for no layout
+    if (!hit) continue;
     by[way] = hit.gap;
     if (guide.parentNode !== page.leaf.node) page.leaf.node.append(guide);
     guide.style.translate = way === 'x' ? `${hit.at}px 0` : `0 ${hit.at}px`;

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
+from deedbox.web.frame.static import shelf
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office, signer
 from tests.browser.hands import phone
@@ -32,6 +33,7 @@ async def draft(office: Office, pages: int = 2, **more: Any) -> Any:
 async def opened(office: Office, context: BrowserContext, document: Any) -> Page:
     """The editor of the draft, in a tab of its own, ready and with nothing on its pages."""
     page = await context.new_page()
+    page.set_default_timeout(15_000)
     await signed_in(office, page)
     await shown(office, page, document)
     return page
@@ -163,7 +165,7 @@ async def test_fields_are_placed_described_and_removed_by_keyboard_alone(browser
     page = await opened(office, await browser.new_context(viewport=DESK), await draft(office))
     press = page.keyboard.press
     for name, key in (("Ben", "Enter"), ("Choice", "Enter")):
-        while not await page.evaluate("name => document.activeElement.textContent.trim().startsWith(name)", name):
+        while not await page.evaluate("name => document.activeElement.dataset.name === name", name):
             await press("Tab")
         await press(key)
     focused = page.locator(".box:focus")
@@ -210,9 +212,10 @@ async def test_several_fields_are_chosen_moved_aligned_copied_and_taken_to_anoth
         await page.mouse.click(*await point(page, 1, x, y))
     await page.keyboard.press("Escape")
     # A band around the first two, and the third by Shift.
-    await page.mouse.move(*await point(page, 1, 0.05, 0.25))
+    x, y = await point(page, 1, 0.3, 0.3)
+    await page.mouse.move(x - 150, y - 60)
     await page.mouse.down()
-    await page.mouse.move(*await point(page, 1, 0.6, 0.45), steps=4)
+    await page.mouse.move(x + 150, y + 110, steps=4)
     await page.mouse.up()
     await expect(page.locator(".box[aria-pressed=true]")).to_have_count(2)
     await page.locator(".box").nth(2).click(modifiers=["Shift"])
@@ -221,7 +224,15 @@ async def test_several_fields_are_chosen_moved_aligned_copied_and_taken_to_anoth
     await page.get_by_role("button", name="Same size").click()
     found = await sketch(page)
     assert len({(one["x"], one["w"], one["h"]) for one in found}) == 1
-    await dragged(page, page.locator(".box").first, await point(page, 2, 0.5, 0.5))
+    for _ in range(2):
+        await page.get_by_role("button", name="Smaller").click()
+    await expect(page.locator("#percent")).to_have_text("50 %")
+    await point(page, 1, 0.5, 0.9)
+    below = await page.locator(".paper").nth(1).bounding_box()
+    assert below is not None
+    await dragged(
+        page, page.locator(".box").first, (below["x"] + 0.5 * below["width"], below["y"] + 0.3 * below["height"])
+    )
     moved = await sketch(page)
     assert [one["page"] for one in moved] == [2, 2, 2]
     gaps = [[other["y"] - one["y"] for one, other in itertools.pairwise(each)] for each in (found, moved)]
@@ -251,7 +262,7 @@ async def test_edges_snap_to_other_fields_and_to_lines_of_text(browser: Browser,
         await page.locator(".paper").first.get_attribute("data-file-id") or ""
     )
     [line] = await (await page.request.get(f"{path}/1")).json()
-    await dragged(page, kind(page, "Text"), await point(page, 1, 0.5, 0.3))
+    await dragged(page, kind(page, "Text"), await point(page, 1, 0.5, 0.8))
     [placed] = await sketch(page)
     box = await page.locator(".paper").first.bounding_box()
     assert box is not None
@@ -263,11 +274,11 @@ async def test_edges_snap_to_other_fields_and_to_lines_of_text(browser: Browser,
     assert (snapped["x"], snapped["y"] + snapped["h"]) == pytest.approx((line[0], line[3]), abs=1e-4)
     # Another one, nearly under it: both guides show while it is held, and are gone afterwards.
     await kind(page, "Signature").click()
-    await page.mouse.click(*await point(page, 1, 0.6, 0.5))
+    await page.mouse.click(*await point(page, 1, 0.6, 0.7))
     second = page.locator(".box[aria-pressed=true]")
     held = await second.bounding_box()
     assert held is not None
-    aim = await point(page, 1, snapped["x"], 0.5)
+    aim = await point(page, 1, snapped["x"], 0.7)
     await second.hover()
     await page.mouse.down()
     await page.mouse.move(aim[0] + held["width"] / 2 + 3, aim[1] + 40, steps=4)
@@ -288,6 +299,7 @@ async def test_on_a_phone_fields_are_placed_moved_and_described_by_touch(browser
     await expect(box).to_have_count(1)
     before = (await sketch(page))[0]
     assert (before["x"] + before["w"] / 2, before["y"] + before["h"] / 2) == pytest.approx((0.5, 0.4), abs=0.02)
+    await point(page, 1, 0.5, 0.4)  # in the middle of what the sheet leaves
     place = await box.bounding_box()
     assert place is not None
     start = (place["x"] + 12, place["y"] + place["height"] / 2)
@@ -333,6 +345,7 @@ async def test_the_editor_may_be_shown_to_anyone_and_says_when_nothing_is_kept(
     page = await opened(office, context, await draft(office))
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
+    await expect(page.locator("#ready")).to_be_visible()
     await accepted(page, "editor-calm")
     await expect(page.locator("#ready")).to_have_text("Everyone has a place to sign.")
     await emptied(page)
@@ -365,3 +378,12 @@ async def test_what_was_just_changed_is_kept_also_when_the_page_is_left(browser:
     await page.goto(f"{office.address}/account")
     await shown(office, page, document)
     await expect(page.locator(".box")).to_have_count(3)
+
+
+def test_the_editor_s_scripts_weigh_at_most_40_kb() -> None:
+    """Plain, as a browser reads them; over the wire they come compressed, at less than half."""
+    names = ["js/editor.js", *shelf().imports("js/editor.js")]
+    plain, zipped = (sum(len(getattr(shelf().files[name], kind)) for name in names) for kind in ("content", "zipped"))
+    print(f"editor: {plain:,} bytes of scripts, {zipped:,} compressed")
+    assert 10_000 < plain <= 40_000
+    assert zipped < plain / 2

@@ -61,6 +61,8 @@ async def test_what_is_wrong_with_a_file_or_a_role_is_said_beside_it_and_all_tha
         shut = await upload(client, "/app/templates/new", [("a.pdf", locked())], name="Lease", **{"roles.0.name": "T"})
         assert "a.pdf" in words(shut)
         assert "password" in words(shut)
+        opened = {"password": "u", "roles.0.name": "T"}
+        assert went(await upload(client, "/app/templates/new", [("a.pdf", locked())], name="Open", **opened))
         client.headers["Accept"] = "application/json"
         script = await upload(client, "/app/templates/new", [("a.pdf", locked())], **{"roles.0.name": "T"})
         assert script.json()["error"].startswith("a.pdf: ")

@@ -1,172 +1,154 @@
 // Dragging: kinds onto a page, fields from place to place and to their size, and a band around several.
 // Between press and release only the moved nodes change, once a frame; nothing is measured, nothing else is drawn.
 import { made } from './page.js';
-import { MM, laidOut, leafOf, leaves, papers, scaleNow } from './view.js';
-import { edges, forget, held, wanted } from './snap.js';
+import { MM, laidOut, leafOf, leaves, papers, scaleNow, within } from './view.js';
+import { edges, forget, held } from './snap.js';
 import { iconOf, nameOf, nodeOf, put, restore } from './boxes.js';
-import { SIZES } from './acts.js';
+import { LEAST, SIZES } from './acts.js';
 
 const FAR = 4; // pixels, from which on a press is a drag
-const within = (value, least, most) => Math.max(least, Math.min(value, most));
+const to = (node, x, y) => { node.style.translate = `${x}px ${y}px`; };
 
-// Follows a pointer from its press on. `begun`, `moved` by frame, and `ended` with whether it was released, not given up.
+// Follows a pointer from its press on: `begun`, `moved` once a frame, and `ended` with whether it was let go, not given up.
 function track(down, holder, { begun, moved, ended }) {
   let last = down, frame = 0, pages = null;
+  const listening = new AbortController(), listen = (kind, heard, capture) => addEventListener(kind, heard, { signal: listening.signal, capture });
   const paint = () => {
-    frame = 0;
-    if (pages.follow(last.clientY)) frame = requestAnimationFrame(paint);
+    frame = pages.follow(last.clientY) ? requestAnimationFrame(paint) : 0;
     moved(last);
   };
-  const move = event => {
+  const stop = (event, kept) => {
+    if (event.key ? event.key !== 'Escape' : event.pointerId !== down.pointerId) return;
+    cancelAnimationFrame(frame);
+    listening.abort();
+    if (!pages) return;
+    // The click that follows is none.
+    const ending = new AbortController();
+    addEventListener('click', click => click.stopImmediatePropagation(), { signal: ending.signal, capture: true });
+    setTimeout(() => ending.abort());
+    event.stopImmediatePropagation();
+    if (kept) moved(last);
+    forget();
+    ended(kept);
+  };
+  listen('pointermove', event => {
     if (event.pointerId !== down.pointerId) return;
     last = event;
     if (!pages) {
       if (Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY) < FAR) return;
       holder.setPointerCapture(down.pointerId);
-      pages = laidOut();
-      begun(pages);
+      begun(pages = laidOut());
     }
     frame ||= requestAnimationFrame(paint);
-  };
-  const stop = (event, kept) => {
-    if (event.pointerId !== undefined && event.pointerId !== down.pointerId) return;
-    cancelAnimationFrame(frame);
-    listening.abort();
-    if (!pages) return;
-    if (kept) moved(last);
-    forget();
-    ended(kept);
-  };
-  const listening = new AbortController(), { signal } = listening;
-  addEventListener('pointermove', move, { signal });
-  addEventListener('pointerup', event => stop(event, true), { signal });
-  addEventListener('pointercancel', event => stop(event, false), { signal });
-  addEventListener('keydown', event => {
-    if (event.key !== 'Escape' || !pages) return;
-    event.stopImmediatePropagation();
-    stop(event, false);
-  }, { signal, capture: true });
+  });
+  listen('pointerup', event => stop(event, true));
+  listen('pointercancel', event => stop(event, false));
+  listen('keydown', event => stop(event, false), true);
 }
-
-// Offers of the page that something is over: gathered anew when it comes to another.
-function offers(fields, moving) {
-  let box = null, found = null;
+// What the page that something is over offers: gathered anew when it comes to another.
+function offers(fields, moving = new Set()) {
+  let page, found;
   return next => {
-    if (next !== box) [box, found] = [next, edges(next, fields, moving)];
-    wanted(next.leaf);
+    if (next !== page) found = edges(page = next, fields, moving);
     return found;
   };
 }
 
-// The chosen fields follow the one that is held; `dropped` gets what became of each, by its key.
+// The chosen fields follow the one that is held; `dropped` gets what became of each, by its key, or nothing.
 export function dragFields(down, key, keys, fields, dropped) {
   const items = fields.filter(field => keys.has(field.key)).map(field => ({ field, node: nodeOf(field.key), own: leafOf(field) }));
-  const lead = items.find(item => item.field.key === key);
-  let pages, grip, offered, after;
-  function begun(found) {
-    pages = found;
-    offered = offers(fields, keys);
-    const box = pages.of(lead.own);
-    grip = { x: down.clientX - box.left - lead.field.x * box.width, y: down.clientY + pages.scrolled() - box.top - lead.field.y * box.height };
-    for (const item of items) item.node.classList.add('moving');
-  }
-  function moved(event) {
-    const over = pages.at(event.clientX, event.clientY), turned = over.leaf.index - lead.own.index;
-    for (const item of items) {
-      const from = pages.of(item.own);
-      item.to = pages.of(leaves[within(item.own.index + turned, 0, leaves.length - 1)]);
-      Object.assign(item, { x: item.field.x * from.width, y: item.field.y * from.height, w: item.field.w * from.width, h: item.field.h * from.height });
-    }
-    // All of them stay on their pages.
-    const room = (at, size, side) => [Math.max(...items.map(item => -item[at])), Math.min(...items.map(item => item.to[side] - item[at] - item[size]))];
-    const [left, right] = room('x', 'w', 'width'), [up, low] = room('y', 'h', 'height');
-    let dx = within(event.clientX - over.left - grip.x - lead.x, left, right);
-    let dy = within(event.clientY + pages.scrolled() - over.top - grip.y - lead.y, up, low);
-    if (event.altKey) forget();
-    else {
-      const by = held(over, { x: lead.x + dx, y: lead.y + dy, w: lead.w, h: lead.h }, offered(over));
-      [dx, dy] = [within(dx + by.x, left, right), within(dy + by.y, up, low)];
-    }
-    for (const { field, node, to, x, y, w, h } of items) {
-      if (node.parentNode !== to.leaf.node) {
-        to.leaf.node.append(node);
-        put(node, { ...field, w: w / to.width, h: h / to.height });
+  const lead = items.find(item => item.field.key === key), offered = offers(fields, keys);
+  let pages, grip, dx, dy;
+  track(down, papers, {
+    begun(found) {
+      pages = found;
+      for (const item of items) {
+        const { width, height } = pages.of(item.own), { x, y, w, h } = item.field;
+        Object.assign(item, { x: x * width, y: y * height, w: w * width, h: h * height });
+        item.node.classList.add('moving');
       }
-      node.style.translate = `${x + dx - field.x * to.width}px ${y + dy - field.y * to.height}px`;
-    }
-    after = [dx, dy];
-  }
-  function ended(kept) {
-    for (const { field, node } of items) {
-      node.classList.remove('moving');
-      restore(field.key);
-    }
-    if (!kept) return;
-    const [dx, dy] = after;
-    dropped(new Map(items.map(({ field, to, x, y, w, h }) => [field.key, {
-      file: to.leaf.file, page: to.leaf.page, x: (x + dx) / to.width, y: (y + dy) / to.height, w: w / to.width, h: h / to.height,
-    }])));
-  }
-  track(down, papers, { begun, moved, ended });
+      const box = pages.of(lead.own);
+      grip = { x: down.clientX - box.left, y: down.clientY + pages.scrolled() - box.top };
+    },
+    moved(event) {
+      const over = pages.at(event.clientY), turned = over.leaf.index - lead.own.index;
+      for (const item of items) item.page = pages.of(leaves[within(item.own.index + turned, 0, leaves.length - 1)]);
+      // All of them stay on their pages.
+      const right = by => within(by, Math.max(...items.map(item => -item.x)), Math.min(...items.map(item => item.page.width - item.x - item.w)));
+      const low = by => within(by, Math.max(...items.map(item => -item.y)), Math.min(...items.map(item => item.page.height - item.y - item.h)));
+      [dx, dy] = [right(event.clientX - over.left - grip.x), low(event.clientY + pages.scrolled() - over.top - grip.y)];
+      const by = held(event, over, { ...lead, x: lead.x + dx, y: lead.y + dy }, offered(over));
+      [dx, dy] = [right(dx + by.x), low(dy + by.y)];
+      for (const { field, node, page: { leaf, width, height }, x, y, w, h } of items) {
+        if (node.parentNode !== leaf.node) {
+          leaf.node.append(node);
+          put(node, { ...field, w: w / width, h: h / height });
+        }
+        to(node, x + dx - field.x * width, y + dy - field.y * height);
+      }
+    },
+    ended(kept) {
+      for (const { field, node } of items) {
+        node.classList.remove('moving');
+        restore(field.key);
+      }
+      dropped(kept && new Map(items.map(({ field, page: { leaf, width, height }, x, y, w, h }) => [field.key, {
+        file: leaf.file, page: leaf.page, x: (x + dx) / width, y: (y + dy) / height, w: w / width, h: h / height,
+      }])));
+    },
+  });
 }
 
 // The far corner of one field follows the pointer.
 export function dragCorner(down, field, fields, dropped) {
-  const node = nodeOf(field.key), least = 3 / MM * scaleNow();
-  let pages, offered, box, size;
+  const node = nodeOf(field.key), least = LEAST / MM * scaleNow(), offered = offers(fields, new Set([field.key]));
+  let page, size;
   track(down, papers, {
-    begun(found) {
-      pages = found;
-      offered = offers(fields, new Set([field.key]));
-      box = pages.of(leafOf(field));
+    begun(pages) {
+      page = pages.of(leafOf(field));
     },
     moved(event) {
-      const x = field.x * box.width, y = field.y * box.height;
-      let w = within(field.w * box.width + event.clientX - down.clientX, least, box.width - x);
-      let h = within(field.h * box.height + event.clientY - down.clientY, least, box.height - y);
-      const by = event.altKey ? (forget(), { x: 0, y: 0 }) : held(box, { x, y, w, h }, offered(box), true);
-      [w, h] = [within(w + by.x, least, box.width - x), within(h + by.y, least, box.height - y)];
-      size = { w: w / box.width, h: h / box.height };
+      const { width, height } = page, x = field.x * width, y = field.y * height;
+      const wide = by => within(by, least, width - x), high = by => within(by, least, height - y);
+      const w = wide(field.w * width + event.clientX - down.clientX), h = high(field.h * height + event.clientY - down.clientY);
+      const by = held(event, page, { x, y, w, h }, offered(page), true);
+      size = { w: wide(w + by.x) / width, h: high(h + by.y) / height };
       put(node, { ...field, ...size });
     },
     ended(kept) {
       restore(field.key);
-      if (kept) dropped(new Map([[field.key, size]]));
+      dropped(kept && new Map([[field.key, size]]));
     },
   });
 }
 
 // A kind of field on its way to a page; `dropped` gets the page and the middle of the new field on it.
 export function dragKind(down, button, who, fields, dropped) {
-  const { kind } = button.dataset, [w, h] = SIZES[kind].map(size => size / MM * scaleNow());
+  const { kind } = button.dataset, [w, h] = SIZES[kind].map(size => size / MM * scaleNow()), offered = offers(fields);
   const ghost = made('div', { class: 'box ghost', 'data-who': who, 'aria-hidden': 'true' }, iconOf(kind), made('span', {}, nameOf(kind)));
-  let pages, offered, at = null;
+  let pages, at;
   track(down, button, {
     begun(found) {
       pages = found;
-      offered = offers(fields, new Set());
-      ghost.style.width = `${w}px`;
-      ghost.style.height = `${h}px`;
-      ghost.style.setProperty('--scale', scaleNow());
+      for (const [name, value] of [['width', `${w}px`], ['height', `${h}px`], ['--scale', scaleNow()]]) ghost.style.setProperty(name, value);
       document.body.append(ghost);
     },
-    moved({ clientX, clientY, altKey }) {
-      const over = pages.inside(clientX, clientY) ? pages.at(clientX, clientY) : null;
-      let [left, top] = [clientX - w / 2, clientY - h / 2];
+    moved(event) {
+      const { clientX, clientY } = event, over = pages.inside(clientX, clientY) ? pages.at(clientY) : null;
       at = null;
-      if (over) {
-        const lifted = over.top - pages.scrolled();
-        let x = within(left - over.left, 0, over.width - w), y = within(top - lifted, 0, over.height - h);
-        const by = altKey ? (forget(), { x: 0, y: 0 }) : held(over, { x, y, w, h }, offered(over));
-        [x, y] = [x + by.x, y + by.y];
-        [left, top] = [over.left + x, lifted + y];
-        at = { leaf: over.leaf, x: (x + w / 2) / over.width, y: (y + h / 2) / over.height };
-      } else forget();
-      ghost.style.translate = `${left}px ${top}px`;
+      if (!over) {
+        forget();
+        return to(ghost, clientX - w / 2, clientY - h / 2);
+      }
+      const top = over.top - pages.scrolled();
+      let x = within(clientX - w / 2 - over.left, 0, over.width - w), y = within(clientY - h / 2 - top, 0, over.height - h);
+      const by = held(event, over, { x, y, w, h }, offered(over));
+      [x, y] = [x + by.x, y + by.y];
+      to(ghost, over.left + x, top + y);
+      at = { leaf: over.leaf, x: (x + w / 2) / over.width, y: (y + h / 2) / over.height };
     },
     ended(kept) {
       ghost.remove();
-      button.addEventListener('click', event => event.stopImmediatePropagation(), { once: true, capture: true });
       if (kept && at) dropped(kind, at);
     },
   });
@@ -175,26 +157,26 @@ export function dragKind(down, button, who, fields, dropped) {
 // A band: `caught` gets the keys of all fields that it touches.
 export function dragBand(down, fields, caught) {
   const band = made('div', { class: 'band', 'aria-hidden': 'true' });
-  let pages, box;
+  let pages, from, x, y, w, h;
   track(down, papers, {
     begun(found) {
       pages = found;
-      down.scrolled = pages.scrolled();
+      from = down.clientY + pages.scrolled();
       document.body.append(band);
     },
-    moved(event) {
-      const top = down.clientY + down.scrolled - pages.scrolled();
-      box = { left: Math.min(down.clientX, event.clientX), right: Math.max(down.clientX, event.clientX), top: Math.min(top, event.clientY), bottom: Math.max(top, event.clientY) };
-      band.style.translate = `${box.left}px ${box.top}px`;
-      band.style.width = `${box.right - box.left}px`;
-      band.style.height = `${box.bottom - box.top}px`;
+    moved({ clientX, clientY }) {
+      const top = from - pages.scrolled();
+      [x, y] = [Math.min(down.clientX, clientX), Math.min(top, clientY)];
+      [w, h] = [Math.abs(down.clientX - clientX), Math.abs(top - clientY)];
+      to(band, x, y);
+      band.style.width = `${w}px`;
+      band.style.height = `${h}px`;
     },
     ended(kept) {
       band.remove();
-      if (!kept) return;
-      caught(fields.filter(field => {
+      if (kept) caught(fields.filter(field => {
         const page = pages.of(leafOf(field)), left = page.left + field.x * page.width, top = page.top - pages.scrolled() + field.y * page.height;
-        return left < box.right && left + field.w * page.width > box.left && top < box.bottom && top + field.h * page.height > box.top;
+        return left < x + w && left + field.w * page.width > x && top < y + h && top + field.h * page.height > y;
       }).map(field => field.key));
     },
   });

@@ -1,96 +1,91 @@
 // Beside the pages: what can be said of the chosen fields, and what is still missing before all can be sent.
 import { $, all, filled, made } from './page.js';
 import { MM, leafOf } from './view.js';
-import { iconOf, nameOf, people, personOf, words } from './boxes.js';
+import { iconOf, nameOf, people, personOf, titleOf, words } from './boxes.js';
 
 const form = $('#field'), inputs = form.elements;
-const PLACES = { x: 'width', y: 'height', w: 'width', h: 'height' };
-const TYPES = { date: 'date', email: 'email' };
+const SIDES = { x: 'width', y: 'height', w: 'width', h: 'height' };
 const NO_VALUE = ['signature', 'initials', 'attachment']; // no condition can name what stands in them
+const FIXED = ['text', 'number', 'select', 'checkbox']; // which nothing but their sender fills in, if the signer cannot
 const list = new Intl.ListFormat(document.documentElement.lang);
 
-const decides = (field, other) => other.key !== field.key && !NO_VALUE.includes(other.type);
 // What a condition can ask for: of radio buttons, the group.
 function deciders(field, fields) {
   const found = new Map();
   for (const other of fields) {
-    if (!decides(field, other)) continue;
-    if (other.type === 'radio') {
-      if (other.group && !(field.type === 'radio' && field.group === other.group)) found.set(other.group, `${nameOf('radio')}: ${other.group}`);
-    } else found.set(other.key, `${other.label || nameOf(other.type)}, ${filled(words.page, { page: leafOf(other).index + 1 })}`);
+    if (other.key === field.key || NO_VALUE.includes(other.type)) continue;
+    if (other.type !== 'radio') found.set(other.key, titleOf(other));
+    else if (other.group !== field.group) found.set(other.group, `${nameOf('radio')}: ${other.group}`);
   }
   return [...found];
 }
+let offerDeciders = null; // all of them only once they are looked at: there may be many
+inputs.show_field.addEventListener('focus', () => offerDeciders());
 // The values there are of what decides; none where anything can be written.
-function answers({ show_if: condition }, fields) {
-  const grouped = fields.filter(other => other.type === 'radio' && other.group === condition?.field);
-  if (grouped.length) return grouped.filter(other => other.label).map(other => [other.label, other.label]);
-  const other = fields.find(one => one.key === condition?.field);
-  if (other?.type === 'checkbox') return [['true', words.ticked], ['false', words.unticked]];
-  return other?.type === 'select' ? other.options.map(option => [option, option]) : [];
+function answers(decides, fields) {
+  const grouped = fields.filter(other => other.type === 'radio' && other.group === decides && other.label).map(other => other.label);
+  const other = fields.find(one => one.key === decides), same = grouped.length ? grouped : other?.options ?? [];
+  return other?.type === 'checkbox' ? [['true', words.ticked], ['false', words.unticked]] : same.map(value => [value, value]);
 }
-function offer(select, options, value) {
-  select.replaceChildren(...options.map(([key, text]) => new Option(text, key, false, key === value)));
+function offer(select, value, ...options) {
+  select.replaceChildren(...options.map(([key, text]) => new Option(text, key)));
   select.value = value;
 }
 // Nobody is interrupted while writing.
 const set = (input, value) => { if (input !== document.activeElement) input.value = value ?? ''; };
 
 function fillOne(field, fields) {
-  const leaf = leafOf(field);
-  set(inputs.label, field.label);
-  set(inputs.options, field.options.join('\n'));
-  inputs.default.type = TYPES[field.type] ?? 'text';
-  set(inputs.default, field.default);
-  offer(inputs.choice, [['', words.none], ...field.options.map(option => [option, option])], field.default ?? '');
+  const leaf = leafOf(field), { show_if: condition, options } = field, known = answers(condition?.field, fields);
+  for (const name of ['label', 'max_length', 'pattern', 'font_size', 'group', 'default']) set(inputs[name], field[name]);
+  set(inputs.options, options.join('\n'));
+  offer(inputs.choice, field.default ?? '', ['', words.none], ...options.map(option => [option, option]));
   inputs.ticked.checked = field.default === 'true';
   inputs.read_only.checked = field.read_only;
-  for (const name of ['max_length', 'pattern', 'font_size', 'group']) set(inputs[name], field[name]);
-  for (const [name, side] of Object.entries(PLACES)) set(inputs[name], (field[name] * leaf[side] * MM).toFixed(1));
-  const known = answers(field, fields), condition = field.show_if;
-  offer(inputs.show_field, [['', words.always], ...deciders(field, fields)], condition?.field ?? '');
-  offer(inputs.show_answer, known, condition?.equals ?? '');
+  for (const name of 'xywh') set(inputs[name], (field[name] * leaf[SIDES[name]] * MM).toFixed(1));
+  offerDeciders = others => offer(inputs.show_field, condition?.field ?? '', ['', words.always], ...deciders(field, others ?? fields));
+  if (inputs.show_field !== document.activeElement) offerDeciders(fields.filter(({ key, group }) => condition && [key, group].includes(condition.field)));
+  offer(inputs.show_answer, condition?.equals ?? '', ...known);
   set(inputs.show_equals, condition?.equals);
-  inputs.show_answer.closest('label').hidden = !condition || !known.length;
-  inputs.show_equals.closest('label').hidden = !condition || known.length > 0;
+  inputs.show_answer.parentNode.hidden = !condition || !known.length;
+  inputs.show_equals.parentNode.hidden = !condition || known.length;
 }
 export function fill(fields, chosen) {
-  const fieldsChosen = fields.filter(field => chosen.has(field.key)), [field] = fieldsChosen, several = fieldsChosen.length > 1;
+  const those = fields.filter(field => chosen.has(field.key)), [field] = those, several = those.length > 1;
   form.hidden = !field;
   document.body.classList.toggle('chosen', Boolean(field));
   if (!field) return;
-  const same = name => fieldsChosen.every(other => other[name] === field[name]);
-  for (const part of all('[data-for]', form)) part.hidden = several || !part.dataset.for.split(' ').includes(field.type);
+  const same = name => those.every(other => other[name] === field[name]);
+  for (const part of all('[data-for]', form)) part.hidden = several || !part.dataset.for.includes(field.type);
   for (const part of all('[data-one]', form)) part.hidden = several;
   $('#several').hidden = !several;
-  const kind = same('type') ? [iconOf(field.type)] : [];
-  $('#what').replaceChildren(...kind, several ? filled(words.several, { count: fieldsChosen.length }) : `${nameOf(field.type)}, ${filled(words.page, { page: leafOf(field).index + 1 })}`);
-  const nobody = personOf(field.who) ? [] : [['', words.nobody]];
-  offer(inputs.who, [...nobody, ...people.map(person => [person.key, person.name])], same('who') ? field.who : '');
-  inputs.required.checked = fieldsChosen.every(other => other.required);
+  inputs.default.type = field.type === 'date' ? 'date' : 'text';
+  $('#what').replaceChildren(...(same('type') ? [iconOf(field.type)] : []), several ? filled(words.several, { count: those.length }) : titleOf({ ...field, label: '' }));
+  offer(inputs.who, same('who') ? field.who : '', ...(personOf(field.who) ? [] : [['', words.nobody]]), ...people.map(person => [person.key, person.name]));
+  inputs.required.checked = field.required;
   inputs.required.indeterminate = !same('required');
   if (!several) fillOne(field, fields);
 }
 
-// What the change of an input makes of a field.
-function change(field, name, input) {
-  const { value, checked } = input, leaf = leafOf(field);
-  if (name in PLACES) return { [name]: (+value || 0) / MM / leaf[PLACES[name]] };
-  switch (name) {
-    case 'required': case 'read_only': return { [name]: checked };
-    case 'ticked': return { default: checked ? 'true' : null };
-    case 'choice': return { default: value || null };
-    case 'options': return { options: value.split('\n').map(option => option.trim()).filter(Boolean).slice(0, 100) };
-    case 'max_length': case 'font_size': return { [name]: input.validity.valid && value ? +value : null };
-    case 'show_field': return { show_if: value ? { field: value, equals: '' } : null };
-    case 'show_answer': case 'show_equals': return { show_if: { field: field.show_if.field, equals: value } };
-    default: return { [name]: value || null };
-  }
+// What an input makes of a field.
+const CHANGES = {
+  ticked: ({ checked }) => ({ default: checked ? 'true' : null }),
+  choice: ({ value }) => ({ default: value }),
+  options: ({ value }) => ({ options: value.split('\n').map(option => option.trim()).filter(Boolean).slice(0, 100) }),
+  show_field: ({ value }) => ({ show_if: value ? { field: value, equals: '' } : null }),
+  show_answer: ({ value }, field) => ({ show_if: { ...field.show_if, equals: value } }),
+};
+CHANGES.show_equals = CHANGES.show_answer;
+function change(field, input) {
+  const { name, type, value, checked, validity } = input;
+  if (name in SIDES) return { [name]: value / MM / leafOf(field)[SIDES[name]] };
+  if (name in CHANGES) return CHANGES[name](input, field);
+  if (type === 'number') return { [name]: validity.valid && value ? +value : null };
+  return { [name]: type === 'checkbox' ? checked : value || null };
 }
-// `changed` gets a function from field to change, and the token of what is being written.
+// `changed` gets a function from field to change, and what is being written.
 export function listen(changed) {
   form.addEventListener('submit', event => event.preventDefault());
-  form.addEventListener('input', ({ target }) => { if (target.name) changed(field => change(field, target.name, target), target.name); });
+  form.addEventListener('input', ({ target }) => changed(field => change(field, target), target.name));
 }
 export const first = () => inputs.who;
 
@@ -99,22 +94,19 @@ function unsigned(fields) {
   const signed = new Set(fields.filter(field => field.type === 'signature' && !field.show_if).map(field => field.who));
   return people.filter(({ key, within, signs }) => signs && !signed.has(key) && !signed.has(within)).map(person => person.name);
 }
-const missing = field => (
-  !personOf(field.who) ? words.lacksPerson
-    : field.type === 'select' && !field.options.length ? words.lacksOptions
-      : field.type === 'radio' && !(field.group && field.label) ? words.lacksLabel
-        : field.read_only && field.required && !field.default && ['text', 'number', 'select', 'checkbox'].includes(field.type) ? words.lacksDefault : '');
+function missing({ who, type, options, group, label, read_only: fixed, required, default: given }) {
+  if (!personOf(who)) return words.lacksPerson;
+  if (type === 'select' && !options.length) return words.lacksOptions;
+  if (type === 'radio' && !(group && label)) return words.lacksLabel;
+  return fixed && required && !given && FIXED.includes(type) ? words.lacksDefault : '';
+}
 // `go` leads to a field at which something is missing.
 export function ready(fields, go) {
-  for (const { key, node } of people) {
-    const count = fields.filter(field => field.who === key).length;
-    $('.count', node).textContent = count || '';
-  }
-  const names = unsigned(fields), wrong = fields.filter(missing), open = names.length + wrong.length;
-  const sentence = names.length ? filled(names.length > 1 ? words.noPlaces : words.noPlace, { names: list.format(names) }) : words.ready;
-  $('#ready').classList.toggle('good', !open);
-  $('#ready').hidden = !names.length && open > 0;
-  $('#ready span').textContent = sentence;
-  $('#wrong').replaceChildren(...wrong.slice(0, 20).map(field => made('li', {}, made('button', { type: 'button', class: 'link', onclick: () => go(field.key) },
-    `${field.label || nameOf(field.type)}, ${filled(words.page, { page: leafOf(field).index + 1 })}: ${missing(field)}`))));
+  for (const { key, node } of people) $('.count', node).textContent = fields.filter(field => field.who === key).length || '';
+  const names = unsigned(fields), wrong = fields.filter(missing);
+  $('#ready').classList.toggle('good', !names.length);
+  $('#ready').hidden = !names.length && wrong.length;
+  $('#ready span').textContent = filled([words.ready, words.noPlace][names.length] ?? words.noPlaces, { names: list.format(names) });
+  $('#wrong').replaceChildren(...wrong.slice(0, 20).map(field => made('li', {},
+    made('button', { type: 'button', class: 'link', onclick: () => go(field.key) }, `${titleOf(field)}: ${missing(field)}`))));
 }

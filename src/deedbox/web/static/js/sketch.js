@@ -1,51 +1,48 @@
 // The fields as they stand: every change is a step that can be undone, and is kept on the server half a second later.
+import { leafOf } from './view.js';
+
 const DEPTH = 100, PAUSE = 500, AGAIN = 5000, JOINED = 1500, BEACON = 60000; // steps; milliseconds; bytes
-const NUMBERS = ['x', 'y', 'w', 'h'];
 
 // A field as it is sent: what says nothing is left out.
-const plain = field => Object.fromEntries(Object.entries(field)
-  .filter(([, value]) => value != null && value !== '' && !(Array.isArray(value) && !value.length))
-  .map(([name, value]) => [name, NUMBERS.includes(name) ? +value.toFixed(5) : value])
-  .sort(([one], [other]) => (one < other ? -1 : 1)));
+const says = (name, value) => value != null && value !== '' && value.length !== 0 && value.equals !== '' && (value !== false || name === 'required');
+const plain = field => Object.fromEntries(Object.keys(field).sort().filter(name => says(name, field[name]))
+  .map(name => [name, 'xywh'.includes(name) ? +field[name].toFixed(5) : field[name]]));
 const written = fields => JSON.stringify(fields.map(plain));
 
-// `told` hears how it stands: keeping, kept, offline, again, refused (with why), out, elsewhere. `changed` hears of steps.
+// `told` hears how it stands: keeping, kept, offline, again, refused (and why), out, elsewhere. `changed` hears of steps.
 export function sketch(path, told, changed) {
   let fields = [], kept = fields, version = 0, past = [], future = [], timer = 0, running = null, stopped = false;
   let last = { token: '', at: 0 };
 
-  const ask = (options = {}) => fetch(path, { cache: 'no-store', redirect: 'manual', headers: { Accept: 'application/json' }, ...options });
-  function put(mine, of = version) {
-    const body = JSON.stringify({ version: of, fields: mine.map(plain) });
-    // Beyond this a browser sends nothing of a page that is being left.
-    const keepalive = body.length < BEACON;
-    return ask({ method: 'PUT', body, keepalive, headers: { 'Content-Type': 'application/json', Accept: 'application/json' } });
+  const ask = options => fetch(path, { cache: 'no-store', redirect: 'manual', headers: { 'Content-Type': 'application/json', Accept: 'application/json' }, ...options });
+  async function read() {
+    const found = await (await ask()).json();
+    return { ...found, fields: found.fields.filter(leafOf) };
   }
-
+  function put(of = version) {
+    const body = `{"version":${of},"fields":${written(fields)}}`;
+    // Beyond this a browser sends nothing of a page that is being left.
+    return ask({ method: 'PUT', body, keepalive: body.length < BEACON });
+  }
   // Another version by now: our own, whose answer was lost, one with the same fields, or someone else's work.
   async function compare(mine) {
-    const answer = await (await ask()).json(), theirs = written(answer.fields);
-    if (theirs === written(mine)) kept = mine;
-    else if (theirs !== written(kept)) {
-      stopped = true;
-      told('elsewhere');
-    }
-    version = answer.version;
+    const answer = await read(), theirs = written(answer.fields);
+    stopped = theirs !== written(mine) && theirs !== written(kept);
+    if (stopped) told('elsewhere');
+    else if (theirs === written(mine)) kept = mine;
+    ({ version } = answer);
   }
-  const later = (state, ...more) => { told(state, ...more); timer = setTimeout(keep, AGAIN); return false; };
+  const later = state => { told(state); timer = setTimeout(keep, AGAIN); return false; };
   async function round() {
-    while (kept !== fields && !stopped) {
-      const mine = fields;
-      try {
-        const answer = await put(mine);
-        if (answer.type === 'opaqueredirect' || answer.status === 401) return later('out');
-        if (answer.status === 429 || answer.status >= 500) return later('again');
-        if (answer.status === 409) await compare(mine);
-        else if (!answer.ok) return told('refused', (await answer.json()).error), false;
-        else [version, kept] = [(await answer.json()).version, mine];
-      } catch {
-        return later(navigator.onLine ? 'again' : 'offline');
-      }
+    while (kept !== fields && !stopped) try {
+      const mine = fields, answer = await put();
+      if (answer.type === 'opaqueredirect' || answer.status === 401) return later('out');
+      if (answer.status === 429 || answer.status >= 500) return later('again');
+      if (answer.status === 409) await compare(mine);
+      else if (!answer.ok) return told('refused', (await answer.json()).error), false;
+      else [version, kept] = [(await answer.json()).version, mine];
+    } catch {
+      return later(navigator.onLine ? 'again' : 'offline');
     }
     if (!stopped) told('kept');
     return !stopped;
@@ -57,8 +54,7 @@ export function sketch(path, told, changed) {
   }
   // While one is on its way nobody knows which version is next: one of both is.
   function leave() {
-    if (kept === fields || stopped) return;
-    for (const of of running ? [version, version + 1] : [version]) put(fields, of).catch(() => {});
+    if (kept !== fields && !stopped) for (const of of running ? [version, version + 1] : [version]) put(of).catch(() => {});
   }
 
   function become(next) {
@@ -70,24 +66,24 @@ export function sketch(path, told, changed) {
     }
     changed();
   }
+  const remember = () => { past = [...past, fields].slice(-DEPTH); };
   // Steps with the same token soon after each other are one: a word is not undone letter by letter.
   function step(next, token = '') {
-    if (next === fields) return;
-    const now = performance.now(), joins = token && token === last.token && now - last.at < JOINED;
-    last = { token, at: now };
-    if (!joins) past = [...past, fields].slice(-DEPTH);
+    const at = performance.now();
+    if (!token || token !== last.token || at - last.at > JOINED) remember();
+    last = { token, at };
     future = [];
     become(next);
   }
   function back(from, to) {
     if (!from.length) return;
     to.push(fields);
-    last = { token: '', at: 0 };
+    last.token = '';
     become(from.pop());
   }
   async function load() {
-    const answer = await (await ask()).json();
-    if (version) past = [...past, fields].slice(-DEPTH); // so that what one had oneself can be had again
+    const answer = await read();
+    if (version) remember(); // so that what one had oneself can be had again
     ({ version } = answer);
     fields = kept = answer.fields;
     stopped = false;
@@ -95,14 +91,9 @@ export function sketch(path, told, changed) {
     changed();
   }
   // Whoever comes back to a tab learns of what was done in another.
-  async function look() {
-    if (document.hidden) return keep();
-    if (kept !== fields || stopped || running) return;
-    try {
-      await compare(kept);
-    } catch {
-      // Offline: the next change will tell.
-    }
+  function look() {
+    if (document.hidden) keep();
+    else if (kept === fields && !stopped && !running) compare(kept).catch(() => {}); // offline: the next change will tell
   }
 
   addEventListener('online', keep);

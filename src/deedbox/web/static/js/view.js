@@ -2,7 +2,8 @@
 import { $, all } from './page.js';
 
 export const MM = 25.4 / 72; // of a point, in which pages are measured
-const LEAST = .5, MOST = 3, STEP = .25, WIDTH = 680 / 595; // of a page at 100 %: pixels to a point
+export const within = (value, least, most) => Math.max(least, Math.min(value, most));
+const LEAST = .5, MOST = 3, STEP = .25, WIDTH = 680 / 595, EDGE = 32; // WIDTH: pixels to a point at 100 %
 const PICTURES = [480, 820, 1240, 1860, 2480];
 
 export const papers = $('.papers');
@@ -13,13 +14,12 @@ export const leaves = all('.paper', papers).map((node, index) => {
   return { node, index, file: +file, fileId, page: +page, width: +width, height: +height, picture: $('img', node), asked: 0 };
 });
 const byPlace = new Map(leaves.map(leaf => [`${leaf.file} ${leaf.page}`, leaf]));
+export const leafOf = field => byPlace.get(`${field.file} ${field.page}`);
 const widest = Math.max(...leaves.map(leaf => leaf.width));
 let zoom = 1, scale = WIDTH;
-
-export const leafOf = field => byPlace.get(`${field.file} ${field.page}`);
 export const scaleNow = () => scale;
 
-// Keeps the point under (x, y) of the pages' own box where it is.
+// Keeps the point (x, y) of the pages' own box where it is.
 function show(wanted, x, y) {
   const room = papers.clientWidth - 2 * parseFloat(getComputedStyle(papers).paddingLeft);
   const next = Math.max(.1, Math.min(WIDTH, room / widest)) * wanted, grown = next / scale;
@@ -29,86 +29,70 @@ function show(wanted, x, y) {
   papers.scrollTo({ left, top, behavior: 'instant' });
   $('#percent').textContent = `${Math.round(zoom * 100)} %`;
   for (const button of all('[data-zoom]')) button.disabled = zoom === (button.dataset.zoom > 0 ? MOST : LEAST);
-  for (const leaf of leaves) sharpen(leaf);
+  leaves.forEach(sharpen);
 }
 // A larger page asks for a larger picture, once it comes near.
 function sharpen(leaf) {
   const wanted = leaf.width * scale * devicePixelRatio, width = PICTURES.find(one => one >= wanted) ?? PICTURES.at(-1);
-  if (width <= leaf.asked) return;
-  leaf.asked = width;
-  leaf.picture.src = `${leaf.picture.dataset.path}?width=${width}`;
+  if (width > leaf.asked) leaf.picture.src = `${leaf.picture.dataset.path}?width=${leaf.asked = width}`;
 }
-export function zoomTo(wanted, x = papers.clientWidth / 2, y = papers.clientHeight / 2) {
-  const next = Math.min(MOST, Math.max(LEAST, wanted));
-  if (next !== zoom) show(next, x, y);
+function zoomAt(wanted, clientX, clientY) {
+  const { left, top } = papers.getBoundingClientRect();
+  show(within(wanted, LEAST, MOST), clientX - left, clientY - top);
 }
 
-function zooming() {
-  const apart = ({ touches: [one, two] }) => Math.hypot(one.clientX - two.clientX, one.clientY - two.clientY);
-  let pinched = null;
-  papers.addEventListener('touchstart', event => {
-    if (event.touches.length === 2) pinched = { apart: apart(event), zoom };
-  }, { passive: true });
-  papers.addEventListener('touchmove', event => {
-    if (!pinched || event.touches.length !== 2) return;
-    event.preventDefault();
-    const [one, two] = event.touches, { left, top } = papers.getBoundingClientRect();
-    zoomTo(pinched.zoom * apart(event) / pinched.apart, (one.clientX + two.clientX) / 2 - left, (one.clientY + two.clientY) / 2 - top);
-  }, { passive: false });
-  papers.addEventListener('touchend', () => { pinched = null; }, { passive: true });
-  papers.addEventListener('wheel', event => { // how a trackpad tells a pinch
-    if (!event.ctrlKey) return;
-    event.preventDefault();
-    const { left, top } = papers.getBoundingClientRect();
-    zoomTo(zoom * Math.exp(-event.deltaY / 200), event.clientX - left, event.clientY - top);
-  }, { passive: false });
-  for (const button of all('[data-zoom]')) {
-    button.addEventListener('click', () => zoomTo(Math.round((zoom + STEP * button.dataset.zoom) / STEP) * STEP));
-  }
-}
+const apart = ([one, two]) => Math.hypot(one.clientX - two.clientX, one.clientY - two.clientY);
+let pinched = null;
+papers.addEventListener('touchstart', ({ touches }) => { pinched = touches.length === 2 ? zoom / apart(touches) : null; }, { passive: true });
+papers.addEventListener('touchmove', event => {
+  const [one, two] = event.touches;
+  if (!pinched || !two) return;
+  event.preventDefault();
+  zoomAt(pinched * apart(event.touches), (one.clientX + two.clientX) / 2, (one.clientY + two.clientY) / 2);
+}, { passive: false });
+papers.addEventListener('wheel', event => { // how a trackpad tells a pinch
+  if (!event.ctrlKey) return;
+  event.preventDefault();
+  zoomAt(zoom * Math.exp(-event.deltaY / 200), event.clientX, event.clientY);
+}, { passive: false });
+for (const button of all('[data-zoom]')) button.addEventListener('click', () => {
+  const wanted = Math.round(zoom / STEP + +button.dataset.zoom) * STEP;
+  show(within(wanted, LEAST, MOST), papers.clientWidth / 2, papers.clientHeight / 2);
+});
 
 // Where each page lies now, measured once: while something is dragged, nothing is measured again.
 export function laidOut() {
-  const { left, top, right, bottom } = papers.getBoundingClientRect();
+  const { left, top, right, bottom } = papers.getBoundingClientRect(), most = papers.scrollHeight - papers.clientHeight;
+  let scrolled = papers.scrollTop;
   const boxes = leaves.map(leaf => {
     const box = leaf.node.getBoundingClientRect();
-    return { leaf, left: box.left, top: box.top + papers.scrollTop, width: box.width, height: box.height };
+    return { leaf, left: box.left, top: box.top + scrolled, width: box.width, height: box.height };
   });
-  let scrolled = papers.scrollTop, least = 0;
-  const most = papers.scrollHeight - papers.clientHeight;
   return {
     of: leaf => boxes[leaf.index],
     inside: (x, y) => x > left && x < right && y > top && y < bottom,
-    // The page at a point of the window; the nearest one above or below if it lies between two.
-    at(x, y) {
-      const wanted = y + scrolled;
-      let from = 0, to = boxes.length - 1;
-      while (from < to) {
-        const middle = (from + to) >> 1;
-        if (boxes[middle].top + boxes[middle].height < wanted) from = middle + 1; else to = middle;
-      }
-      return boxes[from];
-    },
+    // The page at this height of the window, else the next one below.
+    at: y => boxes.find(box => box.top + box.height > y + scrolled) ?? boxes.at(-1),
     scrolled: () => scrolled,
     // Near the edge the pages move on by themselves: whether they did.
     follow(y) {
-      const by = y < top + 40 ? Math.max(-24, (y - top - 40) / 2) : y > bottom - 40 ? Math.min(24, (y - bottom + 40) / 2) : 0;
-      const next = Math.min(most, Math.max(least, scrolled + by));
+      scrolled = papers.scrollTop; // a wheel may turn meanwhile
+      const by = Math.min(0, y - top - EDGE) + Math.max(0, y - bottom + EDGE), next = within(scrolled + within(by / 5, -20, 20), 0, most);
       if (next === scrolled) return false;
       papers.scrollTop = scrolled = next;
       return true;
     },
   };
 }
-
-// The page in the middle of the view, and the point of it there.
+// A point of the window on its page, in fractions of it.
+export function pointAt(clientX, clientY) {
+  const pages = laidOut(), box = pages.at(clientY);
+  return { leaf: box.leaf, x: (clientX - box.left) / box.width, y: within((clientY + pages.scrolled() - box.top) / box.height, 0, 1) };
+}
 export function middle() {
-  const { left, top, width, height } = papers.getBoundingClientRect(), pages = laidOut();
-  const box = pages.at(left + width / 2, top + height / 2);
-  const x = (left + width / 2 - box.left) / box.width, y = (top + height / 2 + pages.scrolled() - box.top) / box.height;
-  return { leaf: box.leaf, x: Math.min(1, Math.max(0, x)), y: Math.min(1, Math.max(0, y)) };
+  const { left, top, width, height } = papers.getBoundingClientRect();
+  return pointAt(left + width / 2, top + height / 2);
 }
 
-zooming();
 new ResizeObserver(() => show(zoom, papers.clientWidth / 2, 0)).observe(papers);
 show(1, 0, 0);

@@ -1,7 +1,6 @@
 """Files of the pages: under the digest of all, kept for ever, and gone when one of them changes."""
 
 import gzip
-from importlib import resources
 
 import msgspec
 import pytest
@@ -72,18 +71,3 @@ def test_a_module_s_imports_are_asked_for_at_once() -> None:
 def test_what_is_sent_zipped_is_the_file() -> None:
     for file in static.shelf().files.values():
         assert gzip.decompress(file.zipped) == file.content
-
-
-def test_modules_come_without_indentation_and_comments_and_with_every_line_of_code() -> None:
-    source = (resources.files("deedbox.web") / "static/js/page.js").read_text()
-    code = [line.strip() for line in source.splitlines() if not line.strip().startswith("//")]
-    assert static.shelf().files["js/page.js"].content.decode().splitlines() == code
-    assert len(code) < len(source.splitlines())
-
-
-def test_no_text_of_a_module_goes_over_several_lines() -> None:
-    """Its indentation would be lost."""
-    for name, file in static.shelf().files.items():
-        if name.endswith(".js"):
-            lines = file.content.decode().splitlines()
-            assert [line for line in lines if line.count("`") % 2] == [], name

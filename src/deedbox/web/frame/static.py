@@ -28,8 +28,6 @@ _KINDS = {
 FOR_EVER = "public, max-age=31536000, immutable"
 _IMPORT = re.compile(r"""^\s*(?:import|export)\b[^'"();]*?['"](\.{1,2}/[^'"]+)['"]""", re.MULTILINE)
 """The relative imports of a module: what its browser will ask for next."""
-_FOR_READERS = re.compile(rb"^(?:[ \t]*//[^\n]*\n|[ \t]+)", re.MULTILINE)
-"""Indentation, and comments that have a line of their own: a seventh of a module, and nothing to a browser."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -91,8 +89,7 @@ def _read(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes]]:
         if each.is_dir():
             yield from _read(each, f"{under}{each.name}/")
         elif posixpath.splitext(each.name)[1] in _KINDS:
-            content = each.read_bytes()
-            yield under + each.name, _FOR_READERS.sub(b"", content) if each.name.endswith(".js") else content
+            yield under + each.name, each.read_bytes()
 
 
 def _file(name: str, content: bytes) -> File:

@@ -33,7 +33,7 @@ bench: ## every figure, beside its peer
 	@scripts/setup test
 	@scripts/test-deps
 	@scripts/setup bench
-	@for name in request freeze write start pages ingest query whole_query seal lifecycle bulk webhooks weight editor_frames; do $(PY) -m bench.$$name || exit 1; done
+	@for name in request freeze write start pages ingest query whole_query seal lifecycle bulk webhooks weight pages_served editor_frames; do $(PY) -m bench.$$name || exit 1; done
 
 rigs: ## the fault and attack rigs in full size
 	@scripts/setup test

@@ -1,13 +1,18 @@
 """The changes of a workspace: who made which key and webhook, by API, page and command line alike, and no secret."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from deedbox.accounts import workspace_profile, workspaces
+import deedbox
+from deedbox.accounts import roles, workspace_profile, workspaces
 from deedbox.kernel import acts
 from deedbox.kernel.acts import Act
 from deedbox.kernel.db import Tx
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import HookChange, Made, NewHook
+from deedbox.words import dashboard
 from tests.api.conftest import Api
 
 pytestmark = pytest.mark.anyio
@@ -91,3 +96,12 @@ async def test_the_workspace_s_own_changes_are_noted_and_come_by_pages(api: Api)
     then = await api.deedbox.db.read(lambda tx: acts.page(tx, api.workspace, limit=9, before=first[-1].id))
     assert [one.subject_name for one in first] == ["Harbour AG", "Harbour Ltd"]
     assert [one.subject_name for one in then] == ["Harbour", "test"]
+
+
+def test_every_act_that_is_noted_has_its_words() -> None:
+    here = Path(deedbox.__file__).parent
+    code = "".join(path.read_text() for part in ("accounts", "webhooks") for path in (here / part).rglob("*.py"))
+    noted = set(re.findall(r'"((?:key|hook|member|workspace)\.[a-z_]+)"', code))
+    noted |= {f"member.made_{role}" for role in roles.ROLES}
+    assert len(noted) > 15
+    assert [act for act in sorted(noted) if f"act_{act.replace('.', '_')}" not in dashboard.WORDS] == []

@@ -1,8 +1,11 @@
 """A person who is signed in reads the mails that stayed here: those of the own workspace, as text."""
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,14 +13,25 @@ import pytest
 
 from deedbox.accounts import workspaces
 from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.mail import Invitation, Mail
+from deedbox.mail.letter import Letter, Member, Reset
 from tests.api.conftest import Api
+from tests.api.signing.conftest import Mailing, with_mail
+from tests.conftest import HandClock
 from tests.mail.letters import LETTERS, LINK, READER
 
 pytestmark = pytest.mark.anyio
 
 HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+async def mailing(database_url: str, tmp_path: Path, clock: HandClock) -> AsyncIterator[Mailing]:
+    """An office with a mail server."""
+    async with with_mail(database_url, tmp_path, clock) as made:
+        yield made
 
 
 async def queued(api: Api, mail: Mail, workspace: str = "") -> str:
@@ -93,3 +107,64 @@ async def test_a_long_list_comes_in_parts(api: Api) -> None:
     assert sorted(ids)[0] in older.text
     assert "Older mails" not in older.text
     assert wrong.status_code == 400
+
+
+async def test_mails_are_found_by_their_state_and_a_part_of_the_address(api: Api) -> None:
+    for address in ("ann_b@example.com", "annxb@example.com", "ben@Example.com"):
+        await queued(api, Mail(to=Mailbox(address, "Someone"), letter=LETTERS["expired"]))
+    async with owner(api) as client:
+
+        async def shown(query: str) -> int:
+            return (await client.get(f"/app/mail?{query}")).text.count("<li>")
+
+        assert await shown("") == 3
+        assert await shown("to=ANN_b") == 1
+        assert await shown("to=%25") == 0
+        assert await shown("to=example.com&status=inbox") == 3
+        assert await shown("status=failed") == 0
+        assert (await client.get("/app/mail?status=eaten")).status_code == 400
+        assert (await client.get(f"/app/mail?to={'x' * 300}")).status_code == 400
+
+
+async def test_a_mail_that_could_not_be_sent_shows_why_and_is_sent_again_by_a_press(mailing: Mailing) -> None:
+    api, room = mailing.api, mailing.room
+    room.answers = {"RCPT": ["550 no such mailbox"]}
+    mail_id = await queued(api, Mail(to=READER, letter=LETTERS["expired"]))
+    async with owner(api) as client:
+        path, form = f"/app/mail/{mail_id}/resend", {"once": "first"}
+
+        async def until(word: str) -> str:
+            async with asyncio.timeout(60):
+                while f">{word}</span>" not in re.sub(
+                    r"<svg.*?</svg>", "", (page := await client.get("/app/mail")).text
+                ):
+                    await asyncio.sleep(0.02)
+            return page.text
+
+        failed = await until("Not sent")
+        assert "550 no such mailbox" in failed
+        assert f'action="{path}"' in failed
+        assert f'href="/app/mail/{mail_id}"' not in failed, "what is to be sent is its reader's alone"
+        room.answers = {}
+        for _ in range(2):
+            assert (await client.post(path, data=form)).headers["Location"] == "/app/mail?done=resent"
+        sent = await until("Sent")
+        assert f'action="{path}"' not in sent
+        assert (await client.post(path, data={"once": "second"})).status_code == 409
+        theirs = await queued(api, Mail(to=READER, letter=LETTERS["code"]), api.other_workspace)
+        assert (await client.post(f"/app/mail/{theirs}/resend", data={"once": "third"})).status_code == 404
+    assert [mail.rcpt_tos for mail in room.taken if mail.rcpt_tos == [READER.address]][:1] == [[READER.address]]
+
+
+async def test_a_mail_that_opens_an_account_is_never_read_by_others(api: Api) -> None:
+    letters: dict[str, Letter] = {
+        "member": Member(inviter="Mara", workspace="Main", link=LINK, expires_at=instant(api.clock.now())),
+        "reset": Reset(link=LINK, minutes=60),
+    }
+    for kind, letter in letters.items():
+        mail_id = await queued(api, Mail(to=READER, letter=letter))
+        async with owner(api) as client:
+            listed, shown = await client.get("/app/mail"), await client.get(f"/app/mail/{mail_id}")
+        assert f"/app/mail/{mail_id}" not in listed.text, kind
+        assert shown.status_code == 404, kind
+        assert LINK not in listed.text + shown.text, kind

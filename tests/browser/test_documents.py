@@ -46,7 +46,7 @@ async def test_documents_are_live_and_filters_are_in_the_address(browser: Browse
     await expect(page).to_have_url(re.compile(r"\?q=house"))
     await page.get_by_text("More filters").click()
     await page.get_by_label("Someone's e-mail address").fill("ben@example.com")
-    await page.get_by_role("button", name="Show").click()
+    await page.get_by_role("button", name="Search").click()
     await expect(page.locator("tbody tr")).to_have_count(1)
     await expect(page).to_have_url(re.compile(r"q=house.*person=ben%40example.com"))
     await accepted(page, "documents-filtered")

@@ -1,4 +1,4 @@
-"""Keys, webhooks and the changes of a workspace, by their pages alone, in a real browser."""
+"""Keys, webhooks, changes and mails of a workspace, by their pages alone, in a real browser."""
 
 import asyncio
 import shlex
@@ -10,8 +10,9 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.api.conftest import opened, served
 from tests.api.hooks.conftest import LOOPBACK, Desk
+from tests.api.signing.conftest import Mailing
 from tests.browser.screens import accepted
-from tests.browser.test_frame import signed_in
+from tests.browser.test_frame import queued, signed_in
 from tests.conftest import HandClock
 from tests.webhooks.sink import answering, listening
 
@@ -93,6 +94,41 @@ async def test_the_copied_curl_answers_200_and_revoked_the_next_is_401(browser: 
     await accepted(page, "changes")
 
 
+async def reached(page: Page, name: str) -> None:
+    """Goes on by the key Tab until what has this name has the focus."""
+    told = "(e => (e.labels?.[0] ?? e).innerText.trim())(document.activeElement)"
+    for _ in range(60):
+        await page.keyboard.press("Tab")
+        if str(await page.evaluate(told)).startswith(name):
+            return
+    raise AssertionError(f"Tab does not lead to {name}")
+
+
+async def test_a_key_is_made_and_revoked_by_keyboard_alone(browser: Browser, desk: Desk) -> None:
+    page = await (await browser.new_context()).new_page()
+    await signed_in(desk, page)
+    await page.goto(f"{desk.address}/app/settings/keys")
+    await reached(page, "New key")
+    await page.keyboard.press("Enter")
+    await named(page, "New key")
+    await reached(page, "Name")
+    await page.keyboard.type("Night shift")
+    await reached(page, "Read only")
+    await page.keyboard.press("Space")
+    await reached(page, "Make the key")
+    await page.keyboard.press("Enter")
+    await named(page, "is made")
+    await reached(page, "I have kept it")
+    await page.keyboard.press("Enter")
+    await named(page, "Night shift")
+    await reached(page, "Revoke the key")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Cancel")).to_be_focused()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("The next request with it is refused")).to_be_visible()
+
+
 async def test_a_webhook_of_the_page_is_red_while_its_sink_fails_and_green_once_redelivered(
     browser: Browser, desk: Desk
 ) -> None:
@@ -134,3 +170,18 @@ async def test_a_webhook_of_the_page_is_red_while_its_sink_fails_and_green_once_
         await page.keyboard.press("Escape")
     await page.goto(f"{desk.address}/app/settings/hooks")
     await accepted(page, "hooks")
+
+
+async def test_the_log_of_mails_shows_errors_and_sends_again(browser: Browser, mailing: Mailing) -> None:
+    page = await (await browser.new_context()).new_page()
+    await signed_in(mailing, page)
+    mailing.room.answers = {"RCPT": ["550 no such mailbox"]}
+    await queued(mailing, "invitation")
+    await page.goto(f"{mailing.address}/app/mail")
+    await expect(page.get_by_text("550 no such mailbox")).to_be_visible()
+    await accepted(page, "mail-failed")
+    await page.get_by_label("State").select_option("failed")
+    await page.wait_for_url("**/app/mail?status=failed**")
+    await page.get_by_role("button", name="Send again").click()
+    await expect(page.locator(".pill.good")).to_contain_text("Sent")
+    await accepted(page, "mail-sent")

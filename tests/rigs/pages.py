@@ -18,7 +18,9 @@ from deedbox.web.frame.static import shelf
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import NewHook
 from tests.api.conftest import Api, opened
+from tests.api.signing import test_bulk as bulk
 from tests.api.signing.conftest import LEASE, Office
+from tests.api.signing.packets import Packets
 from tests.conftest import HandClock
 from tests.rigs.aftermath import Report
 from tests.rigs.opening import everything, mailed
@@ -63,6 +65,18 @@ _INLINE = (
 )
 
 
+HEAVIEST_KB = 150
+"""Of a page with its styles and scripts, as they go over the wire."""
+_PARTS = re.compile(r'(?:src|href)="/static/[0-9a-f]+/([\w./]+\.(?:css|js|svg))')
+
+
+def weight(page: str) -> float:
+    """In KB: the page itself, and each file of ours that it names, zipped as they are served."""
+    files = shelf().files
+    named = {name for name in _PARTS.findall(page) if name in files}
+    return (len(page.encode()) + sum(min(len(files[one].zipped), len(files[one].content)) for one in named)) / 1000
+
+
 class Rig:
     """Goes to every page as a stranger, as a person and as a signer."""
 
@@ -70,7 +84,7 @@ class Rig:
         self.api, self.office = api, Office(api)
         self.named: dict[str, str] = {}
         self.faults: list[str] = []
-        self.seen = {"pages": 0, "requests": 0, "writes refused": 0, "cookies": 0}
+        self.seen = {"pages": 0, "requests": 0, "writes refused": 0, "cookies": 0, "heaviest, KB": 0}
 
     async def run(self) -> Report:
         stranger = self.api.client(scheme="https", address="192.0.2.80")
@@ -101,7 +115,18 @@ class Rig:
         invited = (await api.post("/api/v1/members", {"role": "sender"})).json()
         signer_id = document["parties"][0]["signers"][0]["id"]
         uploaded = await api.call("POST", "/documents/upload", files={"file": ("lease.pdf", LEASE)})
+        template_id, packet_id, bulk_send_id, upload_id = await self._batches(person)
+        own = f"/app/templates/{template_id}"
+        file = (await api.get(f"/api/v1{own.removeprefix('/app')}")).json()["files"][0]["id"]
         self.named = {
+            **{
+                f"/app/templates/{{template_id}}/{part}/{{file_id}}": f"{own}/{part}/{file}"
+                for part in ("files", "lines")
+            },
+            "{template_id}": template_id,
+            "{packet_id}": packet_id,
+            "{bulk_send_id}": bulk_send_id,
+            "{upload_id}": upload_id,
             "/s/{token}": link,
             "/login/{token}": f"/login/{spare.reveal()}",
             "/join/{token}": httpx.URL(invited["link"]).path,
@@ -119,6 +144,16 @@ class Rig:
             "{number}": "1",
         }
         return person, signer
+
+    async def _batches(self, person: httpx.AsyncClient) -> tuple[str, str, str, str]:
+        """A template, a packet, a bulk send, and a file whose columns someone is about to name."""
+        template_id = await bulk.template(self.office)
+        packet = await Packets(self.api).create()
+        sent = await bulk.send(self.office, template_id, [bulk.row(1)])
+        parts: list[Any] = [("file", ("a.csv", b"Name,E-mail\n")), ("template_id", (None, template_id))]
+        kept = await person.post("/app/bulk/new", files=parts, headers=BROWSER)
+        self._judge("/app/bulk/new", kept)
+        return template_id, packet["id"], sent.json()["id"], kept.headers["location"].rpartition("/")[2]
 
     async def _webhook(self) -> dict[str, str]:
         """A webhook with a delivery that waits."""
@@ -188,6 +223,9 @@ class Rig:
         for header, value in wanted.items():
             if answer.headers.get(header) != value:
                 self.faults.append(f"header: {path} has {header} {answer.headers.get(header)}")
+        self.seen["heaviest, KB"] = max(self.seen["heaviest, KB"], round(weight(answer.text)))
+        if weight(answer.text) > HEAVIEST_KB:
+            self.faults.append(f"weight: {path} has {weight(answer.text):.0f} KB")
         for what, pattern in _INLINE:
             if pattern.search(answer.text):
                 self.faults.append(f"inline: {path} has {what}")

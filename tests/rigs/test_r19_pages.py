@@ -55,17 +55,22 @@ async def test_the_rig_catches_what_is_planted(sqlite_path: Path, tmp_path: Path
         await here.deedbox.db.write(lambda tx: store.add_workspace(tx, "wsp_planted", "Planted", "2026"))
         return pages.go("/account")
 
+    @get("/planted/heavy", opt=door(PUBLIC), include_in_schema=False)
+    async def heavy() -> Response[str]:
+        return Response("x" * 151_000, headers=pages.HEADERS, media_type="text/html")
+
     @post("/planted/open", opt=door(PUBLIC), include_in_schema=False)
     async def unguarded() -> None: ...
 
     async with rig(f"sqlite:{sqlite_path}", tmp_path) as made:
-        made.api.plant(styled, loose, changes, unguarded)
+        made.api.plant(styled, loose, changes, heavy, unguarded)
         report = await made.run()
     told = "\n".join(report.faults)
     assert "inline: /planted/styled has an inline style" in told
     assert "inline: /planted/loose has an inline script" in told
     assert "inline: /planted/loose has a handler in an attribute" in told
     assert "policy: /planted/loose has none" in told
+    assert "weight: /planted/heavy has 151 KB" in told
     assert "changed: workspaces by GET as person" in told
     assert "door: /planted/open takes writes of other sites" in told
     assert report.amiss("cross-site") == len((*FOREIGN, HIDDEN))

@@ -11,10 +11,14 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail import content, store
 from deedbox.mail.letter import Attachment, Mail
-from deedbox.mail.store import Entry, Status
+from deedbox.mail.store import Entry, MailPart, Status
 
 if TYPE_CHECKING:
     from deedbox.mail.templates import Rendered
+
+
+_OPENS_AN_ACCOUNT = ("member", "reset")
+"""Mails whose link signs someone in: never shown to others, also where they stayed here after all."""
 
 
 class ListedMail(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +35,11 @@ class ListedMail(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Instant
     tried_at: Instant | None
     sent_at: Instant | None
+
+    @property
+    def can_be_opened(self) -> bool:
+        """Whether those who run the workspace may read what it says."""
+        return self.status == "inbox" and self.kind not in _OPENS_AN_ACCOUNT
 
 
 class InboxMail(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,13 +69,16 @@ class Inbox:
         before: str | None = None,
     ) -> list[ListedMail]:
         """The workspace's mails, newest first; those that stayed here have the status `inbox`."""
-        found = store.page(tx, workspace_id, status=status, about=about, limit=limit, before=before)
-        return [self._listed(entry) for entry in found]
+        return self.part(tx, workspace_id, MailPart(limit=limit, before=before, status=status, about=about))
+
+    def part(self, tx: Tx, workspace_id: str, wanted: MailPart) -> list[ListedMail]:
+        """The workspace's mails that are wanted, newest first."""
+        return [self._listed(entry) for entry in store.part(tx, workspace_id, wanted)]
 
     def show(self, tx: Tx, workspace_id: str, mail_id: str) -> InboxMail:
         """A mail that stayed here, as its reader would see it. What is to be sent is its reader's alone: NotFound."""
         entry = store.find(tx, workspace_id, mail_id)
-        if entry is None or entry.status != "inbox":
+        if entry is None or entry.status != "inbox" or entry.kind in _OPENS_AN_ACCOUNT:
             raise NotFound("The mail is not in the inbox")
         mail = content.opened(self._box, entry)
         rendered = _rendered(entry, mail)

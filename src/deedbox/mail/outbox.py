@@ -11,7 +11,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.clock import Clock, instant, moment
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import Conflict, DeedboxError, NotFound
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Work
 from deedbox.kernel.mailbox import Mailbox, mailbox
@@ -81,6 +81,22 @@ class Mailer:
         tried = store.recall(tx, workspace_id, about, person, "invitation")
         # One that was tried may have arrived: it may be on the wire at this moment, or its answer was lost.
         return bool(tried) and not any(tried)
+
+    def resend(self, tx: Tx, workspace_id: str, mail_id: str, *, now: datetime) -> None:
+        """Tries once more to send a mail that was given up; without a mail server by now, it stays in the inbox."""
+        entry = store.find(tx, workspace_id, mail_id)
+        if entry is None:
+            raise NotFound("There is no such mail")
+        try:
+            mail = content.opened(self._box, entry)
+        except content.Unreadable as error:
+            raise Conflict(error.message) from error
+        if not store.wait_again(tx, entry):
+            raise Conflict("Only a mail that could not be sent can be sent again.")
+        if self._relay.server is None:
+            store.put_into_inbox(tx, entry)
+        else:
+            self._plan(tx, entry, mail, now)
 
     def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
         jobs.put(

@@ -1,5 +1,6 @@
 """The mails table. Whoever changes a mail that is being sent names the attempt, so a lapsed lease changes nothing."""
 
+import re
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -51,15 +52,47 @@ def find(tx: Tx, workspace_id: str, mail_id: str) -> Entry | None:
     return _entry(row) if row else None
 
 
+class MailPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Which mails to list, newest first."""
+
+    limit: int
+    before: str | None = None
+    """Older than this one."""
+    status: Status | None = None
+    about: str | None = None
+    to: str | None = None
+    """A part of the address they go to."""
+
+
+_WILD = re.compile(r"[!%_]")
+_CONDITIONS = {
+    "before": "id < :before",
+    "status": "status = :status",
+    "about": "about = :about",
+    "to": "lower(to_address) like :to escape '!'",
+}
+
+
 def page(
     tx: Tx, workspace_id: str, *, status: Status | None, about: str | None, limit: int, before: str | None
 ) -> list[Entry]:
     """The newest mails of the workspace that are older than `before`."""
-    given: dict[str, Value] = {"workspace_id": workspace_id, "status": status, "about": about, "before": before}
-    values = {name: value for name, value in given.items() if value is not None}
-    conditions = ["id < :before" if name == "before" else f"{name} = :{name}" for name in values]
-    sql = f"select {_COLUMNS} from mails where {' and '.join(conditions)} order by id desc limit :limit"
-    return [_entry(row) for row in tx.all(sql, limit=limit, **values)]
+    return part(tx, workspace_id, MailPart(limit=limit, before=before, status=status, about=about))
+
+
+def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[Entry]:
+    """The mails of the workspace that are wanted, newest first."""
+    like = _WILD.sub(r"!\g<0>", wanted.to.lower()) if wanted.to else None
+    given: dict[str, Value] = {**msgspec.structs.asdict(wanted), "to": f"%{like}%" if like else None}
+    values = {name: given[name] for name in _CONDITIONS if given[name] is not None}
+    conditions = " and ".join(["workspace_id = :workspace_id", *(_CONDITIONS[name] for name in values)])
+    sql = f"select {_COLUMNS} from mails where {conditions} order by id desc limit :limit"
+    return [_entry(row) for row in tx.all(sql, workspace_id=workspace_id, limit=wanted.limit, **values)]
+
+
+def wait_again(tx: Tx, entry: Entry) -> bool:
+    """Whether a mail that was given up waits to be sent now."""
+    return tx.run("update mails set status = 'queued' where id = :id and status = 'failed'", id=entry.id) > 0
 
 
 def begin(tx: Tx, mail_id: str, now: datetime) -> Entry | None:

@@ -36,7 +36,7 @@ _HEADER_WITHIN = 1024
 
 NOT_A_PDF = "This file is not a PDF"
 ENCRYPTED = "This PDF is encrypted in a way that cannot be opened here. Remove its protection and upload it again."
-LOCKED = "This PDF opens only with a password. Give it as `password` beside the file, or upload it without protection."
+LOCKED = "This PDF opens only with a password. Give the password beside the file, or upload it without protection."
 NOT_OPENED = "The password does not open this PDF. Give another, or upload it without protection."
 SIGNED = (
     "This PDF is already signed, and a change would break that. Upload it as it was before it was signed, or give"

@@ -168,5 +168,5 @@ async def test_the_page_tells_the_same_figures_with_a_table_behind_each_chart(se
         assert rows[2][-1] == ["1", "70 ms"]
         assert rows[3][-1] == [size(found["slots"][-1][name]) for name in ("document_bytes", "library_bytes")]
         assert page.text.count('<svg class="shapes"') == 5
-        bars = re.findall(r'<rect class="bar s0" x="([\d.]+)"', page.text)
+        bars = re.findall(r'<rect class="amount s0" x="([\d.]+)"', page.text)
         assert all(0 <= float(x) < len(found["slots"]) * 10 for x in bars)

@@ -107,6 +107,7 @@ async def test_every_bad_row_is_named_with_its_line_and_reason_and_the_rest_is_s
     assert await documents(office) == 4
 
 
+@pytest.mark.one_database
 async def test_what_is_wrong_with_the_file_or_its_columns_is_said_in_its_place(office: Office) -> None:
     template_id = await template(office)
     async with owner(office.api) as client:
@@ -139,6 +140,7 @@ async def upload_as_script(office: Office, template_id: str) -> httpx.Response:
         return await upload(client, "/app/bulk/new", [], template_id=template_id)
 
 
+@pytest.mark.one_database
 async def test_a_bulk_send_is_paused_resumed_canceled_and_tried_again_and_keeps_its_bar(office: Office) -> None:
     template_id = await template(office)
     await office.api.deedbox.jobs.stop()  # so that each step can be seen

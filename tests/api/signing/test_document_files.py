@@ -5,6 +5,8 @@ import zipfile
 
 import pytest
 
+from deedbox.signing.model import Archive, ArchiveReceipt
+from deedbox.signing.store import documents
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.packets import three
 from tests.api.test_mail_page import owner
@@ -47,6 +49,14 @@ async def test_everything_that_can_be_downloaded_is_what_the_api_gives(office: O
         same = await office.api.get(f"/api/v1/documents/{document['id']}/pages/1.webp")
         assert shown.content == same.content
         assert (await client.get(f"{place}/packet.zip")).status_code == 404
+        page = (await client.get(place)).text
+        assert all(f'href="{place}/{path}"' in page for path in ("signed.pdf", "certificate.pdf", "evidence.json"))
+        assert "Not archived: no archive is set." in page
+        receipt = ArchiveReceipt("folder/lease.zip", "ab" * 32, 1000, "cd" * 32, document["completed_at"])
+        kept = Archive("archived", 1, document["completed_at"], receipt)
+        await office.api.deedbox.db.write(lambda tx: documents.note_archive(tx, document["id"], kept))
+        part = (await client.get(place, headers={"X-Part": "files"})).text
+        assert ("In the archive since" in part, "folder/lease.zip" in part, "ab" * 32 in part) == (True, True, True)
 
 
 async def test_a_document_in_a_packet_gives_all_of_it_as_a_zip_file(office: Office) -> None:

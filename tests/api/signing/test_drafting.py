@@ -143,7 +143,7 @@ async def test_what_files_place_arrives_placed_and_stays_where_it_is_moved(
     version = sketch["version"] + 1
     assert (await browser.put(f"{path}/sketch", json={"version": version, "fields": fields})).status_code == 200
     kept = await browser.post(f"{path}/review", data=await review(browser, path))
-    assert kept.headers["location"] == f"{path}?done=kept"
+    assert kept.headers["location"] == f"{path}?done=changed"
     document = await office.document(path.rpartition("/")[2])
     assert (document["status"], gone["label"]) == ("draft", "Rent")
     assert [(one["type"], one["x"]) for one in document["fields"]] == [

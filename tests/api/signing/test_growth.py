@@ -7,12 +7,14 @@ from typing import Any, cast
 import pytest
 from bench import filling
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.db.postgres import PostgresTx
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.signing.store.documents import never_archived
 from tests.api.conftest import Api, opened
 from tests.api.signing.conftest import Office, signer
+from tests.api.signing.dashboard import signed_in
 from tests.conftest import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -29,8 +31,10 @@ Note = Callable[[str], None]
 
 
 @pytest.fixture
-async def office(database_url: str, tmp_path: Any, clock: HandClock) -> Any:
-    """An application whose jobs run only when the test says so."""
+async def office(database_url: str, tmp_path: Any, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An application whose jobs run only when the test says so, and whose pages show and count one document."""
+    monkeypatch.setattr(limits, "COUNTED_MOST", 1)
+    monkeypatch.setattr(limits, "PAGE_DEFAULT", 1)
     async with opened(database_url, tmp_path, clock) as made:
         await made.settle()
         yield Office(made)
@@ -91,8 +95,17 @@ async def the_other_acts(office: Office, note: Note) -> None:
     assert (await api.get("/api/v1/documents?limit=2")).status_code == 200
     note("list those of a signer")
     assert (await api.get("/api/v1/documents?signer_email=nobody@example.com")).status_code == 200
+    async with signed_in(api, email=f"mara{document['id']}@example.com") as person:
+        note("see the list, with its counts")
+        assert (await person.get("/app/documents")).status_code == 200
+        note("see what waits for me")
+        assert (await person.get("/app/documents?view=mine")).status_code == 200
+        note("see the document")
+        assert (await person.get(f"/app/documents/{document['id']}")).status_code == 200
     note("look for what the archive was never told of")
     assert await api.deedbox.db.read(lambda tx: never_archived(tx, ("9999", ""), 10)) == []
+    note("take what is completed into the library")
+    await api.deedbox.jobs.run_due()
     note("look for jobs")
     assert await api.deedbox.jobs.run_due() == 0
 

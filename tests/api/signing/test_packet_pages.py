@@ -60,6 +60,7 @@ async def test_a_packet_is_made_looked_through_and_sent(office: Office) -> None:
         assert "Move 3 documents" in shown(await client.get("/app/packets?q=mov"))
 
 
+@pytest.mark.one_database
 async def test_a_packet_s_events_stand_in_order_each_once(office: Office) -> None:
     packets = Packets(office.api)
     packet = await packets.create(send=True)
@@ -80,6 +81,7 @@ async def test_a_packet_s_events_stand_in_order_each_once(office: Office) -> Non
     assert [told.count(one) for one in ("Ann signed", "Document made")] == [1, 1], "what concerns all stands once"
 
 
+@pytest.mark.one_database
 async def test_a_draft_is_deleted(office: Office) -> None:
     packet = await Packets(office.api).create()
     async with owner(office.api) as client:

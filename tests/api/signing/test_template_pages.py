@@ -46,6 +46,7 @@ async def test_a_template_is_made_of_files_whose_tags_name_the_roles(office: Off
         assert (await client.get(path)).status_code == 404
 
 
+@pytest.mark.one_database
 async def test_what_is_wrong_with_a_file_or_a_role_is_said_beside_it_and_all_that_was_typed_stays(
     office: Office,
 ) -> None:
@@ -61,11 +62,14 @@ async def test_what_is_wrong_with_a_file_or_a_role_is_said_beside_it_and_all_tha
         shut = await upload(client, "/app/templates/new", [("a.pdf", locked())], name="Lease", **{"roles.0.name": "T"})
         assert "a.pdf" in words(shut)
         assert "password" in words(shut)
+        opened = {"password": "u", "roles.0.name": "T"}
+        assert went(await upload(client, "/app/templates/new", [("a.pdf", locked())], name="Open", **opened))
         client.headers["Accept"] = "application/json"
         script = await upload(client, "/app/templates/new", [("a.pdf", locked())], **{"roles.0.name": "T"})
         assert script.json()["error"].startswith("a.pdf: ")
 
 
+@pytest.mark.one_database
 async def test_a_template_is_made_of_a_document(office: Office) -> None:
     document = await office.create()
     async with owner(office.api) as client:
@@ -77,6 +81,7 @@ async def test_a_template_is_made_of_a_document(office: Office) -> None:
         assert "Give it a name" in words(nameless)
 
 
+@pytest.mark.one_database
 async def test_a_template_is_used_for_a_document_that_is_sent_or_kept(office: Office) -> None:
     template = await create(office, fields=[CITY], roles=[{"name": "Tenant", "signers": 2}, {"name": "Landlord"}])
     path = f"/app/templates/{template['id']}/use"
@@ -112,6 +117,7 @@ async def test_a_template_is_used_for_a_document_that_is_sent_or_kept(office: Of
     assert documents[kept.removeprefix("/app/documents/").partition("?")[0]]["status"] == "draft"
 
 
+@pytest.mark.one_database
 async def test_changing_a_template_leaves_sent_documents_as_they_were(office: Office) -> None:
     template = await create(office, fields=[CITY])
     document = await make(office, template, values={"City": "Bern"}, send=True)

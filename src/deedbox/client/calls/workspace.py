@@ -45,7 +45,7 @@ class WorkspaceCalls:
     def invite_member(self, body: NewInvitation, *, idempotency_key: str | None = None) -> MadeInvitation:
         """Invite a person to the workspace.
 
-        The answer has a link, by which one person joins with this role. A key gives no role that may do more than it."""
+        The answer has a link, by which one person joins with the role. No key gives a role that may do more than it."""
         return self._connection.answer(
             Call("POST", "/api/v1/members", headers=once(idempotency_key), body=body), MadeInvitation
         )
@@ -107,7 +107,7 @@ class AsyncWorkspaceCalls:
     async def invite_member(self, body: NewInvitation, *, idempotency_key: str | None = None) -> MadeInvitation:
         """Invite a person to the workspace.
 
-        The answer has a link, by which one person joins with this role. A key gives no role that may do more than it."""
+        The answer has a link, by which one person joins with the role. No key gives a role that may do more than it."""
         return await self._connection.answer(
             Call("POST", "/api/v1/members", headers=once(idempotency_key), body=body), MadeInvitation
         )

@@ -53,7 +53,7 @@ def used(tx: Tx, template_id: str, most: int) -> int:
     """How many documents were made from the template, counted up to so many."""
     sql = (
         "select count(*) from (select 1 from documents d join templates t on t.id = d.template_id"
-        " and t.workspace_id = d.workspace_id where t.id = :id limit :most) as some"
+        " and t.workspace_id = d.workspace_id where t.id = :id limit :most) as counted"
     )
     row = tx.one(sql, id=template_id, most=most)
     return int(row[0]) if row else 0

@@ -67,8 +67,7 @@ async def list_members(request: AnyRequest) -> MemberPage:
     status_code=201,
 )
 async def invite_member(request: AnyRequest, data: JSONBody[NewInvitation]) -> Response[MadeInvitation]:
-    """The answer has a link, by which one person joins with this role. A key gives no role that may do more than
-    it."""
+    """The answer has a link, by which one person joins with the role. No key gives a role that may do more than it."""
     here = context.of(request)
     now = here.deedbox.clock.now()
 

@@ -11,7 +11,8 @@ STEP = 10.0
 HIGH = 100.0
 """How high the plot is; it is stretched to the room there is."""
 _GAP = 2.0
-_NICE = (1, 2, 4, 5, 10)
+_NICE = (1.2, 1.6, 2, 3, 4, 5, 6, 8, 10)
+_NICE_SMALL = (2, 4, 6, 8, 10)
 _NICE_SPANS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
@@ -71,7 +72,7 @@ def nice(most: float) -> float:
     size = 1.0
     while size * 10 < most:
         size *= 10
-    return max(2.0, next(size * one for one in _NICE if size * one >= most))
+    return next(size * one for one in (_NICE_SMALL if size == 1 else _NICE) if size * one >= most)
 
 
 def nice_span(seconds: float) -> float:

@@ -1,37 +1,61 @@
-"""The workspace's mails for a person who is signed in: the list, and those that stayed here, as text."""
+"""The workspace's mails, by people: the log, those that stayed here as text, and failed ones once more."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 import msgspec
-from litestar import Response, get
+from litestar import Response, get, post
 from litestar.params import FromPath
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
-from deedbox.web.frame import context
+from deedbox.mail.store import MailPart
+from deedbox.web.frame import context, forms
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.app_pages import app_page, refused
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
+from deedbox.web.frame.forms import form_of
+from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
 from deedbox.words import dashboard
+
+STATES = ("", "failed", "queued", "sent", "inbox")
+"""Of which mails can be shown alone; empty: all."""
 
 
 class MailQuery(msgspec.Struct, frozen=True):
     cursor: Annotated[str, cursors.of("mail")] | UnsetType = UNSET
+    status: Literal["", "failed", "queued", "sent", "inbox"] = ""
+    to: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)] = ""
+    done: str | UnsetType = UNSET
 
 
 @get("/app/mail", opt={**person("documents:send"), QUERY: MailQuery}, include_in_schema=False)
 async def mails(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
-    workspace, before = here.person.workspace_id, here.query.cursor or None
-    found = await here.deedbox.db.read(
-        lambda tx: here.deedbox.inbox.page(tx, workspace, limit=limits.PAGE_DEFAULT + 1, before=before)
+    asked: MailQuery = here.query
+    wanted = MailPart(
+        limit=limits.PAGE_DEFAULT + 1,
+        before=asked.cursor or None,
+        status=asked.status or None,
+        to=asked.to.strip().replace("\0", "") or None,
     )
-    shown = found[: limits.PAGE_DEFAULT]
-    older = shown[-1].id if len(found) > len(shown) else None
-    return app_page(request, "dashboard/mails.html", mails=shown, older=older)
+    found = await here.deedbox.db.read(lambda tx: here.deedbox.inbox.part(tx, here.person.workspace_id, wanted))
+    shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda mail: mail.id)
+    chosen = {name: value for name, value in (("status", asked.status), ("to", asked.to)) if value}
+    return app_page(
+        request,
+        "dashboard/mails.html",
+        mails=shown,
+        asked=asked,
+        states=STATES,
+        newest=_path(chosen),
+        older=_path({**chosen, "cursor": older}) if older else None,
+        delivers=here.deedbox.mailer.delivers,
+    )
 
 
 @get("/app/mail/{mail_id:str}", opt=person("documents:send"), include_in_schema=False)
@@ -46,4 +70,27 @@ async def mail(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
     return app_page(request, "dashboard/mail.html", found=found, link=getattr(found.mail.letter, "link", None))
 
 
-ROUTES = [mails, mail]
+@post(
+    "/app/mail/{mail_id:str}/resend",
+    opt=person("documents:send"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
+async def resend(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
+    """Sends a mail that was given up once more; its page of the list tells what comes of it."""
+    here = context.of(request)
+    workspace, now = here.caller.workspace_id, here.deedbox.clock.now()
+
+    def again(tx: Tx) -> str:
+        here.deedbox.mailer.resend(tx, workspace, mail_id, now=now)
+        return "/app/mail?done=resent"
+
+    with forms.sending(request, await form_of(request)) as sent:
+        return go(await sent.before() or await sent.once(again))
+
+
+def _path(chosen: dict[str, str]) -> str:
+    return f"/app/mail?{urlencode(chosen)}" if chosen else "/app/mail"
+
+
+ROUTES = [mails, mail, resend]

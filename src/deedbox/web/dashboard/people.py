@@ -1,7 +1,7 @@
 """People: who signs a draft, in which order, and how it is known that it is they."""
 
 import secrets
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 from litestar import Response, get, post
@@ -17,8 +17,8 @@ from deedbox.kernel.errors import BadRequest, DeedboxError
 from deedbox.kernel.mailbox import checked_address, one_line
 from deedbox.signing.actions.draw import Drawing, draw_people, drawing
 from deedbox.signing.model import Auth, Role, Rule
-from deedbox.signing.new_document import Language, Name
-from deedbox.signing.sketch import SketchParty, SketchSigner, Written, named
+from deedbox.signing.new_document import Name
+from deedbox.signing.sketch import SketchParty, SketchSigner, named
 from deedbox.signing.store.people import asked_lately
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, refused
@@ -28,27 +28,25 @@ from deedbox.web.frame.forms import WrongForm, form_of, text
 from deedbox.web.frame.pages import go
 from deedbox.words.dashboard import WORDS
 
-_KEY = Meta(max_length=limits.SKETCH_KEY_CHARS, pattern=r"^[\w-]*$(?!\n)")
-
 
 class PersonForm(msgspec.Struct):
-    """A row: someone who signs, approves or gets a copy."""
+    """A row: someone who signs, approves or gets a copy; as it is typed, to be shown again whatever is wrong."""
 
-    key: Annotated[str, _KEY] = ""
-    name: Written = ""
-    email: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)] = ""
-    language: Language | None = None
-    role: Role = "signer"
-    auth: Auth = "none"
+    key: str = ""
+    name: str = ""
+    email: str = ""
+    language: str = ""
+    role: str = "signer"
+    auth: str = "none"
 
 
 class StepForm(msgspec.Struct):
     """People whose turn it is at the same time: a party of the document."""
 
-    key: Annotated[str, _KEY] = ""
-    name: Written = ""
-    rule: Rule = "all"
-    quorum: Annotated[int, Meta(ge=1, le=limits.DOCUMENT_SIGNERS)] | None = None
+    key: str = ""
+    name: str = ""
+    rule: str = "all"
+    quorum: str = ""
     together: bool = False
     """Whether it is their turn together with the step before."""
     signers: Annotated[list[PersonForm], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
@@ -85,7 +83,7 @@ async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Respon
         act, _, which = text(form, "act").partition(".")
         if act in _ACTS:
             return await _page(request, found, _ACTS[act](request, steps, which))
-        _check(request, steps)
+        _check(request, steps, found)
         parties, now = _parties(steps, found), here.deedbox.clock.now()
         if (lost := _lost(found, parties)) and text(form, "sure") != lost:
             return await _page(request, found, steps, lost=lost)
@@ -142,10 +140,12 @@ def _steps(parties: list[SketchParty]) -> list[StepForm]:
     """The parties as the form has them."""
     steps, before = list[StepForm](), 0
     for party in sorted(parties, key=lambda party: party.order):
-        rows = [PersonForm(one.key, one.name, one.email, one.language, one.role, one.auth) for one in party.signers]
+        rows = [
+            PersonForm(one.key, one.name, one.email, one.language or "", one.role, one.auth) for one in party.signers
+        ]
         alone = len(rows) == 1 and party.name == rows[0].name
         name = "" if alone or party.name == _joined(rows) else party.name
-        steps.append(StepForm(party.key, name, party.rule, party.quorum, party.order == before, rows))
+        steps.append(StepForm(party.key, name, party.rule, str(party.quorum or ""), party.order == before, rows))
         before = party.order
     return steps
 
@@ -167,19 +167,7 @@ def _parties(steps: list[StepForm], found: Drawing) -> list[SketchParty]:
 
     for number, step in enumerate(steps):
         order += 0 if step.together and number else 1
-        signers = [
-            replace(
-                people.get(row.key, SketchSigner("new")),
-                key=key(row.key, "s"),
-                name=row.name,
-                email=row.email,
-                language=row.language,
-                role=row.role,
-                auth=row.auth,
-                delegation=people[row.key].delegation and row.auth != "access_code" if row.key in people else False,
-            )
-            for row in step.signers
-        ]
+        signers = [_signer(row, people.get(row.key, SketchSigner("new")), key(row.key, "s")) for row in step.signers]
         group = len(signers) > 1
         parties.append(
             replace(
@@ -187,18 +175,32 @@ def _parties(steps: list[StepForm], found: Drawing) -> list[SketchParty]:
                 key=key(step.key, "p"),
                 name=step.name or _joined(step.signers),
                 order=order,
-                rule=step.rule if group else "all",
-                quorum=step.quorum if group and step.rule == "quorum" else None,
+                rule=msgspec.convert(step.rule if group else "all", Rule),
+                quorum=int(step.quorum) if group and step.rule == "quorum" else None,
                 signers=signers,
             )
         )
     return parties
 
 
-def _check(request: AnyRequest, steps: list[StepForm]) -> None:
+def _signer(row: PersonForm, before: SketchSigner, key: str) -> SketchSigner:
+    return replace(
+        before,
+        key=key,
+        name=row.name,
+        email=row.email,
+        language=row.language or None,
+        role=msgspec.convert(row.role, Role),
+        auth=msgspec.convert(row.auth, Auth),
+        delegation=before.delegation and row.auth != "access_code",
+    )
+
+
+def _check(request: AnyRequest, steps: list[StepForm], found: Drawing) -> None:
     """WrongForm with what is wrong in each row; what the API refuses is refused here, beside its box."""
     wrong, seen = dict[str, str](), dict[tuple[str, str], int]()
     delivers = context.of(request).deedbox.office.notifier.delivers()
+    kept = {one.language for _, one in found.sketch.people()}
     for number, step in enumerate(steps):
         for at, row in enumerate(step.signers):
             place = f"parties.{number}.signers.{at}"
@@ -208,14 +210,27 @@ def _check(request: AnyRequest, steps: list[StepForm]) -> None:
                 wrong[f"{place}.email"] = WORDS["people_twice"].format(name=row.name, step=seen[who])
             seen.setdefault(who, number + 1)
         able = sum(row.role != "cc" for row in step.signers)
-        if len(step.signers) > 1 and step.rule == "quorum" and not 1 <= (step.quorum or 0) <= able:
+        if len(step.signers) > 1 and step.rule == "quorum" and not 1 <= _number(step.quorum) <= able:
             wrong[f"parties.{number}.quorum"] = WORDS["people_quorum"].format(able=able)
+        if len(step.name) > limits.SIGNER_NAME_CHARS:
+            wrong[f"parties.{number}.name"] = WORDS["people_long"].format(most=limits.SIGNER_NAME_CHARS)
     if wrong:
         raise WrongForm(wrong)
+    for step in steps:
+        _need_offered(step.rule in get_args(Rule))
+        for row in step.signers:
+            _need_offered(row.role in get_args(Role) and row.auth in get_args(Auth))
+            _need_offered(not row.language or row.language in words.NAMES or row.language in kept)
+            _need_offered(len(row.key) <= limits.SKETCH_KEY_CHARS)
     if not any(row.role != "cc" for step in steps for row in step.signers):
         raise BadRequest(WORDS["people_nobody"])
     if sum(len(step.signers) for step in steps) > limits.DOCUMENT_SIGNERS:
         raise BadRequest(WORDS["people_many"].format(most=limits.DOCUMENT_SIGNERS))
+
+
+def _need_offered(offered: bool) -> None:
+    if not offered:
+        raise BadRequest(WORDS["people_choice"])
 
 
 def _wrong_in(row: PersonForm, *, delivers: bool) -> dict[str, str]:
@@ -267,7 +282,9 @@ def _dropped(_: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) <= len(str(limits.DOCUMENT_SIGNERS)) else limits.DOCUMENT_SIGNERS
+    """What the text says; of what is no such number, one that is too large."""
+    fits = text.isascii() and text.isdecimal() and len(text) <= len(str(limits.DOCUMENT_SIGNERS))
+    return int(text) if fits else limits.DOCUMENT_SIGNERS + 1
 
 
 _ACTS = {"step": _with_step, "person": _with_person, "me": _with_me, "up": _up, "down": _down, "drop": _dropped}

@@ -114,7 +114,7 @@ async def _laid(request: AnyRequest, document_id: str, *, sending: bool) -> Resp
                         packet = make(desk)
                         if sending:
                             send(desk, packet)
-                    return f"/app/documents/{document_id}?done={'sent' if sending else 'kept'}"
+                    return f"/app/documents/{document_id}?done={'sent' if sending else 'changed'}"
 
                 return go(await sent.once(act))
     except DeedboxError as error:

@@ -9,6 +9,7 @@ from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 
+from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError
@@ -139,6 +140,7 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
         "dashboard/templates/one.html",
         found=found,
         versions=versions,
+        languages=words.NAMES,
         newest=versions[0].version,
         used=used,
         most=limits.TEMPLATE_USES_COUNTED,

@@ -14,6 +14,10 @@ from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.head import Scope
 from deedbox.web.frame.pages import long_page, names_html, page
+from deedbox.words.dashboard import WORDS
+
+_NOW_SECONDS = 5
+"""What is told as now: to count such seconds says nothing more."""
 
 
 class Part(NamedTuple):
@@ -37,6 +41,7 @@ PARTS = (
     Part("usage", "/app/usage", "chart", "workspace:read"),
     Part("settings", "/app/settings", "gear", "workspace:write"),
 )
+
 
 SETTINGS = (
     Part("keys", "/app/settings/keys", "key", "keys:write"),
@@ -93,6 +98,8 @@ def base_address(request: AnyRequest) -> str:
 
 
 def _ago(now: datetime, at: str) -> str:
+    if abs((moment(at) - now).total_seconds()) < _NOW_SECONDS:
+        return WORDS["just_now"]
     return words.ago(words.DEFAULT, moment(at), now)
 
 

@@ -12,11 +12,15 @@ from multipart import MultipartSegment
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blobs, Incoming
 from deedbox.kernel.blobs.local import disk
+from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.signing.new_document import NewFile
 from deedbox.web.frame import context, form
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
+
+_OPENS = "password"
+"""The box for what opens locked files. It is used once, and kept and shown nowhere."""
 
 
 class Filled(NamedTuple):
@@ -76,7 +80,8 @@ async def filled(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIte
             return _to(name, files[-1][1])
 
         await form.read(request, opened)
-        kept = [NewFile(name, await one.finish()) for name, one in files]
+        said = dict(typed.pairs())
+        kept = [NewFile(name, await one.finish(), _password(name, said)) for name, one in files]
         yield Filled(FormMultiDict([*typed.pairs(), *((FILE, one.original.blob.sha256) for one in kept)]), kept)
 
 
@@ -106,6 +111,12 @@ async def table(request: AnyRequest, most: int) -> Table:
         spool.seek(0)
         content = await asyncio.to_thread(spool.read)
     return Table(FormMultiDict(typed.pairs()), names[0] if names else "", content)
+
+
+def _password(name: str, said: dict[str, Any]) -> Secret | None:
+    """What was typed to open locked files; others take no notice of it."""
+    given = str(said.get(_OPENS, ""))[: limits.FILE_PASSWORD_CHARS]
+    return Secret(given) if given and name.lower().endswith(".pdf") else None
 
 
 async def _nothing(_: bytes) -> None:

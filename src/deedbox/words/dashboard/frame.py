@@ -40,6 +40,7 @@ WORDS = {
     "copy": "Copy",
     "copied": "Copied",
     "cancel": "Cancel",
+    "just_now": "just now",
     "older": "Older",
     "newest": "Back to the newest",
     "role_owner": "Owner",

@@ -28,8 +28,8 @@ WORDS = {
     "sending_sample": "DEEDBOX_SMTP_URL=smtps://user:password@mail.example.com\n"
     "DEEDBOX_MAIL_FROM=Example <sign@example.com>",
     "sending_example": "For example:",
-    "sending_test": "Send a test mail to {address}",
-    "sending_test_means": "It goes past the queue, and you learn at once what the mail server answers.",
+    "sending_test": "Send me a test mail",
+    "sending_test_means": "To {address}, past the queue: you learn at once what the mail server answers.",
     "sending_no_address": "Choose an e-mail address in your account first: the test mail goes there.",
     "sending_tested": "The mail server took the mail to {address}. If it does not arrive, look into the server's log"
     " and your spam folder.",

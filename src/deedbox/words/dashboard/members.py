@@ -49,7 +49,7 @@ WORDS = {
     "act_member_made_sender": "gave the role sender to",
     "act_member_made_viewer": "gave the role viewer to",
     "act_member_removed": "removed",
-    "act_member_left": "left the workspace:",
+    "act_member_left": "left the workspace",
     "act_workspace_created": "made the workspace",
     "join": "Join {workspace}",
     "join_as": "You are invited as {role}.",

@@ -21,6 +21,17 @@ _BOUNDS = {
 """What is told of the values that a schema takes."""
 
 
+_USUAL = {"minLength": 1, "minItems": 1}
+"""Bounds that say nothing."""
+_PHRASES = {
+    "Request fulfilled, document follows": "Done",
+    "Document created, URL follows": "Made",
+    "Request fulfilled, nothing follows": "Done; the answer has no body",
+    "Request accepted, processing continues off-line": "Begun",
+}
+"""What the framework says of an answer that nobody has described, said better."""
+
+
 class Word(NamedTuple):
     """A piece of a text: plain, code, or the name of a schema."""
 
@@ -122,7 +133,7 @@ class Reference:
             id=told["operationId"],
             method=method.upper(),
             path=path,
-            summary=told["summary"],
+            summary=told["summary"].replace("`", ""),
             text=words(told.get("description", "")),
             parameters=[self._parameter(each) for each in told.get("parameters", [])],
             bodies=[self._body(*each) for each in told.get("requestBody", {}).get("content", {}).items()],
@@ -167,14 +178,15 @@ class Reference:
     def _answer(self, status: str, told: Mapping[str, Any]) -> Answer:
         if "$ref" in told:
             told = self._components["responses"][told["$ref"].rpartition("/")[2]]
+        text = words(_PHRASES.get(told["description"], told["description"]))
         for media_type, content in told.get("content", {}).items():
             example = content.get("example")
             if usual := content.get("examples", {}).get("usual"):
                 example = self._components["examples"][usual["$ref"].rpartition("/")[2]]["value"]
             shown = _written(example) if media_type == "application/json" and int(status) < 400 else ""
             kind = kind_of(content["schema"]) if "$ref" in content["schema"] else [Word(media_type, "code")]
-            return Answer(status, words(told["description"]), kind, shown)
-        return Answer(status, words(told["description"]), [], "")
+            return Answer(status, text, kind, shown)
+        return Answer(status, text, [], "")
 
 
 def words(text: str) -> list[Word]:
@@ -211,7 +223,8 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     inner = [each for each in schema.get("anyOf", []) if each.get("type") != "null"]
     if len(inner) == 1:
         schema = {**inner[0], **schema}
-    told = [text.format(f"{schema[name]:,}") for name, text in _BOUNDS.items() if schema.get(name) not in (None, 0)]
+    known = [name for name in _BOUNDS if name in schema and schema[name] != _USUAL.get(name)]
+    told = [_BOUNDS[name].format(f"{schema[name]:,}") for name in known]
     default = schema.get("default")
     if isinstance(default, str | int | float) and default != "":
         told.append(f"default {msgspec.json.encode(default).decode()}")

@@ -25,7 +25,7 @@ function box(root) {
       const row = made('li', {}, made('span', { class: 'grow', dir: 'auto' }, file.name), made('span', { class: 'small' }, size(file.size)));
       if (at) row.append(button(words.up, file.name, () => keep(files.with(at, files[at - 1]).with(at - 1, file))));
       row.append(button(words.remove, file.name, () => keep(files.filter(one => one !== file))));
-      if (file.name === wrongName) row.append(made('p', { class: 'wrong' }, said));
+      if (file.name === wrongName) row.append(made('p', { class: 'wrong', role: 'alert' }, said));
       return row;
     }));
   }
@@ -33,9 +33,10 @@ function box(root) {
     // A refusal that begins with the name of a file stands beside it.
     const named = files.find(file => said.startsWith(`${file.name}: `));
     const rest = named ? said.slice(named.name.length + 2) : said;
-    if (named && input.multiple) show(named.name, rest);
-    $('span', error).textContent = said;
-    error.hidden = !said;
+    const beside = named && input.multiple;
+    if (beside) show(named.name, rest);
+    $('span', error).textContent = beside ? '' : said;
+    error.hidden = !said || beside;
     input.toggleAttribute('aria-invalid', Boolean(said));
   }
   const added = chosen => keep(input.multiple ? [...files, ...chosen.filter(one => !files.some(file => file.name === one.name && file.size === one.size))] : chosen.slice(0, 1));

@@ -54,6 +54,7 @@ function addStep() {
   for (const box of all('input:not([type=checkbox])', card)) box.value = '';
   for (const box of all('[type=checkbox]', card)) box.checked = false;
   for (const wrong of all('.wrong, h2 .small', card)) wrong.remove();
+  for (const box of all('[aria-invalid]', card)) box.removeAttribute('aria-invalid');
   $('.persons', card).replaceChildren();
   $('[name$=".rule"]', card).value = 'all';
   steps.append(card);

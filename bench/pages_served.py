@@ -1,0 +1,166 @@
+"""The list of documents that people see, over 200,000 of them: time and CPU of a page, beside the API's list.
+
+Both come from the same server in turns, and show as many documents: what the page costs more is its counts and its
+HTML. Whoever looks has signed, or is to sign, every fourth document.
+
+Usage: python -m bench.pages_served [--documents 200000] [--requests 20] [--rounds 5]"""
+
+import argparse
+import asyncio
+import http.client
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from bench.measure import cpu_seconds, median, process, temporary_folder
+from bench.request import free_port, make_key, wait_for
+from deedbox import wiring
+from deedbox.accounts import store as accounts
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant, stopwatch
+from deedbox.kernel.db import Tx
+from deedbox.kernel.ids import new_id
+from deedbox.kernel.settings import Settings
+from deedbox.signing.model import Document, Packet, Party, Signer, SignerStatus, Status
+from deedbox.signing.store import documents
+
+AIM_MS = 50
+BATCH = 5_000
+ME = "mara@example.com"
+STATES: tuple[Status, ...] = (*(("completed",) * 7), "sent", "sent", "draft")
+"""Of ten documents, over and over."""
+MINE = 4
+LIST = "/api/v1/documents"
+PAGES = {
+    "the API's list": LIST,
+    "the page": "/app/documents",
+    "waiting for me": "/app/documents?view=mine",
+    "searched": "/app/documents?q=agreement+77",
+    "by a person": f"/app/documents?person={ME.replace('@', '%40')}",
+}
+
+
+class Cost(NamedTuple):
+    """Of one request, in milliseconds."""
+
+    wall: float
+    cpu: float
+
+
+def made(workspace: str, number: int) -> Packet:
+    """A document with two people, one after the other, in the state that its number says."""
+    moment = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=number)
+    at, status = instant(moment), STATES[number % len(STATES)]
+    packet, sent = new_id("pkt", moment), status != "draft"
+    people = [("Ann", f"ann{number}@example.com"), ("Mara", ME if number % MINE == 0 else f"mara{number}@example.com")]
+    standing: list[SignerStatus] = ["signed", "signed"] if status == "completed" else ["signed", "notified"]
+    parties = []
+    for order, (name, email) in enumerate(people, 1):
+        party, where = new_id("pty", moment), standing[order - 1] if sent else "waiting"
+        one = Signer(
+            new_id("sgn", moment), party, name, email, "en", "none", where, at, at, at if where == "signed" else None
+        )
+        parties.append(Party(party, name, order, "all", None, "decline_document", False, [one]))
+    document = Document(
+        new_id("doc", moment), workspace, packet, f"Lease agreement {number}", status, "api", None,
+        {"case": str(number)}, [], False, at, at, sent_at=at if sent else None,
+        completed_at=at if status == "completed" else None, verification_code=f"code-{number}",
+    )  # fmt: skip
+    return Packet(packet, workspace, True, "", "", None, "en", None, None, None, parties, [document])
+
+
+async def fill(data: Path, count: int) -> None:
+    """So many documents of the one workspace, and the address of whoever looks at them."""
+    async with wiring.opened(Settings(data_dir=data)) as deedbox:
+        first = await deedbox.db.read(accounts.first_workspace)
+        assert first is not None
+        workspace = str(first[0])
+
+        def me(tx: Tx) -> None:
+            owner = accounts.owner(tx, workspace)
+            assert owner is not None
+            accounts.update_person(tx, owner[0], "Mara", ME, None, None)
+
+        await deedbox.db.write(me)
+        for start in range(0, count, BATCH):
+            packets = [made(workspace, number) for number in range(start, min(start + BATCH, count))]
+            asked: dict[str, list[Document]] = {one.first.id: [] for one in packets}
+            await deedbox.db.write(lambda tx, packets=packets, asked=asked: documents.add_all(tx, packets, asked))  # type: ignore[misc]
+        await deedbox.db.write(lambda tx: tx.run("analyze"))
+
+
+def cookie(data: Path, wire: http.client.HTTPConnection) -> str:
+    """What opens the pages, by a one-time link."""
+    words = ["login-link", "--json", "--data", str(data)]
+    done = subprocess.run([sys.executable, "-m", "deedbox", *words], capture_output=True, text=True, check=True)
+    wire.request("POST", urlsplit(json.loads(done.stdout)["login_link"]).path, headers={"Content-Length": "0"})
+    answer = wire.getresponse()
+    answer.read()
+    return str(answer.headers["Set-Cookie"]).partition(";")[0]
+
+
+def asked(wire: http.client.HTTPConnection, path: str, headers: Mapping[str, str]) -> bytes:
+    wire.request("GET", path, headers=dict(headers))
+    answer = wire.getresponse()
+    body = answer.read()
+    if answer.status != 200:
+        raise SystemExit(f"GET {path} gave {answer.status}: {body[:200]!r}")
+    return body
+
+
+def cost(wire: http.client.HTTPConnection, pid: int, path: str, headers: Mapping[str, str], requests: int) -> Cost:
+    wire.close()  # an idle connection may have been closed meanwhile; the client opens it anew
+    before, begun = cpu_seconds(pid), stopwatch()
+    for _ in range(requests):
+        asked(wire, path, headers)
+    wall = stopwatch() - begun
+    return Cost(wall / requests * 1000, (cpu_seconds(pid) - before) / requests * 1000)
+
+
+def documents_served(count: int, requests: int, rounds: int) -> Iterator[str]:
+    """The figures, line by line."""
+    with temporary_folder() as folder:
+        data, port = folder / "data", free_port()
+        key = make_key(data)
+        asyncio.run(fill(data, count))
+        command = [sys.executable, "-m", "deedbox", "serve", "--data", str(data), "--port", str(port)]
+        with process(command, DEEDBOX_ACCESS_LOG="false") as child:
+            wire = wait_for(port)
+            person = {"Cookie": cookie(data, wire), "Accept": "text/html"}
+            program = {"Authorization": f"Bearer {key}"}
+            found: dict[str, list[Cost]] = {name: [] for name in PAGES}
+            for turn in range(rounds + 1):
+                for name, path in PAGES.items():
+                    spent = cost(wire, child.pid, path, program if path == LIST else person, requests)
+                    found[name] += [spent] if turn else []  # the first fills caches, which a server does once
+            size = len(asked(wire, PAGES["the page"], person))
+    yield (
+        f"{limits.PAGE_DEFAULT} of {count} documents, median of {rounds} rounds of {requests}; a page of"
+        f" {size / 1000:.0f} KB, aim at most {AIM_MS} ms:"
+    )
+    usual = Cost(*(median(each) for each in zip(*found["the API's list"], strict=True)))
+    for name, costs in found.items():
+        wall, cpu = (median(each) for each in zip(*costs, strict=True))
+        yield (
+            f"  {name:15} {wall:6.1f} ms {cpu:6.1f} ms CPU   beside the API's list: {wall / usual.wall:.2f} times"
+            f" the time, {cpu / usual.cpu if usual.cpu else 0:.2f} times the CPU"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=200_000)
+    parser.add_argument("--requests", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
+    wish = parser.parse_args()
+    for line in documents_served(wish.documents, wish.requests, wish.rounds):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

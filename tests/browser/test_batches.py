@@ -1,0 +1,143 @@
+"""Templates, packets and bulk sends in a real browser: every screen looked at, and what only a script does."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.api.signing import test_bulk as bulk
+from tests.api.signing.conftest import LEASE, Office
+from tests.api.signing.packets import RULES, Packets
+from tests.api.signing.test_template_pages import CITY, locked
+from tests.api.signing.test_templates import TAGGED, create
+from tests.browser.screens import accepted
+from tests.browser.test_frame import signed_in
+
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
+
+
+async def opened(browser: Browser, office: Office) -> Page:
+    page = await (await browser.new_context(viewport={"width": 1320, "height": 860})).new_page()
+    await signed_in(office, page)
+    return page
+
+
+def files(folder: Path, **named: bytes) -> list[Path]:
+    made = []
+    for name, content in named.items():
+        made.append(folder / f"{name}.pdf")
+        made[-1].write_bytes(content)
+    return made
+
+
+async def test_templates_are_cards_made_of_files_edited_by_role_and_used(
+    browser: Browser, office: Office, tmp_path: Path
+) -> None:
+    await create(office, fields=[CITY])
+    page = await opened(browser, office)
+    await page.goto(f"{office.address}/app/templates/new")
+    await page.get_by_label("Files", exact=True).set_input_files(files(tmp_path, secret=locked(), rules=TAGGED))
+    await page.get_by_label("Name", exact=True).first.fill("House rules")
+    await page.get_by_role("button", name="Make the template").first.click()
+    refused = page.locator("[data-chosen] .wrong")
+    await expect(refused).to_contain_text("password")
+    await expect(page.get_by_label("Name", exact=True).first).to_have_value("House rules")
+    await accepted(page, "template-new-refused")
+    await page.get_by_role("button", name="Remove secret.pdf").click()
+    await page.get_by_role("button", name="Make the template").first.click()
+    await expect(page.get_by_role("heading", name="House rules", level=1)).to_be_visible()
+    await expect(page.locator(".pages img").first).to_have_js_property("complete", True)
+    await accepted(page, "template")
+    await page.get_by_role("link", name="Roles and words").click()
+    await page.get_by_role("button", name="Add a role").click()
+    await page.locator("[name='roles.3.name']").fill("Witness")
+    await accepted(page, "template-edit")
+    await page.get_by_role("button", name="Save as version 2").click()
+    await expect(page.get_by_text("Saved as a new version.")).to_be_visible()
+    await page.get_by_role("link", name="Place fields").click()
+    await expect(page.locator(".paper").first).to_be_visible()
+    await page.get_by_role("link", name="Save").click()
+    await accepted(page, "template-save")
+    await page.goto(f"{office.address}/app/templates")
+    await accepted(page, "templates")
+    await page.get_by_role("link", name="Lease").click()
+    await page.get_by_role("link", name="Use it").click()
+    await page.get_by_label("Name", exact=True).fill("Ann")
+    await page.get_by_label("E-mail address").fill("ann@example.com")
+    await page.get_by_label("Check").select_option("access_code")
+    await page.get_by_role("textbox", name="Access code").fill("open sesame")
+    await accepted(page, "template-use")
+    await page.get_by_role("button", name="Send it").click()
+    await page.wait_for_url("**/app/documents/doc_*")
+
+
+async def test_a_packet_is_put_together_and_followed(browser: Browser, office: Office, tmp_path: Path) -> None:
+    await Packets(office.api).create(send=True)
+    page = await opened(browser, office)
+    await page.goto(f"{office.address}/app/packets")
+    await accepted(page, "packets")
+    await page.get_by_role("link", name="New packet").click()
+    await page.get_by_label("Title of the packet").fill("Moving in")
+    await page.get_by_label("Documents", exact=True).set_input_files(files(tmp_path, Lease=LEASE, Rules=RULES))
+    await page.get_by_role("button", name="Move Rules.pdf up").click()
+    for number, name in enumerate(("Ann", "Ben")):
+        await page.locator(f"[name='people.{number}.name']").fill(name)
+        await page.locator(f"[name='people.{number}.email']").fill(f"{name.lower()}@example.com")
+    await accepted(page, "packet-new")
+    await page.get_by_role("button", name="Look through it").click()
+    await expect(page.get_by_text("Nothing leaves before you press Send.")).to_be_visible()
+    assert await page.locator("[data-live=whole] a.whole").all_inner_texts() == ["Rules", "Lease"]
+    await page.get_by_role("button", name="Send to 2 people").click()
+    await expect(page.get_by_text("Waiting for Ann since today")).to_be_visible()
+    await accepted(page, "packet")
+    await page.get_by_role("button", name="Withdraw").first.click()
+    await page.get_by_label("Reason").fill("Another flat")
+    await page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
+    await expect(page.get_by_text("The packet is withdrawn.")).to_be_visible()
+
+
+async def test_a_bulk_send_goes_from_a_table_to_a_bar_that_stays_when_it_is_closed(
+    browser: Browser, office: Office, tmp_path: Path
+) -> None:
+    await bulk.template(office)
+    table = tmp_path / "tenants.csv"
+    rows = "".join(f"Ann {number},a{number}@example.com,{number}\n" for number in range(12))
+    table.write_text(f"Full name,E-mail,Flat\n{rows}Ben,nowhere,1\nMara,,2\n")
+    page = await opened(browser, office)
+    await page.goto(f"{office.address}/app/bulk/new")
+    await page.get_by_label("Template", exact=True).select_option("Lease")
+    await page.get_by_label("Table with the people").set_input_files(table)
+    await accepted(page, "bulk-new")
+    await page.get_by_role("button", name="Go on").click()
+    await expect(page.get_by_label("Means: E-mail")).to_have_value("Tenant.email")
+    await accepted(page, "bulk-columns")
+    await page.get_by_text("Title, message, pace").click()
+    await page.get_by_label("Rows a minute, at most").fill("60")
+    await page.get_by_role("button", name="Check every row").click()
+    await expect(page.get_by_text("2 of 14 rows cannot be sent.")).to_be_visible()
+    await accepted(page, "bulk-check")
+    await page.get_by_role("button", name="Send 12 without them").click()
+    await page.wait_for_url("**/app/bulk/blk_*")
+    bar = page.locator("[data-live=progress] progress")
+    await expect(bar).to_have_attribute("max", "12")
+    address, first = page.url.partition("?")[0], int(await bar.get_attribute("value") or 0)
+    assert first < 12, "at sixty a minute it is under way"
+    await page.close()
+    page = await opened(browser, office)
+    await page.goto(address)
+    bar = page.locator("[data-live=progress] progress")
+    assert first <= int(await bar.get_attribute("value") or 0) < 12
+    await page.get_by_role("button", name="Pause").click()
+    await expect(page.get_by_text("No more rows are sent until you resume.")).to_be_visible()
+    await accepted(page, "bulk")
+    await page.get_by_role("button", name="Resume").click()
+    await page.evaluate("window.sameDocument = true")
+    async with asyncio.timeout(60):
+        while await bar.get_attribute("value") != "12":
+            office.api.clock.forward(20)
+            office.api.deedbox.jobs.wake()
+            await asyncio.sleep(0.1)
+    assert await page.evaluate("window.sameDocument"), "the bar follows without a reload"
+    await page.get_by_role("link", name="All bulk sends").click()
+    await accepted(page, "bulk-sends")

@@ -64,7 +64,7 @@ WORDS = {
     "editor_keys": "Keys",
     "editor_key_move": "move; with Shift in large steps",
     "editor_key_resize": "resize",
-    "editor_key_open": "choose; again: go to its label",
+    "editor_key_open": "choose; again: its properties",
     "editor_key_add": "choose several; also Shift and press",
     "editor_key_double": "double",
     "editor_key_copy": "copy and paste, also to another document",

@@ -259,3 +259,16 @@ def test_a_planted_offence_is_caught(linter: Linter, code: str) -> None:
 )
 def test_what_is_allowed_is_left_alone(linter: Linter, code: str) -> None:
     assert list(linter(ast.parse(code))) == []
+
+
+def test_every_limit_is_set_once() -> None:
+    """The second of two with one name would hold for both."""
+    module = ast.parse((SOURCE / "kernel/limits.py").read_text(encoding="utf-8"))
+    names = [
+        target.id
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    assert len(names) == len(set(names))

@@ -76,7 +76,7 @@ async def named(page: Page, film: Film) -> None:
     await page.locator("[name='parties.0.signers.0.name']").fill("Ann")
     await page.locator("[name='parties.0.signers.0.email']").fill("ann@example.com")
     if not await page.locator("[name='parties.1.signers.0.name']").count():
-        await page.get_by_role("button", name="Add a step").click()
+        await page.get_by_role("button", name="Add a stage").click()
     await page.locator("[name='parties.1.signers.0.name']").fill("Ben")
     await page.locator("[name='parties.1.signers.0.email']").fill("ben@example.com")
     await film.take(page, "people")

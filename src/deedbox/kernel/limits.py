@@ -304,7 +304,6 @@ FIELDS_NAMED = 5
 """Of fields that go with someone, told before they do."""
 PEOPLE_SUGGESTED = 200
 """Those who were asked to sign last, offered while someone types."""
-FIELD_LABEL_CHARS = 200
 FIELD_VALUE_CHARS = 2000
 FIELD_GROUP_CHARS = 100
 FIELD_PATTERN_CHARS = 500
@@ -538,7 +537,6 @@ FORM_DEPTH = 16
 FONT_SIZE_MIN = 6
 FONT_SIZE_MAX = 72
 FIELD_LABEL_CHARS = 100
-FIELD_OPTIONS = 100
 FIELD_TEXT_CHARS = 4000
 MARK_FIELDS = 20_000
 BLOCK_SIGNERS = 500

@@ -185,7 +185,7 @@ async def test_what_is_wrong_with_people_is_said_in_their_row(office: Office, br
     assert page.status_code == 400
     for name in ("signers.0.email", "signers.1.email", "signers.2.name", "quorum"):
         assert f'id="parties.1.{name}-error"' in page.text, name
-    assert "Ann is in step 1 already" in page.text
+    assert "Ann is in stage 1 already" in page.text
     coded = await browser.post(f"{path}/people", data=named([signer("ann", auth="email_code")]))
     assert "need a mail server" in coded.text
     nobody = await browser.post(f"{path}/people", data=named([signer("ann", role="cc")]))

@@ -40,8 +40,9 @@ def fill(data: Path, rows: int) -> None:
         moment = begin + timedelta(seconds=number)
         at, packet = instant(moment), new_id("pkt", moment)
         connection.execute(
-            "insert into packets (id, workspace_id, lone, sender, language, message, created_at)"
-            " values (?, ?, 1, 'Main', 'en', ?, ?)",
+            "insert into packets (id, workspace_id, lone, sender, company, language, message, title, title_folded,"
+            " metadata, created_at)"
+            " values (?, ?, 1, 'Main', 'Main', 'en', ?, '', '', '{}', ?)",
             (packet, workspace, message, at),
         )
         connection.execute(

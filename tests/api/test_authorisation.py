@@ -53,6 +53,9 @@ class CountingDatabase:
         self.reads += 1
         return await self.real.read(fn)
 
+    async def read_aside(self, fn: Callable[[Tx], T]) -> T:
+        return await self.read(fn)
+
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         return await self.real.write(fn, isolation=isolation)
 

@@ -70,6 +70,10 @@ class StuckDatabase:
         await asyncio.Event().wait()
         raise AssertionError
 
+    async def read_aside(self, _: Callable[[Tx], T]) -> T:
+        await asyncio.Event().wait()
+        raise AssertionError
+
     async def write(self, _: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         del isolation
         await asyncio.Event().wait()

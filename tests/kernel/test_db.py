@@ -1,6 +1,7 @@
 """What `read` and `write` promise, on both databases."""
 
 import asyncio
+import threading
 from functools import partial
 
 import pytest
@@ -26,6 +27,23 @@ def count(tx: Tx) -> int:
 async def test_what_was_written_can_be_read(db: Database) -> None:
     assert await db.write(lambda tx: add(tx, "a")) == 1
     assert await db.read(lambda tx: tx.all("select id, name from workspaces")) == [("wsp_a", "a")]
+
+
+async def test_a_long_read_aside_holds_up_nobody(db: Database) -> None:
+    await db.write(lambda tx: add(tx, "a"))
+    meanwhile = threading.Event()
+
+    def long(tx: Tx) -> int:
+        first = count(tx)
+        assert meanwhile.wait(timeout=60)
+        return first + count(tx)
+
+    reading = asyncio.create_task(db.read_aside(long))
+    assert await db.read(count) == 1
+    await db.write(lambda tx: add(tx, "b"))
+    meanwhile.set()
+    assert await reading in (2, 4), "one snapshot"
+    assert await db.read_aside(count) == 2
 
 
 async def test_a_failing_write_changes_nothing_and_raises_its_own_error(db: Database) -> None:

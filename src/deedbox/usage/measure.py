@@ -14,8 +14,8 @@ async def measure(db: Database, now: datetime) -> None:
     """Keeps the bytes of every workspace as those of today, and forgets days that no page shows any more."""
     at = instant(now)
     for workspace_id in await db.read(store.workspaces):
-        # Read apart from the write: adding up holds up nobody who writes.
-        found = await db.read(lambda tx, one=workspace_id: store.stored_bytes(tx, one))  # type: ignore[misc]
+        # Apart from the write and beside all requests: adding up holds up nobody.
+        found = await db.read_aside(lambda tx, one=workspace_id: store.stored_bytes(tx, one))  # type: ignore[misc]
         stored = Stored(*found, at)
         await db.write(lambda tx, one=workspace_id, kept=stored: store.keep_storage(tx, one, at[:10], kept))  # type: ignore[misc]
     oldest = instant(now - timedelta(days=limits.USAGE_DAYS))[:10]

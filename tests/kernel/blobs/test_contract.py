@@ -278,6 +278,9 @@ class InterleavedDatabase:
             await meanwhile()
         return result
 
+    async def read_aside(self, fn: Callable[[Tx], T]) -> T:
+        return await self.read(fn)
+
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         return await self.db.write(fn, isolation=isolation)
 

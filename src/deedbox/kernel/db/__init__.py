@@ -64,6 +64,9 @@ class Database(Protocol):
     async def read(self, fn: Callable[[Tx], T]) -> T:
         """What fn returns, from one consistent snapshot."""
 
+    async def read_aside(self, fn: Callable[[Tx], T]) -> T:
+        """The same, for what reads very many rows: it holds up nobody, and waits until no other such read goes on."""
+
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         """What fn returns, once its changes are durable. If it raises, nothing was changed. fn may run again
         (PostgreSQL retries a lost race), so it must have no effect outside the transaction. Less than serializable is

@@ -116,6 +116,8 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self.listeners = Listeners()
+        self._path = path
+        self._aside = asyncio.Lock()
         self._reader = connect(path, writable=False)
         self._writer = connect(path, writable=True)
         self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
@@ -123,7 +125,18 @@ class SqliteDatabase:
         self._closed = False
 
     async def read(self, fn: Callable[[Tx], T]) -> T:
-        connection = self._reader
+        return self._read(self._reader, fn)
+
+    async def read_aside(self, fn: Callable[[Tx], T]) -> T:
+        async with self._aside:
+            return await asyncio.to_thread(self._read_alone, fn)
+
+    def _read_alone(self, fn: Callable[[Tx], T]) -> T:
+        """In a thread, with a connection that nobody else waits for; SQLite lets go of Python while it reads."""
+        with contextlib.closing(connect(self._path, writable=False)) as connection:
+            return self._read(connection, fn)
+
+    def _read(self, connection: sqlite3.Connection, fn: Callable[[Tx], T]) -> T:
         try:
             connection.execute("begin")
             try:

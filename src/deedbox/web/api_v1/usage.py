@@ -25,7 +25,7 @@ class UsageQuery(msgspec.Struct, frozen=True):
 async def show_usage(request: AnyRequest) -> WorkspaceUsage:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     by: By = here.query.by or "day"
-    return await here.deedbox.db.read(lambda tx: usage(tx, here.caller.workspace_id, by, now))
+    return await here.deedbox.db.read_aside(lambda tx: usage(tx, here.caller.workspace_id, by, now))
 
 
 ROUTES = [show_usage]

@@ -41,7 +41,7 @@ class Chart(NamedTuple):
 async def usage_page(request: AnyRequest) -> Response[Any]:
     here, now = context.of(request), context.of(request).deedbox.clock.now()
     by: By = here.query.by or "day"
-    found = await here.deedbox.db.read(lambda tx: usage(tx, here.caller.workspace_id, by, now))
+    found = await here.deedbox.db.read_aside(lambda tx: usage(tx, here.caller.workspace_id, by, now))
     return app_page(
         request,
         "dashboard/usage.html",

@@ -56,6 +56,7 @@ async def _signing(api: Api) -> dict[str, str]:
         hook = {"target_url": f"http://127.0.0.1:9/{number}", "event": "packet.sent"}
         made.append(await _posted(api, "/api/v1/hooks", hook))
         await api.make_key("search:read")
+        await _posted(api, "/api/v1/members", {"role": "viewer"})
         api.clock.forward(1)
     paused = made[0]["id"]
     await _posted(api, f"/api/v1/hooks/{paused}/pause")
@@ -160,6 +161,10 @@ async def test_a_list_of_another_workspace_shows_nothing_of_this_one(filled: Fil
         answer = await filled.api.get(path.format(**filled.ids), key=theirs)
         if "{" in path:
             assert answer.status_code == 404, path
+        elif path == "/api/v1/members":  # their own owner, whom this workspace does not know
+            theirs_alone = {one["id"] for one in answer.json()[records]}
+            here = {one["id"] for one in (await filled.api.get(path)).json()[records]}
+            assert theirs_alone.isdisjoint(here)
         elif path not in ("/api/v1/keys", "/api/v1/hooks/events"):  # their own key, and what is everybody's
             assert answer.json()[records] == [], path
 

@@ -2,14 +2,15 @@
 
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
+from deedbox.cli.demo.contracts import LEASE
 from tests import server
-from tests.api.search.files import pdf
 from tests.browser.hands import agreed_and_signed, drawn, phone
 from tests.models import models_dir
 
@@ -17,8 +18,6 @@ __all__ = ["models_dir"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
-SENTENCE = "The tenant waters the lemon trees on the balcony"
-LEASE = [f"Lease of the flat above the bakery. {SENTENCE} twice a week.", "Signed by both."]
 FILM = os.environ.get("SCREENS")
 """A folder for the pictures of the way, for whoever wants to look at it."""
 
@@ -38,7 +37,7 @@ class Film:
 
 async def dragged(page: Page, kind: Locator, onto: Locator, across: float, down: float) -> None:
     """Drags a kind of field onto a place of a page."""
-    await onto.scroll_into_view_if_needed()
+    await onto.evaluate("element => element.scrollIntoView({ block: 'end' })")
     start, end = await kind.bounding_box(), await onto.bounding_box()
     assert start is not None
     assert end is not None
@@ -86,11 +85,11 @@ async def named(page: Page, film: Film) -> None:
 
 async def placed(page: Page, film: Film) -> None:
     """A signature for each, by dragging."""
-    paper = page.locator(".paper").nth(1)
+    paper = page.locator(".paper").last
     signature = page.locator(".kinds [data-kind=signature]")
     for person, across in (("Ann", 0.25), ("Ben", 0.7)):
         await page.locator(".people button", has_text=person).click()
-        await dragged(page, signature, paper, across, 0.5)
+        await dragged(page, signature, paper, across, 0.8)
     await expect(page.locator(".paper button")).to_have_count(2)
     await expect(page.locator("#kept")).to_contain_text("kept")
     await film.take(page, "fields")
@@ -132,7 +131,7 @@ async def test_from_the_first_start_to_a_sealed_document_with_nothing_read(
     browser: Browser, tmp_path: Path, models_dir: Path
 ) -> None:
     lease, film = tmp_path / "lease.pdf", Film()
-    lease.write_bytes(pdf(*LEASE, size=(595, 842)))
+    lease.write_bytes(LEASE.without_fields().pdf(datetime(2026, 3, 1, tzinfo=UTC)))
     with server.running(tmp_path / "data", env={"DEEDBOX_MODELS_DIR": str(models_dir)}) as running:
         assert running.login_link is not None
         page = await (await browser.new_context(viewport={"width": 1320, "height": 860})).new_page()
@@ -162,7 +161,7 @@ async def test_from_the_first_start_to_a_sealed_document_with_nothing_read(
         await film.take(page, "authentic")
         assert "changed after it was sealed" in await judged(page, running.address, bad)
         await film.take(page, "changed")
-        await page.goto(f"{running.address}/app/search?q=lemon+trees+balcony")
+        await page.goto(f"{running.address}/app/search?q=when+does+Ben+give+back+the+deposit")
         await expect(page.locator("mark").first).to_be_visible()
         await expect(page.get_by_text("Page 1").first).to_be_visible()
         await film.take(page, "found")

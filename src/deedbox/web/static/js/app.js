@@ -33,3 +33,9 @@ document.addEventListener('live', event => {
 document.addEventListener('change', event => {
   if (event.target.closest('[data-sends-itself]')) event.target.form.requestSubmit();
 });
+
+// On a phone the parts stand in a row that scrolls: the one that is shown is in view.
+for (const row of all('.side nav, .settings > nav')) {
+  const here = $('[aria-current]', row);
+  if (here) row.scrollLeft = here.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
+}

@@ -85,6 +85,7 @@ async def started_bulk_send(api: Api) -> tuple[str, str]:
 
 BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/api/v1/keys": ({"json": {"name": "a"}}, {"json": {"name": "b"}}),
+    "/api/v1/members": ({"json": {"role": "viewer"}}, {"json": {"role": "sender"}}),
     "/documents/upload": ({"files": {"file": ("a.txt", b"a text")}}, {"files": {"file": ("a.txt", b"b")}}),
     "/documents/index": ({}, {"json": {"doc_ids": ["a"]}}),
     "/query": ({"json": {"query": "text"}}, {"json": {"query": "other"}}),
@@ -126,7 +127,7 @@ WRONG_BODIES: list[tuple[str, bytes]] = [
     ("no object", b"[]"),
     ("null", b"null"),
     ("missing field", b"{}"),
-    ("wrong type", b'{"name": 5}'),
+    ("wrong type", b'{"name": 5, "role": 5}'),
     ("unknown field", b'{"name": "a", "nmae": "b"}'),
     ("NUL", b'{"name": "a\\u0000"}'),
     ("half a surrogate", b'{"name": "\\ud800"}'),

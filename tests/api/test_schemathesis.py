@@ -262,6 +262,7 @@ FAMILIES = (
     "/api/v1/templates",
     "/api/v1/bulk-sends",
     "/api/v1/keys",
+    "/api/v1/members",
     "/api/v1/(hooks|deliveries)",
     r"/documents(/upload|/\{)",
     "/(documents/index|jobs)",

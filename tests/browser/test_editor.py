@@ -119,7 +119,7 @@ async def review_is_what_the_api_reads(page: Page, office: Office, document: Any
     await page.get_by_role("link", name="Review and send").click()
     await page.wait_for_url("**/review")
     await page.locator("button[formaction$='/review']").click()
-    await page.wait_for_url("**?done=kept")
+    await page.wait_for_url("**?done=changed")
     laid_out = (await office.document(document["id"]))["fields"]
     assert [(one["type"], one["page"], one["signer"]) for one in laid_out] == [
         (one["type"], one["page"], one["who"]) for one in drawn

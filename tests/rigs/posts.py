@@ -43,7 +43,12 @@ async def prepared(doors: Doors, name: str, sink: Sink) -> list[Case]:
     made = {act: await _made(doors, f"{name} {act}", send=act != "send", **people) for act, people in _ACTS.items()}
     cases = [_created(f"{name} draft", send=False), _created(f"{name} sent", send=True), _uploaded(f"{name} form")]
     cases += [_sender_acts(act, made[act], f"{name} {act}") for act in ("send", "void", "remind")]
-    cases += [_link(made["link"], f"{name} link"), _key(f"{name} key"), _verified(f"{name} verify")]
+    cases += [
+        _link(made["link"], f"{name} link"),
+        _key(f"{name} key"),
+        _member(f"{name} member"),
+        _verified(f"{name} verify"),
+    ]
     cases += [await _signer_acts(doors, act, made[act]) for act in ("complete", "decline", "delegate")]
     cases += [_template(f"{name} template"), await _from_template(doors, f"{name} from a template")]
     cases += [*await _of_packets(doors, f"{name} packet"), *await _of_batches(doors, f"{name} batch")]
@@ -188,6 +193,12 @@ _BATCH_EFFECTS = {
 def _key(name: str) -> Case:
     shoot = _posting(name, "/api/v1/keys", json={"name": name})
     return Case("/api/v1/keys", shoot, f"select count(*) from api_keys where name = '{name}'")
+
+
+def _member(name: str) -> Case:
+    wish = {"role": "viewer", "email": f"{name.replace(' ', '-').lower()}@example.com"}
+    shoot = _posting(name, "/api/v1/members", json=wish)
+    return Case("/api/v1/members", shoot, f"select count(*) from invitations where email = '{wish['email']}'")
 
 
 def _hooked(title: str, sink: Sink) -> dict[str, str]:

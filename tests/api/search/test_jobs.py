@@ -74,7 +74,9 @@ async def test_a_cancelled_run_ends_and_leaves_no_document_stuck(search: Search)
     job_id = await begun(search)
     await gate.reached.wait()
     waiting = asyncio.create_task(search.api.post("/documents/index", {}))
-    await asyncio.sleep(0.05)
+    while not search.api.guard.metrics.in_flight:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)  # it looks for the run that it waits for
     answer = await search.api.call("DELETE", f"/jobs/{job_id}")
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
     assert answer.json()["finished_at"]

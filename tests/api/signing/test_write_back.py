@@ -69,6 +69,13 @@ async def _keys(office: Office) -> list[str]:
     return [f"{KEYS}/{one['id']}" for one in made]
 
 
+async def _members(office: Office) -> list[str]:
+    """The owner, and one who is invited."""
+    await office.api.post("/api/v1/members", {"role": "viewer"})
+    found = (await office.api.get("/api/v1/members")).json()["members"]
+    return [f"/api/v1/members/{one['id']}" for one in found]
+
+
 async def _documents(office: Office) -> list[str]:
     """One in each status that can be reached at once."""
     draft, sent, voided = [await office.create(**WHOLE, send=send) for send in (False, True, True)]
@@ -109,6 +116,7 @@ MADE: dict[str, Callable[[Office], Awaitable[list[str]]]] = {
     "/api/v1/hooks/{hook_id}": _hooks,
     "/api/v1/documents/{document_id}": _documents,
     "/api/v1/keys/{key_id}": _keys,
+    "/api/v1/members/{member_id}": _members,
     "/api/v1/packets/{packet_id}": _packets,
     "/api/v1/templates/{template_id}": _templates,
 }

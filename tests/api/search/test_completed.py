@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deedbox.search.embedders import Embedders
-from tests.api.conftest import Api
+from tests.api.conftest import Api, Key
 from tests.api.search.conftest import Search
 from tests.api.signing.conftest import Office, signer
 from tests.search.hashing import HashingEmbedder
@@ -104,3 +104,34 @@ async def test_a_job_that_runs_again_takes_nothing_in_twice(search: Search) -> N
         while await search.api.rows("select 1 from jobs where kind = 'take_in' and state <> 'done'"):
             await asyncio.sleep(0.05)
     assert (await entry(search.api, document))["doc_id"] == record["doc_id"]
+
+
+async def test_signed_documents_do_not_exist_for_who_may_not_read_documents(search: Search) -> None:
+    api = search.api
+    signed = (await entry(api, await Office(api).sealed()))["doc_id"]
+    by_hand = await search.indexed("The tenant pays nothing.", "note.txt")
+    searching = await api.make_key("search:read", "search:write", "search:query")
+    reading = await api.make_key("search:read", "search:query", "documents:read")
+
+    async def asked(key: Key, **wanted: Any) -> Any:
+        body = {"query": SENTENCE, "top_k": 50, **wanted}
+        return await api.call("POST", "/query", key=key, json=body)
+
+    async def found(key: Key, **wanted: Any) -> set[str]:
+        return {one["metadata"]["doc_id"] for one in (await asked(key, **wanted)).json()["results"]}
+
+    assert await found(reading) == {signed, by_hand}
+    assert await found(searching) == {by_hand}
+    assert await found(searching, mode="keyword") == {by_hand}
+    assert await found(searching, filter={"source": "document"}) == set()
+    assert (await asked(searching, doc_ids=[signed])).status_code == 404
+    for path in ("/documents", "/documents?limit=10"):
+        assert [one["doc_id"] for one in (await api.get(path, key=searching)).json()["documents"]] == [by_hand]
+        assert len((await api.get(path, key=reading)).json()["documents"]) == 2
+    for part in ("", "/content", "/text", "/chunks", "/pages/1.webp"):
+        assert (await api.get(f"/documents/{signed}{part}", key=searching)).status_code == 404, part
+        assert (await api.get(f"/documents/{signed}{part}", key=reading)).status_code == 200, part
+    index = await api.call("POST", "/documents/index", key=searching, json={"doc_ids": [signed]})
+    assert index.status_code == 404
+    assert (await api.call("DELETE", f"/documents/{signed}", key=searching)).status_code == 404
+    assert signed in await found(reading)

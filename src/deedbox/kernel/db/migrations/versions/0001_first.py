@@ -689,6 +689,7 @@ create table uploads (
 );
 create index uploads_of_workspace on uploads (workspace_id, id);
 create index uploads_by_content on uploads (workspace_id, sha256);
+create index uploads_for_documents on uploads (workspace_id) where document_id is not null;
 create unique index uploads_of_document on uploads (document_id) where document_id is not null;
 create table extractions (
     workspace_id TEXT not null references workspaces (id),

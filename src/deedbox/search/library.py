@@ -14,7 +14,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import LostFile, NotFound, Unavailable
+from deedbox.kernel.errors import Conflict, LostFile, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
@@ -171,7 +171,7 @@ def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, parsed: Parsed | str, 
 
 def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime) -> Upload:
     """The document with another content; its old chunks serve queries until the new ones take their place."""
-    old = _seen(tx, reader, upload_id)
+    old = replaceable(tx, reader, upload_id)
     _keep_text(tx, reader.workspace_id, file.received.blob.sha256, file.media_type, file.parsed.text, now)
     blob = blobs_store.adopt(tx, file.received, old.id, now)
     new = msgspec.structs.replace(
@@ -192,6 +192,14 @@ def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime
         raise Unavailable("The document was changed at this very moment. Try again.")
     _let_go(tx, old, now)
     return new
+
+
+def replaceable(tx: Tx, reader: Reader, upload_id: str) -> Upload:
+    """The document, if its content may be another one: Conflict for the sealed file of a document."""
+    upload = _seen(tx, reader, upload_id)
+    if upload.document_id is not None:
+        raise Conflict("This is the sealed file of a document, which never changes. Upload the other file by itself.")
+    return upload
 
 
 def remove(tx: Tx, reader: Reader, upload_id: str, *, now: datetime) -> None:

@@ -135,3 +135,11 @@ async def test_signed_documents_do_not_exist_for_who_may_not_read_documents(sear
     assert index.status_code == 404
     assert (await api.call("DELETE", f"/documents/{signed}", key=searching)).status_code == 404
     assert signed in await found(reading)
+
+
+async def test_what_stands_for_a_document_is_never_replaced(search: Search) -> None:
+    record = await entry(search.api, await Office(search.api).sealed())
+    path, file = f"/documents/{record['doc_id']}", {"file": ("other.txt", b"Something else.")}
+    answer = await search.api.call("PUT", path, files=file)
+    assert answer.status_code == 409
+    assert (await search.api.get(path)).json() == record

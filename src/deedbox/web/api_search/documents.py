@@ -161,13 +161,17 @@ async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> UploadRec
     return _record(found, here.deedbox.search.recipe)
 
 
-@put("/documents/{doc_id:str}", summary="Replace a document's content", **_FORM)
+@put(
+    "/documents/{doc_id:str}",
+    summary="Replace a document's content",
+    **{**_FORM, "opt": {**_FORM["opt"], openapi.ALSO: (409,)}},
+)
 async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Uploaded:
-    """The old chunks answer until the new content is indexed."""
+    """The old chunks answer until the new content is indexed. The sealed file of a document stays: 409."""
     here = context.of(request)
     deedbox, reader, now = here.deedbox, here.reader, here.deedbox.clock.now()
     form.need_form(request)
-    await deedbox.db.read(lambda tx: library.find(tx, reader, doc_id))  # an unknown one is refused unread
+    await deedbox.db.read(lambda tx: library.replaceable(tx, reader, doc_id))  # if not, refused unread
     async with upload.one_file(request, deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
         return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, reader, doc_id, file, now=now)))
 

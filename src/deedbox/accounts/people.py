@@ -182,11 +182,12 @@ def reset_link(tx: Tx, person_id: str, *, now: datetime) -> Secret:
 
 
 def reset(tx: Tx, token: str, password_hash: str, device: Device = NOWHERE, *, now: datetime) -> Secret:
-    """A session of the person whose new password this is; every other session and link of theirs ends."""
+    """A session of the person whose new password this is; every other session, passkey and link of theirs ends."""
     person_id = store.use_login_link(tx, sha256(token), instant(now)) if token.startswith(RESET_PREFIX) else None
     if person_id is None:
         raise Unauthorized("This link was used before or has expired. Ask for another one.")
     store.set_password(tx, person_id, password_hash)
+    passkeys_store.drop_all(tx, person_id)
     _end_access(tx, person_id, keep="")
     return open_session(tx, person_id, device, now=now)
 

@@ -106,6 +106,21 @@ async def test_a_password_chosen_anew_by_mail_removes_passkeys(db: Database, clo
     assert await db.read(lambda tx: passkeys_store.of_person(tx, person_id)) == []
 
 
+async def test_links_that_were_sent_before_end_with_another_address(
+    db: Database, clock: HandClock, workspace: str
+) -> None:
+    person_id = await db.write(lambda tx: people.add_owner(tx, workspace, now=clock.now()))
+    await db.write(lambda tx: people.settle(tx, person_id, AccountChange("A", "a@b.c", "hash"), keep=""))
+    reset = await db.write(lambda tx: people.reset_link(tx, person_id, now=clock.now()))
+    login = await db.write(lambda tx: people.login_link(tx, person_id, now=clock.now()))
+    moved = AccountChange("A", "new@b.c", None, Secret("hash"))
+    await db.write(lambda tx: people.settle(tx, person_id, moved, keep=""))
+    with pytest.raises(Unauthorized):
+        await db.write(lambda tx: people.reset(tx, reset.reveal(), "other", now=clock.now()))
+    with pytest.raises(Unauthorized):
+        await db.write(lambda tx: people.redeem(tx, login.reveal(), now=clock.now()))
+
+
 async def test_what_has_expired_is_forgotten_and_nothing_else(db: Database, clock: HandClock, workspace: str) -> None:
     session = await session_by_link(db, workspace, clock)
     await db.write(lambda tx: workspaces.owner_link(tx, workspace, now=clock.now()))

@@ -1,4 +1,4 @@
-"""What a browser says of a passkey is read with care: whatever it is, it is an answer that is wrong, and no fault here."""
+"""What a browser says of a passkey: whatever it is, it is an answer that is wrong, and no fault here."""
 
 import pytest
 

@@ -63,15 +63,19 @@ class CompletedDocuments:
 
     def _take_in(self, tx: Tx, workspace_id: str, file: Sealed, parsed: Parsed | str) -> None:
         added = library.add_sealed(tx, workspace_id, file, parsed, now=self._engine.clock.now())
-        # Without a model it waits in the library, and `catch_up` finds it.
-        if added is not None and added.status == "uploaded" and self._engine.embedders.current is not None:
+        if added is None or added.status != "uploaded":
+            return
+        if self._engine.embedders.current is None:
+            self._caught_up = False  # it waits in the library, and `catch_up` finds it
+        else:
             ingest.plan(tx, self._engine, Reader(workspace_id, documents=True), [added.id])
 
     async def catch_up(self) -> None:
-        """As soon as there is a model, has what came before it indexed."""
-        if self._caught_up or self._engine.embedders.current is None:
+        """As soon as there is a model, or one again, has what came before it indexed."""
+        if self._engine.embedders.current is None:
+            self._caught_up = False  # another process may take documents in meanwhile
             return
-        after: str | None = ""
+        after: str | None = None if self._caught_up else ""
         while after is not None:
             after = await self._db.write(functools.partial(self._plan_waiting, after=after))
         self._caught_up = True

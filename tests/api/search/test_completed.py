@@ -80,7 +80,7 @@ async def test_what_is_deleted_from_the_library_stays_out_of_it(search: Search) 
     assert (await search.api.get(f"/api/v1/documents/{document['id']}/signed")).status_code == 200
 
 
-async def test_what_was_completed_before_there_was_a_model_is_indexed_with_it(api: Api) -> None:
+async def test_what_was_completed_while_there_was_no_model_is_indexed_with_it(api: Api) -> None:
     deedbox = api.deedbox
     await deedbox.start()
     document = await Office(api).sealed()
@@ -88,6 +88,12 @@ async def test_what_was_completed_before_there_was_a_model_is_indexed_with_it(ap
     deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
     await deedbox.completed_documents.catch_up()
     await entry(api, document, "indexed")
+    deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
+    between = await Office(api).sealed()
+    await entry(api, between, "uploaded")
+    deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
+    await deedbox.completed_documents.catch_up()
+    await entry(api, between, "indexed")
     await deedbox.stop()
 
 

@@ -41,7 +41,16 @@ class UploadSummary(msgspec.Struct, frozen=True):
 
 def add_upload(tx: Tx, upload: Upload) -> None:
     names = ", ".join(f":{name}" for name in UPLOAD_COLUMNS.replace(" ", "").split(","))
-    tx.run(f"insert into uploads ({UPLOAD_COLUMNS}) values ({names})", **msgspec.structs.asdict(upload))
+    tx.run(
+        f"insert into uploads ({UPLOAD_COLUMNS}, filename_folded) values ({names}, :filename_folded)",
+        **msgspec.structs.asdict(upload),
+        filename_folded=_folded(upload.filename),
+    )
+
+
+def _folded(filename: str) -> str:
+    """The name as it is searched: SQL's own `lower` knows ASCII only, depending on the database."""
+    return filename.casefold()
 
 
 def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
@@ -100,13 +109,14 @@ def summaries(tx: Tx, reader: Reader, after: str | None, most: int) -> list[Uplo
 
 def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> list[UploadSummary]:
     """Uploads whose names hold this text, before the one with this id, newest first."""
+    named = _folded(named)
     for wildcard in "!%_":
         named = named.replace(wildcard, f"!{wildcard}")
     rows = tx.all(
-        f"{_SUMMARY} where {_there_for(reader)} and lower(u.filename) like :named escape '!' and u.id < :before"
+        f"{_SUMMARY} where {_there_for(reader)} and u.filename_folded like :named escape '!' and u.id < :before"
         " order by u.id desc limit :most",
         workspace_id=reader.workspace_id,
-        named=f"%{named.lower()}%",
+        named=f"%{named}%",
         before=before or "upl_~",
         most=most,
     )
@@ -119,6 +129,8 @@ def _summary(row: Row) -> UploadSummary:
 
 def change_upload(tx: Tx, upload_id: str, expected: Mapping[str, Value], changes: Mapping[str, Value]) -> bool:
     """Whether the upload was as expected and has been changed: the write is the check."""
+    if "filename" in changes:
+        changes = {**changes, "filename_folded": _folded(str(changes["filename"]))}
     sets = ", ".join(f"{name} = :new_{name}" for name in changes)
     conditions = "".join(
         f" and {name} is null" if value is None else f" and {name} = :old_{name}" for name, value in expected.items()

@@ -182,6 +182,22 @@ async def test_the_library_is_searched_by_name_and_paged(search: Search) -> None
         assert "searchable</button>" not in await shown(client, "/app/library")
 
 
+async def test_names_are_found_whatever_their_case_in_any_script(search: Search) -> None:
+    doc_id = await search.upload("One.", "Änderung.txt")
+    await search.upload("Two.", "ДОГОВОР 50%.txt")
+    async with owner(search.api) as client:
+        for typed, name in (
+            ("änderung", "Änderung.txt"),
+            ("ÄNDER", "Änderung.txt"),
+            ("договор 50%", "ДОГОВОР 50%.txt"),
+        ):
+            assert re.findall(r">([^<>]+\.txt)<", await shown(client, "/app/library", name=typed)) == [name], typed
+        other = {"file": ("Übersicht.txt", b"Three.")}
+        assert (await search.api.call("PUT", f"/documents/{doc_id}", files=other)).status_code == 200
+        assert "Übersicht.txt" in await shown(client, "/app/library", name="übersicht")
+        assert "Übersicht.txt" not in await shown(client, "/app/library", name="änderung")
+
+
 async def test_a_workspace_chooses_on_the_page_whether_documents_come_in(search: Search) -> None:
     async def chosen() -> Any:
         return (await search.api.get("/api/v1/workspace")).json()["search_documents"]

@@ -220,7 +220,7 @@ class Shelf(msgspec.Struct, frozen=True):
 
     documents: list[UploadSummary]
     unindexed: int
-    """Documents in all of the library that wait for an index run."""
+    """Documents in all of the library that wait for an index run, as far as they are counted."""
 
 
 def shelf(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> Shelf:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.search.reader import Reader
 from deedbox.search.upload import Status, Upload
@@ -219,10 +220,12 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
 
 
 def count_unindexed(tx: Tx, reader: Reader) -> int:
-    """Uploads that wait for an index run."""
+    """Uploads that wait for an index run; counted no further than one beyond the bound."""
+    waiting = f"select 1 from uploads u where {_there_for(reader)} and status = 'uploaded' limit :most"
     row = tx.one(
-        f"select count(*) from uploads u where {_there_for(reader)} and status = 'uploaded'",
+        f"select count(*) from ({waiting}) as waiting",
         workspace_id=reader.workspace_id,
+        most=limits.UNINDEXED_COUNTED + 1,
     )
     return int(row[0]) if row else 0
 

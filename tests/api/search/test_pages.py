@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from deedbox.accounts import workspaces
+from deedbox.kernel import limits
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
 from tests.api.search.files import pdf
@@ -164,7 +165,7 @@ async def test_failures_keep_their_reason(search: Search) -> None:
             assert "Not searchable" in page
 
 
-async def test_the_library_is_searched_by_name_and_paged(search: Search) -> None:
+async def test_the_library_is_searched_by_name_and_paged(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(26):
         search.api.clock.forward(1)
         await search.upload(f"Text {number}.", f"note_{number}.txt")
@@ -177,6 +178,8 @@ async def test_the_library_is_searched_by_name_and_paged(search: Search) -> None
         assert re.findall(r">(note_\w+\.txt)<", named) == ["note_1.txt"]
         assert "No file has “zebra”" in await shown(client, "/app/library", name="zebra")
         assert "Make 26 files searchable" in first
+        monkeypatch.setattr(limits, "UNINDEXED_COUNTED", 25)
+        assert "Make all files searchable" in await shown(client, "/app/library"), "they are not counted without end"
         assert (await client.post("/app/library/index")).status_code == 303
         await idle(search)
         assert "searchable</button>" not in await shown(client, "/app/library")

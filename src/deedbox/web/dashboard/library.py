@@ -172,6 +172,7 @@ async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError
         documents=shown,
         older=shown[-1].upload.id if len(seen.shelf.documents) > most else None,
         unindexed=seen.shelf.unindexed,
+        counted=limits.UNINDEXED_COUNTED,
         busy=seen.busy,
         takes_documents=seen.takes_documents,
         model=here.deedbox.search.embedders.current is not None,

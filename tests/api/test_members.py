@@ -149,7 +149,7 @@ async def test_an_invitation_ends_with_the_rights_of_its_maker(api: Api) -> None
     links: dict[str, list[str]] = {}
     for name in ("Removed", "Lowered"):
         person_id = await member(api, "owner", name)
-        roles = ("owner", "sender")
+        roles: tuple[Role, ...] = ("owner", "sender")
         links[person_id] = [await invited_by(api, person_id, role) for role in roles]
     (removed, removed_links), (lowered, lowered_links) = links.items()
     async with api.client() as browser:

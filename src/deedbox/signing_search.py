@@ -16,6 +16,7 @@ from deedbox.search import ingest, library
 from deedbox.search import store as search_store
 from deedbox.search.ingest import Ingest
 from deedbox.search.library import Parsed, Sealed
+from deedbox.search.reader import Reader
 from deedbox.signing.desk import document_of
 from deedbox.signing.store import sealed
 
@@ -62,15 +63,19 @@ class CompletedDocuments:
 
     def _take_in(self, tx: Tx, workspace_id: str, file: Sealed, parsed: Parsed | str) -> None:
         added = library.add_sealed(tx, workspace_id, file, parsed, now=self._engine.clock.now())
-        # Without a model it waits in the library, and `catch_up` finds it.
-        if added is not None and added.status == "uploaded" and self._engine.embedders.current is not None:
-            ingest.plan(tx, self._engine, workspace_id, [added.id])
+        if added is None or added.status != "uploaded":
+            return
+        if self._engine.embedders.current is None:
+            self._caught_up = False  # it waits in the library, and `catch_up` finds it
+        else:
+            ingest.plan(tx, self._engine, Reader(workspace_id, documents=True), [added.id])
 
     async def catch_up(self) -> None:
-        """As soon as there is a model, has what came before it indexed."""
-        if self._caught_up or self._engine.embedders.current is None:
+        """As soon as there is a model, or one again, has what came before it indexed."""
+        if self._engine.embedders.current is None:
+            self._caught_up = False  # another process may take documents in meanwhile
             return
-        after: str | None = ""
+        after: str | None = None if self._caught_up else ""
         while after is not None:
             after = await self._db.write(functools.partial(self._plan_waiting, after=after))
         self._caught_up = True
@@ -79,7 +84,8 @@ class CompletedDocuments:
         """Plans the next of them; the id of the last, or None when there are no more."""
         waiting = search_store.waiting_documents(tx, after, limits.INDEX_DOC_IDS)
         for workspace_id, entries in itertools.groupby(sorted(waiting), lambda one: one[0]):
-            ingest.plan(tx, self._engine, workspace_id, [upload_id for _, upload_id in entries])
+            reader = Reader(workspace_id, documents=True)
+            ingest.plan(tx, self._engine, reader, [upload_id for _, upload_id in entries])
         return waiting[-1][1] if waiting else None
 
 

@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 
 from deedbox.accounts import people, store, workspaces
+from deedbox.accounts.passkeys import store as passkeys_store
+from deedbox.accounts.passkeys.store import PasskeyRow
 from deedbox.accounts.people import AccountChange
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
@@ -93,6 +95,30 @@ async def test_a_session_ends_by_time_by_closing_and_by_a_new_password(
     clock.forward(limits.LOGIN_SESSION_DAYS * 86400)
     with pytest.raises(Unauthorized):
         await db.read(lambda tx: people.session(tx, kept.reveal(), now=clock.now()))
+
+
+async def test_a_password_chosen_anew_by_mail_removes_passkeys(db: Database, clock: HandClock, workspace: str) -> None:
+    person_id = await db.write(lambda tx: people.add_owner(tx, workspace, now=clock.now()))
+    row = PasskeyRow("psk_1", person_id, "Phone", b"credential", b"public", 0, instant(clock.now()), None)
+    await db.write(lambda tx: passkeys_store.add(tx, row))
+    link = await db.write(lambda tx: people.reset_link(tx, person_id, now=clock.now()))
+    await db.write(lambda tx: people.reset(tx, link.reveal(), "hash", now=clock.now()))
+    assert await db.read(lambda tx: passkeys_store.of_person(tx, person_id)) == []
+
+
+async def test_links_that_were_sent_before_end_with_another_address(
+    db: Database, clock: HandClock, workspace: str
+) -> None:
+    person_id = await db.write(lambda tx: people.add_owner(tx, workspace, now=clock.now()))
+    await db.write(lambda tx: people.settle(tx, person_id, AccountChange("A", "a@b.c", "hash"), keep=""))
+    reset = await db.write(lambda tx: people.reset_link(tx, person_id, now=clock.now()))
+    login = await db.write(lambda tx: people.login_link(tx, person_id, now=clock.now()))
+    moved = AccountChange("A", "new@b.c", None, Secret("hash"))
+    await db.write(lambda tx: people.settle(tx, person_id, moved, keep=""))
+    with pytest.raises(Unauthorized):
+        await db.write(lambda tx: people.reset(tx, reset.reveal(), "other", now=clock.now()))
+    with pytest.raises(Unauthorized):
+        await db.write(lambda tx: people.redeem(tx, login.reveal(), now=clock.now()))
 
 
 async def test_what_has_expired_is_forgotten_and_nothing_else(db: Database, clock: HandClock, workspace: str) -> None:

@@ -5,7 +5,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deedbox.accounts.members import members
+from deedbox.accounts import tiers
+from deedbox.accounts.caller import Caller
+from deedbox.accounts.members import invitations, members
+from deedbox.accounts.members.invitations import NewInvitation
+from deedbox.accounts.roles import Role, scopes_of
 from deedbox.accounts.workspaces import operator
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Conflict
@@ -134,6 +138,40 @@ async def test_an_invitation_is_withdrawn_runs_out_and_keeps_its_role(api: Api) 
         assert (await browser.post(urlsplit(second["link"]).path, data=NEW)).status_code == 404
     assert len((await api.get("/api/v1/members")).json()["members"]) == 1
     assert await api.rows("select 1 from people where name = 'Ben'") == []
+
+
+async def test_an_invitation_ends_with_the_rights_of_its_maker(api: Api) -> None:
+    """An owner who is removed, or a sender by now, does not come back as owner; nor by a key that was revoked."""
+    await member(api, "owner", "Second")
+    reader = ("documents:read", "verify:read", "workspace:read", "archive:read", "search:read", "search:query")
+    key = await api.make_key("workspace:write", *reader)
+    by_key = (await api.post("/api/v1/members", {"role": "viewer"}, key=key)).json()["link"]
+    links: dict[str, list[str]] = {}
+    for name in ("Removed", "Lowered"):
+        person_id = await member(api, "owner", name)
+        roles: tuple[Role, ...] = ("owner", "sender")
+        links[person_id] = [await invited_by(api, person_id, role) for role in roles]
+    (removed, removed_links), (lowered, lowered_links) = links.items()
+    async with api.client() as browser:
+        for path in (urlsplit(by_key).path, *removed_links, *lowered_links):
+            assert (await browser.get(path)).status_code == 200
+        assert (await api.call("DELETE", f"/api/v1/members/{removed}")).status_code == 204
+        change = await api.call("PATCH", f"/api/v1/members/{lowered}", json={"role": "sender"})
+        assert change.status_code == 200
+        await api.revoke(key)
+        for path in (urlsplit(by_key).path, *removed_links, lowered_links[0]):
+            assert (await browser.get(path)).status_code == 404
+            assert (await browser.post(path, data=NEW)).status_code == 404
+        assert (await browser.get(lowered_links[1])).status_code == 200, "as much as they still have"
+        assert (await browser.post(lowered_links[1], data=NEW)).headers["Location"] == "/app"
+
+
+async def invited_by(api: Api, person_id: str, role: Role) -> str:
+    """The path of an invitation that this owner has made."""
+    caller = Caller(person_id, api.workspace, scopes_of("owner"), tiers.TIERS["enterprise"], "", is_owner=True)
+    new, now = NewInvitation(role), api.clock.now()
+    made = await api.deedbox.db.write(lambda tx: invitations.make(tx, caller, new, now=now))
+    return f"/join/{made.token.reveal()}"
 
 
 async def test_members_of_another_workspace_are_not_there(api: Api) -> None:

@@ -17,7 +17,7 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.crypto import Box, Secret, make_ring
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import BadRequest, LostFile, NotFound
+from deedbox.kernel.errors import BadRequest, Conflict, LostFile, NotFound
 from deedbox.kernel.jobs import Runner
 from deedbox.kernel.jobs.job import Slots
 from deedbox.kernel.jobs.store import JOBS_DUE
@@ -531,6 +531,24 @@ async def test_mail_queued_before_the_server_was_taken_out_of_the_settings_goes_
     shown = await without.db.read(lambda tx: without.inbox.show(tx, US, mail_id))
     assert LINK in shown.text
     assert line.room.taken == []
+
+
+@pytest.mark.parametrize("kind", ["code", "reset"])
+async def test_what_is_its_reader_s_alone_never_comes_into_the_inbox(
+    line: Line, clock: HandClock, tmp_path: Path, kind: str
+) -> None:
+    """Neither when the server is taken away, nor when it is sent again without one, nor from an earlier version."""
+    mail_id = await line.post.queue(Mail(to=READER, letter=LETTERS[kind]))
+    without = Post(line.post.db, clock, tmp_path)
+    await without.work()
+    assert (await without.kept(mail_id)).status == "failed"
+    with pytest.raises(Conflict, match="reader's alone"):
+        await without.db.write(lambda tx: without.mailer.resend(tx, US, mail_id, now=clock.now()))
+    assert (await without.kept(mail_id)).status == "failed"
+    await without.db.write(lambda tx: tx.run("update mails set status = 'inbox'"))
+    assert not (await without.kept(mail_id)).can_be_opened
+    with pytest.raises(NotFound):
+        await without.db.read(lambda tx: without.inbox.show(tx, US, mail_id))
 
 
 async def test_old_mail_is_forgotten_with_its_attachment(line: Line) -> None:

@@ -17,6 +17,7 @@ from deedbox.search.embedders import Embedders
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
 from deedbox.search.library import TextCache
+from deedbox.search.reader import Reader
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
 from tests.search.hashing import HashingEmbedder
@@ -94,7 +95,10 @@ class Corpus:
 
     async def delete(self, upload_id: str, workspace: str = "") -> None:
         now = self.clock.now()
-        await self.db.write(lambda tx: library.remove(tx, workspace or self.workspace, upload_id, now=now))
+        await self.db.write(lambda tx: library.remove(tx, self.reader(workspace), upload_id, now=now))
+
+    def reader(self, workspace: str = "") -> Reader:
+        return Reader(workspace or self.workspace, documents=True)
 
     async def upload(self, upload_id: str, workspace: str = "") -> Upload:
         found = await self.db.read(lambda tx: store.upload(tx, workspace or self.workspace, upload_id))
@@ -104,7 +108,7 @@ class Corpus:
     async def words(self, text: str, engine: SearchEngine | None = None, workspace: str = "") -> list[str]:
         """The texts that hold the words, best first."""
         question = query.Question(text, top_k=1000, mode="keyword")
-        found = await query.answer(engine or self.engine, workspace or self.workspace, question)
+        found = await query.answer(engine or self.engine, self.reader(workspace), question)
         return [passage.chunk.text for passage in found]
 
 

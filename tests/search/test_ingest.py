@@ -43,7 +43,7 @@ class Bench:
     async def plan(self, *doc_ids: str) -> str:
         corpus = self.corpus
         wanted = list(doc_ids) or None
-        return await self.db.write(lambda tx: ingest.plan(tx, corpus.engine, corpus.workspace, wanted))
+        return await self.db.write(lambda tx: ingest.plan(tx, corpus.engine, corpus.reader(), wanted))
 
     async def run(self, *doc_ids: str) -> Outcome:
         """What has become of the documents of one run."""
@@ -167,7 +167,7 @@ async def test_a_document_without_text_fails_by_name_and_alone(bench: Bench) -> 
     assert (outcome.processed, outcome.failed) == (1, [Failure(empty, NO_TEXT)])
     upload = await bench.corpus.upload(empty)
     assert (upload.status, upload.error) == ("failed", NO_TEXT)
-    assert await bench.db.read(lambda tx: library.chunks(tx, bench.corpus.workspace, empty, None, 1)) == []
+    assert await bench.db.read(lambda tx: library.chunks(tx, bench.corpus.reader(), empty, None, 1)) == []
 
 
 async def test_a_document_that_lost_its_text_is_no_longer_found(bench: Bench) -> None:

@@ -83,18 +83,18 @@ class House:
             pass
 
     async def ask(self, text: str, **named: Any) -> list[Passage]:
-        return await query.answer(self.corpus.engine, self.corpus.workspace, Question(text, **named))
+        return await query.answer(self.corpus.engine, self.corpus.reader(), Question(text, **named))
 
     async def best(self, text: str) -> str:
         """What is nearest by its meaning: nonsense, if the question was embedded by another model."""
         return (await self.ask(text, mode="semantic", top_k=1))[0].chunk.text
 
     async def index(self, *doc_ids: str) -> None:
-        engine, workspace = self.corpus.engine, self.corpus.workspace
-        await self.db.write(lambda tx: ingest.plan(tx, engine, workspace, list(doc_ids) or None))
+        engine, reader = self.corpus.engine, self.corpus.reader()
+        await self.db.write(lambda tx: ingest.plan(tx, engine, reader, list(doc_ids) or None))
 
     async def described(self, doc_id: str) -> store.UploadSummary:
-        return await self.db.read(lambda tx: library.find(tx, self.corpus.workspace, doc_id))
+        return await self.db.read(lambda tx: library.find(tx, self.corpus.reader(), doc_id))
 
     async def recipes(self) -> set[str]:
         """Of everything that is stored."""

@@ -19,6 +19,7 @@ from deedbox.search import library
 from deedbox.search.extract import Damaged, Extractor, Packed
 from deedbox.search.extract.kinds import KINDS
 from deedbox.search.library import TextCache
+from deedbox.search.reader import Reader
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
 
@@ -141,7 +142,7 @@ async def test_many_who_miss_a_text_at_once_all_get_it_and_one_is_kept(house: Ho
 async def test_without_text_and_file_there_is_nothing(house: House) -> None:
     upload = await house.add()
     now = house.clock.now()
-    await house.db.write(lambda tx: library.remove(tx, "wsp_one", upload.id, now=now))
+    await house.db.write(lambda tx: library.remove(tx, Reader("wsp_one", documents=True), upload.id, now=now))
     with pytest.raises(NotFound):
         await house.texts.text(upload)
     with pytest.raises(NotFound):
@@ -159,7 +160,7 @@ async def test_a_document_deleted_while_it_is_read_again_leaves_no_text(
 
     async def deleted_meanwhile(*args: Any) -> Any:
         packed, now = await pack(*args), house.clock.now()
-        await house.db.write(lambda tx: library.remove(tx, "wsp_one", upload.id, now=now))
+        await house.db.write(lambda tx: library.remove(tx, Reader("wsp_one", documents=True), upload.id, now=now))
         return packed
 
     monkeypatch.setattr(house.extractor, "pack", deleted_meanwhile)

@@ -206,6 +206,12 @@ def revoke(tx: Tx, caller: Caller, key_id: str, *, now: datetime) -> int:
     return len(made)
 
 
+def scopes_in_use(tx: Tx, workspace_id: str, key_id: str, *, now: datetime) -> frozenset[str]:
+    """What this key opens now: nothing once it is revoked or has expired."""
+    row = store.key(tx, workspace_id, key_id)
+    return scopes.granted(row.scopes) if row and _status(row, instant(now)) == "active" else frozenset()
+
+
 def _demand(tx: Tx, caller: Caller, key_id: str) -> store.KeyRow:
     row = store.key(tx, caller.workspace_id, key_id)
     if row is None:

@@ -148,7 +148,8 @@ def close_session(tx: Tx, token: str) -> None:
 
 
 def settle(tx: Tx, person_id: str, wanted: AccountChange, *, keep: str) -> None:
-    """Sets a person's name, e-mail and password; with a new password, every session but the `keep` one ends."""
+    """Sets a person's name, e-mail and password: links that were sent before end, and with a new password every
+    session but the `keep` one."""
     if not wanted.name.strip() or len(wanted.name) > limits.PERSON_NAME_CHARS:
         raise BadRequest(f"The name must have 1 to {limits.PERSON_NAME_CHARS} characters")
     address = checked_address(wanted.email).lower()
@@ -157,8 +158,10 @@ def settle(tx: Tx, person_id: str, wanted: AccountChange, *, keep: str) -> None:
     before = wanted.instead_of.reveal() if wanted.instead_of else None
     if not store.update_person(tx, person_id, wanted.name.strip(), address, wanted.password_hash or before, before):
         raise Conflict("The password was changed at this very moment. Sign in again.")
+    # They may lie in the mailbox of an address that is no longer theirs.
+    store.drop_login_links(tx, person_id)
     if wanted.password_hash is not None:
-        _end_access(tx, person_id, keep)
+        store.drop_other_sessions(tx, person_id, sha256(keep))
 
 
 def forget_password(tx: Tx, person_id: str) -> None:
@@ -182,11 +185,12 @@ def reset_link(tx: Tx, person_id: str, *, now: datetime) -> Secret:
 
 
 def reset(tx: Tx, token: str, password_hash: str, device: Device = NOWHERE, *, now: datetime) -> Secret:
-    """A session of the person whose new password this is; every other session and link of theirs ends."""
+    """A session of the person whose new password this is; every other session, passkey and link of theirs ends."""
     person_id = store.use_login_link(tx, sha256(token), instant(now)) if token.startswith(RESET_PREFIX) else None
     if person_id is None:
         raise Unauthorized("This link was used before or has expired. Ask for another one.")
     store.set_password(tx, person_id, password_hash)
+    passkeys_store.drop_all(tx, person_id)
     _end_access(tx, person_id, keep="")
     return open_session(tx, person_id, device, now=now)
 

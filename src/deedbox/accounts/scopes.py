@@ -17,9 +17,9 @@ SCOPES: dict[str, str] = {
     "keys:read": "read API keys",
     "keys:write": "create and change API keys within what the key itself may do, and revoke any",
     "archive:read": "archive receipts and packages",
-    "search:read": "read uploaded documents, statistics and information",
+    "search:read": "read the library, statistics and information; signed documents in it with documents:read only",
     "search:write": "upload, index and delete documents",
-    "search:query": "query",
+    "search:query": "query; signed documents answer with documents:read only",
     "embeddings:create": "make embeddings",
 }
 SHORTHANDS: dict[str, str] = {"documents:*": "every documents scope", "*": "every scope, those of later versions too"}

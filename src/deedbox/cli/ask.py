@@ -19,6 +19,7 @@ from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.settings import Settings
 from deedbox.search import query
 from deedbox.search.query import Mode, Passage
+from deedbox.search.reader import Reader
 
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
@@ -94,10 +95,12 @@ async def _ask(deedbox: Any, settings: Settings, asked: query.Question) -> list[
     workspace = (await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))).id
     async with running_server.is_absent(settings) as alone:
         if alone:
-            passages = await query.answer(deedbox.search, workspace, asked)
+            passages = await query.answer(deedbox.search, Reader(workspace, documents=True), asked)
             return [_result(passage) for passage in passages]
     # The server has the index open, and only one process can: so it is asked, with a key of a minute.
-    new = keys.NewKey(name="deedbox ask", scopes=["search:query"], expires_at=now + timedelta(minutes=1))
+    new = keys.NewKey(
+        name="deedbox ask", scopes=["search:query", "documents:read"], expires_at=now + timedelta(minutes=1)
+    )
     caller = workspaces.operator(workspace)
     made = await deedbox.db.write(lambda tx: keys.create(tx, caller, new, now=now))
     try:

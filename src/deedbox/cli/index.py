@@ -18,6 +18,7 @@ from deedbox.kernel.settings import Settings
 from deedbox.search import ingest, library, store
 from deedbox.search.extract.kinds import KINDS, kind_of
 from deedbox.search.ingest import Failure
+from deedbox.search.reader import Reader
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -81,7 +82,7 @@ async def _index(deedbox: Any, settings: Settings, folder: Path) -> Report:
 
 async def _index_some(deedbox: Any, workspace: str, doc_ids: list[str], report: Report) -> None:
     def plan(tx: Tx) -> str:
-        return ingest.plan(tx, deedbox.search, workspace, doc_ids)
+        return ingest.plan(tx, deedbox.search, Reader(workspace, documents=True), doc_ids)
 
     outcome = ingest.step(await running_server.end_of_job(deedbox, await deedbox.db.write(plan))).outcome
     if outcome is not None:

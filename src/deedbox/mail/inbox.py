@@ -10,15 +10,11 @@ from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail import content, store
-from deedbox.mail.letter import Attachment, Mail
+from deedbox.mail.letter import PERSONAL, Attachment, Mail
 from deedbox.mail.store import Entry, MailPart, Status
 
 if TYPE_CHECKING:
     from deedbox.mail.templates import Rendered
-
-
-_OPENS_AN_ACCOUNT = ("member", "reset")
-"""Mails whose link signs someone in: never shown to others, also where they stayed here after all."""
 
 
 class ListedMail(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +35,7 @@ class ListedMail(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def can_be_opened(self) -> bool:
         """Whether those who run the workspace may read what it says."""
-        return self.status == "inbox" and self.kind not in _OPENS_AN_ACCOUNT
+        return self.status == "inbox" and self.kind not in PERSONAL
 
 
 class InboxMail(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +74,7 @@ class Inbox:
     def show(self, tx: Tx, workspace_id: str, mail_id: str) -> InboxMail:
         """A mail that stayed here, as its reader would see it. What is to be sent is its reader's alone: NotFound."""
         entry = store.find(tx, workspace_id, mail_id)
-        if entry is None or entry.status != "inbox" or entry.kind in _OPENS_AN_ACCOUNT:
+        if entry is None or entry.status != "inbox" or entry.kind in PERSONAL:
             raise NotFound("The mail is not in the inbox")
         mail = content.opened(self._box, entry)
         rendered = _rendered(entry, mail)

@@ -183,8 +183,8 @@ Letter: TypeAlias = (
     | Member
     | Reset
 )
-PERSONAL = ("member", "reset")
-"""Kinds whose link opens an account: they never stay here, where others of the workspace would read them."""
+PERSONAL = ("code", "member", "reset")
+"""Kinds that open an account or show who signs: they never stay here, where others of the workspace would read them."""
 
 
 class Attachment(msgspec.Struct, frozen=True):

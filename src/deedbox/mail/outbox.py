@@ -21,6 +21,7 @@ from deedbox.mail.relay import Files, MailFailed, Relay
 from deedbox.mail.store import Entry, Status
 
 MAIL_JOB = "mail"
+_READERS_ALONE = "There is no mail server any more, and this mail is its reader's alone."
 
 
 class Mailer:
@@ -93,10 +94,12 @@ class Mailer:
             raise Conflict(error.message) from error
         if not store.wait_again(tx, entry):
             raise Conflict("Only a mail that could not be sent can be sent again.")
-        if self._relay.server is None:
-            store.put_into_inbox(tx, entry)
-        else:
+        if self._relay.server is not None:
             self._plan(tx, entry, mail, now)
+        elif entry.kind in PERSONAL:
+            raise Conflict(_READERS_ALONE)
+        else:
+            store.put_into_inbox(tx, entry)
 
     def _plan(self, tx: Tx, entry: Entry, mail: Mail, now: datetime) -> None:
         jobs.put(
@@ -133,7 +136,7 @@ class Mailer:
         from deedbox.mail.smtp import SmtpRefused, TooLargeForServer
 
         if self._relay.server is None:
-            raise GiveUp("There is no mail server any more, and this mail is its reader's alone")
+            raise GiveUp(_READERS_ALONE)
         try:
             mail = await self._opened(entry)
         except content.Unreadable as error:

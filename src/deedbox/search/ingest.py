@@ -20,6 +20,7 @@ from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Phase
 from deedbox.search.embedders import MISSING
 from deedbox.search.engine import INDEX_JOB, SearchEngine, Serving
 from deedbox.search.library import TextCache
+from deedbox.search.reader import Reader
 from deedbox.search.upload import Upload
 
 NO_TEXT = "No extractable text"
@@ -57,13 +58,13 @@ class Step(msgspec.Struct, frozen=True):
     outcome: Outcome | None = None
 
 
-def plan(tx: Tx, engine: SearchEngine, workspace_id: str, doc_ids: Sequence[str] | None) -> str:
+def plan(tx: Tx, engine: SearchEngine, reader: Reader, doc_ids: Sequence[str] | None) -> str:
     """The id of the run over these documents, or all; one of the same scope that has not ended is joined."""
     engine.embedders.need()
-    scope = "all"
+    workspace_id, scope = reader.workspace_id, "all"
     if doc_ids is not None:
         doc_ids = sorted(set(doc_ids))
-        library.need_all(tx, workspace_id, doc_ids)
+        library.need_all(tx, reader, doc_ids)
         scope = hashlib.sha256("\n".join(doc_ids).encode()).hexdigest()
     return jobs.enqueue(
         tx,

@@ -14,12 +14,13 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import LostFile, NotFound, Unavailable
+from deedbox.kernel.errors import Conflict, LostFile, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.extract import Extractor, Packed, opened_text, unpacked
 from deedbox.search.extract.kinds import KINDS, Kind
+from deedbox.search.reader import Reader
 from deedbox.search.store import UploadSummary
 from deedbox.search.upload import Chunk, Extraction, Upload
 
@@ -168,10 +169,10 @@ def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, parsed: Parsed | str, 
     return upload
 
 
-def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datetime) -> Upload:
+def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime) -> Upload:
     """The document with another content; its old chunks serve queries until the new ones take their place."""
-    old = _upload(tx, workspace_id, upload_id)
-    _keep_text(tx, workspace_id, file.received.blob.sha256, file.media_type, file.parsed.text, now)
+    old = replaceable(tx, reader, upload_id)
+    _keep_text(tx, reader.workspace_id, file.received.blob.sha256, file.media_type, file.parsed.text, now)
     blob = blobs_store.adopt(tx, file.received, old.id, now)
     new = msgspec.structs.replace(
         old,
@@ -193,17 +194,25 @@ def replace(tx: Tx, workspace_id: str, upload_id: str, file: File, *, now: datet
     return new
 
 
-def remove(tx: Tx, workspace_id: str, upload_id: str, *, now: datetime) -> None:
+def replaceable(tx: Tx, reader: Reader, upload_id: str) -> Upload:
+    """The document, if its content may be another one: Conflict for the sealed file of a document."""
+    upload = _seen(tx, reader, upload_id)
+    if upload.document_id is not None:
+        raise Conflict("This is the sealed file of a document, which never changes. Upload the other file by itself.")
+    return upload
+
+
+def remove(tx: Tx, reader: Reader, upload_id: str, *, now: datetime) -> None:
     """Removes record, file, text, chunks and index entries at once: the very next query knows nothing of them."""
-    upload = _upload(tx, workspace_id, upload_id)
+    upload = _seen(tx, reader, upload_id)
     store.drop_upload(tx, upload.id)
     _let_go(tx, upload, now)
-    chunk_store.log_removal(tx, workspace_id, upload.id)
+    chunk_store.log_removal(tx, reader.workspace_id, upload.id)
 
 
-def page(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[UploadSummary]:
+def page(tx: Tx, reader: Reader, after: str | None, most: int) -> list[UploadSummary]:
     """Documents after the one with this id, oldest first."""
-    return store.summaries(tx, workspace_id, after, most)
+    return store.summaries(tx, reader, after, most)
 
 
 class Shelf(msgspec.Struct, frozen=True):
@@ -211,37 +220,37 @@ class Shelf(msgspec.Struct, frozen=True):
 
     documents: list[UploadSummary]
     unindexed: int
-    """Documents in all of the library that wait for an index run."""
+    """Documents in all of the library that wait for an index run, as far as they are counted."""
 
 
-def shelf(tx: Tx, workspace_id: str, named: str, before: str | None, most: int) -> Shelf:
+def shelf(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> Shelf:
     """Documents whose names hold this text, before the one with this id, newest first."""
-    return Shelf(store.newest(tx, workspace_id, named, before, most), store.count_unindexed(tx, workspace_id))
+    return Shelf(store.newest(tx, reader, named, before, most), store.count_unindexed(tx, reader))
 
 
-def find(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary:
-    found = store.summary(tx, workspace_id, upload_id)
-    if found is None:
+def find(tx: Tx, reader: Reader, upload_id: str) -> UploadSummary:
+    found = store.summary(tx, reader.workspace_id, upload_id)
+    if found is None or not reader.sees(found.upload):
         raise _unknown()
     return found
 
 
-def need_all(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> None:
-    """Raises NotFound, naming it, for one that the workspace does not have."""
-    if unknown := set(upload_ids) - store.known(tx, workspace_id, upload_ids):
+def need_all(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> None:
+    """Raises NotFound, naming it, for one that is not there for this reader."""
+    if unknown := set(upload_ids) - store.known(tx, reader, upload_ids):
         raise NotFound(f"Document {min(unknown)} does not exist")
 
 
-def content(tx: Tx, workspace_id: str, upload_id: str) -> tuple[Upload, Blob]:
+def content(tx: Tx, reader: Reader, upload_id: str) -> tuple[Upload, Blob]:
     """The document, and where its bytes are."""
-    upload = _upload(tx, workspace_id, upload_id)
+    upload = _seen(tx, reader, upload_id)
     return upload, blobs_store.demand(tx, upload.sha256)
 
 
-def chunks(tx: Tx, workspace_id: str, upload_id: str, after: int | None, most: int) -> list[Chunk]:
+def chunks(tx: Tx, reader: Reader, upload_id: str, after: int | None, most: int) -> list[Chunk]:
     """Chunks of the document that serve queries now, after the one with this number; none before it is indexed."""
-    recipe, upload = chunk_store.serving_recipe(tx, workspace_id), _upload(tx, workspace_id, upload_id)
-    set_id = None if recipe is None else chunk_store.set_of(tx, workspace_id, recipe, upload.id)
+    recipe, upload = chunk_store.serving_recipe(tx, reader.workspace_id), _seen(tx, reader, upload_id)
+    set_id = None if recipe is None else chunk_store.set_of(tx, reader.workspace_id, recipe, upload.id)
     return [] if set_id is None else chunk_store.chunks(tx, set_id, after, most)
 
 
@@ -253,6 +262,13 @@ def stats(tx: Tx, workspace_id: str) -> Stats:
         queries=store.queries(tx, workspace_id),
         stored_bytes=store.stored_bytes(tx, workspace_id),
     )
+
+
+def _seen(tx: Tx, reader: Reader, upload_id: str) -> Upload:
+    upload = _upload(tx, reader.workspace_id, upload_id)
+    if not reader.sees(upload):
+        raise _unknown()
+    return upload
 
 
 def _upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload:

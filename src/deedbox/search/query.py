@@ -16,6 +16,7 @@ from deedbox.search import library, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
 from deedbox.search.index import Candidate, Hit, Index, IndexUnusable
+from deedbox.search.reader import Reader
 from deedbox.search.upload import Chunk, Upload
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ class _Verified(msgspec.Struct, frozen=True):
     """No row is missing because its document has just changed."""
 
 
-async def answer(engine: SearchEngine, workspace_id: str, question: Question, *, counted: bool = True) -> list[Passage]:
+async def answer(engine: SearchEngine, reader: Reader, question: Question, *, counted: bool = True) -> list[Passage]:
     """The best passages, best first, each as it is in the database now; the query is counted durably, or not at all."""
-    search, begun = _Search(engine, workspace_id, question), stopwatch()
+    search, begun, workspace_id = _Search(engine, reader, question), stopwatch(), reader.workspace_id
     await search.begin()
     # Saved while the index is searched: the answer waits for the commit, but seldom longer than for the search.
     counting = asyncio.create_task(_count(engine, workspace_id)) if counted else None
@@ -87,9 +88,10 @@ async def _count(engine: SearchEngine, workspace_id: str) -> None:
 class _Search:
     """One query on its way to its answer."""
 
-    def __init__(self, engine: SearchEngine, workspace_id: str, question: Question) -> None:
+    def __init__(self, engine: SearchEngine, reader: Reader, question: Question) -> None:
         self._engine = engine
-        self._workspace_id = workspace_id
+        self._reader = reader
+        self._workspace_id = reader.workspace_id
         self._question = question
         self._vectors: dict[str, Vector] = {}
 
@@ -99,7 +101,7 @@ class _Search:
         if (await self._engine.index(self._workspace_id, serving)).size == 0:
             raise BadRequest(NOTHING_INDEXED)
         if (wanted := self._question.doc_ids) is not None:
-            await self._engine.db.read(lambda tx: library.need_all(tx, self._workspace_id, wanted))
+            await self._engine.db.read(lambda tx: library.need_all(tx, self._reader, wanted))
         await self._vector(serving)
 
     async def best(self) -> list[Passage]:
@@ -120,23 +122,23 @@ class _Search:
 
     async def _look_up(self) -> _Verified | None:
         """The hits of the index with their rows; None when the index cannot be read."""
-        place, question = self._workspace_id, self._question
+        place, reader, question = self._workspace_id, self._reader, self._question
         serving = await self._engine.serving(place)
         index = await self._engine.index(place, serving)
         vector, mark = await self._vector(serving), index.watermark
-        only = await self._engine.db.read(lambda tx: _scope(tx, place, question))
+        only = await self._engine.db.read(lambda tx: _scope(tx, reader, question))
         try:
             hits = await asyncio.to_thread(_hits, index, question, vector, only)
         except IndexUnusable:
             self._engine.workspace_index(place, serving).distrust()
             return None
-        return await self._engine.db.read(lambda tx: _verified(tx, place, serving.recipe, hits, question.top_k, mark))
+        return await self._engine.db.read(lambda tx: _verified(tx, reader, serving.recipe, hits, question.top_k, mark))
 
 
-def _scope(tx: Tx, workspace_id: str, question: Question) -> frozenset[str] | None:
-    if not question.conditions:
+def _scope(tx: Tx, reader: Reader, question: Question) -> frozenset[str] | None:
+    if not question.conditions and not store.hides(tx, reader):
         return question.doc_ids
-    found = frozenset(store.matching(tx, workspace_id, question.conditions))
+    found = frozenset(store.matching(tx, reader, question.conditions))
     return found if question.doc_ids is None else found & question.doc_ids
 
 
@@ -186,17 +188,18 @@ def _z_scores(scores: Sequence[float]) -> list[float]:
     return [(score - mean) / spread for score in scores]
 
 
-def _verified(tx: Tx, workspace_id: str, recipe: str, hits: Sequence[Hit], most: int, mark: int) -> _Verified:
+def _verified(tx: Tx, reader: Reader, recipe: str, hits: Sequence[Hit], most: int, mark: int) -> _Verified:
     # In the snapshot that the rows are read from, a document must be as it was when the index saw it:
     # so neither deleted nor replaced text can be answered, and no score belongs to another text.
     rows: list[_Row] = []
     for hit in hits:
-        current = chunk_store.unchanged_chunk(tx, workspace_id, recipe, hit.upload_id, hit.number, mark)
-        if current is not None:
+        current = chunk_store.unchanged_chunk(tx, reader.workspace_id, recipe, hit.upload_id, hit.number, mark)
+        # A document may have come in since it was asked whether there are any.
+        if current is not None and reader.sees(current[0]):
             rows.append((hit, *current))
         if len(rows) == most:
             break
-    signed = store.sealed(tx, workspace_id, {upload.id for _, upload, _ in rows})
+    signed = store.sealed(tx, reader.workspace_id, {upload.id for _, upload, _ in rows})
     return _Verified(rows, signed, complete=len(rows) == min(most, len(hits)))
 
 

@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx, Value
+from deedbox.search.reader import Reader
 from deedbox.search.upload import Status, Upload
 
 UPLOAD_COLUMNS = (
@@ -15,7 +17,7 @@ UPLOAD_COLUMNS = (
 # Seen when it is asked: a file may be uploaded before or after the server learns that it was sealed here.
 _IS_SEALED = (
     "exists (select 1 from sealed_hashes"
-    " where sealed_hashes.workspace_id = uploads.workspace_id and sealed_hashes.sha256 = uploads.sha256)"
+    " where sealed_hashes.workspace_id = u.workspace_id and sealed_hashes.sha256 = u.sha256)"
 )
 
 
@@ -40,7 +42,16 @@ class UploadSummary(msgspec.Struct, frozen=True):
 
 def add_upload(tx: Tx, upload: Upload) -> None:
     names = ", ".join(f":{name}" for name in UPLOAD_COLUMNS.replace(" ", "").split(","))
-    tx.run(f"insert into uploads ({UPLOAD_COLUMNS}) values ({names})", **msgspec.structs.asdict(upload))
+    tx.run(
+        f"insert into uploads ({UPLOAD_COLUMNS}, filename_folded) values ({names}, :filename_folded)",
+        **msgspec.structs.asdict(upload),
+        filename_folded=_folded(upload.filename),
+    )
+
+
+def _folded(filename: str) -> str:
+    """The name as it is searched: SQL's own `lower` knows ASCII only, depending on the database."""
+    return filename.casefold()
 
 
 def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
@@ -52,13 +63,22 @@ def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
     return Upload(*row) if row else None
 
 
-def known(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
-    """Those of the ids that are uploads of the workspace."""
+def known(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> set[str]:
+    """Those of the ids that are uploads of the workspace, and there for this reader."""
     named: dict[str, Value] = {f"id{number}": one for number, one in enumerate(upload_ids)}
-    sql = (
-        f"select id from uploads where workspace_id = :workspace_id and id in ({', '.join(f':{one}' for one in named)})"
-    )
-    return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
+    sql = f"select id from uploads u where {_there_for(reader)} and id in ({', '.join(f':{one}' for one in named)})"
+    return {row[0] for row in tx.all(sql, workspace_id=reader.workspace_id, **named)}
+
+
+def _there_for(reader: Reader) -> str:
+    """What an upload `u` must be to exist for this reader."""
+    return "u.workspace_id = :workspace_id" + ("" if reader.documents else " and u.document_id is null")
+
+
+def hides(tx: Tx, reader: Reader) -> bool:
+    """Whether the workspace has entries that do not exist for this reader."""
+    sql = "select 1 from uploads where workspace_id = :workspace_id and document_id is not null limit 1"
+    return not reader.documents and tx.one(sql, workspace_id=reader.workspace_id) is not None
 
 
 def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
@@ -71,29 +91,33 @@ _SUMMARY = (
     f"select {', '.join(f'u.{name.strip()}' for name in UPLOAD_COLUMNS.split(','))}, coalesce(s.chunks, 0), s.recipe"
     " from uploads u left join libraries b on b.workspace_id = u.workspace_id"
     " left join index_log l on l.workspace_id = u.workspace_id and l.recipe = b.recipe and l.upload_id = u.id"
-    " left join chunk_sets s on s.id = l.chunk_set_id where u.workspace_id = :workspace_id"
+    " left join chunk_sets s on s.id = l.chunk_set_id"
 )
 
 
 def summary(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary | None:
-    row = tx.one(f"{_SUMMARY} and u.id = :id", workspace_id=workspace_id, id=upload_id)
+    row = tx.one(
+        f"{_SUMMARY} where u.workspace_id = :workspace_id and u.id = :id", workspace_id=workspace_id, id=upload_id
+    )
     return _summary(row) if row else None
 
 
-def summaries(tx: Tx, workspace_id: str, after: str | None, most: int) -> list[UploadSummary]:
+def summaries(tx: Tx, reader: Reader, after: str | None, most: int) -> list[UploadSummary]:
     """Uploads after the one with this id, oldest first."""
-    sql = f"{_SUMMARY} and u.id > :after order by u.id limit :most"
-    return [_summary(row) for row in tx.all(sql, workspace_id=workspace_id, after=after or "", most=most)]
+    sql = f"{_SUMMARY} where {_there_for(reader)} and u.id > :after order by u.id limit :most"
+    return [_summary(row) for row in tx.all(sql, workspace_id=reader.workspace_id, after=after or "", most=most)]
 
 
-def newest(tx: Tx, workspace_id: str, named: str, before: str | None, most: int) -> list[UploadSummary]:
+def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> list[UploadSummary]:
     """Uploads whose names hold this text, before the one with this id, newest first."""
+    named = _folded(named)
     for wildcard in "!%_":
         named = named.replace(wildcard, f"!{wildcard}")
     rows = tx.all(
-        f"{_SUMMARY} and lower(u.filename) like :named escape '!' and u.id < :before order by u.id desc limit :most",
-        workspace_id=workspace_id,
-        named=f"%{named.lower()}%",
+        f"{_SUMMARY} where {_there_for(reader)} and u.filename_folded like :named escape '!' and u.id < :before"
+        " order by u.id desc limit :most",
+        workspace_id=reader.workspace_id,
+        named=f"%{named}%",
         before=before or "upl_~",
         most=most,
     )
@@ -106,6 +130,8 @@ def _summary(row: Row) -> UploadSummary:
 
 def change_upload(tx: Tx, upload_id: str, expected: Mapping[str, Value], changes: Mapping[str, Value]) -> bool:
     """Whether the upload was as expected and has been changed: the write is the check."""
+    if "filename" in changes:
+        changes = {**changes, "filename_folded": _folded(str(changes["filename"]))}
     sets = ", ".join(f"{name} = :new_{name}" for name in changes)
     conditions = "".join(
         f" and {name} is null" if value is None else f" and {name} = :old_{name}" for name, value in expected.items()
@@ -132,9 +158,9 @@ def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
     ]
 
 
-def matching(tx: Tx, workspace_id: str, conditions: Mapping[str, Value]) -> list[str]:
-    """The uploads that meet the conditions: moments bound the time of upload, `signed` and `of_document` are 1 or 0,
-    `signer` is an address, others are equal."""
+def matching(tx: Tx, reader: Reader, conditions: Mapping[str, Value]) -> list[str]:
+    """The uploads there for this reader that meet the conditions: moments bound the time of upload, `signed` and
+    `of_document` are 1 or 0, `signer` is an address, others are equal."""
     compared = {
         "created_after": "created_at >= :created_after",
         "created_before": "created_at < :created_before",
@@ -145,8 +171,8 @@ def matching(tx: Tx, workspace_id: str, conditions: Mapping[str, Value]) -> list
     }
     also = "".join(f" and {compared.get(name, f'{name} = :{name}')}" for name in conditions)
     rows = tx.all(
-        f"select id from uploads where workspace_id = :workspace_id{also} order by id",
-        workspace_id=workspace_id,
+        f"select id from uploads u where {_there_for(reader)}{also} order by id",
+        workspace_id=reader.workspace_id,
         **conditions,
     )
     return [row[0] for row in rows]
@@ -158,7 +184,7 @@ def sealed(tx: Tx, workspace_id: str, upload_ids: Collection[str]) -> set[str]:
     if not named:
         return set()
     sql = (
-        "select id from uploads where workspace_id = :workspace_id"
+        "select id from uploads u where workspace_id = :workspace_id"
         f" and id in ({', '.join(f':{one}' for one in named)}) and {_IS_SEALED}"
     )
     return {row[0] for row in tx.all(sql, workspace_id=workspace_id, **named)}
@@ -193,9 +219,14 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
     return Upload(*row) if row else None
 
 
-def count_unindexed(tx: Tx, workspace_id: str) -> int:
-    """Uploads that wait for an index run."""
-    row = tx.one("select count(*) from uploads where workspace_id = :id and status = 'uploaded'", id=workspace_id)
+def count_unindexed(tx: Tx, reader: Reader) -> int:
+    """Uploads that wait for an index run; counted no further than one beyond the bound."""
+    waiting = f"select 1 from uploads u where {_there_for(reader)} and status = 'uploaded' limit :most"
+    row = tx.one(
+        f"select count(*) from ({waiting}) as waiting",
+        workspace_id=reader.workspace_id,
+        most=limits.UNINDEXED_COUNTED + 1,
+    )
     return int(row[0]) if row else 0
 
 

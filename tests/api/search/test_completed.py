@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deedbox.search.embedders import Embedders
-from tests.api.conftest import Api
+from tests.api.conftest import Api, Key
 from tests.api.search.conftest import Search
 from tests.api.signing.conftest import Office, signer
 from tests.search.hashing import HashingEmbedder
@@ -80,7 +80,7 @@ async def test_what_is_deleted_from_the_library_stays_out_of_it(search: Search) 
     assert (await search.api.get(f"/api/v1/documents/{document['id']}/signed")).status_code == 200
 
 
-async def test_what_was_completed_before_there_was_a_model_is_indexed_with_it(api: Api) -> None:
+async def test_what_was_completed_while_there_was_no_model_is_indexed_with_it(api: Api) -> None:
     deedbox = api.deedbox
     await deedbox.start()
     document = await Office(api).sealed()
@@ -88,6 +88,12 @@ async def test_what_was_completed_before_there_was_a_model_is_indexed_with_it(ap
     deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
     await deedbox.completed_documents.catch_up()
     await entry(api, document, "indexed")
+    deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
+    between = await Office(api).sealed()
+    await entry(api, between, "uploaded")
+    deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
+    await deedbox.completed_documents.catch_up()
+    await entry(api, between, "indexed")
     await deedbox.stop()
 
 
@@ -104,3 +110,42 @@ async def test_a_job_that_runs_again_takes_nothing_in_twice(search: Search) -> N
         while await search.api.rows("select 1 from jobs where kind = 'take_in' and state <> 'done'"):
             await asyncio.sleep(0.05)
     assert (await entry(search.api, document))["doc_id"] == record["doc_id"]
+
+
+async def test_signed_documents_do_not_exist_for_who_may_not_read_documents(search: Search) -> None:
+    api = search.api
+    signed = (await entry(api, await Office(api).sealed()))["doc_id"]
+    by_hand = await search.indexed("The tenant pays nothing.", "note.txt")
+    searching = await api.make_key("search:read", "search:write", "search:query")
+    reading = await api.make_key("search:read", "search:query", "documents:read")
+
+    async def asked(key: Key, **wanted: Any) -> Any:
+        body = {"query": SENTENCE, "top_k": 50, **wanted}
+        return await api.call("POST", "/query", key=key, json=body)
+
+    async def found(key: Key, **wanted: Any) -> set[str]:
+        return {one["metadata"]["doc_id"] for one in (await asked(key, **wanted)).json()["results"]}
+
+    assert await found(reading) == {signed, by_hand}
+    assert await found(searching) == {by_hand}
+    assert await found(searching, mode="keyword") == {by_hand}
+    assert await found(searching, filter={"source": "document"}) == set()
+    assert (await asked(searching, doc_ids=[signed])).status_code == 404
+    for path in ("/documents", "/documents?limit=10"):
+        assert [one["doc_id"] for one in (await api.get(path, key=searching)).json()["documents"]] == [by_hand]
+        assert len((await api.get(path, key=reading)).json()["documents"]) == 2
+    for part in ("", "/content", "/text", "/chunks", "/pages/1.webp"):
+        assert (await api.get(f"/documents/{signed}{part}", key=searching)).status_code == 404, part
+        assert (await api.get(f"/documents/{signed}{part}", key=reading)).status_code == 200, part
+    index = await api.call("POST", "/documents/index", key=searching, json={"doc_ids": [signed]})
+    assert index.status_code == 404
+    assert (await api.call("DELETE", f"/documents/{signed}", key=searching)).status_code == 404
+    assert signed in await found(reading)
+
+
+async def test_what_stands_for_a_document_is_never_replaced(search: Search) -> None:
+    record = await entry(search.api, await Office(search.api).sealed())
+    path, file = f"/documents/{record['doc_id']}", {"file": ("other.txt", b"Something else.")}
+    answer = await search.api.call("PUT", path, files=file)
+    assert answer.status_code == 409
+    assert (await search.api.get(path)).json() == record

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from deedbox.accounts import workspaces
+from deedbox.kernel import limits
 from tests.api.conftest import Api
 from tests.api.search.conftest import Search
 from tests.api.search.files import pdf
@@ -164,7 +165,7 @@ async def test_failures_keep_their_reason(search: Search) -> None:
             assert "Not searchable" in page
 
 
-async def test_the_library_is_searched_by_name_and_paged(search: Search) -> None:
+async def test_the_library_is_searched_by_name_and_paged(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(26):
         search.api.clock.forward(1)
         await search.upload(f"Text {number}.", f"note_{number}.txt")
@@ -177,9 +178,27 @@ async def test_the_library_is_searched_by_name_and_paged(search: Search) -> None
         assert re.findall(r">(note_\w+\.txt)<", named) == ["note_1.txt"]
         assert "No file has “zebra”" in await shown(client, "/app/library", name="zebra")
         assert "Make 26 files searchable" in first
+        monkeypatch.setattr(limits, "UNINDEXED_COUNTED", 25)
+        assert "Make all files searchable" in await shown(client, "/app/library"), "they are not counted without end"
         assert (await client.post("/app/library/index")).status_code == 303
         await idle(search)
         assert "searchable</button>" not in await shown(client, "/app/library")
+
+
+async def test_names_are_found_whatever_their_case_in_any_script(search: Search) -> None:
+    doc_id = await search.upload("One.", "Änderung.txt")
+    await search.upload("Two.", "ДОГОВОР 50%.txt")
+    async with owner(search.api) as client:
+        for typed, name in (
+            ("änderung", "Änderung.txt"),
+            ("ÄNDER", "Änderung.txt"),
+            ("договор 50%", "ДОГОВОР 50%.txt"),
+        ):
+            assert re.findall(r">([^<>]+\.txt)<", await shown(client, "/app/library", name=typed)) == [name], typed
+        other = {"file": ("Übersicht.txt", b"Three.")}
+        assert (await search.api.call("PUT", f"/documents/{doc_id}", files=other)).status_code == 200
+        assert "Übersicht.txt" in await shown(client, "/app/library", name="übersicht")
+        assert "Übersicht.txt" not in await shown(client, "/app/library", name="änderung")
 
 
 async def test_a_workspace_chooses_on_the_page_whether_documents_come_in(search: Search) -> None:

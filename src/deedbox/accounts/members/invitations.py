@@ -7,19 +7,19 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from deedbox.accounts import people
+from deedbox.accounts import keys, people, scopes
 from deedbox.accounts import store as accounts_store
 from deedbox.accounts.caller import Caller
 from deedbox.accounts.members import members, store
 from deedbox.accounts.members.members import MemberRecord
 from deedbox.accounts.members.store import InvitationRow
-from deedbox.accounts.roles import Role
+from deedbox.accounts.roles import Role, scopes_of
 from deedbox.kernel import acts, limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Secret, sha256
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.kernel.ids import new_id
+from deedbox.kernel.ids import is_id, new_id
 from deedbox.kernel.mailbox import checked_address
 
 PREFIX = "deed_join_"
@@ -69,12 +69,24 @@ def make(tx: Tx, caller: Caller, new: NewInvitation, *, now: datetime) -> MadeIn
 
 
 def look(tx: Tx, token: str, *, now: datetime) -> Invited:
-    """The invitation of this link; NotFound once it is used, withdrawn or too old."""
+    """The invitation of this link; NotFound once it is used, withdrawn or too old, or its maker may not give it."""
     row = store.invitation(tx, sha256(token), instant(now)) if token.startswith(PREFIX) else None
     workspace = accounts_store.workspace(tx, row.workspace_id) if row else None
-    if row is None or workspace is None:
+    if row is None or workspace is None or not _still_given(tx, row, now):
         raise NotFound("This invitation was used, withdrawn, or has expired. Ask who sent it for another one.")
     return Invited(row.id, row.workspace_id, workspace[1], row.role, row.email, row.expires_at)
+
+
+def _still_given(tx: Tx, row: InvitationRow, now: datetime) -> bool:
+    """Whether who made it may do as much today: an owner who is removed does not come back by a link of their own."""
+    if is_id(row.created_by, "key"):
+        mine = keys.scopes_in_use(tx, row.workspace_id, row.created_by, now=now)
+    elif is_id(row.created_by, "per"):
+        role = store.role_of(tx, row.workspace_id, row.created_by)
+        mine = scopes_of(role) if role else frozenset()
+    else:
+        return True  # the command line
+    return scopes.lacking(mine, scopes_of(row.role)) is None
 
 
 def join(tx: Tx, token: str, person_id: str, *, now: datetime) -> Invited:

@@ -90,12 +90,17 @@ def remove(tx: Tx, workspace_id: str, person_id: str) -> None:
 
 
 def is_member(tx: Tx, workspace_id: str, person_id: str) -> bool:
-    found = tx.one(
-        "select 1 from memberships where workspace_id = :workspace_id and person_id = :person_id",
+    return role_of(tx, workspace_id, person_id) is not None
+
+
+def role_of(tx: Tx, workspace_id: str, person_id: str) -> Role | None:
+    """The person's role in the workspace; None for who is no member."""
+    row = tx.one(
+        "select role from memberships where workspace_id = :workspace_id and person_id = :person_id",
         workspace_id=workspace_id,
         person_id=person_id,
     )
-    return found is not None
+    return row[0] if row else None
 
 
 def person(tx: Tx, email: str) -> Row | None:

@@ -86,7 +86,7 @@ def made(site: Site, answer: str, challenge: bytes) -> "VerifiedRegistration":
             expected_origin=site.origin,
             require_user_verification=True,
         )
-    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+    except (WebAuthnException, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadRequest("The browser's answer is no passkey for this site. Try again.") from error
 
 
@@ -105,7 +105,7 @@ def shown(site: Site, answer: str, challenge: bytes, known: store.PasskeyRow) ->
             credential_current_sign_count=known.sign_count,
             require_user_verification=True,
         )
-    except (WebAuthnException, ValueError, KeyError, TypeError) as error:
+    except (WebAuthnException, ValueError, KeyError, TypeError, RecursionError) as error:
         raise Unauthorized("This passkey does not open an account here.") from error
 
 
@@ -116,7 +116,7 @@ def credential_id(answer: str) -> bytes:
     try:
         said: Any = msgspec.json.decode(answer)
         return base64url_to_bytes(said["id"])
-    except (msgspec.DecodeError, ValueError, KeyError, TypeError) as error:
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise Unauthorized("This passkey does not open an account here.") from error
 
 

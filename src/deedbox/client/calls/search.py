@@ -75,7 +75,7 @@ class SearchCalls:
     def replace_document(self, doc_id: str, file: FileSource) -> Uploaded:
         """Replace a document's content.
 
-        The old chunks answer until the new content is indexed."""
+        The old chunks answer until the new content is indexed. The sealed file of a document stays: 409."""
         return self._connection.answer(Call("PUT", f"/documents/{part(doc_id)}", body=Form([("file", file)])), Uploaded)
 
     def delete_document(self, doc_id: str) -> None:
@@ -168,7 +168,7 @@ class AsyncSearchCalls:
     async def replace_document(self, doc_id: str, file: FileSource) -> Uploaded:
         """Replace a document's content.
 
-        The old chunks answer until the new content is indexed."""
+        The old chunks answer until the new content is indexed. The sealed file of a document stays: 409."""
         return await self._connection.answer(
             Call("PUT", f"/documents/{part(doc_id)}", body=Form([("file", file)])), Uploaded
         )

@@ -76,7 +76,7 @@ class ChunkPage(msgspec.Struct, frozen=True):
 async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     deedbox = here.deedbox
-    upload, blob = await deedbox.db.read(lambda tx: library.content(tx, here.caller.workspace_id, doc_id))
+    upload, blob = await deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id))
     return await file_response(request, deedbox.blobs, blob, upload.media_type, upload.filename)
 
 
@@ -88,7 +88,7 @@ async def document_content(request: AnyRequest, doc_id: FromPath[str]) -> Respon
 )
 async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
-    found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
+    found = await here.deedbox.db.read(lambda tx: library.find(tx, here.reader, doc_id))
     size, pieces = await here.deedbox.ingest.texts.stream(found.upload)
     return StreamedResponse(
         pieces,
@@ -105,9 +105,9 @@ async def document_text(request: AnyRequest, doc_id: FromPath[str]) -> Response[
 )
 async def document_chunks(request: AnyRequest, doc_id: FromPath[str]) -> ChunkPage:
     here = context.of(request)
-    workspace, asked = here.caller.workspace_id, here.query
+    reader, asked = here.reader, here.query
     after, most = int(asked.start) if asked.start else None, asked.limit + 1
-    found = await here.deedbox.db.read(lambda tx: library.chunks(tx, workspace, doc_id, after, most))
+    found = await here.deedbox.db.read(lambda tx: library.chunks(tx, reader, doc_id, after, most))
     records = [_chunk(doc_id, chunk) for chunk in found]
     return ChunkPage(*cursors.page(records, asked.limit, lambda chunk: str(chunk.chunk_index)))
 
@@ -121,7 +121,7 @@ async def document_chunks(request: AnyRequest, doc_id: FromPath[str]) -> ChunkPa
 async def page_image(request: AnyRequest, doc_id: FromPath[str], page: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     number = page_number(page)
-    upload, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.caller.workspace_id, doc_id))
+    upload, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id))
     if upload.media_type != KINDS["pdf"].media_type:
         raise NotFound("Only PDF documents have page images, and this is none")
     if number is None or number > (upload.pages or 0):

@@ -125,7 +125,7 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
 async def list_uploads(request: AnyRequest) -> Response[DocumentList]:
     here = context.of(request)
     asked: LibraryQuery = here.query
-    workspace, after, recipe = here.caller.workspace_id, asked.cursor or None, here.deedbox.search.recipe
+    reader, after, recipe = here.reader, asked.cursor or None, here.deedbox.search.recipe
     if asked.limit is UNSET:
         pieces = _in_pieces(here, after)
         # Asked for here, so that what fails at once is an error and not half an answer.
@@ -134,17 +134,17 @@ async def list_uploads(request: AnyRequest) -> Response[DocumentList]:
         told = patiently(here, joined(first, pieces), each=each, in_all=in_all)
         return cast(Response[DocumentList], StreamedResponse(told, media_type="application/json"))
     limit = asked.limit
-    found = await here.deedbox.db.read(lambda tx: library.page(tx, workspace, after, limit + 1))
+    found = await here.deedbox.db.read(lambda tx: library.page(tx, reader, after, limit + 1))
     records = [_record(one, recipe) for one in found]
     return Response(DocumentList(*cursors.page(records, limit, lambda document: document.doc_id)))
 
 
 async def _in_pieces(here: Context, after: str | None) -> AsyncIterator[bytes]:
     """Every document after this one, as the JSON of a list that is never held as a whole."""
-    workspace, recipe = here.caller.workspace_id, here.deedbox.search.recipe
+    reader, recipe = here.reader, here.deedbox.search.recipe
 
     def batch(tx: Tx) -> list[UploadSummary]:
-        return library.page(tx, workspace, after, limits.LIST_BATCH)
+        return library.page(tx, reader, after, limits.LIST_BATCH)
 
     begun, count = _encode(DocumentList([], 0, False, None)).partition(b"]")[0], 0
     while found := await here.deedbox.db.read(batch):
@@ -157,19 +157,23 @@ async def _in_pieces(here: Context, after: str | None) -> AsyncIterator[bytes]:
 @get("/documents/{doc_id:str}", opt=door("search:read"), summary="One document's record", tags=["search"])
 async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> UploadRecord:
     here = context.of(request)
-    found = await here.deedbox.db.read(lambda tx: library.find(tx, here.caller.workspace_id, doc_id))
+    found = await here.deedbox.db.read(lambda tx: library.find(tx, here.reader, doc_id))
     return _record(found, here.deedbox.search.recipe)
 
 
-@put("/documents/{doc_id:str}", summary="Replace a document's content", **_FORM)
+@put(
+    "/documents/{doc_id:str}",
+    summary="Replace a document's content",
+    **{**_FORM, "opt": {**_FORM["opt"], openapi.ALSO: (409,)}},
+)
 async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Uploaded:
-    """The old chunks answer until the new content is indexed."""
+    """The old chunks answer until the new content is indexed. The sealed file of a document stays: 409."""
     here = context.of(request)
-    deedbox, workspace, now = here.deedbox, here.caller.workspace_id, here.deedbox.clock.now()
+    deedbox, reader, now = here.deedbox, here.reader, here.deedbox.clock.now()
     form.need_form(request)
-    await deedbox.db.read(lambda tx: library.find(tx, workspace, doc_id))  # an unknown one is refused unread
+    await deedbox.db.read(lambda tx: library.replaceable(tx, reader, doc_id))  # if not, refused unread
     async with upload.one_file(request, deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
-        return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, workspace, doc_id, file, now=now)))
+        return _uploaded(await deedbox.db.write(lambda tx: library.replace(tx, reader, doc_id, file, now=now)))
 
 
 @delete(
@@ -181,7 +185,7 @@ async def replace_document(request: AnyRequest, doc_id: FromPath[str]) -> Upload
 async def delete_document(request: AnyRequest, doc_id: FromPath[str]) -> None:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    await here.deedbox.db.write(lambda tx: library.remove(tx, here.caller.workspace_id, doc_id, now=now))
+    await here.deedbox.db.write(lambda tx: library.remove(tx, here.reader, doc_id, now=now))
 
 
 def _parsed(here: Context, part: Part) -> AbstractAsyncContextManager[File]:

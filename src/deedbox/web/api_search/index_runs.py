@@ -203,12 +203,12 @@ async def cancel_run(request: AnyRequest, job_id: FromPath[str]) -> Run:
 
 async def _planned(request: AnyRequest) -> tuple[str, dict[str, str]]:
     """The job, and the headers that tell whether it was planned by an earlier request with the same key."""
-    deedbox, caller = context.of(request).deedbox, context.of(request).caller
+    deedbox, reader = context.of(request).deedbox, context.of(request).reader
     order: IndexOrder = context.of(request).body
     doc_ids = None if order.doc_ids is UNSET else order.doc_ids
 
     def plan(tx: Tx) -> _Planned:
-        return _Planned(ingest.plan(tx, deedbox.search, caller.workspace_id, doc_ids))
+        return _Planned(ingest.plan(tx, deedbox.search, reader, doc_ids))
 
     planned = await once(request, plan, status=202)
     return msgspec.json.decode(planned.content, type=_Planned).job_id, dict(planned.headers)

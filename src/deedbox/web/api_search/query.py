@@ -121,7 +121,7 @@ async def ask(request: AnyRequest, data: JSONBody[NewQuery]) -> Response[QueryAn
     question = _question(data, here.holder)
     workspace = here.caller.workspace_id
     keyed = "idempotency-key" in request.headers
-    found = await queries.answer(here.deedbox.search, workspace, question, counted=not keyed)
+    found = await queries.answer(here.deedbox.search, here.reader, question, counted=not keyed)
     results = [_result(passage) for passage in found]
     made = QueryAnswer(question.text, len(results), round((stopwatch() - begun) * 1000, 3), results)
     if not keyed:

@@ -81,7 +81,7 @@ def _add(request: AnyRequest, tx: Tx, file: File) -> str:
     workspace, search = here.caller.workspace_id, here.deedbox.search
     added = library.add(tx, workspace, file, now=here.deedbox.clock.now())
     if search.embedders.current is not None:
-        ingest.plan(tx, search, workspace, [added.id])
+        ingest.plan(tx, search, here.reader, [added.id])
     return "/app/library?done=added"
 
 
@@ -114,14 +114,14 @@ async def index_file(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any
 async def delete_file(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
     now = here.deedbox.clock.now()
-    await here.deedbox.db.write(lambda tx: library.remove(tx, here.caller.workspace_id, doc_id, now=now))
+    await here.deedbox.db.write(lambda tx: library.remove(tx, here.reader, doc_id, now=now))
     return go("/app/library?done=deleted")
 
 
 @get("/app/library/{doc_id:str}/content", opt=person("search:read"), include_in_schema=False)
 async def file_content(request: AnyRequest, doc_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
-    found, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.caller.workspace_id, doc_id))
+    found, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id))
     return await file_response(request, here.deedbox.blobs, blob, found.media_type, found.filename)
 
 
@@ -132,7 +132,7 @@ async def file_content(request: AnyRequest, doc_id: FromPath[str]) -> Response[A
 )
 async def file_picture(request: AnyRequest, doc_id: FromPath[str], page: FromPath[str]) -> Response[Any]:
     here, number = context.of(request), page_number(page)
-    found, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.caller.workspace_id, doc_id))
+    found, blob = await here.deedbox.db.read(lambda tx: library.content(tx, here.reader, doc_id))
     if found.media_type != library.PDF.media_type or number is None or number > (found.pages or 0):
         raise NotFound("There is no picture of such a page")
     return await page_picture(request, blob, number, here.query.width)
@@ -142,7 +142,7 @@ async def _index(request: AnyRequest, doc_id: str | None, path: str) -> Response
     here, search = context.of(request), context.of(request).deedbox.search
     doc_ids = None if doc_id is None else [doc_id]
     try:
-        await here.deedbox.db.write(lambda tx: ingest.plan(tx, search, here.caller.workspace_id, doc_ids))
+        await here.deedbox.db.write(lambda tx: ingest.plan(tx, search, here.reader, doc_ids))
     except DeedboxError as error:
         if error.message != MISSING:
             raise
@@ -156,7 +156,7 @@ async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError
 
     def look(tx: Tx) -> _Seen:
         return _Seen(
-            library.shelf(tx, workspace, asked.name.strip(), before, most + 1),
+            library.shelf(tx, here.reader, asked.name.strip(), before, most + 1),
             ingest.under_way(tx, workspace),
             workspace_profile.row(tx, workspace).search_documents,
         )
@@ -172,6 +172,7 @@ async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError
         documents=shown,
         older=shown[-1].upload.id if len(seen.shelf.documents) > most else None,
         unindexed=seen.shelf.unindexed,
+        counted=limits.UNINDEXED_COUNTED,
         busy=seen.busy,
         takes_documents=seen.takes_documents,
         model=here.deedbox.search.embedders.current is not None,
@@ -186,7 +187,7 @@ async def _file_page(request: AnyRequest, doc_id: str) -> Response[Any]:
     workspace = here.caller.workspace_id
 
     def look(tx: Tx) -> tuple[UploadSummary, bool]:
-        return library.find(tx, workspace, doc_id), ingest.under_way(tx, workspace)
+        return library.find(tx, here.reader, doc_id), ingest.under_way(tx, workspace)
 
     found, busy = await here.deedbox.db.read(look)
     return app_page(

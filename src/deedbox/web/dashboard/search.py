@@ -115,7 +115,7 @@ async def _answer(request: AnyRequest, asked: SearchQuery) -> list[Passage]:
         caller=here.holder,
     )
     # Whoever only looks at another passage of the same answer has asked once.
-    return await queries.answer(here.deedbox.search, here.caller.workspace_id, question, counted=not asked.passage)
+    return await queries.answer(here.deedbox.search, here.reader, question, counted=not asked.passage)
 
 
 def _conditions(asked: SearchQuery) -> dict[str, Value]:

@@ -13,6 +13,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unauthorized
+from deedbox.search.reader import Reader
 from deedbox.signing.actions import expire
 from deedbox.signing.desk import Desk
 from deedbox.signing.model import Packet
@@ -96,6 +97,11 @@ class Context:
     def caller(self, caller: Caller) -> None:
         self._caller = caller
         self.subject = caller.id
+
+    @property
+    def reader(self) -> Reader:
+        """The caller, as one who looks at the library: signed documents are there for who may read documents."""
+        return Reader(self.caller.workspace_id, documents=self.caller.may("documents:read"))
 
     @property
     def person(self) -> Person:

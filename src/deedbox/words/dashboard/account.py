@@ -10,6 +10,7 @@ WORDS = {
     "forgot_asked": "If {email} is somebody's address here, a mail is on its way. Look into the spam folder too.",
     "forgot_by_hand": "This server sends no mail. Whoever runs it can make you a one-time link:",
     "back_to_login": "Back to signing in",
+    "reset_means": "You are signed out everywhere else, and your passkeys are removed: add them anew afterwards.",
     "reset_act": "Save and sign in",
     "passkey_sign_in": "Sign in with a passkey",
     "passkey_none": "The browser showed no passkey. Try again, or sign in with your password.",

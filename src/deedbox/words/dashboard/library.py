@@ -34,6 +34,7 @@ WORDS = {
     "library_delete_document": "No search finds it any more. The signed document itself stays where it is, among the"
     " documents. This cannot be undone.",
     "library_index": "Make {count} files searchable",
+    "library_index_all": "Make all files searchable",
     "library_index_one": "Make 1 file searchable",
     "library_index_this": "Try again",
     "library_no_model": "Nothing can be made searchable yet: no embedding model is installed. Whoever runs this server"

@@ -674,6 +674,7 @@ create table uploads (
     id TEXT primary key,
     workspace_id TEXT not null references workspaces (id),
     filename TEXT not null,
+    filename_folded TEXT not null,
     media_type TEXT not null,
     size_bytes INT not null,
     sha256 TEXT not null,
@@ -688,7 +689,9 @@ create table uploads (
     document_id TEXT references documents (id)
 );
 create index uploads_of_workspace on uploads (workspace_id, id);
+create index uploads_unindexed on uploads (workspace_id) where status = 'uploaded';
 create index uploads_by_content on uploads (workspace_id, sha256);
+create index uploads_for_documents on uploads (workspace_id) where document_id is not null;
 create unique index uploads_of_document on uploads (document_id) where document_id is not null;
 create table extractions (
     workspace_id TEXT not null references workspaces (id),

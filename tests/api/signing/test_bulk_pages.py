@@ -171,6 +171,20 @@ async def test_a_bulk_send_is_paused_resumed_canceled_and_tried_again_and_keeps_
         assert "Canceled 40" in shown(await client.get(bar))
 
 
+@pytest.mark.one_database
+async def test_a_meaning_that_no_column_can_have_is_shown_as_none(office: Office) -> None:
+    template_id = await template(office)
+    async with owner(office.api) as client:
+        path = await chosen(client, template_id, TABLE)
+        form = named(await client.get(path))
+        for number in ("99999", "9" * 5000, "0"):
+            page = await client.post(path, data={**form, "columns.0": f"Tenant[{number}].name"})
+            assert (page.status_code, named(page)["columns.0"]) == (400, "")
+        page = await client.post(path, data={**form, "columns.0": "Tenant[99].name"})
+        assert named(page)["columns.0"] == "Tenant[99].name"
+        assert "Tenant[98].name" not in page.text
+
+
 async def counts(office: Office, bar: str) -> dict[str, int]:
     found = (await office.api.get(f"/api/v1/bulk-sends/{bar.rpartition('/')[2]}")).json()["counts"]
     return {name: number for name, number in found.items() if number}

@@ -19,7 +19,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, DeedboxError
 from deedbox.signing.actions import create_from_template
 from deedbox.signing.bulk import guess, results, uploads
-from deedbox.signing.bulk.columns import Known
+from deedbox.signing.bulk.columns import Known, plain_meaning
 from deedbox.signing.bulk.model import Choice, Name, Pace, Upload
 from deedbox.signing.bulk.uploads import Head
 from deedbox.signing.model import Message
@@ -281,6 +281,7 @@ async def _columns_page(
     meanings = choice.meanings if choice and len(choice.meanings) == len(guessed) else guessed
     if form is not None:
         meanings = [text(form, f"columns.{number}") or None for number in range(len(guessed))]
+    meanings = [one if one and plain_meaning(one, seen.known) else None for one in meanings]
     return app_page(
         request,
         "dashboard/bulk/columns.html",
@@ -318,7 +319,7 @@ def _choices(template: Template, meanings: Sequence[str | None]) -> list[Meaning
     found = [
         Meanings(role.name, number, [Meaning(f"{_whose(role.name, number)}.{field}", field) for field in _PERSON])
         for role in template.content.roles
-        for number in range(1, (role.signers or max(_SEVERAL, _numbers(role.name, meanings))) + 1)
+        for number in sorted({*range(1, (role.signers or _SEVERAL) + 1), *_numbers(role.name, meanings)})
     ]
     labels = Known.of(template).labels
     if labels:
@@ -331,10 +332,10 @@ def _whose(role: str, number: int) -> str:
     return role if number == 1 else f"{role}[{number}]"
 
 
-def _numbers(role: str, meanings: Sequence[str | None]) -> int:
-    """The highest number of the role's people whom a column names."""
-    named = (re.fullmatch(rf"{re.escape(role)}\[(\d+)\]\.\w+", one or "") for one in meanings)
-    return max((int(one[1]) for one in named if one), default=1)
+def _numbers(role: str, meanings: Sequence[str | None]) -> set[int]:
+    """The numbers of the role's people whom columns name: these alone, so that the page does not grow with them."""
+    named = (re.fullmatch(rf"{re.escape(role)}\[([1-9][0-9]?)\]\.\w+", one or "") for one in meanings)
+    return {int(one[1]) for one in named if one}
 
 
 async def _in_turns(lines: Iterator[bytes]) -> AsyncIterator[bytes]:

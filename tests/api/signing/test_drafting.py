@@ -249,3 +249,18 @@ async def test_what_keeps_a_draft_from_being_sent_is_said_with_the_way_back(
     refused = await browser.post(f"{path}/send", data=await review(browser, path))
     assert (refused.status_code, "needs options" in refused.text) == (400, True)
     assert (await office.document(path.rpartition("/")[2]))["status"] == "draft"
+
+
+async def test_nobody_is_sent_what_was_not_reviewed(office: Office, browser: httpx.AsyncClient) -> None:
+    draft = await office.create()
+    path, ann = f"/app/documents/{draft['id']}", draft["parties"][0]["signers"][0]["id"]
+    form = await review(browser, path)
+    put = {"version": (await browser.get(f"{path}/sketch")).json()["version"], "fields": []}
+    change = await office.api.call(
+        "PATCH", f"/api/v1/documents/{draft['id']}/signers/{ann}", json={"email": "eve@example.com"}
+    )
+    assert change.status_code == 200, change.text
+    assert (await browser.post(f"{path}/send", data=form)).status_code == 409
+    assert (await browser.put(f"{path}/sketch", json=put)).status_code == 409
+    assert (await office.document(draft["id"]))["status"] == "draft"
+    assert (await browser.post(f"{path}/send", data=await review(browser, path))).status_code == 303

@@ -1,12 +1,14 @@
 """Draw: what someone changes in the sketch of a draft is kept, one row and nothing else."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
-from deedbox.kernel.clock import instant, moment
+from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict
 from deedbox.signing import states
@@ -47,10 +49,17 @@ def drawing(tx: Tx, workspace_id: str, document_id: str) -> Drawing:
         raise states.refusal(document.status)
     found = sketches.find(tx, workspace_id, document_id)
     if found is None:
-        # The moment of its last change: a draft that was changed since is another.
-        version = int(moment(document.updated_at).timestamp() * 1000)
-        return Drawing(packet, document, version, of_draft(packet, document), kept=False)
+        sketch = of_draft(packet, document)
+        return Drawing(packet, document, _told(sketch), sketch, kept=False)
     return Drawing(packet, document, found[0], with_words(found[1], packet, document), kept=True)
+
+
+def _told(sketch: Sketch) -> int:
+    """The version of a sketch that is not kept: a hash of all it says, so that a draft changed since is another.
+
+    It leaves room for versions after it in what a number of JSON holds exactly."""
+    digest = hashlib.sha256(msgspec.json.encode(sketch)).digest()
+    return int.from_bytes(digest[:6], "big")
 
 
 def draw_fields(tx: Tx, workspace_id: str, document_id: str, given: DrawnFields, now: datetime) -> int:

@@ -264,3 +264,35 @@ async def test_nobody_is_sent_what_was_not_reviewed(office: Office, browser: htt
     assert (await browser.put(f"{path}/sketch", json=put)).status_code == 409
     assert (await office.document(draft["id"]))["status"] == "draft"
     assert (await browser.post(f"{path}/send", data=await review(browser, path))).status_code == 303
+
+
+async def test_a_correction_by_the_api_stands_in_what_is_drawn_and_is_sent(
+    office: Office, browser: httpx.AsyncClient
+) -> None:
+    draft = await office.create()
+    path, ann = f"/app/documents/{draft['id']}", draft["parties"][0]["signers"][0]["id"]
+    version = (await browser.get(f"{path}/sketch")).json()["version"]
+    drawn = [field(ann, type="signature")]
+    assert (await browser.put(f"{path}/sketch", json={"version": version, "fields": drawn})).status_code == 200
+    stale = await review(browser, path)
+    right = {"email": "anna@example.com", "name": "Anna", "language": "de"}
+    signers = f"/api/v1/documents/{draft['id']}/signers"
+    assert (await office.api.call("PATCH", f"{signers}/{ann}", json=right)).status_code == 200
+    assert (await browser.post(f"{path}/send", data=stale)).status_code == 409
+    sent = await browser.post(f"{path}/send", data=await review(browser, path))
+    assert sent.status_code == 303, sent.text
+    [party] = (await office.document(draft["id"]))["parties"]
+    assert {name: party["signers"][0][name] for name in right} == right
+
+
+async def test_a_code_typed_at_review_is_taken_where_nothing_was_drawn(
+    office: Office, browser: httpx.AsyncClient
+) -> None:
+    draft = await office.create(signers=[signer("ann", auth="access_code", access_code="blue horse")])
+    path, ann = f"/app/documents/{draft['id']}", draft["parties"][0]["signers"][0]["id"]
+    before = await office.api.rows("select access_code_hash from signers")
+    sent = await browser.post(f"{path}/send", data=await review(browser, path, **{f"code.{ann}": "red horse"}))
+    assert sent.status_code == 303, sent.text
+    assert await office.api.rows("select access_code_hash from signers") != before
+    after = await office.document(draft["id"])
+    assert [one["id"] for one in after["fields"]] == [one["id"] for one in draft["fields"]]

@@ -13,7 +13,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict
 from deedbox.signing import states
 from deedbox.signing.desk import document_of, only_together
-from deedbox.signing.model import Document, Packet
+from deedbox.signing.model import Document, Packet, Signer
 from deedbox.signing.paper import PaperFile
 from deedbox.signing.paper.by_role import by_role
 from deedbox.signing.sketch import (
@@ -27,6 +27,9 @@ from deedbox.signing.sketch import (
     with_words,
 )
 from deedbox.signing.store import sketches
+
+_CORRECTED = ("name", "email", "language", "time_zone", "auth", "delegation")
+"""What a sketch has of someone who can be corrected."""
 
 
 class Drawing(NamedTuple):
@@ -88,6 +91,21 @@ def keep(tx: Tx, before: Drawing, sketch: Sketch, now: datetime) -> int:
     else:
         sketches.add(tx, document.workspace_id, document.id, (before.version + 1, sketch), at)
     return before.version + 1
+
+
+def draw_corrected(tx: Tx, document: Document, before: Signer, right: Signer, now: datetime) -> None:
+    """What was corrected of a signer is corrected in the draft's sketch too, if one is kept."""
+    found = sketches.find(tx, document.workspace_id, document.id)
+    other = {name: value for name in _CORRECTED if (value := getattr(right, name)) != getattr(before, name)}
+    if found is None or not other:
+        return
+    version, sketch = found
+    parties = [
+        replace(party, signers=[replace(one, **other) if one.key == right.id else one for one in party.signers])
+        for party in sketch.parties
+    ]
+    if parties != sketch.parties:
+        sketches.change(tx, document.id, version, replace(sketch, parties=parties), instant(now))
 
 
 def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[PaperFile], now: datetime) -> None:

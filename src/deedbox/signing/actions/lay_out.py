@@ -84,7 +84,7 @@ def _change(found: Drawing, wanted: Wanted, now: datetime) -> DocumentChange | N
     packet, shared = found.packet, ("message", "reminders", "expires_after_hours")
     before: dict[str, Any] = {"title": found.document.title} | {name: getattr(packet, name) for name in shared}
     given = {name: value for name in before if (value := getattr(wanted, name)) is not UNSET and value != before[name]}
-    if found.kept:
+    if found.kept or wanted.codes or wanted.passwords:
         laid = sketches.laid(found.sketch, packet, found.document, wanted.codes, now)
         given |= {"parties": laid.parties, "fields": laid.fields, "files": wanted.passwords}
     return DocumentChange(**given) if given else None

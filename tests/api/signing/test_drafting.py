@@ -296,3 +296,28 @@ async def test_a_code_typed_at_review_is_taken_where_nothing_was_drawn(
     assert await office.api.rows("select access_code_hash from signers") != before
     after = await office.document(draft["id"])
     assert [one["id"] for one in after["fields"]] == [one["id"] for one in draft["fields"]]
+
+
+async def test_what_a_form_could_not_have_sent_breaks_no_page(office: Office, browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+    people = named([{"key": "a b", **signer("ann")}], [signer("ben"), signer("cy")])
+    people |= {"parties.0.key": "a b", "parties.1.key": "k" * 99, "parties.1.name": "Both\tof them"}
+    assert (await browser.post(f"{path}/people", data=people)).status_code == 303
+    sketch = (await browser.get(f"{path}/sketch")).json()
+    assert [one["name"] for one in sketch["parties"]] == ["Ann", "Both of them"]
+    for page in ("people", "fields", "review"):
+        assert (await browser.get(f"{path}/{page}")).status_code == 200, page
+
+
+async def test_files_that_bring_more_than_a_document_has_are_refused(
+    office: Office, browser: httpx.AsyncClient, word_processor: Path
+) -> None:
+    lines = [" ".join(f"{{{{signature:R{page}x{n}}}}}" for n in range(3)) for page in range(17)]
+    many = pdf(*lines, size=(842, 595))
+    refused = await browser.post("/app/new", files=[("file", ("lease.pdf", many))])
+    assert (refused.status_code, "51 roles, but a document has at most 50" in refused.text) == (400, True)
+    assert await office.api.rows("select count(*) from documents") == [(0,)]
+    path = await begun(browser, ("lease.docx", docx("Lease")))
+    word_processor.write_bytes(many)
+    found = await settled(office, {"id": path.rpartition("/")[2]})
+    assert (found["status"], "51 roles" in found["error"]) == ("failed", True)

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict
+from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.kernel.mailbox import one_line
 from deedbox.signing import states
 from deedbox.signing.desk import document_of, only_together
 from deedbox.signing.model import Document, Packet, Signer
@@ -114,7 +116,7 @@ def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[Pa
         return
     before = drawing(tx, workspace_id, document_id)
     found = by_role([], [], files, now)
-    keys = {role.name.casefold(): (f"role-{number}", role.name) for number, role in enumerate(found.roles, 1)}
+    keys = {role.name.casefold(): (f"role-{number}", _line(role.name)) for number, role in enumerate(found.roles, 1)}
     order = max((party.order for party in before.sketch.parties), default=0)
     parties = [
         SketchParty(f"party-{key}", name, order + number, signers=[SketchSigner(key)])
@@ -122,4 +124,23 @@ def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[Pa
     ]
     fields = [as_drawn(field, field.id or "", keys[(field.party or "").casefold()][0]) for field in found.fields]
     sketch = before.sketch
-    keep(tx, before, replace(sketch, parties=[*sketch.parties, *parties], fields=[*sketch.fields, *fields]), now)
+    after = replace(sketch, parties=[*sketch.parties, *parties], fields=[*sketch.fields, *fields])
+    _need_few(after)
+    keep(tx, before, after, now)
+
+
+def _line(name: str) -> str:
+    return one_line(name)[: limits.SIGNER_NAME_CHARS].strip()
+
+
+def _need_few(sketch: Sketch) -> None:
+    """Raises BadRequest for more than a document can have."""
+    counts = (
+        (len(sketch.fields), limits.DOCUMENT_FIELDS, "fields"),
+        (len(sketch.parties), limits.DOCUMENT_PARTIES, "roles"),
+    )
+    for count, most, what in counts:
+        if count > most:
+            raise BadRequest(
+                f"The files bring {count} {what}, but a document has at most {most}. Make several documents of them."
+            )

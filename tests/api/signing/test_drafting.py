@@ -226,6 +226,8 @@ async def test_codes_and_passwords_are_asked_for_at_review_and_never_kept(
     locked = await browser.post(f"{path}/send", data=await review(browser, path, **code))
     assert (locked.status_code, 'name="unlock.0"' in locked.text) == (400, True)
     assert "blue horse" not in locked.text
+    long = await browser.post(f"{path}/send", data=await review(browser, path, **code) | {"unlock.0": "a" * 128})
+    assert (long.status_code, 'id="unlock.0-error"' in long.text) == (400, True)
     stale = await review(browser, path, **code) | {"unlock.0": PASSWORD, "version": "1"}
     assert (await browser.post(f"{path}/send", data=stale)).status_code == 409
     sent = await browser.post(f"{path}/send", data=await review(browser, path, **code) | {"unlock.0": PASSWORD})

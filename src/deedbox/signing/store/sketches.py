@@ -48,6 +48,13 @@ def change(tx: Tx, subject_id: str, was: int, sketch: Sketch, at: Instant) -> No
         raise Conflict(CHANGED)
 
 
+def take(tx: Tx, subject_id: str, version: int) -> None:
+    """The sketch in this version is gone; Conflict when it is in another by now, which stays."""
+    sql = "delete from sketches where subject_id = :id and version = :version"
+    if not tx.run(sql, id=subject_id, version=version):
+        raise Conflict(CHANGED)
+
+
 def drop(tx: Tx, *subject_ids: str) -> None:
     """What was sketched is laid out, or gone with its draft."""
     names = {f"id{number}": one for number, one in enumerate(subject_ids)}

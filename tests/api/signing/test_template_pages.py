@@ -171,6 +171,8 @@ async def test_fields_are_drawn_in_a_sketch_and_laid_out_as_the_next_version(off
         ]
         assert now["fields"][2]["show_if"] == depends
         fresh = (await client.get(f"{path}/sketch")).json()
+        same = await client.post(f"{path}/save", data={"version": str(fresh["version"])})
+        assert went(same) == f"{path}?done=same"
         nobody = {"version": fresh["version"], "fields": [{**city, "who": ""}]}
         assert (await client.put(f"{path}/sketch", json=nobody)).status_code == 200
         refused = await saved(client, path)

@@ -133,7 +133,7 @@ async def check_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[
         if error.status >= 500:
             raise
         return await _columns_page(request, seen, error=error, form=form)
-    await here.deedbox.db.write(lambda tx: uploads.note(tx, seen.upload, choice, found.report))
+    await here.deedbox.db.write(lambda tx: uploads.note(tx, seen.upload, choice, found))
     return go(f"/app/bulk/uploads/{upload_id}/check")
 
 
@@ -159,6 +159,7 @@ async def check_page(request: AnyRequest, upload_id: FromPath[str]) -> Response[
         flaws=flaws,
         number=number,
         last=-(-len(upload.report.flaws) // most),
+        checked=upload.stamp(upload.report.version),
         once=forms.new_once(),
         sample=_sample(template),
     )
@@ -200,8 +201,9 @@ async def send_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[A
             if error.status >= 500:
                 raise
             return await _columns_page(request, await _looked(request, upload_id), error=error)
-        if str(len(found.report.rows)) != text(form, "rows"):
-            await here.deedbox.db.write(lambda tx: uploads.note(tx, upload, choice, found.report))
+        asked = (str(len(found.report.rows)), upload.stamp(found.version))
+        if asked != (text(form, "rows"), text(form, "checked")):
+            await here.deedbox.db.write(lambda tx: uploads.note(tx, upload, choice, found))
             return go(f"{back}/check?done=checked_again")
 
         def act(tx: Tx) -> str:

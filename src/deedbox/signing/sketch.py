@@ -122,6 +122,14 @@ class DrawnFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fields: Fields
 
 
+def is_key(text: str) -> bool:
+    """Whether a part of a sketch can have the key."""
+    try:
+        return bool(msgspec.convert(text, Key))
+    except msgspec.ValidationError:
+        return False
+
+
 def check_fields(sketch: Sketch) -> None:
     """Raises BadRequest for fields that cannot be told apart, or that are someone's who is not there."""
     keys, known = [field.key for field in sketch.fields], sketch.keys

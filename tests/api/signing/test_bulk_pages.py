@@ -41,9 +41,13 @@ async def checked(client: httpx.AsyncClient, template_id: str, text: str, **more
     return went(await client.post(path, data=form))
 
 
+def stamp(page: httpx.Response) -> str:
+    return re.findall(r'name="checked" value="([^"]+)"', page.text)[0]  # type: ignore[no-any-return]
+
+
 async def sent(client: httpx.AsyncClient, check: str, rows: int) -> str:
     page = await client.get(check)
-    press = {"once": once(page), "rows": str(rows)}
+    press = {"once": once(page), "rows": str(rows), "checked": stamp(page)}
     return went(await client.post(check.replace("/check", "/send"), data=press)).partition("?")[0]
 
 
@@ -62,7 +66,7 @@ async def test_columns_are_guessed_and_shown_with_a_sample_and_every_row_is_sent
         assert "Full name Ann" in shown(page)
         check = went(await client.post(path, data=named(page)))
         assert "All 3 rows can be sent. " in shown(await client.get(check))
-        press = {"once": "another", "rows": "2"}
+        press = {"once": "another", "rows": "2", "checked": stamp(await client.get(check))}
         assert went(await client.post(check.replace("/check", "/send"), data=press)) == f"{check}?done=checked_again"
         assert await documents(office) == 0
         bar = await sent(client, check, 3)
@@ -169,6 +173,43 @@ async def test_a_bulk_send_is_paused_resumed_canceled_and_tried_again_and_keeps_
         assert "failed" not in (await counts(office, bar))
         assert went(await client.post(f"{bar}/cancel")) == f"{bar}?done=canceled"
         assert "Canceled 40" in shown(await client.get(bar))
+
+
+@pytest.mark.one_database
+async def test_a_meaning_that_no_column_can_have_is_shown_as_none(office: Office) -> None:
+    template_id = await template(office)
+    async with owner(office.api) as client:
+        path = await chosen(client, template_id, TABLE)
+        form = named(await client.get(path))
+        for number in ("99999", "9" * 5000, "0"):
+            page = await client.post(path, data={**form, "columns.0": f"Tenant[{number}].name"})
+            assert (page.status_code, named(page)["columns.0"]) == (400, "")
+        page = await client.post(path, data={**form, "columns.0": "Tenant[99].name"})
+        assert named(page)["columns.0"] == "Tenant[99].name"
+        assert "Tenant[98].name" not in page.text
+
+
+@pytest.mark.one_database
+async def test_what_was_chosen_in_another_tab_is_shown_before_it_is_sent(office: Office) -> None:
+    template_id = await template(office)
+    async with owner(office.api) as client:
+        path = await chosen(client, template_id, TABLE)
+        form = named(await client.get(path))
+        check = went(await client.post(path, data=form))
+
+        async def pressed(page: httpx.Response) -> str:
+            press = {"once": once(page), "rows": "3", "checked": stamp(page)}
+            return went(await client.post(check.replace("/check", "/send"), data=press))
+
+        seen = await client.get(check)
+        went(await client.post(path, data={**form, "columns.2": "", "columns.3": "value:Flat"}))
+        assert await pressed(seen) == f"{check}?done=checked_again"
+        seen = await client.get(check)
+        changed = await office.api.call("PATCH", f"/api/v1/templates/{template_id}", json={"name": "Other"})
+        assert changed.status_code == 200, changed.text
+        assert await pressed(seen) == f"{check}?done=checked_again"
+        assert await documents(office) == 0
+        assert "?done=begun" in await pressed(await client.get(check))
 
 
 async def counts(office: Office, bar: str) -> dict[str, int]:

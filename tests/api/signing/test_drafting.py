@@ -226,6 +226,8 @@ async def test_codes_and_passwords_are_asked_for_at_review_and_never_kept(
     locked = await browser.post(f"{path}/send", data=await review(browser, path, **code))
     assert (locked.status_code, 'name="unlock.0"' in locked.text) == (400, True)
     assert "blue horse" not in locked.text
+    long = await browser.post(f"{path}/send", data=await review(browser, path, **code) | {"unlock.0": "a" * 128})
+    assert (long.status_code, 'id="unlock.0-error"' in long.text) == (400, True)
     stale = await review(browser, path, **code) | {"unlock.0": PASSWORD, "version": "1"}
     assert (await browser.post(f"{path}/send", data=stale)).status_code == 409
     sent = await browser.post(f"{path}/send", data=await review(browser, path, **code) | {"unlock.0": PASSWORD})
@@ -249,3 +251,75 @@ async def test_what_keeps_a_draft_from_being_sent_is_said_with_the_way_back(
     refused = await browser.post(f"{path}/send", data=await review(browser, path))
     assert (refused.status_code, "needs options" in refused.text) == (400, True)
     assert (await office.document(path.rpartition("/")[2]))["status"] == "draft"
+
+
+async def test_nobody_is_sent_what_was_not_reviewed(office: Office, browser: httpx.AsyncClient) -> None:
+    draft = await office.create()
+    path, ann = f"/app/documents/{draft['id']}", draft["parties"][0]["signers"][0]["id"]
+    form = await review(browser, path)
+    put = {"version": (await browser.get(f"{path}/sketch")).json()["version"], "fields": []}
+    change = await office.api.call(
+        "PATCH", f"/api/v1/documents/{draft['id']}/signers/{ann}", json={"email": "eve@example.com"}
+    )
+    assert change.status_code == 200, change.text
+    assert (await browser.post(f"{path}/send", data=form)).status_code == 409
+    assert (await browser.put(f"{path}/sketch", json=put)).status_code == 409
+    assert (await office.document(draft["id"]))["status"] == "draft"
+    assert (await browser.post(f"{path}/send", data=await review(browser, path))).status_code == 303
+
+
+async def test_a_correction_by_the_api_stands_in_what_is_drawn_and_is_sent(
+    office: Office, browser: httpx.AsyncClient
+) -> None:
+    draft = await office.create()
+    path, ann = f"/app/documents/{draft['id']}", draft["parties"][0]["signers"][0]["id"]
+    version = (await browser.get(f"{path}/sketch")).json()["version"]
+    drawn = [field(ann, type="signature")]
+    assert (await browser.put(f"{path}/sketch", json={"version": version, "fields": drawn})).status_code == 200
+    stale = await review(browser, path)
+    right = {"email": "anna@example.com", "name": "Anna", "language": "de"}
+    signers = f"/api/v1/documents/{draft['id']}/signers"
+    assert (await office.api.call("PATCH", f"{signers}/{ann}", json=right)).status_code == 200
+    assert (await browser.post(f"{path}/send", data=stale)).status_code == 409
+    sent = await browser.post(f"{path}/send", data=await review(browser, path))
+    assert sent.status_code == 303, sent.text
+    [party] = (await office.document(draft["id"]))["parties"]
+    assert {name: party["signers"][0][name] for name in right} == right
+
+
+async def test_a_code_typed_at_review_is_taken_where_nothing_was_drawn(
+    office: Office, browser: httpx.AsyncClient
+) -> None:
+    draft = await office.create(signers=[signer("ann", auth="access_code", access_code="blue horse")])
+    path, ann = f"/app/documents/{draft['id']}", draft["parties"][0]["signers"][0]["id"]
+    before = await office.api.rows("select access_code_hash from signers")
+    sent = await browser.post(f"{path}/send", data=await review(browser, path, **{f"code.{ann}": "red horse"}))
+    assert sent.status_code == 303, sent.text
+    assert await office.api.rows("select access_code_hash from signers") != before
+    after = await office.document(draft["id"])
+    assert [one["id"] for one in after["fields"]] == [one["id"] for one in draft["fields"]]
+
+
+async def test_what_a_form_could_not_have_sent_breaks_no_page(office: Office, browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+    people = named([{"key": "a b", **signer("ann")}], [signer("ben"), signer("cy")])
+    people |= {"parties.0.key": "a b", "parties.1.key": "k" * 99, "parties.1.name": "Both\tof them"}
+    assert (await browser.post(f"{path}/people", data=people)).status_code == 303
+    sketch = (await browser.get(f"{path}/sketch")).json()
+    assert [one["name"] for one in sketch["parties"]] == ["Ann", "Both of them"]
+    for page in ("people", "fields", "review"):
+        assert (await browser.get(f"{path}/{page}")).status_code == 200, page
+
+
+async def test_files_that_bring_more_than_a_document_has_are_refused(
+    office: Office, browser: httpx.AsyncClient, word_processor: Path
+) -> None:
+    lines = [" ".join(f"{{{{signature:R{page}x{n}}}}}" for n in range(3)) for page in range(17)]
+    many = pdf(*lines, size=(842, 595))
+    refused = await browser.post("/app/new", files=[("file", ("lease.pdf", many))])
+    assert (refused.status_code, "51 roles, but a document has at most 50" in refused.text) == (400, True)
+    assert await office.api.rows("select count(*) from documents") == [(0,)]
+    path = await begun(browser, ("lease.docx", docx("Lease")))
+    word_processor.write_bytes(many)
+    found = await settled(office, {"id": path.rpartition("/")[2]})
+    assert (found["status"], "51 roles" in found["error"]) == ("failed", True)

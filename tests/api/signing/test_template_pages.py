@@ -1,8 +1,10 @@
 """Templates by the pages: made of files or a document, used for one document, changed in versions."""
 
 import io
+import re
 from typing import Any
 
+import httpx
 import pikepdf
 import pytest
 
@@ -159,7 +161,7 @@ async def test_fields_are_drawn_in_a_sketch_and_laid_out_as_the_next_version(off
         assert (await client.put(f"{path}/sketch", json=drawn)).status_code == 409
         assert (await office.api.get(f"/api/v1{path[4:]}")).json()["version"] == 1
         assert "Landlord 0 fields, now 2" in shown(await client.get(f"{path}/save"))
-        assert went(await client.post(f"{path}/save")) == f"{path}?done=saved"
+        assert went(await saved(client, path)) == f"{path}?done=saved"
         now = (await office.api.get(f"/api/v1{path[4:]}")).json()
         assert now["version"] == 2
         assert [(one["type"], one["party"], one["x"]) for one in now["fields"]] == [
@@ -168,11 +170,12 @@ async def test_fields_are_drawn_in_a_sketch_and_laid_out_as_the_next_version(off
             ("text", "Landlord", 0.1),
         ]
         assert now["fields"][2]["show_if"] == depends
-        assert went(await client.post(f"{path}/save")) == f"{path}?done=same"
         fresh = (await client.get(f"{path}/sketch")).json()
+        same = await client.post(f"{path}/save", data={"version": str(fresh["version"])})
+        assert went(same) == f"{path}?done=same"
         nobody = {"version": fresh["version"], "fields": [{**city, "who": ""}]}
         assert (await client.put(f"{path}/sketch", json=nobody)).status_code == 200
-        refused = await client.post(f"{path}/save")
+        refused = await saved(client, path)
         assert (refused.status_code, "City is nobody's" in words(refused)) == (400, True)
         assert went(await client.post(f"{path}/forget")) == f"{path}?done=forgotten"
         assert "Nothing was drawn" in shown(await client.get(f"{path}/save"))
@@ -182,6 +185,38 @@ async def test_fields_are_drawn_in_a_sketch_and_laid_out_as_the_next_version(off
         assert (await client.get(f"{path}/lines/{file_id}/1")).status_code == 200
         assert (await client.get(f"{path}/lines/{file_id}/9")).status_code == 404
     assert await office.document(document["id"]) == before
+
+
+async def saved(client: httpx.AsyncClient, path: str) -> httpx.Response:
+    """What is answered to the form that saves what was drawn, as it stands."""
+    page = await client.get(f"{path}/save")
+    [version] = re.findall(r'name="version" value="(\d+)"', page.text)
+    return await client.post(f"{path}/save", data={"version": version})
+
+
+@pytest.mark.one_database
+async def test_what_was_drawn_meanwhile_is_never_dropped(office: Office) -> None:
+    template = await create(office, fields=[CITY])
+    path = f"/app/templates/{template['id']}"
+    async with owner(office.api) as client:
+        sketch = (await client.get(f"{path}/sketch")).json()
+        drawn = {"version": sketch["version"], "fields": [{**sketch["fields"][0], "x": 0.4}]}
+        seen = (await client.put(f"{path}/sketch", json=drawn)).json()["version"]
+        drawn = {"version": seen, "fields": [{**sketch["fields"][0], "x": 0.6}]}
+        assert (await client.put(f"{path}/sketch", json=drawn)).status_code == 200
+        late = await client.post(f"{path}/save", data={"version": str(seen)})
+        assert (late.status_code, "changed elsewhere" in words(late)) == (409, True)
+        office.api.clock.forward(5)
+        form = {"name": "Rent", "roles.0.name": "Tenant", "roles.0.was": "Tenant", "roles.0.order": "1"}
+        assert went(await client.post(f"{path}/edit", data=form)) == f"{path}?done=saved"
+        kept = (await client.get(f"{path}/sketch")).json()
+        assert [one["x"] for one in kept["fields"]] == [0.6], "another name has taken what was drawn"
+        renamed = await client.post(f"{path}/edit", data={**form, "roles.0.name": "Renter"})
+        assert (renamed.status_code, "not saved yet" in words(renamed)) == (409, True)
+        assert 'value="Renter"' in renamed.text
+        assert went(await saved(client, path)) == f"{path}?done=saved"
+        now = (await office.api.get(f"/api/v1{path[4:]}")).json()
+        assert (now["version"], now["name"], now["fields"][0]["x"]) == (3, "Rent", 0.6)
 
 
 def ann(name: str = "ann") -> dict[str, str]:

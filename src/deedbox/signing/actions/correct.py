@@ -8,7 +8,7 @@ from deedbox.kernel.errors import Conflict
 from deedbox.kernel.mailbox import checked_address
 from deedbox.pdf.glyphs import need_printable
 from deedbox.signing import attachments, parties, sessions, states
-from deedbox.signing.actions import convert, draft_people, remind, send
+from deedbox.signing.actions import convert, draft_people, draw, remind, send
 from deedbox.signing.actions.create import need_access_code, need_delegable, need_told_apart
 from deedbox.signing.desk import Desk
 from deedbox.signing.field_value import fault
@@ -44,6 +44,7 @@ def correct(desk: Desk, packet: Packet, signer_id: str, change: SignerChange, co
         if document.status == "draft":  # whose fields are laid out again, and may name the address
             asked = draft_people.followed(convert.asked_fields(desk.tx, document), packet.parties, after.parties)
             documents.ask_fields(desk.tx, document.id, asked)
+            draw.draw_corrected(desk.tx, document, signer, right, desk.now)
     if right.email != signer.email:
         people.drop_values(desk.tx, signer_id, [])
         attachments.drop_kept(desk, packet, signer_id)

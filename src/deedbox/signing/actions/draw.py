@@ -1,17 +1,21 @@
 """Draw: what someone changes in the sketch of a draft is kept, one row and nothing else."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
-from deedbox.kernel.clock import instant, moment
+from deedbox.kernel import limits
+from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict
+from deedbox.kernel.errors import BadRequest, Conflict
+from deedbox.kernel.mailbox import one_line
 from deedbox.signing import states
 from deedbox.signing.desk import document_of, only_together
-from deedbox.signing.model import Document, Packet
+from deedbox.signing.model import Document, Packet, Signer
 from deedbox.signing.paper import PaperFile
 from deedbox.signing.paper.by_role import by_role
 from deedbox.signing.sketch import (
@@ -25,6 +29,9 @@ from deedbox.signing.sketch import (
     with_words,
 )
 from deedbox.signing.store import sketches
+
+_CORRECTED = ("name", "email", "language", "time_zone", "auth", "delegation")
+"""What a sketch has of someone who can be corrected."""
 
 
 class Drawing(NamedTuple):
@@ -47,10 +54,17 @@ def drawing(tx: Tx, workspace_id: str, document_id: str) -> Drawing:
         raise states.refusal(document.status)
     found = sketches.find(tx, workspace_id, document_id)
     if found is None:
-        # The moment of its last change: a draft that was changed since is another.
-        version = int(moment(document.updated_at).timestamp() * 1000)
-        return Drawing(packet, document, version, of_draft(packet, document), kept=False)
+        sketch = of_draft(packet, document)
+        return Drawing(packet, document, _told(sketch), sketch, kept=False)
     return Drawing(packet, document, found[0], with_words(found[1], packet, document), kept=True)
+
+
+def _told(sketch: Sketch) -> int:
+    """The version of a sketch that is not kept: a hash of all it says, so that a draft changed since is another.
+
+    It leaves room for versions after it in what a number of JSON holds exactly."""
+    digest = hashlib.sha256(msgspec.json.encode(sketch)).digest()
+    return int.from_bytes(digest[:6], "big")
 
 
 def draw_fields(tx: Tx, workspace_id: str, document_id: str, given: DrawnFields, now: datetime) -> int:
@@ -81,13 +95,28 @@ def keep(tx: Tx, before: Drawing, sketch: Sketch, now: datetime) -> int:
     return before.version + 1
 
 
+def draw_corrected(tx: Tx, document: Document, before: Signer, right: Signer, now: datetime) -> None:
+    """What was corrected of a signer is corrected in the draft's sketch too, if one is kept."""
+    found = sketches.find(tx, document.workspace_id, document.id)
+    other = {name: value for name in _CORRECTED if (value := getattr(right, name)) != getattr(before, name)}
+    if found is None or not other:
+        return
+    version, sketch = found
+    parties = [
+        replace(party, signers=[replace(one, **other) if one.key == right.id else one for one in party.signers])
+        for party in sketch.parties
+    ]
+    if parties != sketch.parties:
+        sketches.change(tx, document.id, version, replace(sketch, parties=parties), instant(now))
+
+
 def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[PaperFile], now: datetime) -> None:
     """Fields that the files of a draft bring along stand in its sketch; whom they name has a row among the people."""
     if not any(file.tags or file.form for file in files):
         return
     before = drawing(tx, workspace_id, document_id)
     found = by_role([], [], files, now)
-    keys = {role.name.casefold(): (f"role-{number}", role.name) for number, role in enumerate(found.roles, 1)}
+    keys = {role.name.casefold(): (f"role-{number}", _line(role.name)) for number, role in enumerate(found.roles, 1)}
     order = max((party.order for party in before.sketch.parties), default=0)
     parties = [
         SketchParty(f"party-{key}", name, order + number, signers=[SketchSigner(key)])
@@ -95,4 +124,23 @@ def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[Pa
     ]
     fields = [as_drawn(field, field.id or "", keys[(field.party or "").casefold()][0]) for field in found.fields]
     sketch = before.sketch
-    keep(tx, before, replace(sketch, parties=[*sketch.parties, *parties], fields=[*sketch.fields, *fields]), now)
+    after = replace(sketch, parties=[*sketch.parties, *parties], fields=[*sketch.fields, *fields])
+    _need_few(after)
+    keep(tx, before, after, now)
+
+
+def _line(name: str) -> str:
+    return one_line(name)[: limits.SIGNER_NAME_CHARS].strip()
+
+
+def _need_few(sketch: Sketch) -> None:
+    """Raises BadRequest for more than a document can have."""
+    counts = (
+        (len(sketch.fields), limits.DOCUMENT_FIELDS, "fields"),
+        (len(sketch.parties), limits.DOCUMENT_PARTIES, "roles"),
+    )
+    for count, most, what in counts:
+        if count > most:
+            raise BadRequest(
+                f"The files bring {count} {what}, but a document has at most {most}. Make several documents of them."
+            )

@@ -1,9 +1,12 @@
 """Draw the fields of a template: what someone moves on its pages is kept in a sketch, and laid out as its next version
 when they say so."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from deedbox.kernel.clock import instant, moment
@@ -33,11 +36,9 @@ def drawing(tx: Tx, workspace_id: str, template_id: str) -> Drawing:
     """The sketch that is kept, unless the template was changed since; else the template as it stands."""
     template = change_template.find(tx, workspace_id, template_id)
     ready_of(template)
-    made = int(moment(template.updated_at).timestamp() * 1000)
-    found = sketches.find(tx, workspace_id, template_id)
-    if found is not None and found[0] > made:
-        return Drawing(template, found[0], found[1], kept=True)
-    return Drawing(template, made, _sketch(template), kept=False)
+    if found := _kept(tx, template):
+        return Drawing(template, *found, kept=True)
+    return Drawing(template, _made(template), _sketch(template), kept=False)
 
 
 def draw_fields(tx: Tx, workspace_id: str, template_id: str, given: DrawnFields, now: datetime) -> int:
@@ -53,6 +54,34 @@ def draw_fields(tx: Tx, workspace_id: str, template_id: str, given: DrawnFields,
         sketches.drop(tx, template_id)
         sketches.add(tx, workspace_id, template_id, (before.version + 1, sketch), at)
     return before.version + 1
+
+
+@contextmanager
+def drawn_on(tx: Tx, before: Template, change: TemplateChange, now: datetime) -> Iterator[None]:
+    """Around a change of the template: what waits in its sketch waits on; Conflict if its roles would be others."""
+    found = _kept(tx, before)
+    if found is not None:
+        if change.roles is not UNSET or change.fields is not UNSET:
+            raise Conflict(
+                "Fields were drawn on this template and are not saved yet. Save them or throw them away first: open its"
+                " fields and choose Save. Then change its roles."
+            )
+        sketches.take(tx, before.id, found[0])
+    yield
+    if found is not None:
+        after = change_template.find(tx, before.workspace_id, before.id)
+        version = max(found[0], _made(after)) + 1
+        sketches.add(tx, before.workspace_id, before.id, (version, found[1]), instant(now))
+
+
+def _kept(tx: Tx, template: Template) -> tuple[int, Sketch] | None:
+    """The version and the sketch that was drawn on this version of the template."""
+    found = sketches.find(tx, template.workspace_id, template.id)
+    return found if found is not None and found[0] > _made(template) else None
+
+
+def _made(template: Template) -> int:
+    return int(moment(template.updated_at).timestamp() * 1000)
 
 
 def laid_out(drawn: Drawing, now: datetime) -> TemplateChange:

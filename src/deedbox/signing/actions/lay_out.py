@@ -55,13 +55,20 @@ async def prepared(
     if found.document.status == "processing":
         raise Conflict("The files are still being converted. Try again in a moment.")
     asked = _change(found, wanted, office.clock.now())
+
+    def seen(desk: Desk) -> Packet:
+        """The draft of this moment, if it is still the one that was looked at."""
+        now = drawing(desk.tx, workspace_id, document_id)
+        _need_version(now, wanted)
+        return now.packet
+
     if asked is None:
-        yield lambda desk: desk.lone_packet_of(document_id)
+        yield seen
         return
     async with change.prepared(office, mill, workspace_id, document_id, asked, drawn=True) as make:
 
         def laid(desk: Desk) -> Packet:
-            _need_version(drawing(desk.tx, workspace_id, document_id), wanted)
+            seen(desk)
             return make(desk)
 
         yield laid
@@ -77,7 +84,7 @@ def _change(found: Drawing, wanted: Wanted, now: datetime) -> DocumentChange | N
     packet, shared = found.packet, ("message", "reminders", "expires_after_hours")
     before: dict[str, Any] = {"title": found.document.title} | {name: getattr(packet, name) for name in shared}
     given = {name: value for name in before if (value := getattr(wanted, name)) is not UNSET and value != before[name]}
-    if found.kept:
+    if found.kept or wanted.codes or wanted.passwords:
         laid = sketches.laid(found.sketch, packet, found.document, wanted.codes, now)
         given |= {"parties": laid.parties, "fields": laid.fields, "files": wanted.passwords}
     return DocumentChange(**given) if given else None

@@ -251,6 +251,8 @@ class KeptReport(msgspec.Struct, frozen=True):
     total: int
     invalid: int
     flaws: Sequence[Flaw]
+    version: int
+    """That of the template."""
 
     @property
     def valid(self) -> int:
@@ -267,6 +269,10 @@ class Upload(msgspec.Struct, frozen=True):
     report: KeptReport | None
     """None until the rows were checked with this choice."""
     created_at: str
+
+    def stamp(self, version: int) -> str:
+        """Tells what is sent from another: what was said of the file, and the version of the template."""
+        return hashlib.sha256(msgspec.json.encode((self.choice, version))).hexdigest()
 
 
 class CheckedRow(NamedTuple):

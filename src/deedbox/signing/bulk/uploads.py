@@ -45,6 +45,11 @@ class Checked(NamedTuple):
     begun: Start
     report: Report
 
+    @property
+    def version(self) -> int:
+        """Of the template with which they were checked."""
+        return self.begun.template.template.version
+
 
 class BadRow(NamedTuple):
     """A line of the file that cannot be sent."""
@@ -115,10 +120,10 @@ async def checked(office: Office, box: Box, upload: Upload, choice: Choice, say:
     return Checked(begun, await office.db.read(lambda tx: accept.compared(tx, begun, report)))
 
 
-def note(tx: Tx, upload: Upload, choice: Choice, report: Report | None) -> None:
+def note(tx: Tx, upload: Upload, choice: Choice, found: Checked) -> None:
     """Keeps what was said of the file, and what came of it."""
-    kept = KeptReport(report.total, report.invalid, report.flaws) if report else None
-    store.change_upload(tx, upload.id, choice, kept)
+    report = found.report
+    store.change_upload(tx, upload.id, choice, KeptReport(report.total, report.invalid, report.flaws, found.version))
 
 
 def send(desk: Desk, upload: Upload, found: Checked) -> BulkSend:

@@ -4,7 +4,7 @@ import msgspec
 
 from deedbox.kernel.clock import Instant
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import Conflict
+from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing.sketch import Sketch
 
 _CONTENT = msgspec.json.Decoder(Sketch)
@@ -27,7 +27,7 @@ def add(tx: Tx, workspace_id: str, subject_id: str, content: tuple[int, Sketch],
         id=subject_id,
         workspace_id=workspace_id,
         version=version,
-        content=msgspec.json.encode(sketch).decode(),
+        content=_encoded(sketch),
         at=at,
     )
     if not added:
@@ -41,10 +41,17 @@ def change(tx: Tx, subject_id: str, was: int, sketch: Sketch, at: Instant) -> No
         " where subject_id = :id and version = :was",
         id=subject_id,
         was=was,
-        content=msgspec.json.encode(sketch).decode(),
+        content=_encoded(sketch),
         at=at,
     )
     if not changed:
+        raise Conflict(CHANGED)
+
+
+def take(tx: Tx, subject_id: str, version: int) -> None:
+    """The sketch in this version is gone; Conflict when it is in another by now, which stays."""
+    sql = "delete from sketches where subject_id = :id and version = :version"
+    if not tx.run(sql, id=subject_id, version=version):
         raise Conflict(CHANGED)
 
 
@@ -52,3 +59,13 @@ def drop(tx: Tx, *subject_ids: str) -> None:
     """What was sketched is laid out, or gone with its draft."""
     names = {f"id{number}": one for number, one in enumerate(subject_ids)}
     tx.run(f"delete from sketches where subject_id in (:{', :'.join(names)})", **names)
+
+
+def _encoded(sketch: Sketch) -> str:
+    """The sketch as its row holds it; BadRequest for one that could not be read again."""
+    content = msgspec.json.encode(sketch)
+    try:
+        _CONTENT.decode(content)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"What was drawn cannot be kept: {error}. Correct it and try again.") from error
+    return content.decode()

@@ -19,7 +19,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict, DeedboxError
 from deedbox.signing.actions import create_from_template
 from deedbox.signing.bulk import guess, results, uploads
-from deedbox.signing.bulk.columns import Known
+from deedbox.signing.bulk.columns import Known, plain_meaning
 from deedbox.signing.bulk.model import Choice, Name, Pace, Upload
 from deedbox.signing.bulk.uploads import Head
 from deedbox.signing.model import Message
@@ -133,7 +133,7 @@ async def check_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[
         if error.status >= 500:
             raise
         return await _columns_page(request, seen, error=error, form=form)
-    await here.deedbox.db.write(lambda tx: uploads.note(tx, seen.upload, choice, found.report))
+    await here.deedbox.db.write(lambda tx: uploads.note(tx, seen.upload, choice, found))
     return go(f"/app/bulk/uploads/{upload_id}/check")
 
 
@@ -159,6 +159,7 @@ async def check_page(request: AnyRequest, upload_id: FromPath[str]) -> Response[
         flaws=flaws,
         number=number,
         last=-(-len(upload.report.flaws) // most),
+        checked=upload.stamp(upload.report.version),
         once=forms.new_once(),
         sample=_sample(template),
     )
@@ -200,8 +201,9 @@ async def send_rows(request: AnyRequest, upload_id: FromPath[str]) -> Response[A
             if error.status >= 500:
                 raise
             return await _columns_page(request, await _looked(request, upload_id), error=error)
-        if str(len(found.report.rows)) != text(form, "rows"):
-            await here.deedbox.db.write(lambda tx: uploads.note(tx, upload, choice, found.report))
+        asked = (str(len(found.report.rows)), upload.stamp(found.version))
+        if asked != (text(form, "rows"), text(form, "checked")):
+            await here.deedbox.db.write(lambda tx: uploads.note(tx, upload, choice, found))
             return go(f"{back}/check?done=checked_again")
 
         def act(tx: Tx) -> str:
@@ -281,6 +283,7 @@ async def _columns_page(
     meanings = choice.meanings if choice and len(choice.meanings) == len(guessed) else guessed
     if form is not None:
         meanings = [text(form, f"columns.{number}") or None for number in range(len(guessed))]
+    meanings = [one if one and plain_meaning(one, seen.known) else None for one in meanings]
     return app_page(
         request,
         "dashboard/bulk/columns.html",
@@ -318,7 +321,7 @@ def _choices(template: Template, meanings: Sequence[str | None]) -> list[Meaning
     found = [
         Meanings(role.name, number, [Meaning(f"{_whose(role.name, number)}.{field}", field) for field in _PERSON])
         for role in template.content.roles
-        for number in range(1, (role.signers or max(_SEVERAL, _numbers(role.name, meanings))) + 1)
+        for number in sorted({*range(1, (role.signers or _SEVERAL) + 1), *_numbers(role.name, meanings)})
     ]
     labels = Known.of(template).labels
     if labels:
@@ -331,10 +334,10 @@ def _whose(role: str, number: int) -> str:
     return role if number == 1 else f"{role}[{number}]"
 
 
-def _numbers(role: str, meanings: Sequence[str | None]) -> int:
-    """The highest number of the role's people whom a column names."""
-    named = (re.fullmatch(rf"{re.escape(role)}\[(\d+)\]\.\w+", one or "") for one in meanings)
-    return max((int(one[1]) for one in named if one), default=1)
+def _numbers(role: str, meanings: Sequence[str | None]) -> set[int]:
+    """The numbers of the role's people whom columns name: these alone, so that the page does not grow with them."""
+    named = (re.fullmatch(rf"{re.escape(role)}\[([1-9][0-9]?)\]\.\w+", one or "") for one in meanings)
+    return {int(one[1]) for one in named if one}
 
 
 async def _in_turns(lines: Iterator[bytes]) -> AsyncIterator[bytes]:

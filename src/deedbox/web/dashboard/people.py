@@ -18,7 +18,7 @@ from deedbox.kernel.mailbox import checked_address, one_line
 from deedbox.signing.actions.draw import Drawing, draw_people, drawing
 from deedbox.signing.model import Auth, Role, Rule
 from deedbox.signing.new_document import Name
-from deedbox.signing.sketch import SketchParty, SketchSigner, named
+from deedbox.signing.sketch import SketchParty, SketchSigner, is_key, named
 from deedbox.signing.store.people import asked_lately
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, refused
@@ -131,6 +131,7 @@ def _is_said(row: dict[str, str]) -> bool:
 
 
 def _filled(step: StepForm) -> StepForm:
+    step.name = one_line(step.name)
     for one in step.signers:
         one.name, one.email = one_line(one.name), one.email.strip()
     return step
@@ -161,7 +162,7 @@ def _parties(steps: list[StepForm], found: Drawing) -> list[SketchParty]:
     parties, order, seen = list[SketchParty](), 0, set[str]()
 
     def key(given: str, prefix: str) -> str:
-        own = given if given and given not in seen else f"{prefix}{secrets.token_hex(5)}"
+        own = given if is_key(given) and given not in seen else f"{prefix}{secrets.token_hex(5)}"
         seen.add(own)
         return own
 
@@ -221,7 +222,6 @@ def _check(request: AnyRequest, steps: list[StepForm], found: Drawing) -> None:
         for row in step.signers:
             _need_offered(row.role in get_args(Role) and row.auth in get_args(Auth))
             _need_offered(not row.language or row.language in words.NAMES or row.language in kept)
-            _need_offered(len(row.key) <= limits.SKETCH_KEY_CHARS)
     if not any(row.role != "cc" for step in steps for row in step.signers):
         raise BadRequest(WORDS["people_nobody"])
     if sum(len(step.signers) for step in steps) > limits.DOCUMENT_SIGNERS:

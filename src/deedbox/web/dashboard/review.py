@@ -18,7 +18,7 @@ from deedbox.signing.actions.lay_out import Wanted
 from deedbox.signing.actions.send import send
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Message, Reminders
-from deedbox.signing.new_document import FilePassword, Title, UnlockedFile
+from deedbox.signing.new_document import Title, UnlockedFile
 from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.sketch import SketchField, SketchParty, SketchSigner
 from deedbox.web.frame import context, forms
@@ -151,6 +151,9 @@ def _wanted(found: Drawing, form: FormMultiDict) -> Wanted:
     for name, needs in (("first", (filled.every, filled.most)), ("every", (filled.first,))):
         if any(needs) and getattr(filled, name) is None:
             wrong[name] = WORDS["review_reminders_whole"]
+    for number in range(len(found.document.files)):
+        if len(text(form, f"unlock.{number}")) > limits.FILE_PASSWORD_CHARS:
+            wrong[f"unlock.{number}"] = WORDS["review_password_long"].format(most=limits.FILE_PASSWORD_CHARS)
     if wrong:
         raise WrongForm(wrong)
     return Wanted(
@@ -192,7 +195,17 @@ def _reminders(found: Drawing, filled: ReviewForm) -> Reminders | None:
 
 def _passwords(found: Drawing, form: FormMultiDict) -> list[UnlockedFile]:
     given = [(file.id, text(form, f"unlock.{number}")) for number, file in enumerate(found.document.files)]
-    return [UnlockedFile(file_id, msgspec.convert(said, FilePassword)) for file_id, said in given if said]
+    return [UnlockedFile(file_id, said) for file_id, said in given if said]
+
+
+def _locked(found: Drawing, form: FormMultiDict | None, error: DeedboxError | None) -> dict[int, str]:
+    """The files whose passwords are asked for, each with what is wrong; one that was typed is asked for again."""
+    if isinstance(error, RefusedFiles):
+        return error.reasons
+    if not isinstance(error, WrongForm) or form is None:
+        return {}
+    names = {number: f"unlock.{number}" for number in range(len(found.document.files))}
+    return {number: error.wrong.get(name, "") for number, name in names.items() if text(form, name)}
 
 
 def _coded(found: Drawing) -> list[SketchSigner]:
@@ -238,7 +251,7 @@ async def _page(
         document=found.document,
         people=people,
         problem=lay_out.problem(found, office.notifier, office.clock.now()) if found.document.paper_sha256 else None,
-        locked=error.reasons if isinstance(error, RefusedFiles) else {},
+        locked=_locked(found, form, error),
         coded=[(one, one.key in known) for one in _coded(found)],
         typed=_typed(found, form),
         mails=office.notifier.delivers(),

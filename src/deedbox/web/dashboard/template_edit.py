@@ -14,9 +14,9 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import change_template as change
+from deedbox.signing.actions import draw_template
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import Language, Title
-from deedbox.signing.store import sketches
 from deedbox.signing.template import Role, Template, TemplateChange, TemplateField
 from deedbox.web.dashboard.rows import rows
 from deedbox.web.dashboard.templates import asked_roles, roles_of
@@ -60,7 +60,7 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
         wanted = _changes(form, before)
         if wanted is None:
             return go(f"/app/templates/{template_id}?done=same")
-        await changed(request, before, wanted)
+        await _changed(request, before, wanted)
     except DeedboxError as error:
         if error.status >= 500:
             raise
@@ -68,15 +68,14 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
     return go(f"/app/templates/{template_id}?done=saved")
 
 
-async def changed(request: AnyRequest, before: Template, wanted: TemplateChange) -> None:
-    """Makes the next version; what was sketched of the one before is laid out, or out of date."""
+async def _changed(request: AnyRequest, before: Template, wanted: TemplateChange) -> None:
+    """Makes the next version; fields that were drawn and not saved yet wait on."""
     here = context.of(request)
     async with change.prepared(here.deedbox.office, here.deedbox.paper_mill, before, wanted, []) as make:
 
         def act(tx: Tx) -> None:
-            with here.desk(tx) as desk:
+            with draw_template.drawn_on(tx, before, wanted, here.deedbox.clock.now()), here.desk(tx) as desk:
                 make(desk)
-            sketches.drop(tx, before.id)
 
         await here.deedbox.db.write(act)
 

@@ -11,16 +11,16 @@ from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import DeedboxError, NotFound
+from deedbox.kernel.errors import Conflict, DeedboxError, NotFound
 from deedbox.signing.actions import change_template, draw_template
 from deedbox.signing.actions.draw_template import Drawing
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import File
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
+from deedbox.signing.template import TemplateChange
 from deedbox.web.dashboard.sketch import Kept, SketchRecord
-from deedbox.web.dashboard.template_edit import changed
-from deedbox.web.frame import context
+from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, long_app_page
 from deedbox.web.frame.blob_response import page_lines
 from deedbox.web.frame.context import AnyRequest
@@ -106,15 +106,22 @@ async def save_page(request: AnyRequest, template_id: FromPath[str]) -> Response
     return _save_page(request, await _drawing(request, template_id))
 
 
-@post("/app/templates/{template_id:str}/save", opt=person("documents:write"), include_in_schema=False)
+@post(
+    "/app/templates/{template_id:str}/save",
+    opt=person("documents:write"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
 async def save_fields(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     """The next version, with the fields of the sketch; documents that were made keep theirs."""
-    drawn = await _drawing(request, template_id)
+    form, drawn = await forms.form_of(request), await _drawing(request, template_id)
     try:
+        if forms.text(form, "version") != str(drawn.version):
+            raise Conflict(sketches.CHANGED)
         wanted = draw_template.laid_out(drawn, context.of(request).deedbox.clock.now())
         if wanted.fields == [*drawn.template.content.fields]:
             return go(f"/app/templates/{template_id}?done=same")
-        await changed(request, drawn.template, wanted)
+        await _saved(request, drawn, wanted)
     except DeedboxError as error:
         if error.status >= 500:
             raise
@@ -128,6 +135,20 @@ async def forget_sketch(request: AnyRequest, template_id: FromPath[str]) -> Resp
     await _drawing(request, template_id)
     await context.of(request).deedbox.db.write(lambda tx: sketches.drop(tx, template_id))
     return go(f"/app/templates/{template_id}?done=forgotten")
+
+
+async def _saved(request: AnyRequest, drawn: Drawing, wanted: TemplateChange) -> None:
+    """Makes the next version of what was drawn; Conflict if more was drawn meanwhile, which waits on."""
+    here = context.of(request)
+    office, mill = here.deedbox.office, here.deedbox.paper_mill
+    async with change_template.prepared(office, mill, drawn.template, wanted, []) as make:
+
+        def act(tx: Tx) -> None:
+            sketches.take(tx, drawn.template.id, drawn.version)
+            with here.desk(tx) as desk:
+                make(desk)
+
+        await here.deedbox.db.write(act)
 
 
 async def _drawing(request: AnyRequest, template_id: str) -> Drawing:
@@ -146,6 +167,7 @@ def _save_page(request: AnyRequest, found: Drawing, error: DeedboxError | None =
         for role, party in zip(template.content.roles, found.sketch.parties, strict=True)
     ]
     shown: dict[str, Any] = {"found": template, "roles": roles, "kept": found.kept, "initials": initials_of}
+    shown["drawn"] = found.version
     return app_page(request, "dashboard/templates/save.html", error=error, **shown)
 
 

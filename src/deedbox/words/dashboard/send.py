@@ -117,6 +117,7 @@ WORDS = {
     "review_code_missing": "Choose a code and agree it with this person.",
     "review_code_short": "A code has {least} to {most} characters.",
     "review_files": "Locked files",
+    "review_password_long": "A password of a file has at most {most} characters.",
     "review_password": "The password, once more: it is kept nowhere.",
     "review_ready": "Ready?",
     "review_nothing_left": "Nothing has left this server yet.",

@@ -154,7 +154,7 @@ def _people(found: Drawing) -> Iterator[dict[str, Any]]:
     roles = found.template.content.roles
     for number, (role, party) in enumerate(zip(roles, found.sketch.parties, strict=True)):
         if role.role == "signer":
-            note = WORDS["tpl_role_order"].format(order=role.order)
+            note = WORDS["tpl_role_stage"].format(order=role.order)
             yield {"key": party.key, "name": role.name, "number": number, "note": note} | {
                 "initials": initials_of(role.name)
             }

@@ -31,6 +31,7 @@ from deedbox.web.frame.doors import person
 from deedbox.web.frame.forms import text
 from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
+from deedbox.words.dashboard import WORDS
 
 Version = Annotated[int, Meta(ge=1, le=limits.TEMPLATE_VERSIONS)]
 ROLE_ROWS = 2
@@ -145,6 +146,7 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
         used=used,
         most=limits.TEMPLATE_USES_COUNTED,
         initials=initials_of,
+        lasting=lasting,
     )
 
 
@@ -170,6 +172,13 @@ async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> Re
 
     await here.deedbox.db.write(act)
     return go("/app/templates?done=deleted")
+
+
+def lasting(hours: int) -> str:
+    """So many hours as the forms ask for them: in days, where they are whole ones."""
+    days, over = divmod(hours, 24)
+    unit, count = ("hour", hours) if over else ("day", days)
+    return WORDS[f"tpl_lasts_{unit}{'' if count == 1 else 's'}"].format(count=count)
 
 
 def roles_of(form: FormMultiDict) -> list[dict[str, str]]:

@@ -23,7 +23,7 @@ WORDS = {
     "packets_person": "Person {number}",
     "packets_name": "Name",
     "packets_email": "E-mail address",
-    "packets_turn": "Turn",
+    "packets_stage": "Stage",
     "packets_does": "What they do",
     "packets_role_signer": "Sign",
     "packets_role_approver": "Approve",

@@ -121,12 +121,22 @@ async def packet_page(request: AnyRequest, packet_id: FromPath[str]) -> Response
     return await _page(request, packet_id)
 
 
-@post("/app/packets/{packet_id:str}/send", opt=person("documents:send"), include_in_schema=False)
+@post(
+    "/app/packets/{packet_id:str}/send",
+    opt=person("documents:send"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
 async def send_packet(request: AnyRequest, packet_id: FromPath[str]) -> Response[Any]:
     return await _moved(request, packet_id, send, "sent")
 
 
-@post("/app/packets/{packet_id:str}/remind", opt=person("documents:send"), include_in_schema=False)
+@post(
+    "/app/packets/{packet_id:str}/remind",
+    opt=person("documents:send"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
 async def remind_packet(request: AnyRequest, packet_id: FromPath[str]) -> Response[Any]:
     return await _moved(request, packet_id, remind, "reminded")
 
@@ -172,30 +182,32 @@ async def packet_certificate(request: AnyRequest, packet_id: FromPath[str]) -> R
 async def _moved(
     request: AnyRequest, packet_id: str, move: Callable[[Desk, Packet], Packet], done: str
 ) -> Response[Any]:
-    here = context.of(request)
+    """What is done to the packet, once however often its button is pressed."""
+    here, form = context.of(request), await forms.form_of(request)
     await here.packet(packet_id)
 
-    def act(tx: Tx) -> None:
+    def act(tx: Tx) -> str:
         with here.desk(tx) as desk:
             move(desk, desk.packet(packet_id))
+        return f"/app/packets/{packet_id}?done={done}"
 
     try:
-        await here.deedbox.db.write(act)
+        with forms.sending(request, form) as sent:
+            return go(await sent.before() or await sent.once(act))
     except DeedboxError as error:
         if error.status >= 500:
             raise
         return await _page(request, packet_id, error)
-    return go(f"/app/packets/{packet_id}?done={done}")
 
 
 async def _page(request: AnyRequest, packet_id: str, error: DeedboxError | None = None) -> Response[Any]:
     here = context.of(request)
     packet = await here.packet(packet_id)
 
-    def look(tx: Tx) -> list[Happened]:
-        return happened(packet, [(one, audit.trail(tx, one.id)) for one in packet.documents])
+    def look(tx: Tx) -> list[tuple[Document, Sequence[Entry]]]:
+        return [(one, audit.trail(tx, one.id)) for one in packet.documents]
 
-    now = here.deedbox.clock.now()
+    trails, now = await here.deedbox.db.read(look), here.deedbox.clock.now()
     return app_page(
         request,
         "dashboard/packets/one.html",
@@ -204,7 +216,9 @@ async def _page(request: AnyRequest, packet_id: str, error: DeedboxError | None 
         kinds=standing.KINDS,
         sentence=standing.sentence(packet, _slowest(packet), now),
         everyone=standing.people(packet),
-        events=await here.deedbox.db.read(look),
+        events=happened(packet, trails),
+        # By what has happened so far: what a live part asks for anew is the same until more has.
+        once=f"{packet_id}.{sum(len(entries) for _, entries in trails)}",
         waiting={signer.id for signer in parties.waiting_for(packet)} if packet.status == "sent" else set(),
         count=sum(signer.role != "cc" for _, signer in packet.signers()),
     )

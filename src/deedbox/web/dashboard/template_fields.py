@@ -20,7 +20,7 @@ from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
 from deedbox.web.dashboard.sketch import Kept, SketchRecord
 from deedbox.web.dashboard.template_edit import changed
-from deedbox.web.frame import context
+from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, long_app_page
 from deedbox.web.frame.blob_response import page_lines
 from deedbox.web.frame.context import AnyRequest
@@ -106,20 +106,27 @@ async def save_page(request: AnyRequest, template_id: FromPath[str]) -> Response
     return _save_page(request, await _drawing(request, template_id))
 
 
-@post("/app/templates/{template_id:str}/save", opt=person("documents:write"), include_in_schema=False)
+@post(
+    "/app/templates/{template_id:str}/save",
+    opt=person("documents:write"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
 async def save_fields(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     """The next version, with the fields of the sketch; documents that were made keep theirs."""
-    drawn = await _drawing(request, template_id)
+    form, drawn = await forms.form_of(request), await _drawing(request, template_id)
     try:
-        wanted = draw_template.laid_out(drawn, context.of(request).deedbox.clock.now())
-        if wanted.fields == [*drawn.template.content.fields]:
-            return go(f"/app/templates/{template_id}?done=same")
-        await changed(request, drawn.template, wanted)
+        with forms.sending(request, form) as sent:
+            if led := await sent.before():
+                return go(led)
+            wanted = draw_template.laid_out(drawn, context.of(request).deedbox.clock.now())
+            if wanted.fields == [*drawn.template.content.fields]:
+                return go(f"/app/templates/{template_id}?done=same")
+            return go(await changed(request, sent, drawn.template, wanted))
     except DeedboxError as error:
         if error.status >= 500:
             raise
         return _save_page(request, drawn, error)
-    return go(f"/app/templates/{template_id}?done=saved")
 
 
 @post("/app/templates/{template_id:str}/forget", opt=person("documents:write"), include_in_schema=False)
@@ -146,6 +153,7 @@ def _save_page(request: AnyRequest, found: Drawing, error: DeedboxError | None =
         for role, party in zip(template.content.roles, found.sketch.parties, strict=True)
     ]
     shown: dict[str, Any] = {"found": template, "roles": roles, "kept": found.kept, "initials": initials_of}
+    shown["once"] = forms.new_once()
     return app_page(request, "dashboard/templates/save.html", error=error, **shown)
 
 

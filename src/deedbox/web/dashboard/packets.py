@@ -1,6 +1,5 @@
 """Packets for people who are signed in: documents that are signed together, their people, and what has happened."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -38,6 +37,7 @@ from deedbox.web.frame.doors import person
 from deedbox.web.frame.forms import text
 from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
+from deedbox.words.dashboard import WORDS
 
 _PERSON = ("name", "email", "order", "role", "language")
 _PEOPLE_ROWS = 2
@@ -151,7 +151,7 @@ async def void_packet(request: AnyRequest, packet_id: FromPath[str]) -> Response
     """Withdraws all documents; whoever asks says why."""
     reason = text(await forms.form_of(request), "reason").strip()[: limits.REASON_CHARS]
     if not reason:
-        return await _page(request, packet_id, forms.WrongForm({"reason": "Fill this in."}))
+        return await _page(request, packet_id, forms.WrongForm({"reason": WORDS["packets_no_reason"]}))
     return await _moved(request, packet_id, lambda desk, packet: void(desk, packet, reason), "voided")
 
 
@@ -255,7 +255,7 @@ def happened(packet: Packet, trails: Sequence[tuple[Document, Sequence[Entry]]])
 def _asked(form: FormMultiDict, files: Sequence[NewFile]) -> NewPacket:
     people = rows(form, "people", ["name", "email"])
     typed = [{name: row.get(name, "") for name in _PERSON} for row in people]
-    wrong = {} if files else {"file": "Choose the files."}
+    wrong = {} if files else {"file": WORDS["packets_no_file"]}
     try:
         told = forms.filled(numbered(form, {"people": typed}), NewPacketForm)
     except forms.WrongForm as error:
@@ -264,7 +264,7 @@ def _asked(form: FormMultiDict, files: Sequence[NewFile]) -> NewPacket:
         raise forms.WrongForm(wrong)
     return NewPacket(
         title=told.title,
-        documents=[NewPacketDocument(title=re.sub(r"\.\w+$", "", file.name)[: limits.TITLE_CHARS]) for file in files],
+        documents=[NewPacketDocument(title=page_files.called(file.name, limits.TITLE_CHARS)) for file in files],
         signers=told.people,
         message=Message(told.subject, told.body) if told.subject or told.body else None,
         language=told.language,
@@ -281,6 +281,7 @@ def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxError | No
         typed={name: text(form, name) for name in ("title", "subject", "body", "language")},
         people=[*people, *[{}] * max(_PEOPLE_ROWS - len(people), 1)],
         languages=words.NAMES,
+        accept=page_files.ACCEPT,
         files_most=limits.PACKET_DOCUMENTS,
         tag="{{signature:Ann}}",
     )

@@ -1,6 +1,5 @@
 """Templates for people who are signed in: cards, one with its roles, pages and versions, and new ones from files."""
 
-import re
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -196,10 +195,10 @@ def _asked(form: FormMultiDict, files: list[Any]) -> NewTemplate:
     """What the form asks for; a template is called as its first file unless it is given a name."""
     document_id = text(form, "document_id")
     if not files and not document_id:
-        raise forms.WrongForm({"file": "Choose a file."})
-    name = text(form, "name").strip() or (re.sub(r"\.\w+$", "", files[0].name) if files else "")
+        raise forms.WrongForm({"file": WORDS["tpl_no_file"]})
+    name = text(form, "name").strip() or (page_files.called(files[0].name, limits.TITLE_CHARS) if files else "")
     if len(name) > limits.TITLE_CHARS or not name:
-        raise forms.WrongForm({"name": f"Give it a name of 1 to {limits.TITLE_CHARS} characters."})
+        raise forms.WrongForm({"name": WORDS["tpl_wrong_name"].format(most=limits.TITLE_CHARS)})
     if document_id:
         return NewTemplate(name=name, document_id=document_id)
     return NewTemplate(name=name, roles=asked_roles(form))
@@ -222,6 +221,7 @@ async def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxErro
         roles=[*roles_of(form), *[{}] * ROLE_ROWS],
         documents=await here.deedbox.db.read(look),
         files_most=limits.DOCUMENT_FILES,
+        accept=page_files.ACCEPT,
         tag="{{signature:Tenant}}",
     )
 

@@ -1,6 +1,7 @@
 """A page's form with files in it: what was typed, and the files, stored and not yet adopted."""
 
 import asyncio
+import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,11 +15,14 @@ from deedbox.kernel.blobs import Blobs, Incoming
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, TooLarge
+from deedbox.pdf import convert
 from deedbox.signing.new_document import NewFile
 from deedbox.web.frame import context, form
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
 
+ACCEPT = ",".join(convert.ENDINGS)
+"""The files that a box for documents offers to choose."""
 _OPENS = "password"
 """The box for what opens locked files. It is used once, and kept and shown nowhere."""
 
@@ -111,6 +115,12 @@ async def table(request: AnyRequest, most: int) -> Table:
         spool.seek(0)
         content = await asyncio.to_thread(spool.read)
     return Table(FormMultiDict(typed.pairs()), names[0] if names else "", content)
+
+
+def called(filename: str, most: int) -> str:
+    """What is called as a file unless it is given a name: the file's own in words, without its ending."""
+    bare = re.sub(r"\.\w+$", "", filename)
+    return re.sub(r"[\s_]+", " ", bare).strip()[:most] or filename[:most]
 
 
 def _password(name: str, said: dict[str, Any]) -> Secret | None:

@@ -19,6 +19,7 @@ WORDS = {
     "packets_files": "Documents",
     "packets_files_hint": "PDF, Word, HTML or pictures, up to {most}; each becomes a document of its own, in this"
     " order. Fields stand where text tags such as {tag} ask for them; else everyone signs on the last page.",
+    "packets_no_file": "Choose the files.",
     "packets_people": "People",
     "packets_person": "Person {number}",
     "packets_name": "Name",
@@ -42,6 +43,7 @@ WORDS = {
     "packets_void_ask": "Withdraw {title}?",
     "packets_void_means": "None of its documents can be signed any more. Those who were asked are told why.",
     "packets_reason": "Reason",
+    "packets_no_reason": "Fill this in.",
     "packets_delete": "Delete the draft",
     "packets_delete_ask": "Delete the draft {title}?",
     "packets_delete_means": "Its files go with it.",

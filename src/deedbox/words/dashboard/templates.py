@@ -64,6 +64,8 @@ WORDS = {
     "tpl_files": "Files",
     "tpl_files_hint": "PDF, Word, HTML or pictures, up to {most}; they are signed as one. Text tags such as"
     " {tag} and the fields of a fillable PDF are found.",
+    "tpl_no_file": "Choose a file.",
+    "tpl_wrong_name": "Give it a name of 1 to {most} characters.",
     "tpl_roles_hint": "Who signs, such as Tenant and Landlord. Leave them empty where text tags name them.",
     "tpl_role": "Role",
     "tpl_stage": "Stage",

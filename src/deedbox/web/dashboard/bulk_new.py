@@ -102,8 +102,10 @@ async def choose_file(request: AnyRequest) -> Response[Any]:
             now = deedbox.clock.now()
             kept = await uploads.received(deedbox.box, workspace, template_id, name, content, now)
     except DeedboxError as error:
-        if error.status >= 500 or not asks_for_page(request):
+        if error.status >= 500:
             raise
+        if not asks_for_page(request):
+            return forms.refusal(error)
         return await _new_page(request, text(form, "template_id"), error)
     await deedbox.db.write(lambda tx: uploads.keep(tx, kept.upload, kept.encrypted))
     return go(f"/app/bulk/uploads/{kept.upload.id}")

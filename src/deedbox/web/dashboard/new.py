@@ -106,8 +106,7 @@ def _refused(request: AnyRequest, given: _Given, error: DeedboxError) -> Respons
     reasons = error.reasons if isinstance(error, RefusedFiles) else {}
     if names_html(request.scope):  # type: ignore[arg-type]
         return _page(request, given, error, reasons)
-    said = {"error": error.message, "files": reasons, "wrong": forms.wrong(error)}
-    return Response(said, status_code=error.status, headers=error.headers)
+    return forms.refusal(error, files=reasons)
 
 
 def _page(

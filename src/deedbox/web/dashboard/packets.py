@@ -14,7 +14,7 @@ from deedbox import words
 from deedbox.evidence.chain import Entry
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import DeedboxError
 from deedbox.signing import parties
 from deedbox.signing.actions.create_packet import prepared
 from deedbox.signing.actions.delete import delete as delete_drafts
@@ -25,6 +25,7 @@ from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Filter, Message, Packet, Page
 from deedbox.signing.new_document import Language, LoneSigner, NewFile, Title
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument
+from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.store import audit, packet_list
 from deedbox.web.dashboard import standing, timeline
 from deedbox.web.dashboard.bulk import Done
@@ -102,7 +103,7 @@ async def create_packet(request: AnyRequest) -> Response[Any]:
                 if before := await sent.before():
                     return go(before)
                 new = _asked(form, given.files)
-                with forms.beside("file", BadRequest):
+                with forms.beside("file", RefusedFiles):
                     async with prepared(office, mill, new, [[file] for file in given.files]) as make:
 
                         def act(tx: Tx) -> str:
@@ -111,8 +112,10 @@ async def create_packet(request: AnyRequest) -> Response[Any]:
 
                         return go(await sent.once(act))
     except DeedboxError as error:
-        if error.status >= 500 or not asks_for_page(request):
+        if error.status >= 500:
             raise
+        if not asks_for_page(request):
+            return forms.refusal(error)
         return _new_page(request, form, error)
 
 

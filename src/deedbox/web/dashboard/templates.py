@@ -11,12 +11,13 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import change_template as change
 from deedbox.signing.actions import create_template as create
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Document, Filter, Page
 from deedbox.signing.new_document import Id
+from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.store import documents, templates
 from deedbox.signing.template import NewTemplate, Role, Template
 from deedbox.web.dashboard.bulk import Done
@@ -107,7 +108,7 @@ async def create_template(request: AnyRequest) -> Response[Any]:
                     return go(before)
                 new = _asked(form, given.files)
                 making = create.prepared(deedbox.office, deedbox.paper_mill, workspace, new, given.files)
-                with forms.beside("file", BadRequest):
+                with forms.beside("file", RefusedFiles):
                     async with making as make:
 
                         def act(tx: Tx) -> str:
@@ -116,8 +117,10 @@ async def create_template(request: AnyRequest) -> Response[Any]:
 
                         return go(await sent.once(act))
     except DeedboxError as error:
-        if error.status >= 500 or not asks_for_page(request):
+        if error.status >= 500:
             raise
+        if not asks_for_page(request):
+            return forms.refusal(error)
         return await _new_page(request, form, error)
 
 

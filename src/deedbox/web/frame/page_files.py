@@ -17,7 +17,7 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.pdf import convert
 from deedbox.signing.new_document import NewFile
-from deedbox.web.frame import context, form
+from deedbox.web.frame import context, form, forms
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
 
@@ -78,7 +78,8 @@ async def filled(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIte
             if not part.filename:
                 return _nothing  # no file was chosen
             if len(files) == most_files:
-                raise BadRequest(f"There may be {most_files} files. Choose fewer.")
+                with forms.beside(FILE):
+                    raise BadRequest(f"There may be {most_files} files. Choose fewer.")
             name = form.filename(part)
             files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
             return _to(name, files[-1][1])
@@ -135,9 +136,10 @@ async def _nothing(_: bytes) -> None:
 
 def _to(name: str, incoming: Incoming) -> Take:
     async def write(data: bytes) -> None:
-        try:
-            await incoming.write(data)
-        except TooLarge as error:
-            raise TooLarge(f"{name}: a file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB") from error
+        with forms.beside(FILE, TooLarge):
+            try:
+                await incoming.write(data)
+            except TooLarge as error:
+                raise TooLarge(f"{name}: a file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB") from error
 
     return write

@@ -36,8 +36,8 @@ async def test_a_packet_is_made_looked_through_and_sent(office: Office) -> None:
         assert "Not an e-mail address." in words(wrong)
         assert 'name="people.1.name" value="Ben"' in wrong.text, "rows are numbered without the empty ones"
         client.headers["Accept"] = "application/json"
-        told = await upload(client, "/app/packets/new", [], **form | {"people.2.email": "ben"})
-        assert told.json()["wrong"] == {"people.1.email": "Not an e-mail address.", "file": "Choose the files."}
+        script = await upload(client, "/app/packets/new", [], **form | {"people.2.email": "ben"})
+        assert script.json()["wrong"] == {"people.1.email": "Not an e-mail address.", "file": "Choose the files."}
         client.headers.update(BROWSER)
         path = went(await upload(client, "/app/packets/new", FILES, **form)).partition("?")[0]
         draft = shown(await client.get(f"{path}?done=drafted"))

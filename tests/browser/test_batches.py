@@ -81,6 +81,11 @@ async def test_a_packet_is_put_together_and_followed(browser: Browser, office: O
     await page.get_by_label("Title of the packet").fill("Moving in")
     await page.get_by_label("Documents", exact=True).set_input_files(files(tmp_path, Lease=LEASE, Rules=RULES))
     await page.get_by_role("button", name="Move Rules.pdf up").click()
+    await expect(page.get_by_role("button", name="Move Rules.pdf down")).to_be_focused()
+    await page.locator("[name='people.1.name']").fill("Ben")
+    await page.get_by_role("button", name="Look through it").click()
+    await expect(page.locator("[data-row]").nth(1).get_by_text("Fill this in.")).to_be_visible()
+    await expect(page.locator("[name='people.1.email']")).to_be_focused()
     for number, name in enumerate(("Ann", "Ben")):
         await page.locator(f"[name='people.{number}.name']").fill(name)
         await page.locator(f"[name='people.{number}.email']").fill(f"{name.lower()}@example.com")

@@ -16,6 +16,8 @@ HEAD_BYTES = 1024
 """So many bytes from the beginning of a file tell what it is."""
 _DOCX = (".docx", ".docm", ".dotx", ".odt")
 _HTML = (".html", ".htm", ".xhtml")
+ENDINGS = (".pdf", *_DOCX, *_HTML, ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
+"""How the names of files end of which a PDF can be made."""
 UNKNOWN = (
     "This file is of no kind that can be signed: "
     "a PDF, a Word document, an HTML page or an image (PNG, JPEG, WebP, TIFF)"

@@ -39,7 +39,9 @@ def shown(page: httpx.Response) -> str:
 
 
 def words(page: httpx.Response) -> str:
-    body = page.text.partition('<main id="content"')[2].partition('<details class="as-api">')[0]
+    """Of its content; of a live part, which has nothing around it, all."""
+    content = page.text.partition('<main id="content"')[2] or page.text
+    body = content.partition('<details class="as-api">')[0]
     return unescape(" ".join(re.sub(r"<[^>]*>", " ", body).split()))
 
 

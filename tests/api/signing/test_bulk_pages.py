@@ -135,7 +135,7 @@ async def test_what_is_wrong_with_the_file_or_its_columns_is_said_in_its_place(o
         missing_file = await client.get("/app/bulk/uploads/upl_01JD0000000000000000000000")
         assert missing_file.status_code == 404
     script = await upload_as_script(office, template_id)
-    assert script.json() == {"error": "Choose a file."}
+    assert script.json() == {"error": "Choose a file.", "wrong": {"file": "Choose a file."}}
 
 
 async def upload_as_script(office: Office, template_id: str) -> httpx.Response:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.packets import ANNEX, RULES, Packets
-from tests.api.signing.pages import once, owner, shown, upload, went, words
+from tests.api.signing.pages import BROWSER, once, owner, shown, upload, went, words
 
 pytestmark = pytest.mark.anyio
 
@@ -35,20 +35,32 @@ async def test_a_packet_is_made_looked_through_and_sent(office: Office) -> None:
         wrong = await upload(client, "/app/packets/new", FILES, **form | {"people.2.email": "ben"})
         assert "Not an e-mail address." in words(wrong)
         assert 'name="people.1.name" value="Ben"' in wrong.text, "rows are numbered without the empty ones"
+        client.headers["Accept"] = "application/json"
+        script = await upload(client, "/app/packets/new", [], **form | {"people.2.email": "ben"})
+        assert script.json()["wrong"] == {"people.1.email": "Not an e-mail address.", "file": "Choose the files."}
+        client.headers.update(BROWSER)
         path = went(await upload(client, "/app/packets/new", FILES, **form)).partition("?")[0]
         draft = shown(await client.get(f"{path}?done=drafted"))
         assert "Nothing leaves before you press Send." in draft
         assert ["Send to 2 people" in draft, "Lease Lease.pdf Draft" in draft] == [True, True]
         assert await office.api.rows("select 1 from mails") == []
-        assert went(await client.post(f"{path}/send")) == f"{path}?done=sent"
+        acts = await client.get(path, headers={"X-Part": "acts"})
+        assert "Send to 2 people" in words(acts), "the acts follow without a reload"
+        press = {"once": once(acts)}
+        assert went(await client.post(f"{path}/send", data=press)) == f"{path}?done=sent"
+        assert went(await client.post(f"{path}/send", data=press)) == f"{path}?done=sent", "a second press"
+        assert "Withdraw" in words(await client.get(path, headers={"X-Part": "acts"}))
         page = await client.get(path)
         told = shown(page)
         assert "Waiting for Ann since today" in told
         assert "Ann ann@example.com Their turn" in told
         [packet] = (await office.api.get("/api/v1/packets")).json()["packets"]
         assert [f"/app/documents/{one['id']}" in page.text for one in packet["documents"]] == [True] * 3
-        assert went(await client.post(f"{path}/remind")) == f"{path}?done=reminded"
-        soon = await client.post(f"{path}/remind")
+        press = {"once": once(page)}
+        assert went(await client.post(f"{path}/remind", data=press)) == f"{path}?done=reminded"
+        assert went(await client.post(f"{path}/remind", data=press)) == f"{path}?done=reminded"
+        assert once(await client.get(path)) != press["once"]
+        soon = await client.post(f"{path}/remind", data={"once": once(await client.get(path))})
         assert (soon.status_code, "reminded within the last hour" in words(soon)) == (429, True)
         with zipfile.ZipFile(io.BytesIO((await client.get(f"{path}/packet.zip")).content)) as packed:
             assert len(packed.namelist()) == 3

@@ -8,6 +8,9 @@ import httpx
 import pikepdf
 import pytest
 
+from deedbox.pdf import convert
+from deedbox.web.dashboard.templates import lasting
+from deedbox.web.frame.page_files import ACCEPT, called
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.pages import once, owner, shown, upload, went, words
 from tests.api.signing.test_templates import TAGGED, create, make
@@ -34,8 +37,11 @@ async def test_a_template_is_made_of_files_whose_tags_name_the_roles(office: Off
         page = await client.get(path)
         told = shown(page)
         assert "lease Version 1 · Not used yet" in told
-        assert "Tenant Turn 1 · signs · one or more people, all of them 2 fields" in told
-        assert "Landlord Turn 1 · signs" in told
+        assert "Tenant Stage 1 · signs · one or more people, all of them 2 fields" in told
+        assert "Landlord Stage 1 · signs" in told
+        whole = await client.get(path, headers={"X-Part": "whole"})
+        assert ["1.webp" in whole.text, "Place fields" in words(whole)] == [True, True], "they come without a reload"
+        assert "Use it" in words(await client.get(path, headers={"X-Part": "acts"}))
         assert "lease" in shown(await client.get("/app/templates?q=LEA"))
         assert "No template has this" in shown(await client.get("/app/templates?q=other"))
         [template] = (await office.api.get("/api/v1/templates")).json()["templates"]
@@ -68,7 +74,9 @@ async def test_what_is_wrong_with_a_file_or_a_role_is_said_beside_it_and_all_tha
         assert went(await upload(client, "/app/templates/new", [("a.pdf", locked())], name="Open", **opened))
         client.headers["Accept"] = "application/json"
         script = await upload(client, "/app/templates/new", [("a.pdf", locked())], **{"roles.0.name": "T"})
-        assert script.json()["error"].startswith("a.pdf: ")
+        assert script.json()["wrong"]["file"].startswith("a.pdf: ")
+        bare = await upload(client, "/app/templates/new", [("a.pdf", LEASE)], name="Lease")
+        assert bare.json()["wrong"] == {}, "what is about no file stands at none"
 
 
 @pytest.mark.one_database
@@ -129,9 +137,13 @@ async def test_changing_a_template_leaves_sent_documents_as_they_were(office: Of
         same = {"name": "Lease", "roles.0.name": "Tenant", "roles.0.was": "Tenant", "roles.0.order": "1"}
         assert went(await client.post(f"{path}/edit", data=same)) == f"{path}?done=same"
         renamed = {**same, "name": "Rent", "roles.0.name": "Renter", "roles.1.name": "Owner", "expires_days": "3"}
+        renamed |= {"remind_after": "1", "once": once(await client.get(f"{path}/edit"))}
         wrong = await client.post(f"{path}/edit", data={**renamed, "roles.1.name": "renter"})
         assert "two are called" in words(wrong)
         assert went(await client.post(f"{path}/edit", data=renamed)) == f"{path}?done=saved"
+        assert went(await client.post(f"{path}/edit", data=renamed)) == f"{path}?done=saved", "a second press"
+        whole = words(await client.get(path, headers={"X-Part": "whole"}))
+        assert "Can be signed for 3 days Reminders after 1 day, then 1 day apart, 3 at most" in whole
         now = (await office.api.get(f"/api/v1{path.removeprefix('/app')}")).json()
         assert (now["version"], now["name"], now["expires_after_hours"]) == (2, "Rent", 72)
         assert [role["name"] for role in now["roles"]] == ["Renter", "Owner"]
@@ -161,7 +173,10 @@ async def test_fields_are_drawn_in_a_sketch_and_laid_out_as_the_next_version(off
         assert (await client.put(f"{path}/sketch", json=drawn)).status_code == 409
         assert (await office.api.get(f"/api/v1{path[4:]}")).json()["version"] == 1
         assert "Landlord 0 fields, now 2" in shown(await client.get(f"{path}/save"))
-        assert went(await saved(client, path)) == f"{path}?done=saved"
+        drawn = (await client.get(f"{path}/sketch")).json()["version"]
+        press = {"once": once(await client.get(f"{path}/save")), "version": str(drawn)}
+        assert went(await client.post(f"{path}/save", data=press)) == f"{path}?done=saved"
+        assert went(await client.post(f"{path}/save", data=press)) == f"{path}?done=saved", "a second press"
         now = (await office.api.get(f"/api/v1{path[4:]}")).json()
         assert now["version"] == 2
         assert [(one["type"], one["party"], one["x"]) for one in now["fields"]] == [
@@ -221,3 +236,19 @@ async def test_what_was_drawn_meanwhile_is_never_dropped(office: Office) -> None
 
 def ann(name: str = "ann") -> dict[str, str]:
     return {"name": name.title(), "email": f"{name}@example.com"}
+
+
+def test_times_are_told_in_days_where_they_are_whole_ones() -> None:
+    assert [lasting(hours) for hours in (1, 24, 36, 48)] == ["1 hour", "1 day", "36 hours", "2 days"]
+
+
+def test_what_has_no_name_is_called_as_its_file() -> None:
+    names = ("Lease_2026.final.pdf", "Mr. Smith lease", ".pdf", "a\u00a0 b.docx")
+    assert [called(name, 400) for name in names] == ["Lease 2026.final", "Mr. Smith lease", ".pdf", "a b"]
+
+
+def test_the_boxes_offer_what_can_be_converted() -> None:
+    pictures = {".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff"}  # known by their bytes alone
+    offered = {*ACCEPT.split(",")}
+    assert pictures < offered
+    assert {convert.source(f"a{ending}", b"PK\x03\x04") for ending in offered - pictures} == {"pdf", "docx", "html"}

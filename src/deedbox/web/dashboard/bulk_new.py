@@ -35,6 +35,7 @@ from deedbox.web.frame.doors import person
 from deedbox.web.frame.forms import beside, text
 from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
+from deedbox.words.dashboard import WORDS
 
 _PERSON = ("name", "email", "language", "time_zone", "access_code", "auth")
 _ROW = ("key", "external_id", "language")
@@ -93,7 +94,7 @@ async def choose_file(request: AnyRequest) -> Response[Any]:
         with beside("file"):
             form, name, content = await page_files.table(request, limits.BULK_BYTES)
             if not name:
-                raise BadRequest("Choose a file.")
+                raise BadRequest(WORDS["bulk_no_file"])
         template_id = text(form, "template_id")
         with beside("template_id"):
             await deedbox.db.read(lambda tx: create_from_template.ready(tx, workspace, template_id))
@@ -101,8 +102,10 @@ async def choose_file(request: AnyRequest) -> Response[Any]:
             now = deedbox.clock.now()
             kept = await uploads.received(deedbox.box, workspace, template_id, name, content, now)
     except DeedboxError as error:
-        if error.status >= 500 or not asks_for_page(request):
+        if error.status >= 500:
             raise
+        if not asks_for_page(request):
+            return forms.refusal(error)
         return await _new_page(request, text(form, "template_id"), error)
     await deedbox.db.write(lambda tx: uploads.keep(tx, kept.upload, kept.encrypted))
     return go(f"/app/bulk/uploads/{kept.upload.id}")
@@ -302,8 +305,8 @@ def _typed(upload: Upload, form: FormMultiDict | None) -> dict[str, str]:
     if form is not None:
         return {name: text(form, name) for name in names}
     if choice is None:
-        bare = re.sub(r"\.\w+$", "", upload.file_name)
-        return dict.fromkeys(names, "") | {"name": bare[: limits.BULK_NAME_CHARS]}
+        bare = page_files.called(upload.file_name, limits.BULK_NAME_CHARS)
+        return dict.fromkeys(names, "") | {"name": bare}
     message = choice.message or Message("", "")
     pace = str(choice.rows_per_minute or "")
     return dict(zip(names, (choice.name, choice.title or "", message.subject, message.body, pace), strict=True))

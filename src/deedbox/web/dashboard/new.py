@@ -1,7 +1,5 @@
 """New: files become a draft, whose people and fields come next."""
 
-import re
-from pathlib import PurePath
 from typing import Annotated, Any
 
 import msgspec
@@ -17,7 +15,7 @@ from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import begin
 from deedbox.signing.new_document import FilePassword, NewDocument, NewFile, Title
 from deedbox.signing.paper.intake import RefusedFiles
-from deedbox.web.frame import context, forms, upload
+from deedbox.web.frame import context, forms, page_files, upload
 from deedbox.web.frame.app_pages import app_page
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
@@ -80,7 +78,8 @@ async def _begun(request: AnyRequest, came: PageFiles) -> str:
             for number, part in enumerate(came.parts)
         ]
         new = NewDocument(
-            title=wanted.title or guessed_title(came.parts[0].filename), language=words.known(wanted.language)
+            title=wanted.title or page_files.called(came.parts[0].filename, limits.TITLE_CHARS),
+            language=words.known(wanted.language),
         )
         async with begin.prepared(here.deedbox.paper_mill, new, files) as make:
 
@@ -89,12 +88,6 @@ async def _begun(request: AnyRequest, came: PageFiles) -> str:
                     return f"/app/documents/{make(desk).first.id}/people"
 
             return await sent.once(act)
-
-
-def guessed_title(filename: str) -> str:
-    """What a document is called whose sender gives it no title: its first file's name in words."""
-    stem = PurePath(filename).stem
-    return re.sub(r"[\s_]+", " ", stem).strip()[: limits.TITLE_CHARS] or filename[: limits.TITLE_CHARS]
 
 
 def _password(wanted: NewForm, typed: dict[str, str], number: int, name: str) -> Secret | None:
@@ -113,8 +106,7 @@ def _refused(request: AnyRequest, given: _Given, error: DeedboxError) -> Respons
     reasons = error.reasons if isinstance(error, RefusedFiles) else {}
     if names_html(request.scope):  # type: ignore[arg-type]
         return _page(request, given, error, reasons)
-    said = {"error": error.message, "files": reasons, "wrong": forms.wrong(error)}
-    return Response(said, status_code=error.status, headers=error.headers)
+    return forms.refusal(error, files=reasons)
 
 
 def _page(
@@ -134,6 +126,7 @@ def _page(
         most_bytes=limits.DOCUMENT_FILE_BYTES,
         title_chars=limits.TITLE_CHARS,
         password_chars=limits.FILE_PASSWORD_CHARS,
+        accept=page_files.ACCEPT,
     )
 
 

@@ -1,6 +1,5 @@
 """Packets for people who are signed in: documents that are signed together, their people, and what has happened."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -15,7 +14,7 @@ from deedbox import words
 from deedbox.evidence.chain import Entry
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import DeedboxError
 from deedbox.signing import parties
 from deedbox.signing.actions.create_packet import prepared
 from deedbox.signing.actions.delete import delete as delete_drafts
@@ -26,6 +25,7 @@ from deedbox.signing.desk import Desk
 from deedbox.signing.model import Document, Filter, Message, Packet, Page
 from deedbox.signing.new_document import Language, LoneSigner, NewFile, Title
 from deedbox.signing.new_packet import NewPacket, NewPacketDocument
+from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.store import audit, packet_list
 from deedbox.web.dashboard import standing, timeline
 from deedbox.web.dashboard.bulk import Done
@@ -38,6 +38,7 @@ from deedbox.web.frame.doors import person
 from deedbox.web.frame.forms import text
 from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
+from deedbox.words.dashboard import WORDS
 
 _PERSON = ("name", "email", "order", "role", "language")
 _PEOPLE_ROWS = 2
@@ -102,7 +103,7 @@ async def create_packet(request: AnyRequest) -> Response[Any]:
                 if before := await sent.before():
                     return go(before)
                 new = _asked(form, given.files)
-                with forms.beside("file", BadRequest):
+                with forms.beside("file", RefusedFiles):
                     async with prepared(office, mill, new, [[file] for file in given.files]) as make:
 
                         def act(tx: Tx) -> str:
@@ -111,8 +112,10 @@ async def create_packet(request: AnyRequest) -> Response[Any]:
 
                         return go(await sent.once(act))
     except DeedboxError as error:
-        if error.status >= 500 or not asks_for_page(request):
+        if error.status >= 500:
             raise
+        if not asks_for_page(request):
+            return forms.refusal(error)
         return _new_page(request, form, error)
 
 
@@ -121,12 +124,22 @@ async def packet_page(request: AnyRequest, packet_id: FromPath[str]) -> Response
     return await _page(request, packet_id)
 
 
-@post("/app/packets/{packet_id:str}/send", opt=person("documents:send"), include_in_schema=False)
+@post(
+    "/app/packets/{packet_id:str}/send",
+    opt=person("documents:send"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
 async def send_packet(request: AnyRequest, packet_id: FromPath[str]) -> Response[Any]:
     return await _moved(request, packet_id, send, "sent")
 
 
-@post("/app/packets/{packet_id:str}/remind", opt=person("documents:send"), include_in_schema=False)
+@post(
+    "/app/packets/{packet_id:str}/remind",
+    opt=person("documents:send"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
 async def remind_packet(request: AnyRequest, packet_id: FromPath[str]) -> Response[Any]:
     return await _moved(request, packet_id, remind, "reminded")
 
@@ -141,7 +154,7 @@ async def void_packet(request: AnyRequest, packet_id: FromPath[str]) -> Response
     """Withdraws all documents; whoever asks says why."""
     reason = text(await forms.form_of(request), "reason").strip()[: limits.REASON_CHARS]
     if not reason:
-        return await _page(request, packet_id, forms.WrongForm({"reason": "Fill this in."}))
+        return await _page(request, packet_id, forms.WrongForm({"reason": WORDS["packets_no_reason"]}))
     return await _moved(request, packet_id, lambda desk, packet: void(desk, packet, reason), "voided")
 
 
@@ -172,30 +185,32 @@ async def packet_certificate(request: AnyRequest, packet_id: FromPath[str]) -> R
 async def _moved(
     request: AnyRequest, packet_id: str, move: Callable[[Desk, Packet], Packet], done: str
 ) -> Response[Any]:
-    here = context.of(request)
+    """What is done to the packet, once however often its button is pressed."""
+    here, form = context.of(request), await forms.form_of(request)
     await here.packet(packet_id)
 
-    def act(tx: Tx) -> None:
+    def act(tx: Tx) -> str:
         with here.desk(tx) as desk:
             move(desk, desk.packet(packet_id))
+        return f"/app/packets/{packet_id}?done={done}"
 
     try:
-        await here.deedbox.db.write(act)
+        with forms.sending(request, form) as sent:
+            return go(await sent.before() or await sent.once(act))
     except DeedboxError as error:
         if error.status >= 500:
             raise
         return await _page(request, packet_id, error)
-    return go(f"/app/packets/{packet_id}?done={done}")
 
 
 async def _page(request: AnyRequest, packet_id: str, error: DeedboxError | None = None) -> Response[Any]:
     here = context.of(request)
     packet = await here.packet(packet_id)
 
-    def look(tx: Tx) -> list[Happened]:
-        return happened(packet, [(one, audit.trail(tx, one.id)) for one in packet.documents])
+    def look(tx: Tx) -> list[tuple[Document, Sequence[Entry]]]:
+        return [(one, audit.trail(tx, one.id)) for one in packet.documents]
 
-    now = here.deedbox.clock.now()
+    trails, now = await here.deedbox.db.read(look), here.deedbox.clock.now()
     return app_page(
         request,
         "dashboard/packets/one.html",
@@ -204,7 +219,9 @@ async def _page(request: AnyRequest, packet_id: str, error: DeedboxError | None 
         kinds=standing.KINDS,
         sentence=standing.sentence(packet, _slowest(packet), now),
         everyone=standing.people(packet),
-        events=await here.deedbox.db.read(look),
+        events=happened(packet, trails),
+        # By what has happened so far: what a live part asks for anew is the same until more has.
+        once=f"{packet_id}.{sum(len(entries) for _, entries in trails)}",
         waiting={signer.id for signer in parties.waiting_for(packet)} if packet.status == "sent" else set(),
         count=sum(signer.role != "cc" for _, signer in packet.signers()),
     )
@@ -241,7 +258,7 @@ def happened(packet: Packet, trails: Sequence[tuple[Document, Sequence[Entry]]])
 def _asked(form: FormMultiDict, files: Sequence[NewFile]) -> NewPacket:
     people = rows(form, "people", ["name", "email"])
     typed = [{name: row.get(name, "") for name in _PERSON} for row in people]
-    wrong = {} if files else {"file": "Choose the files."}
+    wrong = {} if files else {"file": WORDS["packets_no_file"]}
     try:
         told = forms.filled(numbered(form, {"people": typed}), NewPacketForm)
     except forms.WrongForm as error:
@@ -250,7 +267,7 @@ def _asked(form: FormMultiDict, files: Sequence[NewFile]) -> NewPacket:
         raise forms.WrongForm(wrong)
     return NewPacket(
         title=told.title,
-        documents=[NewPacketDocument(title=re.sub(r"\.\w+$", "", file.name)[: limits.TITLE_CHARS]) for file in files],
+        documents=[NewPacketDocument(title=page_files.called(file.name, limits.TITLE_CHARS)) for file in files],
         signers=told.people,
         message=Message(told.subject, told.body) if told.subject or told.body else None,
         language=told.language,
@@ -267,6 +284,7 @@ def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxError | No
         typed={name: text(form, name) for name in ("title", "subject", "body", "language")},
         people=[*people, *[{}] * max(_PEOPLE_ROWS - len(people), 1)],
         languages=words.NAMES,
+        accept=page_files.ACCEPT,
         files_most=limits.PACKET_DOCUMENTS,
         tag="{{signature:Ann}}",
     )

@@ -57,27 +57,30 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
     """The next version, if anything differs; what was sent keeps its own."""
     form, before = await forms.form_of(request), await _found(request, template_id)
     try:
-        wanted = _changes(form, before)
-        if wanted is None:
-            return go(f"/app/templates/{template_id}?done=same")
-        await _changed(request, before, wanted)
+        with forms.sending(request, form) as sent:
+            if led := await sent.before():
+                return go(led)
+            wanted = _changes(form, before)
+            if wanted is None:
+                return go(f"/app/templates/{template_id}?done=same")
+            return go(await _changed(request, sent, before, wanted))
     except DeedboxError as error:
         if error.status >= 500:
             raise
         return _page(request, before, form, error)
-    return go(f"/app/templates/{template_id}?done=saved")
 
 
-async def _changed(request: AnyRequest, before: Template, wanted: TemplateChange) -> None:
-    """Makes the next version; fields that were drawn and not saved yet wait on."""
+async def _changed(request: AnyRequest, sent: forms.Sending, before: Template, wanted: TemplateChange) -> str:
+    """Makes the next version, and says where it is; fields that were drawn and not saved yet wait on."""
     here = context.of(request)
     async with change.prepared(here.deedbox.office, here.deedbox.paper_mill, before, wanted, []) as make:
 
-        def act(tx: Tx) -> None:
+        def act(tx: Tx) -> str:
             with draw_template.drawn_on(tx, before, wanted, here.deedbox.clock.now()), here.desk(tx) as desk:
                 make(desk)
+            return f"/app/templates/{before.id}?done=saved"
 
-        await here.deedbox.db.write(act)
+        return await sent.once(act)
 
 
 async def _found(request: AnyRequest, template_id: str) -> Template:
@@ -150,6 +153,7 @@ def _page(
         "dashboard/templates/edit.html",
         error=error,
         found=found,
+        once=forms.new_once(),
         typed=typed,
         roles=[*roles, {}],
         languages=words.NAMES,

@@ -116,17 +116,19 @@ async def save_fields(request: AnyRequest, template_id: FromPath[str]) -> Respon
     """The next version, with the fields of the sketch; documents that were made keep theirs."""
     form, drawn = await forms.form_of(request), await _drawing(request, template_id)
     try:
-        if forms.text(form, "version") != str(drawn.version):
-            raise Conflict(sketches.CHANGED)
-        wanted = draw_template.laid_out(drawn, context.of(request).deedbox.clock.now())
-        if wanted.fields == [*drawn.template.content.fields]:
-            return go(f"/app/templates/{template_id}?done=same")
-        await _saved(request, drawn, wanted)
+        with forms.sending(request, form) as sent:
+            if led := await sent.before():
+                return go(led)
+            if forms.text(form, "version") != str(drawn.version):
+                raise Conflict(sketches.CHANGED)
+            wanted = draw_template.laid_out(drawn, context.of(request).deedbox.clock.now())
+            if wanted.fields == [*drawn.template.content.fields]:
+                return go(f"/app/templates/{template_id}?done=same")
+            return go(await _saved(request, sent, drawn, wanted))
     except DeedboxError as error:
         if error.status >= 500:
             raise
         return _save_page(request, drawn, error)
-    return go(f"/app/templates/{template_id}?done=saved")
 
 
 @post("/app/templates/{template_id:str}/forget", opt=person("documents:write"), include_in_schema=False)
@@ -137,18 +139,19 @@ async def forget_sketch(request: AnyRequest, template_id: FromPath[str]) -> Resp
     return go(f"/app/templates/{template_id}?done=forgotten")
 
 
-async def _saved(request: AnyRequest, drawn: Drawing, wanted: TemplateChange) -> None:
-    """Makes the next version of what was drawn; Conflict if more was drawn meanwhile, which waits on."""
+async def _saved(request: AnyRequest, sent: forms.Sending, drawn: Drawing, wanted: TemplateChange) -> str:
+    """Makes the next version of what was drawn, and says where it is; Conflict if more was drawn meanwhile, which waits on."""
     here = context.of(request)
     office, mill = here.deedbox.office, here.deedbox.paper_mill
     async with change_template.prepared(office, mill, drawn.template, wanted, []) as make:
 
-        def act(tx: Tx) -> None:
+        def act(tx: Tx) -> str:
             sketches.take(tx, drawn.template.id, drawn.version)
             with here.desk(tx) as desk:
                 make(desk)
+            return f"/app/templates/{drawn.template.id}?done=saved"
 
-        await here.deedbox.db.write(act)
+        return await sent.once(act)
 
 
 async def _drawing(request: AnyRequest, template_id: str) -> Drawing:
@@ -167,7 +170,7 @@ def _save_page(request: AnyRequest, found: Drawing, error: DeedboxError | None =
         for role, party in zip(template.content.roles, found.sketch.parties, strict=True)
     ]
     shown: dict[str, Any] = {"found": template, "roles": roles, "kept": found.kept, "initials": initials_of}
-    shown["drawn"] = found.version
+    shown |= {"drawn": found.version, "once": forms.new_once()}
     return app_page(request, "dashboard/templates/save.html", error=error, **shown)
 
 
@@ -176,7 +179,7 @@ def _people(found: Drawing) -> Iterator[dict[str, Any]]:
     roles = found.template.content.roles
     for number, (role, party) in enumerate(zip(roles, found.sketch.parties, strict=True)):
         if role.role == "signer":
-            note = WORDS["tpl_role_order"].format(order=role.order)
+            note = WORDS["tpl_role_stage"].format(order=role.order)
             yield {"key": party.key, "name": role.name, "number": number, "note": note} | {
                 "initials": initials_of(role.name)
             }

@@ -1,6 +1,5 @@
 """Templates for people who are signed in: cards, one with its roles, pages and versions, and new ones from files."""
 
-import re
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -12,12 +11,13 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.kernel.errors import BadRequest, DeedboxError
+from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import change_template as change
 from deedbox.signing.actions import create_template as create
 from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Document, Filter, Page
 from deedbox.signing.new_document import Id
+from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.store import documents, templates
 from deedbox.signing.template import NewTemplate, Role, Template
 from deedbox.web.dashboard.bulk import Done
@@ -31,6 +31,7 @@ from deedbox.web.frame.doors import person
 from deedbox.web.frame.forms import text
 from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
+from deedbox.words.dashboard import WORDS
 
 Version = Annotated[int, Meta(ge=1, le=limits.TEMPLATE_VERSIONS)]
 ROLE_ROWS = 2
@@ -107,7 +108,7 @@ async def create_template(request: AnyRequest) -> Response[Any]:
                     return go(before)
                 new = _asked(form, given.files)
                 making = create.prepared(deedbox.office, deedbox.paper_mill, workspace, new, given.files)
-                with forms.beside("file", BadRequest):
+                with forms.beside("file", RefusedFiles):
                     async with making as make:
 
                         def act(tx: Tx) -> str:
@@ -116,8 +117,10 @@ async def create_template(request: AnyRequest) -> Response[Any]:
 
                         return go(await sent.once(act))
     except DeedboxError as error:
-        if error.status >= 500 or not asks_for_page(request):
+        if error.status >= 500:
             raise
+        if not asks_for_page(request):
+            return forms.refusal(error)
         return await _new_page(request, form, error)
 
 
@@ -145,6 +148,7 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
         used=used,
         most=limits.TEMPLATE_USES_COUNTED,
         initials=initials_of,
+        lasting=lasting,
     )
 
 
@@ -172,6 +176,13 @@ async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> Re
     return go("/app/templates?done=deleted")
 
 
+def lasting(hours: int) -> str:
+    """So many hours as the forms ask for them: in days, where they are whole ones."""
+    days, over = divmod(hours, 24)
+    unit, count = ("hour", hours) if over else ("day", days)
+    return WORDS[f"tpl_lasts_{unit}{'' if count == 1 else 's'}"].format(count=count)
+
+
 def roles_of(form: FormMultiDict) -> list[dict[str, str]]:
     """The rows of roles that have a name, as they were typed."""
     return rows(form, "roles", ["name"])
@@ -187,10 +198,10 @@ def _asked(form: FormMultiDict, files: list[Any]) -> NewTemplate:
     """What the form asks for; a template is called as its first file unless it is given a name."""
     document_id = text(form, "document_id")
     if not files and not document_id:
-        raise forms.WrongForm({"file": "Choose a file."})
-    name = text(form, "name").strip() or (re.sub(r"\.\w+$", "", files[0].name) if files else "")
+        raise forms.WrongForm({"file": WORDS["tpl_no_file"]})
+    name = text(form, "name").strip() or (page_files.called(files[0].name, limits.TITLE_CHARS) if files else "")
     if len(name) > limits.TITLE_CHARS or not name:
-        raise forms.WrongForm({"name": f"Give it a name of 1 to {limits.TITLE_CHARS} characters."})
+        raise forms.WrongForm({"name": WORDS["tpl_wrong_name"].format(most=limits.TITLE_CHARS)})
     if document_id:
         return NewTemplate(name=name, document_id=document_id)
     return NewTemplate(name=name, roles=asked_roles(form))
@@ -213,6 +224,7 @@ async def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxErro
         roles=[*roles_of(form), *[{}] * ROLE_ROWS],
         documents=await here.deedbox.db.read(look),
         files_most=limits.DOCUMENT_FILES,
+        accept=page_files.ACCEPT,
         tag="{{signature:Tenant}}",
     )
 

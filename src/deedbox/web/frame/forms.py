@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
+from litestar import Response
 from litestar.datastructures import FormMultiDict
 from litestar.enums import RequestEncodingType
 
@@ -104,6 +105,12 @@ def wrong(error: DeedboxError | None) -> dict[str, str]:
     """What is wrong beside which field; nothing, where the error is about no field."""
     found: dict[str, str] = getattr(error, "wrong", {})
     return found
+
+
+def refusal(error: DeedboxError, **more: Any) -> Response[Any]:
+    """The error for a script of the page: what is wrong, and beside which fields."""
+    said = {"error": error.message, "wrong": wrong(error), **more}
+    return Response(said, status_code=error.status, headers=error.headers)
 
 
 @contextmanager

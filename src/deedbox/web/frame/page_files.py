@@ -1,6 +1,7 @@
 """A page's form with files in it: what was typed, and the files, stored and not yet adopted."""
 
 import asyncio
+import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,11 +15,14 @@ from deedbox.kernel.blobs import Blobs, Incoming
 from deedbox.kernel.blobs.local import disk
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.errors import BadRequest, TooLarge
+from deedbox.pdf import convert
 from deedbox.signing.new_document import NewFile
-from deedbox.web.frame import context, form
+from deedbox.web.frame import context, form, forms
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
 
+ACCEPT = ",".join(convert.ENDINGS)
+"""The files that a box for documents offers to choose."""
 _OPENS = "password"
 """The box for what opens locked files. It is used once, and kept and shown nowhere."""
 
@@ -74,7 +78,8 @@ async def filled(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIte
             if not part.filename:
                 return _nothing  # no file was chosen
             if len(files) == most_files:
-                raise BadRequest(f"There may be {most_files} files. Choose fewer.")
+                with forms.beside(FILE):
+                    raise BadRequest(f"There may be {most_files} files. Choose fewer.")
             name = form.filename(part)
             files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
             return _to(name, files[-1][1])
@@ -113,6 +118,12 @@ async def table(request: AnyRequest, most: int) -> Table:
     return Table(FormMultiDict(typed.pairs()), names[0] if names else "", content)
 
 
+def called(filename: str, most: int) -> str:
+    """What is called as a file unless it is given a name: the file's own in words, without its ending."""
+    bare = re.sub(r"\.\w+$", "", filename)
+    return re.sub(r"[\s_]+", " ", bare).strip()[:most] or filename[:most]
+
+
 def _password(name: str, said: dict[str, Any]) -> Secret | None:
     """What was typed to open locked files; others take no notice of it."""
     given = str(said.get(_OPENS, ""))[: limits.FILE_PASSWORD_CHARS]
@@ -125,9 +136,10 @@ async def _nothing(_: bytes) -> None:
 
 def _to(name: str, incoming: Incoming) -> Take:
     async def write(data: bytes) -> None:
-        try:
-            await incoming.write(data)
-        except TooLarge as error:
-            raise TooLarge(f"{name}: a file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB") from error
+        with forms.beside(FILE, TooLarge):
+            try:
+                await incoming.write(data)
+            except TooLarge as error:
+                raise TooLarge(f"{name}: a file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB") from error
 
     return write

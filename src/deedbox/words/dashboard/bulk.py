@@ -47,6 +47,7 @@ WORDS = {
     "bulk_file": "Table with the people",
     "bulk_file_hint": "CSV, as any spreadsheet saves it: the first row with headings, then a row for each document. Up"
     " to {rows} rows.",
+    "bulk_no_file": "Choose a file.",
     "bulk_go_on": "Go on",
     "bulk_step_columns": "What the columns mean",
     "bulk_columns_lead": "{file} for {template}. What we could guess is chosen already.",

@@ -1,6 +1,9 @@
 // Files of a form: dropped or chosen, listed in their order, sent with their progress. What is refused is said beside
 // its file, and nothing that was chosen or typed is lost: the page stays.
 import { $, all, filled, made } from './page.js';
+import { forget, tell } from './wrong.js';
+
+const SIGNS = { up: '↑', down: '↓', remove: '×' };
 
 function box(root) {
   const input = $('input[type=file]', root), list = $('[data-chosen]', root), words = root.dataset;
@@ -13,18 +16,30 @@ function box(root) {
     files = chosen;
     input.files = data.files;
     wrong('');
-    show();
   }
-  function button(label, name, act) {
-    const word = filled(label, { name });
-    return made('button', { class: 'btn plain', type: 'button', 'aria-label': word, title: word, onclick: act }, label === words.up ? '↑' : '×');
+  function button(act, name, onclick) {
+    const word = filled(words[act], { name });
+    return made('button', { class: 'btn plain', type: 'button', 'aria-label': word, title: word, 'data-act': act, onclick }, SIGNS[act]);
+  }
+  // The list is made anew: who pressed a button goes on from the same one.
+  function move(at, step) {
+    keep(files.with(at, files[at + step]).with(at + step, files[at]));
+    const act = step < 0 ? 'up' : 'down', row = list.children[at + step];
+    ($(`[data-act=${act}]:not(:disabled)`, row) ?? $('[data-act]:not(:disabled)', row)).focus();
+  }
+  function remove(at) {
+    keep(files.toSpliced(at, 1));
+    const next = list.children[Math.min(at, files.length - 1)];
+    (next ? $('[data-act=remove]', next) : input).focus();
   }
   function show(wrongName = '', said = '') {
     list.hidden = !input.multiple || !files.length;
     list.replaceChildren(...files.map((file, at) => {
       const row = made('li', {}, made('span', { class: 'grow', dir: 'auto' }, file.name), made('span', { class: 'small' }, size(file.size)));
-      if (at) row.append(button(words.up, file.name, () => keep(files.with(at, files[at - 1]).with(at - 1, file))));
-      row.append(button(words.remove, file.name, () => keep(files.filter(one => one !== file))));
+      const up = button('up', file.name, () => move(at, -1)), down = button('down', file.name, () => move(at, 1));
+      up.disabled = at === 0;
+      down.disabled = at === files.length - 1;
+      row.append(up, down, button('remove', file.name, () => remove(at)));
       if (file.name === wrongName) row.append(made('p', { class: 'wrong', role: 'alert' }, said));
       return row;
     }));
@@ -34,10 +49,11 @@ function box(root) {
     const named = files.find(file => said.startsWith(`${file.name}: `));
     const rest = named ? said.slice(named.name.length + 2) : said;
     const beside = named && input.multiple;
-    if (beside) show(named.name, rest);
+    show(beside ? named.name : '', rest);
     $('span', error).textContent = beside ? '' : said;
     error.hidden = !said || beside;
-    input.toggleAttribute('aria-invalid', Boolean(said));
+    if (said) input.setAttribute('aria-invalid', 'true');
+    else input.removeAttribute('aria-invalid');
   }
   const added = chosen => keep(input.multiple ? [...files, ...chosen.filter(one => !files.some(file => file.name === one.name && file.size === one.size))] : chosen.slice(0, 1));
 
@@ -52,7 +68,7 @@ function box(root) {
     event.preventDefault();
     if (event.dataTransfer.files.length) added([...event.dataTransfer.files]);
   });
-  return { wrong, bar: $('[data-progress]', root), failed: words.failed };
+  return { name: input.name, wrong, bar: $('[data-progress]', root), failed: words.failed };
 }
 
 const size = bytes => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
@@ -61,6 +77,8 @@ const size = bytes => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} KB` : `${(bytes /
 function sends(form, shown) {
   form.addEventListener('submit', event => {
     event.preventDefault();
+    shown.wrong('');
+    forget(form);
     const body = new FormData(form, event.submitter), asked = new XMLHttpRequest(), buttons = all('button', form);
     asked.open('POST', form.action);
     asked.setRequestHeader('Accept', 'application/json');
@@ -69,13 +87,14 @@ function sends(form, shown) {
       if (asked.status >= 200 && asked.status < 300) return location.assign(asked.responseURL);
       for (const button of buttons) button.disabled = false;
       shown.bar.hidden = true;
-      let said = shown.failed;
-      try { said = JSON.parse(asked.responseText).error; } catch { /* no answer of the server's */ }
-      shown.wrong(said);
+      let said = { error: shown.failed };
+      try { said = JSON.parse(asked.responseText); } catch { /* no answer of the server's */ }
+      const { [shown.name]: file = '', ...others } = said.wrong ?? {};
+      shown.wrong(file);
+      tell(form, file || Object.keys(others).length ? others : { '': said.error });
     });
     for (const button of buttons) button.disabled = true;
     shown.bar.hidden = false;
-    shown.wrong('');
     asked.send(body);
   });
 }

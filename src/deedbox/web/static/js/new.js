@@ -35,7 +35,7 @@ function settled() {
   });
   if (title.value === guessed) {
     const first = rows()[0], name = first ? files.get(first).name : '';
-    title.value = guessed = name.replace(/\.[^.]+$/, '').replace(/[\s_]+/g, ' ').trim().slice(0, title.maxLength);
+    title.value = guessed = name.replace(/\.\w+$/, '').replace(/[\s_]+/g, ' ').trim().slice(0, title.maxLength);
   }
 }
 

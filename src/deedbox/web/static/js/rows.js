@@ -9,7 +9,7 @@ for (const root of all('[data-rows]')) {
     const last = all('[data-row]', root).at(-1), row = last.cloneNode(true);
     for (const input of all('[name]', row)) {
       input.name = input.name.replace(root.dataset.rows, '\0').replace(/\d+/, number => Number(number) + 1).replace('\0', root.dataset.rows);
-      input.removeAttribute('aria-invalid');
+      for (const told of ['aria-invalid', 'aria-describedby']) input.removeAttribute(told);
       if (input.type === 'hidden') input.remove();
       else if (input.tagName === 'SELECT') input.selectedIndex = 0;
       else if (input.type === 'number' && input.name.endsWith('.order')) input.value = Number(input.value) + 1;

@@ -88,6 +88,10 @@ async def test_a_document_s_page_follows_it_from_sent_to_sealed(browser: Browser
     await expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     await accepted(page, "document-withdraw")
     await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Remind Ann").click()
+    await page.get_by_role("button", name="Remind Ann").click()
+    await expect(page.get_by_text("within the last hour")).to_be_visible()
+    await expect(page).to_have_url(re.compile("/remind$"))  # whence it follows all the same
     await page.evaluate("document.activeElement.blur(); window.sameDocument = true")
     assert (await office.sign(document, "ann")).status_code == 200
     await shows(page, "Waiting for Ben since today")

@@ -185,6 +185,9 @@ async def test_those_whose_turn_it_is_are_reminded_once_an_hour(office: Office) 
         office.api.clock.forward(60)
         soon = await client.post(path)
         assert (soon.status_code, "You can remind them again in 59 minutes." in soon.text) == (429, True)
+        # The form's own address answers no GET: the page names the one that does.
+        assert f'<body class="desk" data-page="{place(document)}">' in soon.text
+        assert "data-page" not in (await client.get(f"{place(document)}?before=2")).text
     acts = [row["act"] for row in (await office.api.get(f"/api/v1/documents/{document['id']}/audit")).json()["audit"]]
     assert acts.count("signer.reminded") == 2
 

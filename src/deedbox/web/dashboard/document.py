@@ -67,6 +67,7 @@ async def shown(
         request,
         "dashboard/document.html",
         error=_kindly(error),
+        address=f"/app/documents/{document_id}",
         packet=packet,
         document=document,
         kinds=standing.KINDS,

@@ -167,6 +167,7 @@ async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError
         request,
         "dashboard/library.html",
         error=error,
+        address="/app/library",
         once=forms.new_once(),
         asked=asked,
         documents=shown,

@@ -233,6 +233,7 @@ async def _page(
         request,
         "dashboard/review.html",
         error=error,
+        address=f"/app/documents/{found.document.id}/review",
         once=forms.new_once(),
         found=found,
         document=found.document,

@@ -62,15 +62,19 @@ def app_page(
     *,
     error: DeedboxError | None = None,
     headers: Mapping[str, str] | None = None,
+    address: str = "",
     **values: Any,
 ) -> Response[Any]:
-    """A page for whoever is signed in; with an error it says so, and has its status."""
-    return page(template, **_told(request, error, headers), **values)
+    """A page for whoever is signed in; with an error it says so, and has its status.
+
+    Where it can be shown in answer to a form that is sent elsewhere, it names its own address."""
+    own = address if request.method == "POST" else ""
+    return page(template, address=own, **_told(request, error, headers), **values)
 
 
 async def long_app_page(request: AnyRequest, parts: int, template: str, **values: Any) -> Response[Any]:
     """The same for one of so many parts, made beside the requests of others where they are many."""
-    return await long_page(parts, template, **_told(request, None, None), **values)
+    return await long_page(parts, template, address="", **_told(request, None, None), **values)
 
 
 def _told(request: AnyRequest, error: DeedboxError | None, headers: Mapping[str, str] | None) -> dict[str, Any]:

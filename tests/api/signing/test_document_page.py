@@ -176,6 +176,23 @@ async def test_void_asks_why_and_tells_it(office: Office) -> None:
     assert (await office.document(document["id"]))["void"]["reason"] == "Wrong rent"
 
 
+async def test_buttons_come_with_their_questions_and_pages_once_they_are_there(office: Office) -> None:
+    document = await office.create()
+    async with signed_in(office.api) as client:
+        part = {"X-Part": "standing"}
+        draft = await client.get(place(document), headers=part)
+        again = await client.get(place(document), headers={**part, "If-None-Match": draft.headers["etag"]})
+        assert again.status_code == 304
+        assert ('data-opens="delete" hidden' in draft.text, '<dialog id="delete"' in draft.text) == (True, True)
+        assert (await office.api.post(f"/api/v1/documents/{document['id']}/send")).status_code == 200
+        sent = (await client.get(place(document), headers=part)).text
+        assert ('data-opens="withdraw" hidden' in sent, '<dialog id="withdraw"' in sent) == (True, True)
+        assert "delete" not in sent
+        assert "/pages/1.webp" in (await client.get(place(document), headers={"X-Part": "pages"})).text
+        word = await office.create(file=sent_as("lease.docx", docx("Lease")))
+        assert re.search(r'data-live="pages">\s*<p class="small" data-live-busy>', (await client.get(place(word))).text)
+
+
 async def test_those_whose_turn_it_is_are_reminded_once_an_hour(office: Office) -> None:
     document = await office.create(send=True, signers=[signer("ann"), signer("ben")])
     async with signed_in(office.api) as client:

@@ -8,12 +8,19 @@ const policy = self.trustedTypes?.createPolicy("deedbox", { createHTML: (text) =
 const etags = new WeakMap();
 
 const busy = (part) => part.matches("[data-live-busy]") || part.querySelector("[data-live-busy]") !== null;
-const inUse = (part) => part.contains(document.activeElement) && document.activeElement !== document.body;
+// A press on the text of a dialog takes the focus away from it, and it is open all the same.
+const inUse = (part) =>
+  (part.contains(document.activeElement) && document.activeElement !== document.body) || part.querySelector("dialog[open]") !== null;
 
 const own = () => document.body.dataset.page;
 
 export function put(part, text) {
+  const written = [...part.querySelectorAll("textarea[id]")].filter((one) => one.value);
   part.innerHTML = policy.createHTML(text);
+  for (const { id, value } of written) {
+    const again = part.querySelector(`#${CSS.escape(id)}`);
+    if (again) again.value = value; // typed in a dialog that was closed meanwhile
+  }
   part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
 }
 

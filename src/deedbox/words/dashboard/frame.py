@@ -5,6 +5,7 @@ WORDS = {
     "sign_out": "Sign out",
     "refused": "This page cannot be shown",
     "request": "If you ask for help, name this request",
+    "go_part": "Go to {part}",
     "go_account": "Go to your account",
     "refused_403": "This form was sent by another site. Open the page here and send it again.",
     "refused_429": "Too many requests came at once. Wait a minute and load this page again.",

@@ -257,12 +257,12 @@ async def test_a_signing_link_is_shown_once_and_the_timeline_names_who_made_it(o
 async def test_expiry_and_reminders_are_changed_and_kept_as_typed_where_they_cannot_be(office: Office) -> None:
     document = await office.create(send=True)
     path, until = f"{place(document)}/terms", office.api.clock.now() + timedelta(days=9)
-    form = {"expires_at": f"{until:%Y-%m-%dT%H:%M}", "reminds": "yes", "first_after_hours": 5, "every_hours": 6}
+    form = {"expires_at": f"{until:%Y-%m-%dT%H:%M}", "reminds": "yes", "first": 5, "every": 6}
     async with signed_in(office.api) as client:
         assert (await client.post(path, data={**form, "max": 2})).headers["location"].endswith("?done=changed")
         found = await office.document(document["id"])
         assert found["expires_at"] == f"{until:%Y-%m-%dT%H:%M}:00Z"
-        assert found["reminders"] == {"first_after_hours": 5, "every_hours": 6, "max": 2, "at_night": False}
+        assert found["reminders"] == {"first_after_hours": 120, "every_hours": 144, "max": 2, "at_night": False}
         page = (await client.get(place(document))).text
         assert f'value="{until:%Y-%m-%dT%H:%M}"' in page
         past = await client.post(path, data={**form, "max": 2, "expires_at": "2001-01-01T00:00"})

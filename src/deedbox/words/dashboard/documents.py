@@ -157,8 +157,8 @@ WORDS = {
     "terms_until": "Can be signed until (UTC)",
     "terms_until_hint": "Empty: without end.",
     "terms_remind": "Remind by mail those whose turn it is",
-    "terms_first": "First after hours",
-    "terms_every": "Then every so many hours",
+    "terms_first": "First after days",
+    "terms_every": "Then every so many days",
     "terms_most": "How often at most",
     # one person of it
     "correct": "Correct",

@@ -13,7 +13,7 @@ import pytest
 import deedbox
 from deedbox.kernel import limits
 from deedbox.signing.completion import verify_sealed
-from deedbox.web.dashboard import device
+from deedbox.web.dashboard import device, dots
 from deedbox.words.dashboard import WORDS
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office, signer
@@ -199,6 +199,14 @@ async def test_buttons_come_with_their_questions_and_pages_once_they_are_there(o
         assert ('data-opens="withdraw" hidden' in sent, '<dialog id="withdraw"' in sent) == (True, True)
         assert "delete" not in sent
         assert "/pages/1.webp" in (await client.get(place(document), headers={"X-Part": "pages"})).text
+
+
+@pytest.mark.parametrize(
+    ("name", "letters"),
+    [("Ana María Núñez", "AN"), ("ann", "A"), ("Ann Lee", "AL"), ("王小明", "王"), ("Ben (ACME)", "BA"), ("", "?")],
+)
+def test_a_dot_has_the_letters_of_the_first_and_the_last_word(name: str, letters: str) -> None:
+    assert dots.initials(name) == letters
 
 
 async def test_those_whose_turn_it_is_are_reminded_once_an_hour(office: Office) -> None:

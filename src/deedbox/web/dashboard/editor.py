@@ -12,7 +12,8 @@ from deedbox.signing.actions.draw import Drawing, drawing
 from deedbox.signing.desk import document_of
 from deedbox.signing.model import Document, first_page
 from deedbox.signing.sketch import Sketch
-from deedbox.web.frame import brand, context
+from deedbox.web.dashboard.dots import initials
+from deedbox.web.frame import context
 from deedbox.web.frame.app_pages import app_page, long_app_page, refused
 from deedbox.web.frame.blob_response import page_lines
 from deedbox.web.frame.context import AnyRequest
@@ -81,7 +82,7 @@ def people_of(sketch: Sketch) -> Iterator[dict[str, Any]]:
 
 
 def _someone(key: str, name: str, number: int, note: str) -> dict[str, Any]:
-    return {"key": key, "name": name, "initials": brand.initials(name), "number": number, "note": note}
+    return {"key": key, "name": name, "initials": initials(name), "number": number, "note": note}
 
 
 @get(

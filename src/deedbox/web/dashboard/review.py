@@ -16,12 +16,12 @@ from deedbox.signing.actions import lay_out
 from deedbox.signing.actions.draw import Drawing, drawing
 from deedbox.signing.actions.lay_out import Wanted
 from deedbox.signing.actions.send import send
-from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import FilePassword, Title, UnlockedFile
 from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.sketch import SketchField, SketchParty, SketchSigner
 from deedbox.web.dashboard import reminding
+from deedbox.web.dashboard.dots import initials
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, long_app_page, refused
 from deedbox.web.frame.context import AnyRequest
@@ -216,7 +216,7 @@ async def _page(
         {
             "party": party,
             "signer": one,
-            "initials": initials_of(one.name)[:2] or "?",
+            "initials": initials(one.name),
             "step": steps.index(party.order) + 1,
             "fields": len(_fields_of(found, party, one)),
             "signs": _signs(found, party, one),

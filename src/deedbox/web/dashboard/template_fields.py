@@ -14,10 +14,10 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError, NotFound
 from deedbox.signing.actions import change_template, draw_template
 from deedbox.signing.actions.draw_template import Drawing
-from deedbox.signing.initials import initials_of
 from deedbox.signing.model import File
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
+from deedbox.web.dashboard.dots import initials
 from deedbox.web.dashboard.sketch import Kept, SketchRecord
 from deedbox.web.dashboard.template_edit import changed
 from deedbox.web.frame import context
@@ -145,7 +145,7 @@ def _save_page(request: AnyRequest, found: Drawing, error: DeedboxError | None =
         )
         for role, party in zip(template.content.roles, found.sketch.parties, strict=True)
     ]
-    shown: dict[str, Any] = {"found": template, "roles": roles, "kept": found.kept, "initials": initials_of}
+    shown: dict[str, Any] = {"found": template, "roles": roles, "kept": found.kept, "initials": initials}
     return app_page(request, "dashboard/templates/save.html", error=error, **shown)
 
 
@@ -156,7 +156,7 @@ def _people(found: Drawing) -> Iterator[dict[str, Any]]:
         if role.role == "signer":
             note = WORDS["tpl_role_order"].format(order=role.order)
             yield {"key": party.key, "name": role.name, "number": number, "note": note} | {
-                "initials": initials_of(role.name)
+                "initials": initials(role.name)
             }
 
 

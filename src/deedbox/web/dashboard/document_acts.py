@@ -57,7 +57,7 @@ class Terms(msgspec.Struct, frozen=True):
         try:
             return datetime.fromisoformat(self.expires_at).replace(tzinfo=UTC) if self.expires_at else None
         except ValueError as error:
-            raise WrongForm({"expires_at": "Write it as 2026-03-01T12:00."}) from error
+            raise WrongForm({"expires_at": WORDS["terms_until_wrong"]}) from error
 
 
 @post("/app/documents/{document_id:str}/remind", opt=person("documents:send"), include_in_schema=False)

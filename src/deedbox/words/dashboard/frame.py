@@ -40,6 +40,7 @@ WORDS = {
     "as_api_means": "The same by a program, with a key of this workspace:",
     "copy": "Copy",
     "copied": "Copied",
+    "marked": "Marked: copy it now",
     "cancel": "Cancel",
     "just_now": "just now",
     "older": "Older",

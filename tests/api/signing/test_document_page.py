@@ -162,7 +162,8 @@ async def test_a_long_timeline_comes_in_pages_and_is_checked_whole(
     async with signed_in(office.api) as client:
         first = (await client.get(place(document))).text
         second = (await client.get(f"{place(document)}?before=2")).text
-    assert ("Ann asked to sign" in first, "Document made" in first, 'href="?before=2"' in first) == (True, False, True)
+    assert ("Ann asked to sign" in first, "Document made" in first) == (True, False)
+    assert f'href="{place(document)}?before=2"' in first
     assert ("Document made" in second, "Older" in second) == (True, False)
 
 
@@ -320,7 +321,7 @@ async def test_a_viewer_sees_no_button_that_they_may_not_press(office: Office) -
                 assert "data-opens" not in page
                 assert f"{place(document)}/people" not in page
         for act in ("remind", "withdraw", "delete", "terms"):
-            refused = await client.post(f"{place(documents[1])}/{act}")
+            refused = await client.post(f"{place(documents[1])}/{act}", headers={"Accept": "text/html"})
             assert (refused.status_code, "Go to Documents" in refused.text) == (403, True), act
 
 

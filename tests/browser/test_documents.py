@@ -87,7 +87,19 @@ async def test_a_document_s_page_follows_it_from_sent_to_sealed(browser: Browser
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     await accepted(page, "document-withdraw")
+    await dialog.get_by_role("heading").click()  # which takes the focus, and leaves the question open
+    await dialog.get_by_role("textbox").evaluate("box => { box.value = 'Twice'; }")
+    await page.clock.run_for(20_000)
+    await expect(dialog).to_be_visible()
     await page.keyboard.press("Escape")
+    await page.evaluate("document.activeElement.blur()")
+    async with page.expect_response(lambda one: one.request.headers.get("x-part") == "standing"):
+        await page.clock.run_for(10_000)
+    await expect(page.locator("#reason")).to_have_value("Twice")
+    await page.get_by_role("button", name="Remind Ann").click()
+    await page.get_by_role("button", name="Remind Ann").click()
+    await expect(page.get_by_text("within the last hour")).to_be_visible()
+    await expect(page).to_have_url(re.compile("/remind$"))  # whence it follows all the same
     await page.evaluate("document.activeElement.blur(); window.sameDocument = true")
     assert (await office.sign(document, "ann")).status_code == 200
     await shows(page, "Waiting for Ben since today")

@@ -71,6 +71,7 @@ async def test_the_copied_curl_answers_200_and_revoked_the_next_is_401(browser: 
     await expect(page.get_by_text("shown this once")).to_be_visible()
     await accepted(page, "key-made")
     await page.get_by_role("button", name="Copy", exact=True).click()
+    await expect(page.locator("#said")).to_have_text("Copied")
     line = await page.evaluate("navigator.clipboard.readText()")
     assert line.startswith("curl ")
     assert await curl(line) == "200"

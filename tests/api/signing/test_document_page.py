@@ -13,7 +13,7 @@ import pytest
 import deedbox
 from deedbox.kernel import limits
 from deedbox.signing.completion import verify_sealed
-from deedbox.web.dashboard import device
+from deedbox.web.dashboard import device, dots
 from deedbox.words.dashboard import WORDS
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office, signer
@@ -46,6 +46,15 @@ async def sentence(client: httpx.AsyncClient, document: Any) -> str:
     return unescape(found[1])
 
 
+async def follows_until_there_are_pages(client: httpx.AsyncClient, word: Any, ready: Any) -> None:
+    """While files are being prepared, the page and the editor look every second, and go on by themselves."""
+    assert re.search(r'data-live="pages">\s*<p class="small" data-live-busy>', (await client.get(place(word))).text)
+    part, waits = {"X-Part": "converting"}, await client.get(f"{place(word)}/fields")
+    assert (waits.status_code, "still being converted" in waits.text) == (200, True)
+    assert "data-live-busy" in (await client.get(f"{place(word)}/fields", headers=part)).text
+    assert (await client.get(f"{place(ready)}/fields", headers=part)).status_code == 409, "so the page is loaded anew"
+
+
 async def test_every_state_has_its_sentence(
     database_url: str, tmp_path: Path, clock: HandClock, word_processor: Path
 ) -> None:
@@ -69,6 +78,7 @@ async def test_every_state_has_its_sentence(
             assert await sentence(client, sent) == "Waiting for Ann since today"
             assert await sentence(client, both) == "Waiting for Ann or Ben since today"
             assert await sentence(client, word) == "The files are being prepared. This takes a moment."
+            await follows_until_there_are_pages(client, word, draft)
             assert await sentence(client, signed) == "Everyone has signed. The document is being sealed."
             assert await sentence(client, ended["declined"]) == "Ann declined to sign today."
             assert "Too dear" in (await client.get(place(ended["declined"]))).text
@@ -152,7 +162,8 @@ async def test_a_long_timeline_comes_in_pages_and_is_checked_whole(
     async with signed_in(office.api) as client:
         first = (await client.get(place(document))).text
         second = (await client.get(f"{place(document)}?before=2")).text
-    assert ("Ann asked to sign" in first, "Document made" in first, 'href="?before=2"' in first) == (True, False, True)
+    assert ("Ann asked to sign" in first, "Document made" in first) == (True, False)
+    assert f'href="{place(document)}?before=2"' in first
     assert ("Document made" in second, "Older" in second) == (True, False)
 
 
@@ -176,6 +187,29 @@ async def test_void_asks_why_and_tells_it(office: Office) -> None:
     assert (await office.document(document["id"]))["void"]["reason"] == "Wrong rent"
 
 
+async def test_buttons_come_with_their_questions_and_pages_once_they_are_there(office: Office) -> None:
+    document = await office.create()
+    async with signed_in(office.api) as client:
+        part = {"X-Part": "standing"}
+        draft = await client.get(place(document), headers=part)
+        again = await client.get(place(document), headers={**part, "If-None-Match": draft.headers["etag"]})
+        assert again.status_code == 304
+        assert ('data-opens="delete" hidden' in draft.text, '<dialog id="delete"' in draft.text) == (True, True)
+        assert (await office.api.post(f"/api/v1/documents/{document['id']}/send")).status_code == 200
+        sent = (await client.get(place(document), headers=part)).text
+        assert ('data-opens="withdraw" hidden' in sent, '<dialog id="withdraw"' in sent) == (True, True)
+        assert "delete" not in sent
+        assert "/pages/1.webp" in (await client.get(place(document), headers={"X-Part": "pages"})).text
+
+
+@pytest.mark.parametrize(
+    ("name", "letters"),
+    [("Ana María Núñez", "AN"), ("ann", "A"), ("Ann Lee", "AL"), ("王小明", "王"), ("Ben (ACME)", "BA"), ("", "?")],
+)
+def test_a_dot_has_the_letters_of_the_first_and_the_last_word(name: str, letters: str) -> None:
+    assert dots.initials(name) == letters
+
+
 async def test_those_whose_turn_it_is_are_reminded_once_an_hour(office: Office) -> None:
     document = await office.create(send=True, signers=[signer("ann"), signer("ben")])
     async with signed_in(office.api) as client:
@@ -185,6 +219,9 @@ async def test_those_whose_turn_it_is_are_reminded_once_an_hour(office: Office) 
         office.api.clock.forward(60)
         soon = await client.post(path)
         assert (soon.status_code, "You can remind them again in 59 minutes." in soon.text) == (429, True)
+        # The form's own address answers no GET: the page names the one that does.
+        assert f'<body class="desk" data-page="{place(document)}">' in soon.text
+        assert "data-page" not in (await client.get(f"{place(document)}?before=2")).text
     acts = [row["act"] for row in (await office.api.get(f"/api/v1/documents/{document['id']}/audit")).json()["audit"]]
     assert acts.count("signer.reminded") == 2
 
@@ -229,12 +266,12 @@ async def test_a_signing_link_is_shown_once_and_the_timeline_names_who_made_it(o
 async def test_expiry_and_reminders_are_changed_and_kept_as_typed_where_they_cannot_be(office: Office) -> None:
     document = await office.create(send=True)
     path, until = f"{place(document)}/terms", office.api.clock.now() + timedelta(days=9)
-    form = {"expires_at": f"{until:%Y-%m-%dT%H:%M}", "reminds": "yes", "first_after_hours": 5, "every_hours": 6}
+    form = {"expires_at": f"{until:%Y-%m-%dT%H:%M}", "reminds": "yes", "first": 5, "every": 6}
     async with signed_in(office.api) as client:
         assert (await client.post(path, data={**form, "max": 2})).headers["location"].endswith("?done=changed")
         found = await office.document(document["id"])
         assert found["expires_at"] == f"{until:%Y-%m-%dT%H:%M}:00Z"
-        assert found["reminders"] == {"first_after_hours": 5, "every_hours": 6, "max": 2, "at_night": False}
+        assert found["reminders"] == {"first_after_hours": 120, "every_hours": 144, "max": 2, "at_night": False}
         page = (await client.get(place(document))).text
         assert f'value="{until:%Y-%m-%dT%H:%M}"' in page
         past = await client.post(path, data={**form, "max": 2, "expires_at": "2001-01-01T00:00"})
@@ -284,7 +321,8 @@ async def test_a_viewer_sees_no_button_that_they_may_not_press(office: Office) -
                 assert "data-opens" not in page
                 assert f"{place(document)}/people" not in page
         for act in ("remind", "withdraw", "delete", "terms"):
-            assert (await client.post(f"{place(documents[1])}/{act}")).status_code == 403, act
+            refused = await client.post(f"{place(documents[1])}/{act}", headers={"Accept": "text/html"})
+            assert (refused.status_code, "Go to Documents" in refused.text) == (403, True), act
 
 
 async def test_a_document_in_a_packet_leads_to_the_packet(office: Office) -> None:

@@ -133,6 +133,7 @@ async def _page(
         request,
         "dashboard/bulk/one.html",
         error=error,
+        address=f"/app/bulk/{bulk_send_id}",
         found=found,
         made_from=template,
         rows=shown,

@@ -13,7 +13,7 @@ from deedbox.kernel.errors import DeedboxError, NotFound, TooManyRequests
 from deedbox.signing import parties
 from deedbox.signing.desk import document_in
 from deedbox.signing.model import Document, Packet
-from deedbox.web.dashboard import standing, timeline
+from deedbox.web.dashboard import reminding, standing, timeline
 from deedbox.web.dashboard.timeline import Timeline
 from deedbox.web.frame import context, forms
 from deedbox.web.frame import cursor as cursors
@@ -24,6 +24,8 @@ from deedbox.web.frame.query import QUERY
 from deedbox.words.dashboard import WORDS
 
 _TIMELINE = "timeline"
+_USUAL, _USUAL_MOST = (2, 2), 3
+"""Reminders that are offered: after how many days and then every so many, and how often."""
 _UNDER_WAY = ("processing", "finalizing")
 
 
@@ -67,6 +69,7 @@ async def shown(
         request,
         "dashboard/document.html",
         error=_kindly(error),
+        address=f"/app/documents/{document_id}",
         packet=packet,
         document=document,
         kinds=standing.KINDS,
@@ -111,10 +114,16 @@ def _pictures(document: Document) -> list[Picture]:
 def _untouched(packet: Packet) -> dict[str, Any]:
     """What the forms hold before anyone types: expiry, reminders, and no reason."""
     plan = packet.reminders
-    usual = {"first_after_hours": 48, "every_hours": 48, "max": 3}
-    kept = {name: getattr(plan, name) for name in usual} if plan else usual
+    first, every = (reminding.days(plan.first_after_hours), reminding.days(plan.every_hours)) if plan else _USUAL
     until = packet.expires_at.removesuffix("Z")[: len("2026-01-01T00:00")] if packet.expires_at else ""
-    return {"expires_at": until, "reminds": "yes" if plan else "", "reason": "", **kept}
+    return {
+        "expires_at": until,
+        "reminds": "yes" if plan else "",
+        "first": first,
+        "every": every,
+        "max": plan.max if plan else _USUAL_MOST,
+        "reason": "",
+    }
 
 
 def _kindly(error: DeedboxError | None) -> DeedboxError | None:

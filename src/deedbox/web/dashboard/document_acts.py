@@ -19,8 +19,9 @@ from deedbox.signing.actions.delete import delete
 from deedbox.signing.actions.remind import remind
 from deedbox.signing.actions.void import void
 from deedbox.signing.desk import Desk
-from deedbox.signing.model import Packet, Reminders
+from deedbox.signing.model import Packet
 from deedbox.signing.new_document import DocumentChange
+from deedbox.web.dashboard import reminding
 from deedbox.web.dashboard.document import shown
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.context import AnyRequest
@@ -29,7 +30,7 @@ from deedbox.web.frame.forms import WrongForm, form_of
 from deedbox.web.frame.pages import go
 from deedbox.words.dashboard import WORDS
 
-_Hours = Annotated[int, Meta(ge=1, le=limits.REMINDER_HOURS_MAX)]
+_Days = Annotated[int, Meta(ge=1, le=reminding.DAYS_MAX)]
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -37,16 +38,14 @@ class Terms(msgspec.Struct, frozen=True):
 
     expires_at: Annotated[str, Meta(max_length=limits.CURSOR_CHARS)] = ""
     reminds: str = ""
-    first_after_hours: _Hours = 48
-    every_hours: _Hours = 48
+    first: _Days = 2
+    every: _Days = 2
     max: Annotated[int, Meta(ge=1, le=limits.REMINDERS_MAX)] = 3
 
     def change_of(self, packet: Packet) -> DocumentChange | None:
         """What differs from what there is; None if nothing does."""
-        until, plan = self._until(), None
-        if self.reminds:
-            at_night = packet.reminders.at_night if packet.reminders else False
-            plan = Reminders(self.first_after_hours, self.every_hours, self.max, at_night)
+        until = self._until()
+        plan = reminding.plan(packet.reminders, self.first, self.every, self.max) if self.reminds else None
         same_end = (instant(until) if until else None) == _to_the_minute(packet.expires_at)
         if same_end and plan == packet.reminders:
             return None
@@ -58,7 +57,7 @@ class Terms(msgspec.Struct, frozen=True):
         try:
             return datetime.fromisoformat(self.expires_at).replace(tzinfo=UTC) if self.expires_at else None
         except ValueError as error:
-            raise WrongForm({"expires_at": "Write it as 2026-03-01T12:00."}) from error
+            raise WrongForm({"expires_at": WORDS["terms_until_wrong"]}) from error
 
 
 @post("/app/documents/{document_id:str}/remind", opt=person("documents:send"), include_in_schema=False)

@@ -7,13 +7,14 @@ from litestar import Response, get
 from litestar.params import FromPath
 
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.errors import Conflict, DeedboxError, NotFound
+from deedbox.kernel.errors import DeedboxError, NotFound
 from deedbox.signing.actions.draw import Drawing, drawing
 from deedbox.signing.desk import document_of
 from deedbox.signing.model import Document, first_page
 from deedbox.signing.sketch import Sketch
-from deedbox.web.frame import brand, context
-from deedbox.web.frame.app_pages import long_app_page, refused
+from deedbox.web.dashboard.dots import initials
+from deedbox.web.frame import context
+from deedbox.web.frame.app_pages import app_page, long_app_page, refused
 from deedbox.web.frame.blob_response import page_lines
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
@@ -26,10 +27,10 @@ async def editor(request: AnyRequest, document_id: FromPath[str]) -> Response[An
     here = context.of(request)
     try:
         found = await here.deedbox.db.read(lambda tx: drawing(tx, here.caller.workspace_id, document_id))
-        if found.document.paper_sha256 is None:
-            raise Conflict(WORDS["editor_not_yet"])
     except DeedboxError as error:
         return refused(request, error)
+    if found.document.paper_sha256 is None:
+        return app_page(request, "dashboard/converting.html", document=found.document)
     pages = sum(file.pages for file in found.document.files)
     return await long_app_page(request, pages, "dashboard/editor.html", **_values(found))
 
@@ -81,7 +82,7 @@ def people_of(sketch: Sketch) -> Iterator[dict[str, Any]]:
 
 
 def _someone(key: str, name: str, number: int, note: str) -> dict[str, Any]:
-    return {"key": key, "name": name, "initials": brand.initials(name), "number": number, "note": note}
+    return {"key": key, "name": name, "initials": initials(name), "number": number, "note": note}
 
 
 @get(

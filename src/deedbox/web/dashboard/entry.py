@@ -14,6 +14,7 @@ from deedbox.kernel.ratelimit import Allowance
 from deedbox.kernel.slow_hash import matches
 from deedbox.web.frame import context, cookies
 from deedbox.web.frame.context import AnyRequest, origin
+from deedbox.words.dashboard import WORDS
 
 _TRIES = Allowance(per_minute=limits.LOGIN_TRIES_PER_MINUTE, per_day=limits.LOGIN_TRIES_PER_DAY)
 
@@ -30,11 +31,11 @@ def cookie(request: AnyRequest, token: Secret | None) -> Cookie:
 async def person_with(request: AnyRequest, email: str, password: str) -> str:
     """The id of whose e-mail address and password these are; Unauthorized where they are nobody's."""
     deedbox = context.of(request).deedbox
-    await need_try(request, f"login:{sha256(email).hex()}", "Too many attempts for this e-mail address")
+    await need_try(request, f"login:{sha256(email).hex()}", WORDS["tries_address"])
     found = await deedbox.db.read(lambda tx: store.credentials(tx, email))
     person_id, stored = found if found else (None, None)
     if not await matches(stored, password) or person_id is None:
-        raise Unauthorized("E-mail address or password is wrong.")
+        raise Unauthorized(WORDS["login_wrong"])
     known: str = person_id
     return known
 
@@ -57,9 +58,9 @@ async def need_current_password(request: AnyRequest, password: str) -> None:
     person = context.of(request).person
     if person.password_hash is None:
         return
-    await need_try(request, f"password:{person.person_id}", "Too many attempts")
+    await need_try(request, f"password:{person.person_id}", WORDS["tries"])
     if not await matches(person.password_hash.reveal(), password):
-        raise Forbidden("The current password is wrong. It is needed to change anything here.")
+        raise Forbidden(WORDS["current_wrong"])
 
 
 async def need_try(request: AnyRequest, subject: str, message: str, allowed: Allowance = _TRIES) -> None:
@@ -68,7 +69,8 @@ async def need_try(request: AnyRequest, subject: str, message: str, allowed: All
     standing = await deedbox.limiter.hit(subject, allowed, deedbox.clock.now())
     if not standing.allowed:
         wait = standing.retry_after
-        raise TooManyRequests(f"{message}. Try again in {wait} s.", headers={"Retry-After": str(wait)})
+        when = WORDS["tries_wait"].format(seconds=wait)
+        raise TooManyRequests(f"{message} {when}", headers={"Retry-After": str(wait)})
 
 
 def settled(person: people.Session) -> bool:

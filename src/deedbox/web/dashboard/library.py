@@ -28,6 +28,7 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
 from deedbox.web.frame.pages import go, names_html
 from deedbox.web.frame.query import QUERY
+from deedbox.words.measures import size
 
 FORMATS = {kind.media_type: kind.name for kind in KINDS.values()}
 ACCEPTED = ",".join(f".{extension}" for kind in KINDS.values() for extension in kind.extensions)
@@ -167,6 +168,7 @@ async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError
         request,
         "dashboard/library.html",
         error=error,
+        address="/app/library",
         once=forms.new_once(),
         asked=asked,
         documents=shown,
@@ -174,6 +176,7 @@ async def _page(request: AnyRequest, asked: LibraryQuery, *, error: DeedboxError
         unindexed=seen.shelf.unindexed,
         counted=limits.UNINDEXED_COUNTED,
         busy=seen.busy,
+        size=size,
         takes_documents=seen.takes_documents,
         model=here.deedbox.search.embedders.current is not None,
         formats=FORMATS,
@@ -196,6 +199,7 @@ async def _file_page(request: AnyRequest, doc_id: str) -> Response[Any]:
         found=found,
         file=found.upload,
         busy=busy,
+        size=size,
         model=here.deedbox.search.embedders.current is not None,
         formats=FORMATS,
     )

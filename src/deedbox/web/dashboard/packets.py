@@ -215,6 +215,7 @@ async def _page(request: AnyRequest, packet_id: str, error: DeedboxError | None 
         request,
         "dashboard/packets/one.html",
         error=error,
+        address=f"/app/packets/{packet_id}",
         packet=packet,
         kinds=standing.KINDS,
         sentence=standing.sentence(packet, _slowest(packet), now),

@@ -18,6 +18,7 @@ from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import LOGIN, PUBLIC, door
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go, page
+from deedbox.words.dashboard import WORDS
 
 _ASKED = Allowance(per_minute=limits.RESETS_PER_MINUTE, per_day=limits.RESETS_PER_DAY)
 
@@ -35,7 +36,7 @@ async def forgot(request: AnyRequest) -> Response[Any]:
     if not deedbox.people_mail.delivers:
         return _forgot(request)
     try:
-        await need_try(request, f"forgot:{sha256(email).hex()}", "Too many mails for this address", _ASKED)
+        await need_try(request, f"forgot:{sha256(email).hex()}", WORDS["tries_mails"], _ASKED)
     except TooManyRequests as error:
         return _forgot(request, error=error, email=email)
     language = words.preferred(request.headers.get("accept-language", ""))

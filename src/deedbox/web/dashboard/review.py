@@ -16,11 +16,12 @@ from deedbox.signing.actions import lay_out
 from deedbox.signing.actions.draw import Drawing, drawing
 from deedbox.signing.actions.lay_out import Wanted
 from deedbox.signing.actions.send import send
-from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import Title, UnlockedFile
 from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.sketch import SketchField, SketchParty, SketchSigner
+from deedbox.web.dashboard import reminding
+from deedbox.web.dashboard.dots import initials
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, long_app_page, refused
 from deedbox.web.frame.context import AnyRequest
@@ -29,7 +30,7 @@ from deedbox.web.frame.forms import WrongForm, form_of, text
 from deedbox.web.frame.pages import go
 from deedbox.words.dashboard import WORDS
 
-_DAYS = Meta(ge=1, le=limits.REMINDER_HOURS_MAX // 24)
+_DAYS = Meta(ge=1, le=reminding.DAYS_MAX)
 
 
 class ReviewForm(msgspec.Struct, frozen=True):
@@ -179,18 +180,14 @@ def _hours(found: Drawing, filled: ReviewForm) -> Any:
     hours = found.packet.expires_after_hours
     if filled.days is None:
         return UNSET if found.packet.expires_at else None
-    return hours if hours is not None and -(-hours // 24) == filled.days else filled.days * 24
+    return hours if hours is not None and reminding.days(hours) == filled.days else filled.days * 24
 
 
 def _reminders(found: Drawing, filled: ReviewForm) -> Reminders | None:
     if filled.first is None or filled.every is None:
         return None
-    before = found.packet.reminders
-    shown = before and (-(-before.first_after_hours // 24), -(-before.every_hours // 24), before.max)
     most = filled.most or limits.REMINDERS_MAX
-    if before and shown == (filled.first, filled.every, most):
-        return before
-    return Reminders(filled.first * 24, filled.every * 24, most, before.at_night if before else False)
+    return reminding.plan(found.packet.reminders, filled.first, filled.every, most)
 
 
 def _passwords(found: Drawing, form: FormMultiDict) -> list[UnlockedFile]:
@@ -232,7 +229,7 @@ async def _page(
         {
             "party": party,
             "signer": one,
-            "initials": initials_of(one.name)[:2] or "?",
+            "initials": initials(one.name),
             "step": steps.index(party.order) + 1,
             "fields": len(_fields_of(found, party, one)),
             "signs": _signs(found, party, one),
@@ -246,6 +243,7 @@ async def _page(
         request,
         "dashboard/review.html",
         error=error,
+        address=f"/app/documents/{found.document.id}/review",
         once=forms.new_once(),
         found=found,
         document=found.document,
@@ -267,7 +265,7 @@ _BOUNDS = {
     "subject": limits.MESSAGE_SUBJECT_CHARS,
     "body": limits.MESSAGE_BODY_CHARS,
     "days": limits.EXPIRES_AFTER_HOURS_MAX // 24,
-    "remind": limits.REMINDER_HOURS_MAX // 24,
+    "remind": reminding.DAYS_MAX,
     "most": limits.REMINDERS_MAX,
     "code": limits.ACCESS_CODE_CHARS,
 }
@@ -283,9 +281,9 @@ def _typed(found: Drawing, form: FormMultiDict | None) -> dict[str, Any]:
         "title": found.document.title,
         "subject": message.subject if message else "",
         "body": message.body if message else "",
-        "days": -(-packet.expires_after_hours // 24) if packet.expires_after_hours else "",
-        "first": -(-reminders.first_after_hours // 24) if reminders else "",
-        "every": -(-reminders.every_hours // 24) if reminders else "",
+        "days": reminding.days(packet.expires_after_hours) if packet.expires_after_hours else "",
+        "first": reminding.days(reminders.first_after_hours) if reminders else "",
+        "every": reminding.days(reminders.every_hours) if reminders else "",
         "most": reminders.max if reminders else "",
     }
 

@@ -27,13 +27,10 @@ from deedbox.web.frame.context import AnyRequest, origin
 from deedbox.web.frame.doors import person
 from deedbox.web.frame.forms import form_of, text
 from deedbox.web.frame.pages import go
+from deedbox.words.dashboard import WORDS
 
 _PLACE = "/app/documents/{document_id:str}/signers/{signer_id:str}"
 _CORRECTED = ("name", "email", "language")
-_NO_NAME = (
-    "You have no name yet, and the evidence names who hands over the device. Choose one on the account page, then come"
-    " back."
-)
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -105,7 +102,7 @@ async def sign_in_person(request: AnyRequest, document_id: FromPath[str], signer
         packet = await here.packet_of(document_id)
         code = await code_for(packet, parties.find_signer(packet, signer_id)[1])
         if host.name == people.UNNAMED:
-            raise Conflict(_NO_NAME)
+            raise Conflict(WORDS["hand_over_unnamed"])
 
         def act(tx: Tx) -> Secret:
             with office.desk(tx, host.workspace_id, host.person_id, now) as desk:
@@ -146,6 +143,7 @@ async def _page(
         packet=packet,
         document_id=document_id,
         who=who,
+        unnamed=context.of(request).person.name == people.UNNAMED,
         turn=any(one.id == signer_id for one in parties.waiting_for(packet)),
         languages=words.NAMES,
         once=forms.new_once(),

@@ -8,7 +8,7 @@ from deedbox import words
 from deedbox.kernel.clock import moment
 from deedbox.signing import parties
 from deedbox.signing.model import Document, Packet, Party, Signer
-from deedbox.web.frame.brand import initials
+from deedbox.web.dashboard.dots import initials
 from deedbox.words.dashboard import WORDS
 
 KINDS = {

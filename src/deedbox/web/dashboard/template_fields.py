@@ -14,11 +14,11 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, DeedboxError, NotFound
 from deedbox.signing.actions import change_template, draw_template
 from deedbox.signing.actions.draw_template import Drawing
-from deedbox.signing.initials import initials_of
 from deedbox.signing.model import File
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
 from deedbox.signing.template import TemplateChange
+from deedbox.web.dashboard.dots import initials
 from deedbox.web.dashboard.sketch import Kept, SketchRecord
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, long_app_page
@@ -140,7 +140,7 @@ async def forget_sketch(request: AnyRequest, template_id: FromPath[str]) -> Resp
 
 
 async def _saved(request: AnyRequest, sent: forms.Sending, drawn: Drawing, wanted: TemplateChange) -> str:
-    """Makes the next version of what was drawn, and says where it is; Conflict if more was drawn meanwhile, which waits on."""
+    """Makes the next version of what was drawn, and says where; Conflict if more was drawn meanwhile, which waits on."""
     here = context.of(request)
     office, mill = here.deedbox.office, here.deedbox.paper_mill
     async with change_template.prepared(office, mill, drawn.template, wanted, []) as make:
@@ -169,7 +169,7 @@ def _save_page(request: AnyRequest, found: Drawing, error: DeedboxError | None =
         )
         for role, party in zip(template.content.roles, found.sketch.parties, strict=True)
     ]
-    shown: dict[str, Any] = {"found": template, "roles": roles, "kept": found.kept, "initials": initials_of}
+    shown: dict[str, Any] = {"found": template, "roles": roles, "kept": found.kept, "initials": initials}
     shown |= {"drawn": found.version, "once": forms.new_once()}
     return app_page(request, "dashboard/templates/save.html", error=error, **shown)
 
@@ -181,7 +181,7 @@ def _people(found: Drawing) -> Iterator[dict[str, Any]]:
         if role.role == "signer":
             note = WORDS["tpl_role_stage"].format(order=role.order)
             yield {"key": party.key, "name": role.name, "number": number, "note": note} | {
-                "initials": initials_of(role.name)
+                "initials": initials(role.name)
             }
 
 

@@ -15,10 +15,10 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import create_from_template as create
-from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import FieldValue, Label, Language, NewSigner, Title
 from deedbox.signing.template import FromTemplate, Role, Template, TemplateField
+from deedbox.web.dashboard.dots import initials
 from deedbox.web.dashboard.rows import numbered, rows
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page
@@ -171,7 +171,7 @@ def _page(
         seats=[_seats(role, _people(given, number)) for number, role in enumerate(content.roles)],
         values=_values(content.fields, filled),
         languages=words.NAMES,
-        initials=initials_of,
+        initials=initials,
     )
 
 

@@ -14,13 +14,13 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import change_template as change
 from deedbox.signing.actions import create_template as create
-from deedbox.signing.initials import initials_of
 from deedbox.signing.model import Document, Filter, Page
 from deedbox.signing.new_document import Id
 from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.store import documents, templates
 from deedbox.signing.template import NewTemplate, Role, Template
 from deedbox.web.dashboard.bulk import Done
+from deedbox.web.dashboard.dots import initials
 from deedbox.web.dashboard.rows import numbered, rows
 from deedbox.web.frame import context, document_files, forms, page_files
 from deedbox.web.frame import cursor as cursors
@@ -85,7 +85,7 @@ async def template_cards(request: AnyRequest) -> Response[Any]:
         older=older,
         begun=bool(asked.cursor),
         q=asked.q,
-        initials=initials_of,
+        initials=initials,
         most=limits.TEMPLATE_USES_COUNTED,
     )
 
@@ -147,7 +147,7 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
         newest=versions[0].version,
         used=used,
         most=limits.TEMPLATE_USES_COUNTED,
-        initials=initials_of,
+        initials=initials,
         lasting=lasting,
     )
 

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from litestar import Response
 
@@ -14,46 +14,11 @@ from deedbox.web.frame import context
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.head import Scope
 from deedbox.web.frame.pages import long_page, names_html, page
+from deedbox.web.frame.parts import bar, bar_beside_refusal
 from deedbox.words.dashboard import WORDS
 
 _NOW_SECONDS = 5
 """What is told as now: to count such seconds says nothing more."""
-
-
-class Part(NamedTuple):
-    """A part of Deedbox, as the bar beside every page names it."""
-
-    name: str
-    """Its word, and what a template says it is `at`."""
-    path: str
-    icon: str
-    scope: str
-
-
-PARTS = (
-    Part("documents", "/app/documents", "file", "documents:read"),
-    Part("templates", "/app/templates", "copy", "documents:read"),
-    Part("packets", "/app/packets", "packet", "documents:read"),
-    Part("bulk", "/app/bulk", "people", "documents:read"),
-    Part("search", "/app/search", "search", "search:query"),
-    Part("library", "/app/library", "book", "search:read"),
-    Part("mail", "/app/mail", "mail", "documents:send"),
-    Part("usage", "/app/usage", "chart", "workspace:read"),
-    Part("settings", "/app/settings", "gear", "workspace:write"),
-)
-
-
-SETTINGS = (
-    Part("keys", "/app/settings/keys", "key", "keys:write"),
-    Part("hooks", "/app/settings/hooks", "hook", "hooks:write"),
-    Part("members", "/app/settings/members", "people", "workspace:write"),
-    Part("branding", "/app/settings/branding", "pen", "workspace:write"),
-    Part("sending", "/app/settings/mail", "mail", "workspace:write"),
-    Part("archive", "/app/settings/archive", "packet", "workspace:write"),
-    Part("certificates", "/app/settings/certificates", "seal", "workspace:write"),
-    Part("limits", "/app/settings/limits", "chart", "workspace:write"),
-    Part("audit", "/app/settings/audit", "clock", "workspace:write"),
-)
 
 
 def app_page(
@@ -62,28 +27,29 @@ def app_page(
     *,
     error: DeedboxError | None = None,
     headers: Mapping[str, str] | None = None,
+    address: str = "",
     **values: Any,
 ) -> Response[Any]:
-    """A page for whoever is signed in; with an error it says so, and has its status."""
-    return page(template, **_told(request, error, headers), **values)
+    """A page for whoever is signed in; with an error it says so, and has its status.
+
+    Where it can be shown in answer to a form that is sent elsewhere, it names its own address."""
+    own = address if request.method == "POST" else ""
+    return page(template, address=own, **_told(request, error, headers), **values)
 
 
 async def long_app_page(request: AnyRequest, parts: int, template: str, **values: Any) -> Response[Any]:
     """The same for one of so many parts, made beside the requests of others where they are many."""
-    return await long_page(parts, template, **_told(request, None, None), **values)
+    return await long_page(parts, template, address="", **_told(request, None, None), **values)
 
 
 def _told(request: AnyRequest, error: DeedboxError | None, headers: Mapping[str, str] | None) -> dict[str, Any]:
     here = context.of(request)
-    caller, now = here.caller, here.deedbox.clock.now()
+    now = here.deedbox.clock.now()
     return {
         "status": error.status if error else 200,
         "headers": {**(error.headers if error else {}), **(headers or {})},
         "request": request,
-        "person": here.person,
-        "may": caller.may,
-        "parts": [part for part in PARTS if caller.may(part.scope)],
-        "settings": [part for part in SETTINGS if caller.may(part.scope)],
+        **bar(here),
         "base": base_address(request),
         "done": request.query_params.get("done", ""),
         "error": error.message if error and not getattr(error, "wrong", None) else "",
@@ -111,4 +77,10 @@ def asks_for_page(request: AnyRequest) -> bool:
 def refused(request: AnyRequest, error: DeedboxError) -> Response[Any]:
     """The page that tells someone who is signed in what cannot be shown, and where to go on."""
     here = context.of(request)
-    return page("dashboard/refused.html", status=error.status, said=error.message, request_id=here.request_id)
+    return page(
+        "dashboard/refused.html",
+        status=error.status,
+        said=error.message,
+        request_id=here.request_id,
+        **bar_beside_refusal(here, request.scope["path"]),
+    )

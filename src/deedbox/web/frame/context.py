@@ -111,6 +111,11 @@ class Context:
         return self._person
 
     @property
+    def knows_person(self) -> bool:
+        """Whether someone is signed in; what is refused before that is told to nobody in particular."""
+        return self._person is not None
+
+    @property
     def signer(self) -> Signer:
         """Who signs, at the door SIGNER."""
         if self._signer is None:

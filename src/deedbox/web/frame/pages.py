@@ -18,6 +18,7 @@ from deedbox.kernel.errors import Code, Conflict, DeedboxError
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.envelope import ErrorBody, envelope
 from deedbox.web.frame.head import Scope
+from deedbox.web.frame.parts import bar_beside_refusal
 from deedbox.web.frame.static import script, static
 from deedbox.words import dashboard, refusals
 
@@ -103,6 +104,8 @@ def refusal(scope: Scope, path: str, error: DeedboxError) -> ErrorBody:
         return answer
     body = _refusal_page(scope, path, error, answer.status).encode()
     own = {**_headers(here.frames), "Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
+    if here.knows_person:
+        own["Referrer-Policy"] = "same-origin"  # the bar holds a form
     ours = {name.lower().encode(): value.encode() for name, value in own.items()}
     return ErrorBody(answer.status, [*(one for one in answer.headers if one[0] not in ours), *ours.items()], body)
 
@@ -112,7 +115,7 @@ def _refusal_page(scope: Scope, path: str, error: DeedboxError, status: int) -> 
     if here.door.opener == "person" or path.startswith(("/login", "/logout", "/account", "/app", "/join")):
         if error.code is not Code.MISSING_SCOPE:  # which says itself what the role does not allow
             said = dashboard.WORDS.get(f"refused_{status}", said)
-        return render("dashboard/refused.html", said=said, request_id=here.request_id)
+        return render("dashboard/refused.html", said=said, request_id=here.request_id, **bar_beside_refusal(here, path))
     language = here.language or _preferred_language(scope)
     t = words.of_use(language, "page")
     if path.startswith(("/s/", "/sign/")):

@@ -156,9 +156,10 @@ WORDS = {
     "terms": "Expiry and reminders",
     "terms_until": "Can be signed until (UTC)",
     "terms_until_hint": "Empty: without end.",
+    "terms_until_wrong": "Write it as 2026-03-01T12:00.",
     "terms_remind": "Remind by mail those whose turn it is",
-    "terms_first": "First after hours",
-    "terms_every": "Then every so many hours",
+    "terms_first": "First after days",
+    "terms_every": "Then every so many days",
     "terms_most": "How often at most",
     # one person of it
     "correct": "Correct",
@@ -176,6 +177,8 @@ WORDS = {
     "hand_over": "Hand over to {signer}",
     "hand_over_means": "To have someone sign who is here with you, hand over this device. You are signed out on it"
     " before the document opens, so that nobody can use your account.",
+    "hand_over_unnamed": "You have no name yet, and the evidence names who hands over the device. Choose one on the"
+    " account page, then come back.",
     # the acts of the timeline
     "act_document_created": "Document made",
     "act_document_edited": "Draft changed",

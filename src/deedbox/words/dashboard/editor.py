@@ -31,7 +31,7 @@ WORDS = {
     "editor_stage": "Stage {stage}",
     "editor_unnamed": "Nobody yet",
     "editor_group_means": "Any one of the group",
-    "editor_not_yet": "The document is still being converted. Its pages can be seen in a moment: load the page again.",
+    "editor_not_yet": "The document is still being converted. Its pages appear here in a moment, by themselves.",
     "editor_right": "The field",
     "editor_remove": "Remove",
     "editor_close": "Close",

@@ -13,6 +13,7 @@ WORDS = {
     "as_command_means": "The same on the machine that runs the server:",
     "sending_lead": "How mail leaves this server.",
     "sending_off": "No mail server is set: mail stays here, where you read it under Mail.",
+    "sending_lately": "Too many test mails. Try again in {seconds} s.",
     "sending_open_mail": "Open Mail",
     "sending_on": "Mail leaves through {server}.",
     "sending_plain": "It goes there without TLS: anyone on the way can read it.",

@@ -9,10 +9,11 @@ from msgspec import UNSET, UnsetType
 from deedbox.kernel import acts, limits
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import SETTINGS, app_page
+from deedbox.web.frame.app_pages import app_page
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
 from deedbox.web.frame.pages import go
+from deedbox.web.frame.parts import SETTINGS
 from deedbox.web.frame.query import QUERY
 
 PLACE = "/app/settings/audit"

@@ -47,7 +47,7 @@ async def _send(request: AnyRequest) -> None:
         raise Conflict(WORDS["sending_no_address"])
     standing = await deedbox.limiter.hit(f"mail test:{to.person_id}", _TESTS, now)
     if not standing.allowed:
-        raise TooManyRequests(f"Too many test mails. Try again in {standing.retry_after} s.")
+        raise TooManyRequests(WORDS["sending_lately"].format(seconds=standing.retry_after))
     # A page waits for the answer, and not for as long as the queue would.
     relay = Relay(deedbox.settings, Patience(limits.SMTP_CHECK_SECONDS, limits.SMTP_CHECK_SECONDS))
     try:

@@ -11,7 +11,8 @@ document.addEventListener('click', event => {
 });
 
 async function copy(button) {
-  const word = $('span', button), before = word.textContent;
+  const said = $('#said');
+  let told = button.dataset.done;
   try {
     await navigator.clipboard.writeText(button.dataset.copies);
   } catch {
@@ -19,10 +20,12 @@ async function copy(button) {
     const shown = button.previousElementSibling;
     if (shown.select) shown.select();
     else getSelection().selectAllChildren(shown);
-    return;
+    told = said.dataset.marked;
   }
-  word.textContent = button.dataset.done;
-  setTimeout(() => { word.textContent = before; }, 2000);
+  const word = $('span', button);
+  word.dataset.before ??= word.textContent; // a second press finds it changed
+  word.textContent = said.textContent = told;
+  setTimeout(() => { word.textContent = word.dataset.before; said.textContent = ''; }, 4000);
 }
 
 // A button that only a script can serve is shown by it.

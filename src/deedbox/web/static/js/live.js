@@ -1,4 +1,5 @@
-// Parts of a page that keep themselves up to date: data-live="name" asks its own address for the block of that name.
+// Parts of a page that keep themselves up to date: data-live="name" asks the page for the block of that name. Where a
+// page answers a form, the address is that of the form: it names its own then (data-page).
 // Every second while something is under way (data-live-busy in it), else every ten; never in a hidden tab, nor while
 // someone is at work inside. The one place that makes HTML of text: what the same server has rendered and escaped.
 const BUSY = 1000;
@@ -7,10 +8,19 @@ const policy = self.trustedTypes?.createPolicy("deedbox", { createHTML: (text) =
 const etags = new WeakMap();
 
 const busy = (part) => part.matches("[data-live-busy]") || part.querySelector("[data-live-busy]") !== null;
-const inUse = (part) => part.contains(document.activeElement) && document.activeElement !== document.body;
+// A press on the text of a dialog takes the focus away from it, and it is open all the same.
+const inUse = (part) =>
+  (part.contains(document.activeElement) && document.activeElement !== document.body) || part.querySelector("dialog[open]") !== null;
+
+const own = () => document.body.dataset.page;
 
 export function put(part, text) {
+  const written = [...part.querySelectorAll("textarea[id]")].filter((one) => one.value);
   part.innerHTML = policy.createHTML(text);
+  for (const { id, value } of written) {
+    const again = part.querySelector(`#${CSS.escape(id)}`);
+    if (again) again.value = value; // typed in a dialog that was closed meanwhile
+  }
   part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
 }
 
@@ -18,7 +28,7 @@ export function put(part, text) {
 export async function refresh(part) {
   const headers = { "X-Part": part.dataset.live };
   if (etags.has(part)) headers["If-None-Match"] = etags.get(part);
-  const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "manual" });
+  const answer = await fetch(own() ?? location.href, { headers, cache: "no-store", redirect: "manual" });
   if (answer.status === 304) return "same";
   if (answer.type === "opaqueredirect" || [401, 403, 404, 409, 410].includes(answer.status)) return "over";
   if (!answer.ok) throw new Error(`answered ${answer.status}`);
@@ -38,7 +48,7 @@ function watch(part) {
   async function look() {
     if (document.hidden || inUse(part)) return later();
     try {
-      if ((await refresh(part)) === "over") return location.reload();
+      if ((await refresh(part)) === "over") return own() ? location.replace(own()) : location.reload();
     } catch {
       // Offline, or the server is starting again: the next look will tell.
     }

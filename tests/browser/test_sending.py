@@ -99,6 +99,12 @@ async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing
     )
     await accepted(page, "people-twice")
     await write(page, 1, 0, "Dora")
+    # Whoever goes back finds what was typed.
+    await page.locator("a.back").click()
+    await page.wait_for_url("**/app/documents")
+    await page.goto(f"{draft}/people")
+    await expect(page.locator("[name='parties.0.quorum']")).to_have_value("2")
+    await expect(page.locator("[name='parties.1.signers.0.email']")).to_have_value("dora@example.com")
     # By drag too: the second step first, and back.
     grips = page.locator(".step-card > .row .grip")
     await grips.nth(1).drag_to(page.locator(".step-card").nth(0), target_position={"x": 40, "y": 4})

@@ -196,6 +196,22 @@ async def test_what_is_wrong_with_people_is_said_in_their_row(office: Office, br
     assert await office.api.rows("select count(*) from sketches") == [(0,)]
 
 
+async def test_the_steps_above_the_people_keep_what_is_typed_and_lead_there(
+    office: Office, browser: httpx.AsyncClient
+) -> None:
+    path = await begun(browser)
+    page = (await browser.get(f"{path}/people")).text
+    assert '<button form="people" name="act" value="go.review">' in page
+    assert f'href="{path}/review"' not in page
+    bad = await browser.post(f"{path}/people", data=named([{"name": "Ann", "email": "nowhere"}], act="go.review"))
+    assert (bad.status_code, 'id="parties.0.signers.0.email-error"' in bad.text) == (400, True)
+    gone = await browser.post(f"{path}/people", data=named([signer("ann")], act="go.review"))
+    assert gone.headers["location"] == f"{path}/review"
+    assert "ann@example.com" in (await browser.get(f"{path}/review")).text
+    elsewhere = await browser.post(f"{path}/people", data=named([signer("ben")], act="go.//example.com"))
+    assert elsewhere.headers["location"] == f"{path}/fields"
+
+
 async def test_fields_of_those_who_are_removed_are_named_before_they_go(
     office: Office, browser: httpx.AsyncClient
 ) -> None:

@@ -28,6 +28,9 @@ from deedbox.web.frame.forms import WrongForm, form_of, text
 from deedbox.web.frame.pages import go
 from deedbox.words.dashboard import WORDS
 
+_ONWARD = ("fields", "review")
+"""The steps to which the form leads, the next one first."""
+
 
 class PersonForm(msgspec.Struct):
     """A row: someone who signs, approves or gets a copy; as it is typed, to be shown again whatever is wrong."""
@@ -96,7 +99,7 @@ async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Respon
         if error.status >= 500:
             raise
         return await _page(request, found, steps or _steps(found.sketch.parties), error)
-    return go(f"/app/documents/{document_id}/fields")
+    return go(f"/app/documents/{document_id}/{which if act == 'go' and which in _ONWARD else _ONWARD[0]}")
 
 
 def _lost(found: Drawing, parties: list[SketchParty]) -> str:
@@ -307,6 +310,7 @@ async def _page(
         document=found.document,
         steps=steps or [StepForm(signers=[PersonForm()])],
         lost=lost,
+        version=found.version,
         known=known,
         languages=words.NAMES,
         name_chars=limits.SIGNER_NAME_CHARS,

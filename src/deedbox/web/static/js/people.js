@@ -1,10 +1,12 @@
 // The people of a draft: rows and steps are added, moved and removed here; the form posts them all.
-import { $, all, filled } from './page.js';
+// What is typed and not posted is kept in this tab, for whoever goes back.
+import { $, all, filled, made, memory } from './page.js';
 import { draggable, moved } from './order.js';
 
 const form = $('#people'), steps = $('#steps'), words = form.dataset;
 const cards = () => [...steps.children];
 const people = card => all('.person', card);
+const kept = `people:${location.pathname}`;
 const pattern = cards()[0].cloneNode(true); // what a new step is made of
 
 function renamed(element, step, at) {
@@ -35,6 +37,43 @@ function settled() {
   });
 }
 
+// A step as it is typed: what it says itself, and of each of its people.
+const typed = part => all('input, select', part).filter(box => !box.closest('.person') || part.matches('.person'));
+const said = part => typed(part).map(box => box.type === 'checkbox' ? box.checked : box.value);
+function keep() {
+  const rows = cards().map(card => [said(card), people(card).map(said)]);
+  memory.setItem(kept, JSON.stringify({ version: words.version, rows }));
+}
+function changed() {
+  settled();
+  keep();
+}
+function say(part, values) {
+  typed(part).forEach((box, at) => {
+    if (box.type === 'checkbox') box.checked = values[at];
+    else box.value = values[at];
+    if (box.value !== values[at] && box.matches('select')) box.add(new Option(values[at], values[at], true, true));
+  });
+}
+// What was kept of the people that are on the server still; what came back refused stands here already.
+function remembered() {
+  const before = JSON.parse(memory.getItem(kept) ?? 'null');
+  if (before?.version !== words.version) memory.removeItem(kept);
+  else if (!('refused' in words)) {
+    steps.replaceChildren();
+    for (const [own, signers] of before.rows) {
+      const card = addStep(), name = own[3];
+      say(card, own);
+      if (name) $('h2', card).append(' ', made('bdi', { class: 'small' }, name));
+      for (const values of signers) {
+        const row = newRow();
+        $('.persons', card).append(row);
+        say(row, values);
+      }
+    }
+  }
+}
+
 function newRow() {
   return $('#person-row').content.firstElementChild.cloneNode(true);
 }
@@ -45,7 +84,7 @@ function addPerson(card, name = '', email = '') {
   if (row !== empty) $('.persons', card).append(row);
   $('[name$=".name"]', row).value = name;
   $('[name$=".email"]', row).value = email;
-  settled();
+  changed();
   $('[name$=".name"]', row).focus();
 }
 
@@ -66,7 +105,7 @@ function dropped(row) {
   row.remove();
   if (!people(card).length && cards().length > 1) card.remove();
   else if (!people(card).length) $('.persons', card).append(newRow());
-  settled();
+  changed();
   $('[name$=".name"]', next ?? people(cards().at(-1))[0]).focus();
 }
 
@@ -83,7 +122,7 @@ form.addEventListener('click', event => {
     return addPerson(free ? last : addStep(), words.meName, words.meEmail);
   }
   if (!moved(card, 'up' in data ? -1 : 1)) return;
-  settled();
+  changed();
   (button.disabled ? $('[data-up]:enabled, [data-down]:enabled', card) : button).focus();
   $('#said').textContent = filled(words.moved, { step: cards().indexOf(card) + 1 });
 });
@@ -95,10 +134,13 @@ form.addEventListener('change', event => {
   const found = row && all('#known-emails option').find(one => one.value === box.value || (box === name && one.textContent === box.value));
   if (found && box === name && !email.value) email.value = found.value;
   if (found && box === email && !name.value) name.value = found.textContent;
+  keep();
 });
+form.addEventListener('input', keep);
 draggable(steps, '.person', '.persons', () => {
   for (const card of cards()) if (!people(card).length && cards().length > 1) card.remove();
-  settled();
+  changed();
 });
-draggable(steps, '.step-card', '#steps', settled);
+draggable(steps, '.step-card', '#steps', changed);
+remembered();
 settled();

@@ -111,6 +111,12 @@ async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing
     await expect(page.locator("[name='parties.0.signers.0.name']")).to_have_value("Dora")
     await page.get_by_role("button", name="Move this stage down").first.click()
     await expect(page.locator("[name='parties.1.signers.0.name']")).to_have_value("Dora")
+    # By a press as well, across the stages: into the first, and behind it into one of their own.
+    await page.get_by_role("button", name="Move Dora up").click()
+    await expect(page.locator("[name='parties.0.signers.3.name']")).to_have_value("Dora")
+    await expect(page.locator(".step-card")).to_have_count(1)
+    await page.get_by_role("button", name="Move Dora down").click()
+    await expect(page.locator("[name='parties.1.signers.0.name']")).to_have_value("Dora")
     await page.get_by_role("button", name="Go on to fields").click()
     await page.wait_for_url("**/fields")
     await page.goto(f"{draft}/people")

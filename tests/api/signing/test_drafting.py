@@ -196,6 +196,31 @@ async def test_what_is_wrong_with_people_is_said_in_their_row(office: Office, br
     assert await office.api.rows("select count(*) from sketches") == [(0,)]
 
 
+@pytest.mark.one_database
+@pytest.mark.parametrize(
+    ("act", "after"),
+    [
+        ("later.0.0", [["ben", "ann"], ["cy"]]),
+        ("later.0.1", [["ann"], ["ben", "cy"]]),
+        ("earlier.1.0", [["ann", "ben", "cy"]]),
+        ("earlier.0.1", [["ben", "ann"], ["cy"]]),
+        ("earlier.0.0", [["ann"], ["ben"], ["cy"]]),
+        ("later.1.0", [["ann", "ben"], ["cy"]]),
+        ("later.7.7", [["ann", "ben"], ["cy"]]),
+    ],
+)
+async def test_a_person_goes_from_place_to_place_by_a_press(
+    browser: httpx.AsyncClient, act: str, after: list[list[str]]
+) -> None:
+    path = await begun(browser)
+    page = await browser.post(
+        f"{path}/people", data=named([signer("ann"), signer("ben")], [{**signer("cy"), "key": "s3"}], act=act)
+    )
+    found = re.findall(r'name="parties\.(\d)\.signers\.(\d)\.email"[^>]*? value="(\w+)@', page.text)
+    assert found == [(str(n), str(at), one) for n, step in enumerate(after) for at, one in enumerate(step)]
+    assert 'value="s3"' in page.text, "who was known before is known still"
+
+
 async def test_the_steps_above_the_people_keep_what_is_typed_and_lead_there(
     office: Office, browser: httpx.AsyncClient
 ) -> None:

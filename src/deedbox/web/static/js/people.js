@@ -6,12 +6,14 @@ import { draggable, moved } from './order.js';
 const form = $('#people'), steps = $('#steps'), words = form.dataset;
 const cards = () => [...steps.children];
 const people = card => all('.person', card);
+const nameOf = row => $('[name$=".name"]', row).value;
+const isEmpty = row => !nameOf(row) && !$('[name$=".email"]', row).value;
 const kept = `people:${location.pathname}`;
 const pattern = cards()[0].cloneNode(true); // what a new step is made of
 
 function renamed(element, step, at) {
-  const place = name => name.replace(/^(step-|(?:up|down|person|drop)\.|parties\.)\d+/, `$1${step}`)
-    .replace(/(\.signers\.|^drop\.\d+\.)\d+/, `$1${at}`);
+  const place = name => name.replace(/^(step-|(?:up|down|person|earlier|later|drop)\.|parties\.)\d+/, `$1${step}`)
+    .replace(/(\.signers\.|^(?:earlier|later|drop)\.\d+\.)\d+/, `$1${at}`);
   for (const name of ['id', 'name', 'for', 'value', 'aria-labelledby', 'aria-describedby']) {
     for (const one of [element, ...all(`[${name}]`, element)]) {
       const said = one.getAttribute(name);
@@ -26,7 +28,9 @@ function settled() {
     renamed(card, step, 0);
     people(card).forEach((row, at) => {
       renamed(row, step, at);
-      $('[data-drop] .unseen', row).textContent = filled(words.remove, { name: $('[name$=".name"]', row).value || at + 1 });
+      for (const act of ['earlier', 'later', 'drop']) $(`[data-${act}] .unseen`, row).textContent = filled(words[act], { name: nameOf(row) || at + 1 });
+      $('[data-earlier]', row).disabled = step === 0 && people(card).length < 2;
+      $('[data-later]', row).disabled = step === cards().length - 1 && people(card).length < 2;
     });
     $('[data-number]', card).textContent = filled(words.step, { step: step + 1 });
     $('[data-up]', card).disabled = step === 0;
@@ -79,7 +83,7 @@ function newRow() {
 }
 
 function addPerson(card, name = '', email = '') {
-  const empty = people(card).find(row => !$('[name$=".name"]', row).value && !$('[name$=".email"]', row).value);
+  const empty = people(card).find(isEmpty);
   const row = name && empty ? empty : newRow();
   if (row !== empty) $('.persons', card).append(row);
   $('[name$=".name"]', row).value = name;
@@ -109,12 +113,31 @@ function dropped(row) {
   $('[name$=".name"]', next ?? people(cards().at(-1))[0]).focus();
 }
 
+// One place further: within their step, into the next, or behind the last into one of their own.
+function sent(row, way) {
+  const card = row.closest('.step-card'), beside = way < 0 ? card.previousElementSibling : card.nextElementSibling;
+  if (moved(row, way)) return;
+  const next = beside ?? addStep();
+  if (!beside && way < 0) card.before(next);
+  for (const spare of people(next).filter(isEmpty)) spare.remove();
+  if (way < 0) $('.persons', next).append(row); else $('.persons', next).prepend(row);
+  if (!people(card).length) card.remove();
+}
+
 form.addEventListener('click', event => {
   const button = event.target.closest('button[name=act]');
   if (!button) return;
   event.preventDefault();
   const data = button.dataset, card = button.closest('.step-card');
   if ('drop' in data) return dropped(button.closest('.person'));
+  if ('earlier' in data || 'later' in data) {
+    const row = button.closest('.person');
+    sent(row, 'earlier' in data ? -1 : 1);
+    changed();
+    (button.disabled ? $('[data-earlier]:enabled, [data-later]:enabled, [data-drop]', row) : button).focus();
+    $('#said').textContent = filled(words.movedOne, { name: nameOf(row), step: cards().indexOf(row.closest('.step-card')) + 1 });
+    return;
+  }
   if ('person' in data) return addPerson(card);
   if ('stepAdds' in data) return addPerson(addStep());
   if ('me' in data) {

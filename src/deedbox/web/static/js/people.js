@@ -8,6 +8,7 @@ const cards = () => [...steps.children];
 const people = card => all('.person', card);
 const nameOf = row => $('[name$=".name"]', row).value;
 const isEmpty = row => !nameOf(row) && !$('[name$=".email"]', row).value;
+const isSpare = row => isEmpty(row) && !$('[name$=".key"]', row).value; // whoever has a key may have fields
 const kept = `people:${location.pathname}`;
 const pattern = cards()[0].cloneNode(true); // what a new step is made of
 
@@ -119,7 +120,7 @@ function sent(row, way) {
   if (moved(row, way)) return;
   const next = beside ?? addStep();
   if (!beside && way < 0) card.before(next);
-  for (const spare of people(next).filter(isEmpty)) spare.remove();
+  for (const spare of people(next).filter(isSpare)) spare.remove();
   if (way < 0) $('.persons', next).append(row); else $('.persons', next).prepend(row);
   if (!people(card).length) card.remove();
 }
@@ -151,13 +152,12 @@ form.addEventListener('click', event => {
 });
 form.addEventListener('change', event => {
   const box = event.target;
-  if (box.matches('[name$=".rule"]')) settled();
   // Whoever signed before is known by name or by address: the other half is filled in.
   const row = box.closest('.person'), name = row && $('[name$=".name"]', row), email = row && $('[name$=".email"]', row);
   const found = row && all('#known-emails option').find(one => one.value === box.value || (box === name && one.textContent === box.value));
   if (found && box === name && !email.value) email.value = found.value;
   if (found && box === email && !name.value) name.value = found.textContent;
-  keep();
+  changed();
 });
 form.addEventListener('input', keep);
 draggable(steps, '.person', '.persons', () => {

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deedbox.pdf import intake
+from deedbox.pdf import signed_input
 from tests.api.conftest import Api
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office, signer
@@ -114,8 +114,10 @@ async def test_every_refusal_stands_beside_its_file(office: Office, browser: htt
     assert page.status_code == 400
     assert "notes.xyz" in page.text
     assert 'value="Kept"' in page.text
-    told = (await browser.post("/app/new", files=files[:2], headers={"Accept": "application/json"})).json()
-    assert told["files"] == {"1": intake.LOCKED}
+    told = (await browser.post("/app/new", files=files, headers={"Accept": "application/json"})).json()["files"]
+    assert {at: one["code"] for at, one in told.items()} == {"2": "refused"}, "told before any file is opened"
+    told = (await browser.post("/app/new", files=files[:2], headers={"Accept": "application/json"})).json()["files"]
+    assert told == {"1": {"reason": signed_input.LOCKED, "code": "locked"}}
     opened = {"unlock.1": PASSWORD}
     made = await browser.post("/app/new", files=files[:2], data=opened, headers={"Accept": "application/json"})
     assert (made.status_code, made.json()["to"].startswith("/app/documents/doc_")) == (200, True)

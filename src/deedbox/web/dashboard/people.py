@@ -244,6 +244,7 @@ async def _page(
         known=known,
         languages=words.NAMES,
         name_chars=limits.SIGNER_NAME_CHARS,
+        most_people=limits.DOCUMENT_SIGNERS,
         email_chars=limits.EMAIL_CHARS,
         blank=PersonForm(),
     )

@@ -1,6 +1,6 @@
 """The fields of a template: drawn in the field editor over a sketch, and saved as the next version."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,9 +15,9 @@ from deedbox.kernel.errors import DeedboxError, NotFound
 from deedbox.signing.actions import change_template, draw_template
 from deedbox.signing.actions.draw_template import Drawing
 from deedbox.signing.initials import initials_of
-from deedbox.signing.model import File
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
+from deedbox.web.dashboard import sheets
 from deedbox.web.dashboard.sketch import Kept, SketchRecord
 from deedbox.web.dashboard.template_edit import changed
 from deedbox.web.frame import context
@@ -54,7 +54,8 @@ async def editor(request: AnyRequest, template_id: FromPath[str]) -> Response[An
         api_path=f"/api/v1/templates/{template_id}",
         after={"path": f"{path}/save", "label": WORDS["tpl_editor_after"]},
         people=[*_people(found)],
-        files=[_file(file, number, path) for number, file in enumerate(files)],
+        files=sheets.files_of(files, path),
+        bounds=sheets.BOUNDS,
     )
 
 
@@ -91,10 +92,10 @@ async def lines(
 
     def look(tx: Tx) -> tuple[int, Blob]:
         template = change_template.find(tx, here.caller.workspace_id, template_id)
-        before = _pages_before(template.content.files, file_id, number)
-        if before is None or template.paper_sha256 is None:
+        position = sheets.position(template.content.files, file_id, number)
+        if template.paper_sha256 is None:
             raise NotFound("There is no such page")
-        return before + number, blobs_store.demand(tx, template.paper_sha256)
+        return position, blobs_store.demand(tx, template.paper_sha256)
 
     position, blob = await here.deedbox.db.read(look)
     return await page_lines(request, blob, position)
@@ -158,26 +159,6 @@ def _people(found: Drawing) -> Iterator[dict[str, Any]]:
             yield {"key": party.key, "name": role.name, "number": number, "note": note} | {
                 "initials": initials_of(role.name)
             }
-
-
-def _file(file: File, number: int, path: str) -> dict[str, Any]:
-    return {
-        "id": file.id,
-        "name": file.name,
-        "number": number,
-        "pictures": f"{path}/files/{file.id}/pages",
-        "pages": [{"width_pt": width, "height_pt": height} for width, height in file.sizes],
-    }
-
-
-def _pages_before(files: Sequence[File], file_id: str, number: int) -> int | None:
-    """How many pages lie before those of the file; None if it has no page of this number."""
-    before = 0
-    for file in files:
-        if file.id == file_id:
-            return before if 1 <= number <= file.pages else None
-        before += file.pages
-    return None
 
 
 ROUTES: list[Any] = [editor, get_sketch, keep_sketch, lines, save_page, save_fields, forget_sketch]

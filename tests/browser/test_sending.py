@@ -10,6 +10,7 @@ from deedbox.pdf import office as libreoffice
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.test_incoming import LOCKED, PASSWORD
+from tests.browser.hands import dropped
 from tests.browser.screens import accepted
 from tests.browser.test_frame import signed_in
 from tests.pdf.papers import scribble
@@ -53,9 +54,8 @@ async def test_pdf_word_html_and_images_are_taken_and_an_encrypted_one_is_refuse
     page = await opened(browser, office)
     await page.goto(f"{office.address}/app/new")
     await accepted(page, "new-empty")
-    await page.get_by_label("Choose files").set_input_files(
-        [file("scan.png", scribble(mode="RGB")), file("secret.pdf", LOCKED), file("Lease_2026.pdf", LEASE)]
-    )
+    await page.get_by_label("Choose files").set_input_files(file("scan.png", scribble(mode="RGB")))
+    await dropped(page.locator("#drop"), ("secret.pdf", LOCKED), ("Lease_2026.pdf", LEASE))
     rows = page.locator("#chosen .file")
     await rows.nth(2).get_by_role("button", name="Move Lease_2026.pdf up").click()
     await rows.nth(1).get_by_role("button", name="Move Lease_2026.pdf up").click()
@@ -63,6 +63,7 @@ async def test_pdf_word_html_and_images_are_taken_and_an_encrypted_one_is_refuse
     await page.get_by_role("button", name="Go on to people").click()
     await expect(rows.nth(2)).to_contain_text("opens only with a password")
     await expect(page.locator("#chosen .wrong:visible")).to_have_count(1)
+    await expect(page.locator("#chosen .password:visible")).to_have_count(1)
     await accepted(page, "new-refused")
     await rows.nth(2).get_by_label("Password of this file").fill(PASSWORD)
     await page.get_by_role("button", name="Go on to people").click()

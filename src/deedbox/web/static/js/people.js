@@ -29,7 +29,7 @@ function settled() {
     renamed(card, step, 0);
     people(card).forEach((row, at) => {
       renamed(row, step, at);
-      for (const act of ['earlier', 'later', 'drop']) $(`[data-${act}] .unseen`, row).textContent = filled(words[act], { name: nameOf(row) || at + 1 });
+      for (const act of ['earlier', 'later', 'drop']) $(`button[data-${act}] .unseen`, row).textContent = filled(words[act], { name: nameOf(row) || at + 1 });
       $('[data-earlier]', row).disabled = step === 0 && people(card).length < 2;
       $('[data-later]', row).disabled = step === cards().length - 1 && people(card).length < 2;
     });

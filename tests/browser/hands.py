@@ -1,5 +1,6 @@
 """How a person signs in a browser: opens a link, goes from field to field, draws with a finger."""
 
+import base64
 import math
 from typing import Any
 
@@ -19,6 +20,21 @@ IN_VIEW = """() => {
     return mark && mark.top >= pages.top && mark.bottom <= pages.bottom;
 }"""
 """Whether the mark of what is being filled in can be seen."""
+
+_DROP = """(place, files) => {
+    const held = new DataTransfer();
+    for (const [name, data] of files) {
+        held.items.add(new File([Uint8Array.from(atob(data), letter => letter.charCodeAt(0))], name));
+    }
+    for (const kind of ["dragover", "drop"]) {
+        place.dispatchEvent(new DragEvent(kind, { dataTransfer: held, bubbles: true, cancelable: true }));
+    }
+}"""
+
+
+async def dropped(place: Locator, *files: tuple[str, bytes]) -> None:
+    """Drops the files onto a place of the page."""
+    await place.evaluate(_DROP, [[name, base64.b64encode(data).decode()] for name, data in files])
 
 
 def place(kind: str, y: float, page: int = 1, **more: Any) -> dict[str, Any]:

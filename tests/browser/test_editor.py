@@ -382,6 +382,15 @@ async def test_the_editor_may_be_shown_to_anyone_and_says_when_nothing_is_kept(
     await context.set_offline(False)
     assert (await sketch(page))[-1]["options"] == ["Yes"]
     assert [address for address in asked if not address.startswith(office.address)] == []
+    # What cannot be read is said, and read when one tries again.
+    await page.route("**/sketch", lambda route: route.abort())
+    await page.reload()
+    await expect(page.locator("#kept")).to_contain_text("the server does not answer")
+    await expect(page.locator("main")).to_have_attribute("inert", "")
+    await page.unroute("**/sketch")
+    await page.get_by_role("button", name="Try again").click()
+    await expect(page.locator(".box")).to_have_count(3)
+    await expect(page.get_by_role("button", name="Try again")).to_be_hidden()
 
 
 @one_database

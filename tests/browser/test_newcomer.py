@@ -5,13 +5,12 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from deedbox.cli.demo.contracts import LEASE
 from tests import server
-from tests.browser.hands import agreed_and_signed, drawn, phone
+from tests.browser.hands import agreed_and_signed, drawn, dropped, phone
 from tests.models import models_dir
 
 __all__ = ["models_dir"]
@@ -64,7 +63,7 @@ async def first_run(page: Page, link: str, film: Film) -> None:
 async def filed(page: Page, lease: Path, film: Film) -> None:
     await page.locator("main a[href='/app/new']").click()
     await page.wait_for_url("**/app/new")
-    await page.get_by_label("Choose files").set_input_files(lease)
+    await dropped(page.locator("#drop"), (lease.name, lease.read_bytes()))
     await film.take(page, "files")
     await page.get_by_role("button", name="Go on to people").click()
     await page.wait_for_url("**/people")
@@ -149,13 +148,12 @@ async def test_from_the_first_start_to_a_sealed_document_with_nothing_read(
         sealed = page.locator("a[href$='/signed.pdf']").first
         await sealed.wait_for(timeout=60_000)
         await film.take(page, "completed")
-        cookies = {one["name"]: one["value"] for one in await page.context.cookies()}
-        href = await sealed.get_attribute("href")
-        with httpx.Client(base_url=running.address, cookies=cookies, trust_env=False) as client:
-            content = client.get(str(href)).content
-        assert content.startswith(b"%PDF")
         good, bad = tmp_path / "sealed.pdf", tmp_path / "changed.pdf"
-        good.write_bytes(content)
+        async with page.expect_download() as arriving:
+            await sealed.click()
+        await (await arriving.value).save_as(good)
+        content = good.read_bytes()
+        assert content.startswith(b"%PDF")
         bad.write_bytes(content[:900] + bytes([content[900] ^ 1]) + content[901:])
         assert "unchanged" in await judged(page, running.address, good)
         await film.take(page, "authentic")

@@ -10,6 +10,7 @@ from deedbox.pdf import office as libreoffice
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.test_incoming import LOCKED, PASSWORD
+from tests.browser.hands import dropped
 from tests.browser.screens import accepted
 from tests.browser.test_frame import signed_in
 from tests.pdf.papers import scribble
@@ -53,9 +54,8 @@ async def test_pdf_word_html_and_images_are_taken_and_an_encrypted_one_is_refuse
     page = await opened(browser, office)
     await page.goto(f"{office.address}/app/new")
     await accepted(page, "new-empty")
-    await page.get_by_label("Choose files").set_input_files(
-        [file("scan.png", scribble(mode="RGB")), file("secret.pdf", LOCKED), file("Lease_2026.pdf", LEASE)]
-    )
+    await page.get_by_label("Choose files").set_input_files(file("scan.png", scribble(mode="RGB")))
+    await dropped(page.locator("#drop"), ("secret.pdf", LOCKED), ("Lease_2026.pdf", LEASE))
     rows = page.locator("#chosen .file")
     await rows.nth(2).get_by_role("button", name="Move Lease_2026.pdf up").click()
     await rows.nth(1).get_by_role("button", name="Move Lease_2026.pdf up").click()
@@ -63,6 +63,7 @@ async def test_pdf_word_html_and_images_are_taken_and_an_encrypted_one_is_refuse
     await page.get_by_role("button", name="Go on to people").click()
     await expect(rows.nth(2)).to_contain_text("opens only with a password")
     await expect(page.locator("#chosen .wrong:visible")).to_have_count(1)
+    await expect(page.locator("#chosen .password:visible")).to_have_count(1)
     await accepted(page, "new-refused")
     await rows.nth(2).get_by_label("Password of this file").fill(PASSWORD)
     await page.get_by_role("button", name="Go on to people").click()
@@ -99,11 +100,23 @@ async def test_two_of_three_and_then_a_second_stage_duplicates_named_and_nothing
     )
     await accepted(page, "people-twice")
     await write(page, 1, 0, "Dora")
+    # Whoever goes back finds what was typed.
+    await page.locator("a.back").click()
+    await page.wait_for_url("**/app/documents")
+    await page.goto(f"{draft}/people")
+    await expect(page.locator("[name='parties.0.quorum']")).to_have_value("2")
+    await expect(page.locator("[name='parties.1.signers.0.email']")).to_have_value("dora@example.com")
     # By drag too: the second step first, and back.
     grips = page.locator(".step-card > .row .grip")
     await grips.nth(1).drag_to(page.locator(".step-card").nth(0), target_position={"x": 40, "y": 4})
     await expect(page.locator("[name='parties.0.signers.0.name']")).to_have_value("Dora")
     await page.get_by_role("button", name="Move this stage down").first.click()
+    await expect(page.locator("[name='parties.1.signers.0.name']")).to_have_value("Dora")
+    # By a press as well, across the stages: into the first, and behind it into one of their own.
+    await page.get_by_role("button", name="Move Dora up").click()
+    await expect(page.locator("[name='parties.0.signers.3.name']")).to_have_value("Dora")
+    await expect(page.locator(".step-card")).to_have_count(1)
+    await page.get_by_role("button", name="Move Dora down").click()
     await expect(page.locator("[name='parties.1.signers.0.name']")).to_have_value("Dora")
     await page.get_by_role("button", name="Go on to fields").click()
     await page.wait_for_url("**/fields")

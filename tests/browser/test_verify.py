@@ -1,13 +1,13 @@
 """The pages of verification, in a real browser: for whoever holds a file, without a workspace or an account."""
 
-import base64
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser
 
 from deedbox import words
 from tests.api.signing.conftest import LEASE, Office
+from tests.browser.hands import dropped
 from tests.browser.screens import accepted
 from tests.pdf.pki import Authority
 from tests.pdf.sealed import document as paper
@@ -15,11 +15,6 @@ from tests.pdf.sealed import sealed as sealed_by
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 PHONE: Any = {"width": 390, "height": 760}
-DROP = """([drop, data]) => {
-    const bytes = Uint8Array.from(atob(data), letter => letter.charCodeAt(0)), held = new DataTransfer();
-    held.items.add(new File([bytes], "lease.pdf", { type: "application/pdf" }));
-    drop.dispatchEvent(new DragEvent("drop", { dataTransfer: held, bubbles: true, cancelable: true }));
-}"""
 BESIDE = """() => {
     const at = query => document.querySelector(query).getBoundingClientRect();
     return at('.top .logo').left - at('.brand-name bdi').right;
@@ -29,11 +24,6 @@ BESIDE = """() => {
 
 def chosen(data: bytes) -> Any:
     return {"name": "lease.pdf", "mimeType": "application/pdf", "buffer": data}
-
-
-async def dropped(page: Page, data: bytes) -> None:
-    form = await page.locator("[data-drop]").element_handle()
-    await page.evaluate(DROP, [form, base64.b64encode(data).decode()])
 
 
 async def test_a_dropped_file_is_compared_in_the_browser_and_then_checked_in_full(
@@ -58,10 +48,10 @@ async def test_a_dropped_file_is_compared_in_the_browser_and_then_checked_in_ful
     assert "sha256sum file.pdf" in await page.locator("main").inner_text()
     assert await page.locator("[data-told] [aria-live=polite]").evaluate("one => one.checkVisibility()"), "is read out"
     page.on("request", lambda request: sent.append(request.method))
-    await dropped(page, sealed)
+    await dropped(page.locator("[data-drop]"), ("lease.pdf", sealed))
     await page.get_by_text("byte for byte. Your browser compared it").wait_for()
     await accepted(page, "verify-code")
-    await dropped(page, sealed[:-1] + b" ")
+    await dropped(page.locator("[data-drop]"), ("lease.pdf", sealed[:-1] + b" "))
     await page.get_by_text("let the server check it").wait_for()
     assert "POST" not in sent, "the file was not sent"
     await page.get_by_role("button", name="Check the file").click()

@@ -11,7 +11,7 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import damage, intake
+from deedbox.pdf import damage, intake, signed_input
 from deedbox.pdf.signed_input import Terms
 from tests.pdf.papers import add_page, drained, lines, paper, saved, scribble, shown, text_of
 
@@ -102,8 +102,8 @@ def test_a_locked_file_is_opened_by_either_of_its_passwords(version: int, passwo
 @pytest.mark.parametrize("version", [2, 3, 4, 6])
 def test_a_locked_file_is_refused_without_its_password_and_with_another(version: int) -> None:
     data = locked("secret", version)
-    assert refusal(data) == intake.LOCKED
-    assert refusal(data, Terms(password="guess")) == intake.NOT_OPENED
+    assert refusal(data) == signed_input.LOCKED
+    assert refusal(data, Terms(password="guess")) == signed_input.NOT_OPENED
     assert "guess" not in refusal(data, Terms(password="guess"))
 
 

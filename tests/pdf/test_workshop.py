@@ -12,7 +12,7 @@ from pikepdf import Array, Dictionary, Name
 
 from deedbox.kernel.errors import BadRequest, NotFound
 from deedbox.kernel.sandbox import SandboxFailed, Stream
-from deedbox.pdf import earlier_signatures, intake, mark
+from deedbox.pdf import earlier_signatures, intake, mark, signed_input
 from deedbox.pdf.marks import Mark, Marks, Place
 from deedbox.pdf.signed_input import Terms
 from deedbox.pdf.workshop import Workshop
@@ -54,7 +54,7 @@ async def test_a_locked_file_is_opened_where_there_are_no_random_numbers(version
     assert known.removed == (intake.PROTECTION,)
     await workshop.take_in(data, again.write, Terms(password="schlüssel"))
     assert again.data == made.data
-    for terms, why in ((Terms(password="guess"), intake.NOT_OPENED), (Terms(), intake.LOCKED)):
+    for terms, why in ((Terms(password="guess"), signed_input.NOT_OPENED), (Terms(), signed_input.LOCKED)):
         with pytest.raises(BadRequest) as refused:
             await workshop.take_in(data, Collected().write, terms)
         assert refused.value.message == why

@@ -14,7 +14,7 @@ import pikepdf
 import pytest
 from msgspec import Struct, field
 
-from deedbox.pdf import intake
+from deedbox.pdf import signed_input
 from tests.pdf.oracles import need
 from tests.pdf.papers import lines, paper, saved
 from tests.pdf.sealed import updated
@@ -25,7 +25,7 @@ from tests.rigs.producers import corpus, handmade
 pytestmark = pytest.mark.anyio
 
 FILES = 300 if FULL else 12
-REFUSED = {"reportlab--encrypted": intake.LOCKED}
+REFUSED = {"reportlab--encrypted": signed_input.LOCKED}
 """What a producer makes and we do not take."""
 
 

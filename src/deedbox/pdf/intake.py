@@ -16,7 +16,7 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import annotations, boxes, clean, damage, form_fields, metadata, tags, untag
 from deedbox.pdf.damage import DAMAGED
 from deedbox.pdf.marks import FormField, Page, Prepared
-from deedbox.pdf.signed_input import Terms
+from deedbox.pdf.signed_input import LOCKED, NOT_OPENED, Terms
 
 _OTHER_FILES = {
     b"\x89PNG": "a PNG image",
@@ -36,8 +36,6 @@ _HEADER_WITHIN = 1024
 
 NOT_A_PDF = "This file is not a PDF"
 ENCRYPTED = "This PDF is encrypted in a way that cannot be opened here. Remove its protection and upload it again."
-LOCKED = "This PDF opens only with a password. Give the password beside the file, or upload it without protection."
-NOT_OPENED = "The password does not open this PDF. Give another, or upload it without protection."
 SIGNED = (
     "This PDF is already signed, and a change would break that. Upload it as it was before it was signed, or give"
     ' `"signed_input": "flatten"`: then its signatures are checked and named, and only how they look stays.'

@@ -9,6 +9,9 @@ from deedbox.kernel.discreet import Discreet
 SignedInput: TypeAlias = Literal["refuse", "flatten"]
 """`flatten`: the signatures are checked and named, and how they look becomes part of the page."""
 
+LOCKED = "This PDF opens only with a password. Give the password beside the file, or upload it without protection."
+NOT_OPENED = "The password does not open this PDF. Give another, or upload it without protection."
+
 
 class EarlierSignature(Struct, frozen=True, kw_only=True):
     """A signature in a file as it came. The file that is sealed shows how it looked, and no longer holds it."""

@@ -1,6 +1,6 @@
 """The records of signing: a packet with its parties and signers, and its documents with their files and fields."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -436,8 +436,13 @@ def attached_pages(document: Document) -> dict[str, range]:
 
 def first_page(document: Document, file_id: str) -> int:
     """How many pages of the paper lie before those of the file."""
+    return pages_before(document.files, file_id)
+
+
+def pages_before(files: Sequence[File], file_id: str) -> int:
+    """How many pages lie before those of the file, where these are joined; LookupError if it is none of them."""
     before = 0
-    for file in document.files:
+    for file in files:
         if file.id == file_id:
             return before
         before += file.pages

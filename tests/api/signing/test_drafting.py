@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deedbox.pdf import intake
+from deedbox.pdf import signed_input
 from tests.api.conftest import Api
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office, signer
@@ -114,8 +114,10 @@ async def test_every_refusal_stands_beside_its_file(office: Office, browser: htt
     assert page.status_code == 400
     assert "notes.xyz" in page.text
     assert 'value="Kept"' in page.text
-    told = (await browser.post("/app/new", files=files[:2], headers={"Accept": "application/json"})).json()
-    assert told["files"] == {"1": intake.LOCKED}
+    told = (await browser.post("/app/new", files=files, headers={"Accept": "application/json"})).json()["files"]
+    assert {at: one["code"] for at, one in told.items()} == {"2": "refused"}, "told before any file is opened"
+    told = (await browser.post("/app/new", files=files[:2], headers={"Accept": "application/json"})).json()["files"]
+    assert told == {"1": {"reason": signed_input.LOCKED, "code": "locked"}}
     opened = {"unlock.1": PASSWORD}
     made = await browser.post("/app/new", files=files[:2], data=opened, headers={"Accept": "application/json"})
     assert (made.status_code, made.json()["to"].startswith("/app/documents/doc_")) == (200, True)
@@ -194,6 +196,47 @@ async def test_what_is_wrong_with_people_is_said_in_their_row(office: Office, br
     moved = await browser.post(f"{path}/people", data=named([signer("ann")], [signer("ben")], act="up.1"))
     assert moved.text.index("ben@example.com") < moved.text.index("ann@example.com")
     assert await office.api.rows("select count(*) from sketches") == [(0,)]
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize(
+    ("act", "after"),
+    [
+        ("later.0.0", [["ben", "ann"], ["cy"]]),
+        ("later.0.1", [["ann"], ["ben", "cy"]]),
+        ("earlier.1.0", [["ann", "ben", "cy"]]),
+        ("earlier.0.1", [["ben", "ann"], ["cy"]]),
+        ("earlier.0.0", [["ann"], ["ben"], ["cy"]]),
+        ("later.1.0", [["ann", "ben"], ["cy"]]),
+        ("later.7.7", [["ann", "ben"], ["cy"]]),
+    ],
+)
+async def test_a_person_goes_from_place_to_place_by_a_press(
+    browser: httpx.AsyncClient, act: str, after: list[list[str]]
+) -> None:
+    path = await begun(browser)
+    page = await browser.post(
+        f"{path}/people", data=named([signer("ann"), signer("ben")], [{**signer("cy"), "key": "s3"}], act=act)
+    )
+    found = re.findall(r'name="parties\.(\d)\.signers\.(\d)\.email"[^>]*? value="(\w+)@', page.text)
+    assert found == [(str(n), str(at), one) for n, step in enumerate(after) for at, one in enumerate(step)]
+    assert 'value="s3"' in page.text, "who was known before is known still"
+
+
+async def test_the_steps_above_the_people_keep_what_is_typed_and_lead_there(
+    office: Office, browser: httpx.AsyncClient
+) -> None:
+    path = await begun(browser)
+    page = (await browser.get(f"{path}/people")).text
+    assert '<button form="people" name="act" value="go.review">' in page
+    assert f'href="{path}/review"' not in page
+    bad = await browser.post(f"{path}/people", data=named([{"name": "Ann", "email": "nowhere"}], act="go.review"))
+    assert (bad.status_code, 'id="parties.0.signers.0.email-error"' in bad.text) == (400, True)
+    gone = await browser.post(f"{path}/people", data=named([signer("ann")], act="go.review"))
+    assert gone.headers["location"] == f"{path}/review"
+    assert "ann@example.com" in (await browser.get(f"{path}/review")).text
+    elsewhere = await browser.post(f"{path}/people", data=named([signer("ben")], act="go.//example.com"))
+    assert elsewhere.headers["location"] == f"{path}/fields"
 
 
 async def test_fields_of_those_who_are_removed_are_named_before_they_go(

@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.evidence import file as evidence_file
 from deedbox.kernel.db import migrations
-from deedbox.pdf import annotations, clean, intake
+from deedbox.pdf import annotations, clean, intake, signed_input
 from deedbox.signing.paper.intake import CONVERTED_LATER, NOT_LOCKED
 from tests.api.answers import faults
 from tests.api.signing.conftest import LEASE, Office, signer
@@ -53,9 +53,9 @@ async def test_a_locked_file_is_opened_by_its_password_signed_and_sealed(office:
 
 async def test_a_missing_or_wrong_password_is_named_beside_its_file(office: Office) -> None:
     files = [sent_as("lease.pdf", LEASE), sent_as("terms.pdf", LOCKED)]
-    assert await refused(office, file=None, files=files) == f"terms.pdf: {intake.LOCKED}"
+    assert await refused(office, file=None, files=files) == f"terms.pdf: {signed_input.LOCKED}"
     files[1]["password"] = "guess-77ab"
-    assert await refused(office, file=None, files=files) == f"terms.pdf: {intake.NOT_OPENED}"
+    assert await refused(office, file=None, files=files) == f"terms.pdf: {signed_input.NOT_OPENED}"
 
 
 async def test_a_form_names_the_passwords_of_its_files(office: Office) -> None:
@@ -68,7 +68,7 @@ async def test_a_form_names_the_passwords_of_its_files(office: Office) -> None:
     assert made.status_code == 201, made.text
     assert [one["removed"] for one in made.json()["files"]] == [[], [intake.PROTECTION]]
     missing = await office.api.call("POST", PATH, **form())
-    assert (missing.status_code, missing.json()["error"]) == (400, f"terms.pdf: {intake.LOCKED}")
+    assert (missing.status_code, missing.json()["error"]) == (400, f"terms.pdf: {signed_input.LOCKED}")
     other = await office.api.call("POST", PATH, **form(files=[{"name": "other.pdf", "password": PASSWORD}]))
     assert (other.status_code, other.json()["error"].startswith("other.pdf: ")) == (400, True)
 
@@ -91,7 +91,7 @@ async def test_a_draft_of_a_locked_file_is_changed_with_its_password(office: Off
     made = await office.create(file={**sent_as("lease.pdf", LOCKED), "password": PASSWORD})
     path, fields = f"{PATH}/{made['id']}", [{**FIELD, "signer": "ann@example.com"}]
     without = await office.api.call("PATCH", path, json={"fields": fields})
-    assert (without.status_code, without.json()["error"]) == (400, f"lease.pdf: {intake.LOCKED}")
+    assert (without.status_code, without.json()["error"]) == (400, f"lease.pdf: {signed_input.LOCKED}")
     unlocked = {"id": made["files"][0]["id"], "password": PASSWORD}
     changed = await office.api.call("PATCH", path, json={"fields": fields, "files": [unlocked]})
     assert (changed.status_code, changed.json()["fields"][0]["x"]) == (200, 0.1)

@@ -7,7 +7,7 @@ from typing import Any
 import pikepdf
 from pikepdf import Array, Dictionary, Encryption, Name, Pdf, Permissions, String
 
-from deedbox.pdf import damage, intake
+from deedbox.pdf import damage, intake, signed_input
 from tests.pdf.issued import sealed
 from tests.pdf.papers import add_page, font, lines, paper, saved
 from tests.pdf.shapes import SHAPES
@@ -75,7 +75,7 @@ def refused() -> Iterator[tuple[str, bytes, str]]:
             Encryption(user="u", owner="o", R=4),
             Encryption(user="u", owner="o", R=6),
         ):
-            yield f"user-password-{locked.R}", saved(pdf, encryption=locked), intake.LOCKED
+            yield f"user-password-{locked.R}", saved(pdf, encryption=locked), signed_input.LOCKED
         pdf.Root["/Collection"] = Dictionary(Type=Name.Collection)
         yield "portfolio", saved(pdf), intake.PORTFOLIO
         del pdf.Root["/Collection"]

@@ -13,7 +13,7 @@ from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import convert
 from deedbox.pdf.marks import FormField, Place, Prepared, Tag
-from deedbox.pdf.signed_input import EarlierSignature, Terms
+from deedbox.pdf.signed_input import LOCKED, NOT_OPENED, EarlierSignature, Terms
 from deedbox.pdf.workshop import Workshop
 from deedbox.signing.model import Party
 from deedbox.signing.new_document import NewField, NewParty, without_field
@@ -37,6 +37,11 @@ class RefusedFiles(BadRequest):
         first, why = next(iter(reasons.items()))
         super().__init__(f"{names[first]}: {why}")
         self.reasons = dict(reasons)
+
+    @property
+    def locked(self) -> set[int]:
+        """The numbers of those that a password, or another one, would open."""
+        return {number for number, why in self.reasons.items() if why in (LOCKED, NOT_OPENED)}
 
 
 class Intake:

@@ -10,8 +10,8 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.errors import DeedboxError, NotFound
 from deedbox.signing.actions.draw import Drawing, drawing
 from deedbox.signing.desk import document_of
-from deedbox.signing.model import Document, first_page
 from deedbox.signing.sketch import Sketch
+from deedbox.web.dashboard import sheets
 from deedbox.web.dashboard.dots import initials
 from deedbox.web.frame import context
 from deedbox.web.frame.app_pages import app_page, long_app_page, refused
@@ -46,22 +46,9 @@ def _values(found: Drawing) -> dict[str, Any]:
         "api_path": f"/api/v1/documents/{found.document.id}",
         "after": {"path": f"{path}/review", "label": WORDS["editor_after"]},
         "people": [*people_of(found.sketch)],
-        "files": files_of(found.document, path),
+        "files": sheets.files_of(found.document.files, path),
+        "bounds": sheets.BOUNDS,
     }
-
-
-def files_of(document: Document, path: str) -> list[dict[str, Any]]:
-    """The files as the editor's template takes them."""
-    return [
-        {
-            "id": file.id,
-            "name": file.name,
-            "number": number,
-            "pictures": f"{path}/files/{file.id}/pages",
-            "pages": [{"width_pt": width, "height_pt": height} for width, height in file.sizes],
-        }
-        for number, file in enumerate(document.files)
-    ]
 
 
 def people_of(sketch: Sketch) -> Iterator[dict[str, Any]]:
@@ -96,12 +83,11 @@ async def lines(
     """The places of the lines of text on a page, to which the edges of fields snap."""
     here = context.of(request)
     _, document = await here.deedbox.db.read(lambda tx: document_of(tx, here.caller.workspace_id, document_id))
-    file = next((one for one in document.files if one.id == file_id), None)
-    if file is None or not 1 <= number <= file.pages or document.paper_sha256 is None:
+    position, paper = sheets.position(document.files, file_id, number), document.paper_sha256
+    if paper is None:
         raise NotFound("There is no such page")
-    paper = document.paper_sha256
     blob = await here.deedbox.db.read(lambda tx: blobs_store.demand(tx, paper))
-    return await page_lines(request, blob, first_page(document, file_id) + number)
+    return await page_lines(request, blob, position)
 
 
 ROUTES: list[Any] = [editor, lines]

@@ -22,11 +22,11 @@ from deedbox.search.library import File, Shelf
 from deedbox.search.store import UploadSummary
 from deedbox.web.frame import context, forms, upload
 from deedbox.web.frame import cursor as cursors
-from deedbox.web.frame.app_pages import app_page
+from deedbox.web.frame.app_pages import app_page, asks_for_page
 from deedbox.web.frame.blob_response import PictureQuery, file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go, names_html
+from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
 from deedbox.words.measures import size
 
@@ -54,7 +54,7 @@ async def library_page(request: AnyRequest) -> Response[Any]:
 @post("/app/library", opt=person("search:write"), include_in_schema=False, request_max_body_size=None)
 async def add_file(request: AnyRequest) -> Response[Any]:
     """Takes the file in and has it indexed; a script is told what is wrong, others get the page with it."""
-    scripted = not names_html(request.scope)  # type: ignore[arg-type]
+    scripted = not asks_for_page(request)
     try:
         async with _received(request) as (file, typed):
             with forms.sending(request, typed) as sent:

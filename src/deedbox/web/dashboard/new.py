@@ -16,10 +16,10 @@ from deedbox.signing.actions import begin
 from deedbox.signing.new_document import FilePassword, NewDocument, NewFile, Title
 from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.web.frame import context, forms, page_files, upload
-from deedbox.web.frame.app_pages import app_page
+from deedbox.web.frame.app_pages import app_page, asks_for_page
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
-from deedbox.web.frame.pages import go, names_html
+from deedbox.web.frame.pages import go
 from deedbox.web.frame.upload import PageFiles
 from deedbox.words import dashboard
 
@@ -99,14 +99,15 @@ def _password(wanted: NewForm, typed: dict[str, str], number: int, name: str) ->
 
 def _led(request: AnyRequest, path: str) -> Response[Any]:
     """On to the next page; a script is told where that is."""
-    return go(path) if names_html(request.scope) else Response({"to": path}, status_code=200)  # type: ignore[arg-type]
+    return go(path) if asks_for_page(request) else Response({"to": path}, status_code=200)
 
 
 def _refused(request: AnyRequest, given: _Given, error: DeedboxError) -> Response[Any]:
-    reasons = error.reasons if isinstance(error, RefusedFiles) else {}
-    if names_html(request.scope):  # type: ignore[arg-type]
+    reasons, locked = (error.reasons, error.locked) if isinstance(error, RefusedFiles) else ({}, set[int]())
+    if asks_for_page(request):
         return _page(request, given, error, reasons)
-    return forms.refusal(error, files=reasons)
+    files = {at: {"reason": why, "code": "locked" if at in locked else "refused"} for at, why in reasons.items()}
+    return forms.refusal(error, files=files)
 
 
 def _page(

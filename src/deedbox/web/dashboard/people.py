@@ -1,13 +1,12 @@
 """People: who signs a draft, in which order, and how it is known that it is they."""
 
 import secrets
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import msgspec
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
-from msgspec import Meta
 from msgspec.structs import replace
 
 from deedbox import words
@@ -20,6 +19,7 @@ from deedbox.signing.model import Auth, Role, Rule
 from deedbox.signing.new_document import Name
 from deedbox.signing.sketch import SketchParty, SketchSigner, is_key, named
 from deedbox.signing.store.people import asked_lately
+from deedbox.web.dashboard.people_rows import ACTS, PeopleForm, PersonForm, StepForm, number_in
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, refused
 from deedbox.web.frame.context import AnyRequest
@@ -28,32 +28,8 @@ from deedbox.web.frame.forms import WrongForm, form_of, text
 from deedbox.web.frame.pages import go
 from deedbox.words.dashboard import WORDS
 
-
-class PersonForm(msgspec.Struct):
-    """A row: someone who signs, approves or gets a copy; as it is typed, to be shown again whatever is wrong."""
-
-    key: str = ""
-    name: str = ""
-    email: str = ""
-    language: str = ""
-    role: str = "signer"
-    auth: str = "none"
-
-
-class StepForm(msgspec.Struct):
-    """People whose turn it is at the same time: a party of the document."""
-
-    key: str = ""
-    name: str = ""
-    rule: str = "all"
-    quorum: str = ""
-    together: bool = False
-    """Whether it is their turn together with the step before."""
-    signers: Annotated[list[PersonForm], Meta(max_length=limits.DOCUMENT_SIGNERS)] = []
-
-
-class PeopleForm(msgspec.Struct):
-    parties: Annotated[list[StepForm], Meta(max_length=limits.DOCUMENT_PARTIES)] = []
+_ONWARD = ("fields", "review")
+"""The steps to which the form leads, the next one first."""
 
 
 @get("/app/documents/{document_id:str}/people", opt=person("documents:write"), include_in_schema=False)
@@ -81,8 +57,8 @@ async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Respon
         steps = [_filled(step) for step in forms.filled(_without_spares(form), PeopleForm).parties]
         steps = [step for step in steps if step.signers]
         act, _, which = text(form, "act").partition(".")
-        if act in _ACTS:
-            return await _page(request, found, _ACTS[act](request, steps, which))
+        if act in ACTS:
+            return await _page(request, found, ACTS[act](request, steps, which))
         _check(request, steps, found)
         parties, now = _parties(steps, found), here.deedbox.clock.now()
         if (lost := _lost(found, parties)) and text(form, "sure") != lost:
@@ -96,7 +72,7 @@ async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Respon
         if error.status >= 500:
             raise
         return await _page(request, found, steps or _steps(found.sketch.parties), error)
-    return go(f"/app/documents/{document_id}/fields")
+    return go(f"/app/documents/{document_id}/{which if act == 'go' and which in _ONWARD else _ONWARD[0]}")
 
 
 def _lost(found: Drawing, parties: list[SketchParty]) -> str:
@@ -211,7 +187,7 @@ def _check(request: AnyRequest, steps: list[StepForm], found: Drawing) -> None:
                 wrong[f"{place}.email"] = WORDS["people_twice"].format(name=row.name, step=seen[who])
             seen.setdefault(who, number + 1)
         able = sum(row.role != "cc" for row in step.signers)
-        if len(step.signers) > 1 and step.rule == "quorum" and not 1 <= _number(step.quorum) <= able:
+        if len(step.signers) > 1 and step.rule == "quorum" and not 1 <= number_in(step.quorum) <= able:
             wrong[f"parties.{number}.quorum"] = WORDS["people_quorum"].format(able=able)
         if len(step.name) > limits.SIGNER_NAME_CHARS:
             wrong[f"parties.{number}.name"] = WORDS["people_long"].format(most=limits.SIGNER_NAME_CHARS)
@@ -248,49 +224,6 @@ def _wrong_in(row: PersonForm, *, delivers: bool) -> dict[str, str]:
     return wrong
 
 
-def _with_step(_: AnyRequest, steps: list[StepForm], __: str) -> list[StepForm]:
-    return [*steps, StepForm(signers=[PersonForm()])]
-
-
-def _with_person(_: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]:
-    for step in steps[_number(which) :][:1]:
-        step.signers.append(PersonForm())
-    return steps
-
-
-def _with_me(request: AnyRequest, steps: list[StepForm], _: str) -> list[StepForm]:
-    me = context.of(request).person
-    return [*steps, StepForm(signers=[PersonForm(name=me.name, email=me.email or "")])]
-
-
-def _up(_: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]:
-    at = _number(which)
-    if 0 < at < len(steps):
-        steps[at - 1], steps[at] = steps[at], steps[at - 1]
-    return steps
-
-
-def _down(request: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]:
-    return _up(request, steps, str(_number(which) + 1))
-
-
-def _dropped(_: AnyRequest, steps: list[StepForm], which: str) -> list[StepForm]:
-    step, row = [*which.split("."), ""][:2]
-    for found in steps[_number(step) :][:1]:
-        del found.signers[_number(row) : _number(row) + 1]
-    return [step for step in steps if step.signers]
-
-
-def _number(text: str) -> int:
-    """What the text says; of what is no such number, one that is too large."""
-    fits = text.isascii() and text.isdecimal() and len(text) <= len(str(limits.DOCUMENT_SIGNERS))
-    return int(text) if fits else limits.DOCUMENT_SIGNERS + 1
-
-
-_ACTS = {"step": _with_step, "person": _with_person, "me": _with_me, "up": _up, "down": _down, "drop": _dropped}
-"""What the buttons do to the rows where no script does it; nothing is kept by these."""
-
-
 async def _page(
     request: AnyRequest,
     found: Drawing,
@@ -307,9 +240,11 @@ async def _page(
         document=found.document,
         steps=steps or [StepForm(signers=[PersonForm()])],
         lost=lost,
+        version=found.version,
         known=known,
         languages=words.NAMES,
         name_chars=limits.SIGNER_NAME_CHARS,
+        most_people=limits.DOCUMENT_SIGNERS,
         email_chars=limits.EMAIL_CHARS,
         blank=PersonForm(),
     )

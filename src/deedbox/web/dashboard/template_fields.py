@@ -1,6 +1,6 @@
 """The fields of a template: drawn in the field editor over a sketch, and saved as the next version."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,10 +14,10 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Conflict, DeedboxError, NotFound
 from deedbox.signing.actions import change_template, draw_template
 from deedbox.signing.actions.draw_template import Drawing
-from deedbox.signing.model import File
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
 from deedbox.signing.template import TemplateChange
+from deedbox.web.dashboard import sheets
 from deedbox.web.dashboard.dots import initials
 from deedbox.web.dashboard.sketch import Kept, SketchRecord
 from deedbox.web.frame import context, forms
@@ -54,7 +54,8 @@ async def editor(request: AnyRequest, template_id: FromPath[str]) -> Response[An
         api_path=f"/api/v1/templates/{template_id}",
         after={"path": f"{path}/save", "label": WORDS["tpl_editor_after"]},
         people=[*_people(found)],
-        files=[_file(file, number, path) for number, file in enumerate(files)],
+        files=sheets.files_of(files, path),
+        bounds=sheets.BOUNDS,
     )
 
 
@@ -91,10 +92,10 @@ async def lines(
 
     def look(tx: Tx) -> tuple[int, Blob]:
         template = change_template.find(tx, here.caller.workspace_id, template_id)
-        before = _pages_before(template.content.files, file_id, number)
-        if before is None or template.paper_sha256 is None:
+        position = sheets.position(template.content.files, file_id, number)
+        if template.paper_sha256 is None:
             raise NotFound("There is no such page")
-        return before + number, blobs_store.demand(tx, template.paper_sha256)
+        return position, blobs_store.demand(tx, template.paper_sha256)
 
     position, blob = await here.deedbox.db.read(look)
     return await page_lines(request, blob, position)
@@ -140,7 +141,7 @@ async def forget_sketch(request: AnyRequest, template_id: FromPath[str]) -> Resp
 
 
 async def _saved(request: AnyRequest, sent: forms.Sending, drawn: Drawing, wanted: TemplateChange) -> str:
-    """Makes the next version of what was drawn, and says where; Conflict if more was drawn meanwhile, which waits on."""
+    """Makes the next version of what was drawn, and says where; Conflict if more was drawn meanwhile: it waits on."""
     here = context.of(request)
     office, mill = here.deedbox.office, here.deedbox.paper_mill
     async with change_template.prepared(office, mill, drawn.template, wanted, []) as make:
@@ -183,26 +184,6 @@ def _people(found: Drawing) -> Iterator[dict[str, Any]]:
             yield {"key": party.key, "name": role.name, "number": number, "note": note} | {
                 "initials": initials(role.name)
             }
-
-
-def _file(file: File, number: int, path: str) -> dict[str, Any]:
-    return {
-        "id": file.id,
-        "name": file.name,
-        "number": number,
-        "pictures": f"{path}/files/{file.id}/pages",
-        "pages": [{"width_pt": width, "height_pt": height} for width, height in file.sizes],
-    }
-
-
-def _pages_before(files: Sequence[File], file_id: str, number: int) -> int | None:
-    """How many pages lie before those of the file; None if it has no page of this number."""
-    before = 0
-    for file in files:
-        if file.id == file_id:
-            return before if 1 <= number <= file.pages else None
-        before += file.pages
-    return None
 
 
 ROUTES: list[Any] = [editor, get_sketch, keep_sketch, lines, save_page, save_fields, forget_sketch]

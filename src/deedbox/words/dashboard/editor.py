@@ -91,6 +91,8 @@ WORDS = {
     "editor_changed": "Draft · changed elsewhere",
     "editor_elsewhere": "Changed elsewhere. Load it?",
     "editor_load": "Load it",
+    "editor_unread": "The fields could not be loaded.",
+    "editor_try": "Try again",
     "editor_is_ready": "Everyone has a place to sign.",
     "editor_no_place": "{names} has no signature field yet. Without one, a place on the last page is used.",
     "editor_no_places": "{names} have no signature field yet. Without one, a place on the last page is used.",

@@ -7,10 +7,10 @@ import * as properties from './properties.js';
 import { sketch as sketched } from './sketch.js';
 import { leafOf, leaves, middle, papers, pointAt } from './view.js';
 
-const STEP = .4, LARGE = 10; // millimetres
+const STEP = .4, LARGE = 10, AGAIN = 5000; // millimetres; milliseconds
 const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const kinds = all('.kinds [data-kind]');
-let who = '', armed = null, chosen = new Set(), readied = null, dropping = false;
+let who = '', armed = null, chosen = new Set(), readied = null, dropping = false, again = 0;
 
 const sketch = sketched(papers.dataset.sketch, told, redraw);
 const tell = (sentence, values = {}) => { $('#told').textContent = filled(sentence, values); };
@@ -96,8 +96,18 @@ const COMMANDS = {
   size: () => change(acts.aligned, 'wh'),
   all: () => choose(...sketch.fields.filter(field => leafOf(field) === middle().leaf).map(field => field.key)),
   close: () => choose(),
-  load: () => sketch.load(),
+  load,
 };
+
+// What could not be read is not drawn on: it would look like a draft without fields.
+async function load() {
+  clearTimeout(again);
+  const read = await sketch.load(), { dataset } = document.documentElement;
+  if (read) dataset.ready = '';
+  $('#unread').hidden = read;
+  if (!read && $('#kept').dataset.state !== 'refused') again = setTimeout(load, AGAIN);
+  papers.inert = $('#left').inert = !('ready' in dataset);
+}
 
 // What was dragged is where it was dropped; what can be said of it follows, so that nothing holds up the drop.
 const drop = key => places => {
@@ -173,6 +183,7 @@ function escape(target) {
 }
 addEventListener('keydown', event => {
   const { target } = event, key = keyOf(target), commanding = event.ctrlKey || event.metaKey, removing = ['Delete', 'Backspace'].includes(event.key);
+  if (papers.inert) return;
   if (event.key === 'Escape') return escape(target);
   if (target.matches('input:not([type=checkbox]), select, textarea')) return;
   // A key acts on the field that has the focus, if that is not one of several.
@@ -189,9 +200,8 @@ document.addEventListener('click', async event => {
   COMMANDS[event.target.closest('[data-act]')?.dataset.act]?.();
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  if (await sketch.keep()) location.href = link.href;
+  if (papers.inert || await sketch.keep()) location.href = link.href;
 });
 
 pick(people[0]?.key ?? '');
-await sketch.load();
-document.documentElement.dataset.ready = '';
+await load();

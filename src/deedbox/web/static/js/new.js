@@ -17,12 +17,11 @@ function trouble(text) {
   if (text) note.scrollIntoView({ block: 'nearest' });
 }
 
-function refuse(row, reason) {
+function refuse(row, reason, code = '') {
   const wrong = $('.wrong', row);
   $('span', wrong).textContent = reason;
   wrong.hidden = !reason;
-  const locked = /password/i.test(reason);
-  if (locked) $('.password', row).hidden = false;
+  if (code === 'locked') $('.password', row).hidden = false;
   row.classList.toggle('refused', Boolean(reason));
   return row;
 }
@@ -59,14 +58,14 @@ function add(chosen) {
   settled();
 }
 
-function told(answer, status) {
+function told(answer) {
   const said = answer ?? {};
   for (const row of rows()) refuse(row, '');
-  const refused = Object.entries(said.files ?? {}).map(([at, reason]) => refuse(rows()[at], reason));
+  const refused = Object.entries(said.files ?? {}).map(([at, { reason, code }]) => refuse(rows()[at], reason, code));
   if (refused.length) {
     const box = $('.password:not([hidden]) input', refused[0]);
     (box ?? $('[data-drop]', refused[0])).focus();
-  } else trouble(Object.values(said.wrong ?? {})[0] || said.error || (status ? words.lost : words.lost));
+  } else trouble(Object.values(said.wrong ?? {})[0] || said.error || words.lost);
 }
 
 function send() {
@@ -89,7 +88,7 @@ function send() {
     sending = false;
     going.hidden = true;
     $('.main', form).removeAttribute('aria-disabled');
-    told(asked.response, asked.status);
+    told(asked.response);
   });
   sending = true;
   going.hidden = false;

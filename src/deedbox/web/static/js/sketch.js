@@ -11,14 +11,12 @@ const written = fields => JSON.stringify(fields.map(plain));
 
 // `told` hears how it stands: keeping, kept, offline, again, refused (and why), out, elsewhere. `changed` hears of steps.
 export function sketch(path, told, changed) {
-  let fields = [], kept = fields, version = 0, past = [], future = [], timer = 0, running = null, stopped = false;
+  let fields = [], kept = fields, version = 0, past = [], future = [], timer = 0, running = null, stopped = true; // until it is loaded
   let last = { token: '', at: 0 };
 
   const ask = options => fetch(path, { cache: 'no-store', redirect: 'manual', headers: { 'Content-Type': 'application/json', Accept: 'application/json' }, ...options });
-  async function read() {
-    const found = await (await ask()).json();
-    return { ...found, fields: found.fields.filter(leafOf) };
-  }
+  const shown = found => ({ ...found, fields: found.fields.filter(leafOf) });
+  const read = async () => shown(await (await ask()).json());
   function put(of = version) {
     const body = `{"version":${of},"fields":${written(fields)}}`;
     // Beyond this a browser sends nothing of a page that is being left.
@@ -32,17 +30,20 @@ export function sketch(path, told, changed) {
     else if (theirs === written(mine)) kept = mine;
     ({ version } = answer);
   }
+  // What keeps us from what the server has; empty if nothing does.
+  const hindered = answer => answer.type === 'opaqueredirect' || answer.status === 401 ? 'out' : answer.status === 429 || answer.status >= 500 ? 'again' : '';
+  const unreached = () => navigator.onLine ? 'again' : 'offline';
   const later = state => { told(state); timer = setTimeout(keep, AGAIN); return false; };
   async function round() {
     while (kept !== fields && !stopped) try {
       const mine = fields, answer = await put();
-      if (answer.type === 'opaqueredirect' || answer.status === 401) return later('out');
-      if (answer.status === 429 || answer.status >= 500) return later('again');
+      const why = hindered(answer);
+      if (why) return later(why);
       if (answer.status === 409) await compare(mine);
       else if (!answer.ok) return told('refused', (await answer.json()).error), false;
       else [version, kept] = [(await answer.json()).version, mine];
     } catch {
-      return later(navigator.onLine ? 'again' : 'offline');
+      return later(unreached());
     }
     if (!stopped) told('kept');
     return !stopped;
@@ -81,14 +82,25 @@ export function sketch(path, told, changed) {
     last.token = '';
     become(from.pop());
   }
+  // Whether it could be read.
   async function load() {
-    const answer = await read();
+    let found;
+    try {
+      const answer = await ask(), why = hindered(answer);
+      if (why) return told(why), false;
+      found = await answer.json();
+      if (!answer.ok) return told('refused', found.error), false;
+    } catch {
+      return told(unreached()), false;
+    }
+    const answer = shown(found);
     if (version) remember(); // so that what one had oneself can be had again
     ({ version } = answer);
     fields = kept = answer.fields;
     stopped = false;
     told('kept');
     changed();
+    return true;
   }
   // Whoever comes back to a tab learns of what was done in another.
   function look() {

@@ -1,0 +1,40 @@
+"""The pages on which the field editor draws, of a draft and of a template."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import NotFound
+from deedbox.signing.model import File, pages_before
+
+BOUNDS = {
+    "label": limits.FIELD_LABEL_CHARS,
+    "group": limits.FIELD_GROUP_CHARS,
+    "value": limits.FIELD_VALUE_CHARS,
+    "pattern": limits.FIELD_PATTERN_CHARS,
+    "font_min": limits.FONT_SIZE_MIN,
+    "font_max": limits.FONT_SIZE_MAX,
+}
+"""What can be said of a field at most."""
+
+
+def files_of(files: Sequence[File], path: str) -> list[dict[str, Any]]:
+    """The files as the editor's template takes them; their pictures lie below the path."""
+    return [
+        {
+            "id": file.id,
+            "name": file.name,
+            "number": number,
+            "pictures": f"{path}/files/{file.id}/pages",
+            "pages": [{"width_pt": width, "height_pt": height} for width, height in file.sizes],
+        }
+        for number, file in enumerate(files)
+    ]
+
+
+def position(files: Sequence[File], file_id: str, number: int) -> int:
+    """Where a page of one of the files lies among those of all, from 1; NotFound if there is no such page."""
+    file = next((one for one in files if one.id == file_id), None)
+    if file is None or not 1 <= number <= file.pages:
+        raise NotFound("There is no such page")
+    return pages_before(files, file_id) + number

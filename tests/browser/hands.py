@@ -82,3 +82,14 @@ async def kept(page: Page, field: Locator, text: str) -> None:
     async with page.expect_response(lambda answer: answer.url.endswith("/fields")) as arriving:
         await field.fill(text)
     assert (await arriving.value).status == 200
+
+
+async def reached(page: Page, name: str, *, whole: bool = False) -> None:
+    """Goes on by the key Tab until what has this name, or with `whole` this and nothing more, has the focus."""
+    told = "(e => (e.labels?.[0] ?? e).innerText.trim())(document.activeElement)"
+    for _ in range(60):
+        await page.keyboard.press("Tab")
+        found = str(await page.evaluate(told))
+        if found == name or (found.startswith(name) and not whole):
+            return
+    raise AssertionError(f"Tab does not lead to {name}")

@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.api.conftest import opened, served
 from tests.api.hooks.conftest import LOOPBACK, Desk
 from tests.api.signing.conftest import Mailing
+from tests.browser.hands import reached
 from tests.browser.screens import accepted
 from tests.browser.test_frame import queued, signed_in
 from tests.conftest import HandClock
@@ -93,16 +94,6 @@ async def test_the_copied_curl_answers_200_and_revoked_the_next_is_401(browser: 
     await page.get_by_role("link", name="Changes").click()
     await expect(page.get_by_role("row").filter(has_text="revoked the key Payroll 2")).to_contain_text("Owner")
     await accepted(page, "changes")
-
-
-async def reached(page: Page, name: str) -> None:
-    """Goes on by the key Tab until what has this name has the focus."""
-    told = "(e => (e.labels?.[0] ?? e).innerText.trim())(document.activeElement)"
-    for _ in range(60):
-        await page.keyboard.press("Tab")
-        if str(await page.evaluate(told)).startswith(name):
-            return
-    raise AssertionError(f"Tab does not lead to {name}")
 
 
 async def test_a_key_is_made_and_revoked_by_keyboard_alone(browser: Browser, desk: Desk) -> None:

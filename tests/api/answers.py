@@ -41,7 +41,7 @@ class Route(NamedTuple):
         return self.path.startswith(("/api/v1/", "/sign/", "/s/"))
 
 
-SHOWN_ONCE = ("key", "secret")
+SHOWN_ONCE = ("key", "secret", "link")
 """Fields of a first answer that no later answer has."""
 
 

@@ -17,10 +17,10 @@ demo: ## set up, install the embedding model, show a server with samples; nothin
 	@.venv/bin/deedbox demo $(ARGS)
 
 # Bytecode is written whatever the environment says: the plugins' and the tests' own is made anew by each process else.
-test: ## set up and run the whole suite
+test: ## set up and run the suite; DATABASE=postgres tries pages and API on PostgreSQL, which else only the rest is
 	@scripts/setup test
 	@scripts/test-deps
-	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= DATABASE=$(DATABASE) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/rigs $(ARGS)
 
 check: ## ruff, mypy and import-linter
 	@scripts/setup test
@@ -35,12 +35,16 @@ bench: ## every figure, beside its peer
 	@scripts/setup bench
 	@for name in request freeze write start pages ingest query whole_query seal lifecycle bulk webhooks weight pages_served editor_frames; do $(PY) -m bench.$$name || exit 1; done
 
-rigs: ## the fault and attack rigs in full size
+rigs: ## the fault and attack rigs; RIGS=small takes minutes, in full they take hours
 	@scripts/setup test
 	@scripts/test-deps
+ifeq ($(RIGS),small)
+	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist worksteal tests/rigs $(ARGS)
+else
 	@scripts/setup producers
 	@scripts/rig-deps
 	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/signing/test_machine.py tests/signing/bulk/test_machine.py tests/api/test_schemathesis.py tests/kernel/test_sandbox_kinds.py $(ARGS)
+endif
 
 fuzz: ## schemathesis in full, stateful phase included, against a running server
 	@scripts/setup test

@@ -1,7 +1,8 @@
-"""The list of documents that people see, over 200,000 of them: time and CPU of a page, beside the API's list.
+"""The list of documents that people see, over 200,000 of them in a year: time and CPU of a page, beside the API's list.
 
 Both come from the same server in turns, and show as many documents: what the page costs more is its counts and its
-HTML. Whoever looks has signed, or is to sign, every fourth document.
+HTML. Whoever looks has signed, or is to sign, every fourth document. With them the usage of the year, and the live part
+of a document's page when nothing has happened since.
 
 Usage: python -m bench.pages_served [--documents 200000] [--requests 20] [--rounds 5]"""
 
@@ -9,10 +10,11 @@ import argparse
 import asyncio
 import http.client
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -28,10 +30,12 @@ from deedbox.kernel.ids import new_id
 from deedbox.kernel.settings import Settings
 from deedbox.signing.model import Document, Packet, Party, Signer, SignerStatus, Status
 from deedbox.signing.store import documents
+from deedbox.usage import measure
 
 AIM_MS = 50
 BATCH = 5_000
 ME = "mara@example.com"
+ME_QUOTED = "mara%40example.com"
 STATES: tuple[Status, ...] = (*(("completed",) * 7), "sent", "sent", "draft")
 """Of ten documents, over and over."""
 MINE = 4
@@ -41,8 +45,14 @@ PAGES = {
     "the page": "/app/documents",
     "waiting for me": "/app/documents?view=mine",
     "searched": "/app/documents?q=agreement+77",
-    "by a person": f"/app/documents?person={ME.replace('@', '%40')}",
+    "by a person": f"/app/documents?person={ME_QUOTED}",
+    "and a state": f"/app/documents?person={ME_QUOTED}&status=completed",
+    "a rare state": f"/app/documents?person={ME_QUOTED}&status=declined",
+    "and a title": f"/app/documents?person={ME_QUOTED}&q=agreement+77",
+    "a year's usage": "/app/usage?by=month",
 }
+POLL = "nothing new"
+YEAR = timedelta(days=360)
 
 
 class Cost(NamedTuple):
@@ -52,10 +62,10 @@ class Cost(NamedTuple):
     cpu: float
 
 
-def made(workspace: str, number: int) -> Packet:
+def made(workspace: str, number: int, moment: datetime) -> Packet:
     """A document with two people, one after the other, in the state that its number says."""
-    moment = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=number)
     at, status = instant(moment), STATES[number % len(STATES)]
+    signed_at = instant(moment + timedelta(seconds=number * 7919 % 400_000))
     packet, sent = new_id("pkt", moment), status != "draft"
     people = [("Ann", f"ann{number}@example.com"), ("Mara", ME if number % MINE == 0 else f"mara{number}@example.com")]
     standing: list[SignerStatus] = ["signed", "signed"] if status == "completed" else ["signed", "notified"]
@@ -69,7 +79,7 @@ def made(workspace: str, number: int) -> Packet:
     document = Document(
         new_id("doc", moment), workspace, packet, f"Lease agreement {number}", status, "api", None,
         {"case": str(number)}, [], False, at, at, sent_at=at if sent else None,
-        completed_at=at if status == "completed" else None, verification_code=f"code-{number}",
+        completed_at=signed_at if status == "completed" else None, verification_code=f"code-{number}",
     )  # fmt: skip
     return Packet(packet, workspace, True, "", "", None, "en", None, None, None, parties, [document])
 
@@ -87,10 +97,13 @@ async def fill(data: Path, count: int) -> None:
             accounts.update_person(tx, owner[0], "Mara", ME, None, None)
 
         await deedbox.db.write(me)
+        now = deedbox.clock.now()
         for start in range(0, count, BATCH):
-            packets = [made(workspace, number) for number in range(start, min(start + BATCH, count))]
+            some = range(start, min(start + BATCH, count))
+            packets = [made(workspace, number, now - YEAR * (1 - number / count)) for number in some]
             asked: dict[str, list[Document]] = {one.first.id: [] for one in packets}
             await deedbox.db.write(lambda tx, packets=packets, asked=asked: documents.add_all(tx, packets, asked))  # type: ignore[misc]
+        await measure.measure(deedbox.db, now)
         await deedbox.db.write(lambda tx: tx.run("analyze"))
 
 
@@ -108,9 +121,20 @@ def asked(wire: http.client.HTTPConnection, path: str, headers: Mapping[str, str
     wire.request("GET", path, headers=dict(headers))
     answer = wire.getresponse()
     body = answer.read()
-    if answer.status != 200:
+    if answer.status not in (200, 304):
         raise SystemExit(f"GET {path} gave {answer.status}: {body[:200]!r}")
     return body
+
+
+def unchanged(wire: http.client.HTTPConnection, person: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """Where a page asks for its live part, and with which headers, when it has it already."""
+    listed = asked(wire, PAGES["the page"], person).decode()
+    path = re.findall(r'href="(/app/documents/doc_\w+)"', listed)[0]
+    headers = {**person, "X-Part": "timeline"}
+    wire.request("GET", path, headers=headers)
+    answer = wire.getresponse()
+    answer.read()
+    return path, {**headers, "If-None-Match": str(answer.headers["ETag"])}
 
 
 def cost(wire: http.client.HTTPConnection, pid: int, path: str, headers: Mapping[str, str], requests: int) -> Cost:
@@ -133,10 +157,14 @@ def documents_served(count: int, requests: int, rounds: int) -> Iterator[str]:
             wire = wait_for(port)
             person = {"Cookie": cookie(data, wire), "Accept": "text/html"}
             program = {"Authorization": f"Bearer {key}"}
-            found: dict[str, list[Cost]] = {name: [] for name in PAGES}
+            pages: dict[str, tuple[str, Mapping[str, str]]] = {
+                name: (path, program if path == LIST else person) for name, path in PAGES.items()
+            }
+            pages[POLL] = unchanged(wire, person)
+            found: dict[str, list[Cost]] = {name: [] for name in pages}
             for turn in range(rounds + 1):
-                for name, path in PAGES.items():
-                    spent = cost(wire, child.pid, path, program if path == LIST else person, requests)
+                for name, (path, headers) in pages.items():
+                    spent = cost(wire, child.pid, path, headers, requests)
                     found[name] += [spent] if turn else []  # the first fills caches, which a server does once
             size = len(asked(wire, PAGES["the page"], person))
     yield (

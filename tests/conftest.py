@@ -37,6 +37,14 @@ PAGE_IMAGE_FIRST, limits.PAGE_IMAGE_FIRST = limits.PAGE_IMAGE_FIRST, min(limits.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
+TESTS = Path(__file__).parent
+USUAL = "sqlite"
+DATABASE = os.environ.get("DATABASE") or USUAL
+"""The kind of database that pages and API are tried on in this run."""
+assert DATABASE in (USUAL, "postgres"), f"DATABASE is {DATABASE}, which is neither sqlite nor postgres"
+ABOVE = ("api", "archive", "browser")
+"""What reaches a database only through what has tests of its own."""
+
 __all__ = ["models_dir", "pytest_runtest_protocol", "s3_store"]
 
 _names = itertools.count()
@@ -118,11 +126,33 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Both databases for whatever asks for one, unless the test says which, or that one is enough."""
+    """A database for whatever asks for one, unless the test says which."""
     named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "database_url" in metafunc.fixturenames and "database_url" not in named:
-        one = metafunc.definition.get_closest_marker("one_database")
-        metafunc.parametrize("database_url", ["sqlite"] if one else ["sqlite", "postgres"], indirect=True)
+        metafunc.parametrize("database_url", _databases(metafunc.definition), indirect=True)
+
+
+def _databases(test: pytest.Item) -> list[str]:
+    """What stands on the database itself is tried on both kinds; what stands on that, on the kind of this run."""
+    if test.get_closest_marker("one_database"):
+        return ["sqlite"]
+    if test.get_closest_marker("both_databases") or test.path.relative_to(TESTS).parts[0] not in ABOVE:
+        return ["sqlite", "postgres"]
+    return [DATABASE]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On another database than the usual one only what the usual run has not tried on it."""
+    if DATABASE == USUAL:
+        return
+    here = [item for item in items if _database_of(item) == DATABASE and _databases(item) == [DATABASE]]
+    config.hook.pytest_deselected(items=[item for item in items if item not in here])
+    items[:] = here
+
+
+def _database_of(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("database_url") if callspec else None
 
 
 @pytest.fixture

@@ -65,6 +65,16 @@ def untold(template: str) -> Iterator[str]:
             yield line.strip()
 
 
+def typed_bounds(template: str) -> Iterator[str]:
+    """Bounds typed as numbers: they come from `limits`, where the server's own stand. 0 and 1 are no bounds."""
+    text = _COMMENT.sub("", template)
+    given = r'\b((?:min|max)(?:length)?)(?:="(\{\{.*?\}\}|[^"]*)"|": *([^,}]*))'
+    for name, attribute, value in re.findall(given, text):
+        for number in re.findall(r"(?<![\w.])\d+", (attribute or value).replace("// 24", "")):  # hours in days
+            if int(number) > 1:
+                yield f"{name}: {number}"
+
+
 def found(linter: Linter, pattern: str, exempt: tuple[str, ...] = ()) -> list[str]:
     offences = []
     for path in sorted(WEB.glob(pattern)):
@@ -76,6 +86,10 @@ def found(linter: Linter, pattern: str, exempt: tuple[str, ...] = ()) -> list[st
 
 def test_templates_hold_nothing_inline_and_no_address_of_another_host() -> None:
     assert found(inline, "templates/**/*.html") == []
+
+
+def test_bounds_in_templates_are_those_of_the_server() -> None:
+    assert found(typed_bounds, "templates/**/*.html") == []
 
 
 def test_only_live_makes_html_of_text() -> None:
@@ -102,7 +116,7 @@ def test_every_sentence_stands_in_the_tables_of_words() -> None:
 def test_every_word_of_the_dashboard_is_used_and_every_one_that_is_used_is_there() -> None:
     pages = "".join(path.read_text() for path in (WEB / "templates/dashboard").rglob("*.html"))
     shared = (WEB / "templates/macros.html").read_text()
-    code = "".join(path.read_text() for path in [*WEB.glob("dashboard/**/*.py"), *WEB.glob("frame/*pages.py")])
+    code = "".join(path.read_text() for path in [*WEB.glob("dashboard/**/*.py"), *WEB.glob("frame/*.py")])
     used = set(re.findall(r"\bt\.(\w+)", pages + shared)) | set(re.findall(r'WORDS\["(\w+)"\]', code))
     made = {part.name for part in (*parts.PARTS, *parts.SETTINGS)} | {"refused_"}
     made |= set(re.findall(r'\bt\["(\w+_)" ~', pages)) | set(re.findall(r'WORDS\[f"(\w+_)\{', code))
@@ -127,6 +141,9 @@ def test_every_template_takes_its_icons_from_those_there_are() -> None:
         (inline, "<style>p {}</style>"),
         (inline, '<img src="https://cdn.example/x.png">'),
         (inline, '<script src="//cdn.example/x.js">'),
+        (typed_bounds, '<input maxlength="254">'),
+        (typed_bounds, '<input max="{{ field.most or 2000 }}">'),
+        (typed_bounds, '{{ ui.field("a", t.a, more={"required": "", "minlength": 10}) }}'),
         (makes_html, "part.innerHTML = text"),
         (makes_html, "part.insertAdjacentHTML('beforeend', text)"),
         (makes_html, "mark.setAttribute('style', 'left: 1px')"),
@@ -146,6 +163,7 @@ def test_a_planted_offence_is_caught(linter: Linter, text: str) -> None:
     [
         (inline, '<a href="{{ link }}" data-on="x" class="style">{{ t.open }}</a>'),
         (inline, "{# style= and https://example.com in a comment #}"),
+        (typed_bounds, '<input min="1" max="{{ limits.REMINDER_HOURS_MAX // 24 }}"><progress max="1">'),
         (makes_html, "// innerHTML is for live.js alone\npart.textContent = text; part.style.setProperty('--x', 1)"),
         (from_elsewhere, "document.createElementNS('http://www.w3.org/2000/svg', 'path') // see https://example.com"),
         (untold, '<p class="small">{{ t.name }} · <code>deedbox login-link</code> &lt;{{ x }}&gt;</p>'),

@@ -63,10 +63,11 @@ from deedbox.signing.desk import Office
 from deedbox.signing.first_pages import FirstPages
 from deedbox.signing.paper.intake import Intake
 from deedbox.signing.store import links
+from deedbox.signing.trail import Checks
 from deedbox.signing_archive import DocumentArchive, DocumentRecords, SigningAuthority
 from deedbox.signing_mail import MailNotifier, look_of
-from deedbox.signing_search import TAKE_IN_JOB, CompletedDocuments
-from deedbox.usage import measure
+from deedbox.signing_search import CompletedDocuments
+from deedbox.usage import days, measure
 from deedbox.webhooks import catalogue, deliveries, hooks, plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.sender import Sender
@@ -147,7 +148,6 @@ class Deedbox:
                 REMIND_JOB: functools.partial(remind.run, self.office),
                 BULK_JOB: SendRows(self.office, self.box).run,
                 MAIL_JOB: self.mailer.deliver,
-                TAKE_IN_JOB: self.completed_documents.run,
                 **self.archive.handlers,
             },
             concurrency=settings.job_concurrency,
@@ -158,6 +158,9 @@ class Deedbox:
             outbox.react(db, kind, plan.plan)
         outbox.react(db, "document.sent", self.first_pages.plan)
         outbox.react(db, "document.completed", self.completed_documents.react)
+        for kind in days.EVENTS:
+            outbox.react(db, kind, days.reopen)
+        self.checked_trails = Checks()
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
         self.used_keys: dict[str, str] = {}

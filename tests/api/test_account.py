@@ -180,9 +180,7 @@ async def with_mail(database_url: str, tmp_path: Path, clock: HandClock) -> Asyn
 
 async def letters(api: Api) -> list[tuple[str, str]]:
     """Whom each mail that waits is for, and its link."""
-    found = await api.deedbox.db.read(
-        lambda tx: mail_store.page(tx, api.workspace, status=None, about=None, limit=50, before=None)
-    )
+    found = await api.deedbox.db.read(lambda tx: mail_store.part(tx, api.workspace, mail_store.MailPart(limit=50)))
     return [(one.to_address, str(getattr(content.opened(api.deedbox.box, one).letter, "link"))) for one in found]  # noqa: B009
 
 

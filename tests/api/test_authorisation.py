@@ -235,7 +235,7 @@ async def _find(data: JSONBody[Named], thing: FromPath[str]) -> None:
 
 @pytest.mark.one_database
 async def test_checks_run_in_their_order(api: Api) -> None:
-    api.plant(post("/api/v1/planted/{thing:str}", opt=doors.door("hooks:read"))(_find))
+    api.plant(post("/api/v1/planted/{thing:str}", opt=doors.door("hooks:read"))(_find), alone=True)
     path = "/api/v1/planted/x"
     bad: dict[str, Any] = {"content": b"{", "headers": {"Content-Type": "application/json"}}
     lacking = await api.make_key("search:read", per_minute=1, per_day=1)

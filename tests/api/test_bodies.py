@@ -71,7 +71,7 @@ async def _echo(data: JSONBody[Everything]) -> Everything:
 )
 @pytest.mark.one_database
 async def test_a_mistake_is_named_with_its_field_in_plain_words(api: Api, body: str, said: str) -> None:
-    api.plant(post("/api/v1/planted", opt=door("search:read"), status_code=200)(_echo))
+    api.plant(post("/api/v1/planted", opt=door("search:read"), status_code=200)(_echo), alone=True)
     answer = await api.call("POST", "/api/v1/planted", content=body.encode(), headers=JSON)
     assert faults("/api/v1/planted", answer, 400) == []
     assert answer.json()["error"] == said
@@ -100,7 +100,7 @@ async def test_a_wrong_query_parameter_is_named(api: Api) -> None:
 )
 @pytest.mark.one_database
 async def test_a_whole_number_may_be_written_as_a_fraction(api: Api, written: str, number: int | None) -> None:
-    api.plant(post("/planted", opt=door("search:read"), status_code=200)(_echo))
+    api.plant(post("/planted", opt=door("search:read"), status_code=200)(_echo), alone=True)
     text = '"5.0\\""'
     body = f'{{"name": {text}, "number": {written}, "inner": [{{"share": 0.5}}]}}'
     answer = await api.call("POST", "/planted", content=body.encode(), headers=JSON)

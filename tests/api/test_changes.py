@@ -8,7 +8,7 @@ import pytest
 import deedbox
 from deedbox.accounts import roles, workspace_profile, workspaces
 from deedbox.kernel import acts
-from deedbox.kernel.acts import Act
+from deedbox.kernel.acts import Act, ActPart
 from deedbox.kernel.db import Tx
 from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import HookChange, Made, NewHook
@@ -20,10 +20,10 @@ pytestmark = pytest.mark.anyio
 TARGET = "https://hooks.example/in/very-private-path"
 
 
-async def changes(api: Api, workspace: str = "", **part: str) -> list[Act]:
+async def changes(api: Api, workspace: str = "", kind: str | None = None) -> list[Act]:
     """The oldest first."""
     place = workspace or api.workspace
-    return (await api.deedbox.db.read(lambda tx: acts.page(tx, place, limit=50, **part)))[::-1]
+    return (await api.deedbox.db.read(lambda tx: acts.page(tx, place, ActPart(limit=50, act=kind))))[::-1]
 
 
 async def test_what_keys_do_to_keys_is_noted_with_their_names(api: Api) -> None:
@@ -92,10 +92,36 @@ async def test_the_workspace_s_own_changes_are_noted_and_come_by_pages(api: Api)
     change, who = workspace_profile.WorkspaceChange(name="Harbour AG"), workspaces.operator(api.workspace)
     await api.deedbox.db.write(lambda tx: workspace_profile.change(tx, who, change, now=api.clock.now()))
     assert [one.subject_name for one in await changes(api, kind="workspace")] == names
-    first = await api.deedbox.db.read(lambda tx: acts.page(tx, api.workspace, limit=2))
-    then = await api.deedbox.db.read(lambda tx: acts.page(tx, api.workspace, limit=9, before=first[-1].id))
+    first = await api.deedbox.db.read(lambda tx: acts.page(tx, api.workspace, ActPart(limit=2)))
+    then = await api.deedbox.db.read(lambda tx: acts.page(tx, api.workspace, ActPart(limit=9, before=first[-1].id)))
     assert [one.subject_name for one in first] == ["Harbour AG", "Harbour Ltd"]
     assert [one.subject_name for one in then] == ["Harbour", "test"]
+
+
+async def test_programs_read_the_changes_by_name_kind_and_time(api: Api) -> None:
+    api.clock.forward(60)
+    start = api.clock.now().isoformat()
+    made = (await api.post("/api/v1/keys", {"name": "Payroll", "scopes": ["keys:read"]})).json()
+    api.clock.forward(60)
+    assert (await api.call("DELETE", f"/api/v1/keys/{made['id']}")).status_code == 204
+    assert (await api.call("PATCH", "/api/v1/workspace", json={"name": "Harbour"})).status_code == 200
+
+    async def found(**query: str) -> list[str]:
+        answer = await api.get("/api/v1/changes", params=query, key=reader)
+        assert answer.status_code == 200, answer.text
+        return [one["act"] for one in answer.json()["changes"] if one["subject_id"] != reader_id]
+
+    reader = await api.make_key("workspace:read")
+    reader_id = (await api.get("/api/v1/me", key=reader)).json()["key"]["id"]
+    assert await found(since=start) == ["workspace.changed", "key.revoked", "key.created"]
+    assert await found(since=start, act="key") == ["key.revoked", "key.created"]
+    assert await found(act="key.revoked") == ["key.revoked"]
+    assert await found(act="key.revoke") == []
+    assert await found(since=start, limit="1", act="workspace") == ["workspace.changed"]
+    [revoked] = (await api.get("/api/v1/changes?act=key.revoked")).json()["changes"]
+    assert (revoked["by_id"], revoked["by_name"], revoked["subject_name"]) == (api.key.id, "test", "Payroll")
+    wrong = await api.get("/api/v1/changes?act=Key")
+    assert (wrong.status_code, "such as key.created" in wrong.json()["error"]) == (400, True)
 
 
 def test_every_act_that_is_noted_has_its_words() -> None:

@@ -78,7 +78,7 @@ def planted_at(cookies: Cookies) -> str:
 async def test_each_door_opens_to_its_own_callers(
     api: Api, cookies: Cookies, wanted: Door | str, opens: set[str]
 ) -> None:
-    api.plant(*planted(wanted))
+    api.plant(*planted(wanted), alone=True)
     callers: dict[str, dict[str, Any]] = {
         "key": {},
         "person": {"key": None, "headers": {"Cookie": cookies.person}},
@@ -99,7 +99,9 @@ async def test_each_door_opens_to_its_own_callers(
 
 @pytest.mark.one_database
 async def test_the_route_learns_who_opened_its_door(api: Api, cookies: Cookies) -> None:
-    api.plant(get("/person", opt=door(PERSON))(_shown), get("/planted/{signer_id:str}", opt=door(SIGNER))(_shown))
+    api.plant(
+        get("/person", opt=door(PERSON))(_shown), get("/planted/{signer_id:str}", opt=door(SIGNER))(_shown), alone=True
+    )
     person = await api.get("/person", key=None, headers={"Cookie": cookies.person})
     signer = await api.get(planted_at(cookies), key=None, headers={"Cookie": cookies.signer})
     assert person.json()["subject"].startswith("per_")
@@ -112,7 +114,7 @@ async def test_the_route_learns_who_opened_its_door(api: Api, cookies: Cookies) 
 async def test_a_route_that_does_nothing_is_closed_to_forms_of_other_sites(
     api: Api, cookies: Cookies, wanted: Door, headers: dict[str, str]
 ) -> None:
-    api.plant(*planted(wanted))
+    api.plant(*planted(wanted), alone=True)
     sent = {**headers, "Cookie": f"{cookies.person}; {cookies.signer}"}
     assert faults("/planted", await api.call("POST", planted_at(cookies), key=None, headers=sent), 403) == []
     assert (await api.call("GET", planted_at(cookies), key=None, headers=sent)).status_code == 200

@@ -14,6 +14,8 @@ from litestar import Litestar, get, post
 from litestar.params import JSONBody
 
 from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
+from deedbox.mail import Mail
 from deedbox.search.embedders import Embedders
 from deedbox.web.app import ROUTES
 from deedbox.web.frame import openapi
@@ -22,6 +24,7 @@ from tests.api.answers import Route, faults, keyed, routes
 from tests.api.conftest import Api
 from tests.api.description import description
 from tests.api.search.files import pdf
+from tests.mail.letters import LETTERS, READER
 from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -47,9 +50,22 @@ async def waiting_delivery(api: Api) -> tuple[str, str]:
     return hook, (await api.call("POST", f"/api/v1/hooks/{hook}/test")).json()["id"]
 
 
+async def failed_mail(api: Api) -> str:
+    """A mail that was given up."""
+    now, invitation = api.clock.now(), Mail(to=READER, letter=LETTERS["invitation"])
+
+    def make(tx: Tx) -> str:
+        mail_id = api.deedbox.mailer.queue(tx, api.workspace, invitation, now=now)
+        tx.run("update mails set status = 'failed' where id = :id", id=mail_id)
+        return mail_id
+
+    return await api.deedbox.db.write(make)
+
+
 def named(path: str) -> str:
     short = path.replace("{document_id:str}", "{id}").replace("{signer_id:str}", "{signer}")
     short = short.replace("{hook_id:str}", "{hook}").replace("{delivery_id:str}", "{delivery}")
+    short = short.replace("{mail_id:str}", "{mail}")
     return short.replace("{bulk_send_id:str}", "{bulk}").replace("{packet_id:str}", "{packet}")
 
 
@@ -118,6 +134,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "/api/v1/deliveries/{delivery}/redeliver": ({}, {"content": b"other"}),
     "/api/v1/hooks/{hook}/resume": ({}, {"content": b"other"}),
+    "/api/v1/mails/{mail}/resend": ({}, {"content": b"other"}),
     "/api/v1/verify": ({"files": {"file": ("a.pdf", pdf("one"))}}, {"files": {"file": ("a.pdf", pdf("two"))}}),
 }
 """A valid request for each POST, and another one."""
@@ -240,7 +257,7 @@ async def test_options_names_every_method_of_every_path(api: Api) -> None:
 
 @pytest.mark.one_database
 async def test_a_wrong_body_is_400_in_the_envelope_of_its_api(api: Api) -> None:
-    api.plant(*planted())
+    api.plant(*planted(), alone=True)
     table = [route for route in keyed(api.guard) if route.has_body]
     assert {route.signing for route in table} == {True, False}
     for name, body in WRONG_BODIES:
@@ -274,7 +291,7 @@ async def _pieces(size: int) -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("announced", [True, False], ids=["content-length", "chunked"])
 @pytest.mark.one_database
 async def test_a_body_that_is_too_large_is_413_and_at_the_root_400(api: Api, announced: bool) -> None:
-    api.plant(*planted())
+    api.plant(*planted(), alone=True)
     size = limits.JSON_BODY_BYTES + 65536
     for route in [route for route in keyed(api.guard) if route.has_body]:
         content: Any = b" " * size if announced else _pieces(size)
@@ -343,6 +360,7 @@ async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None
         signer = made["parties"][0]["signers"][0]["id"]
         hook, delivery = await waiting_delivery(api)
         template, bulk = await started_bulk_send(api)
+        mail = await failed_mail(api)
         packet = (await api.post("/api/v1/packets", new_packet("Papers"))).json()
         kept = [route for route in keyed(api.guard) if route.method == "POST" and not route.door.repeats]
         posts = {route.handler.paths.copy().pop() for route in kept}
@@ -351,6 +369,7 @@ async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None
             whose = packet["parties"][0]["signers"][0]["id"] if "{packet}" in path else signer
             there = path.replace("{id}", made["id"]).replace("{signer}", whose).replace("{packet}", packet["id"])
             there = there.replace("{hook}", hook).replace("{delivery}", delivery).replace("{bulk}", bulk)
+            there = there.replace("{mail}", mail)
             headers = {"Idempotency-Key": path}
             assert (await api.call("POST", there, headers={**headers}, **filled(first, template))).is_success, path
             response = await api.call("POST", there, headers={**headers}, **filled(other, template))
@@ -361,7 +380,7 @@ async def test_a_conflict_is_409_in_the_envelope_on_every_post(api: Api) -> None
 
 @pytest.mark.one_database
 async def test_a_failing_route_is_500_and_tells_nothing(api: Api) -> None:
-    api.plant(*planted())
+    api.plant(*planted(), alone=True)
     for root in ("/planted", "/api/v1/planted"):
         response = await api.get(f"{root}/failing")
         assert faults(f"{root}/failing", response, 500) == []
@@ -375,7 +394,7 @@ async def test_a_broken_database_is_500_on_every_route_and_tells_nothing(api: Ap
 
 @pytest.mark.one_database
 async def test_a_request_that_takes_too_long_is_408(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    api.plant(*planted())
+    api.plant(*planted(), alone=True)
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.05)
     for root in ("/planted", "/api/v1/planted"):
         response = await api.get(f"{root}/sleeping")

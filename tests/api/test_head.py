@@ -97,7 +97,7 @@ async def test_the_head_of_a_stream_that_never_ends_is_answered_at_once(api: Api
     async def ticks() -> Stream:
         return Stream(forever())
 
-    api.plant(ticks)
+    api.plant(ticks, alone=True)
     async with asyncio.timeout(limits.REQUEST_SECONDS):
         head = await api.call("HEAD", "/ticks")
         assert (head.status_code, head.content) == (200, b"")

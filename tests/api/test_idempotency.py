@@ -23,7 +23,7 @@ from tests.api.answers import repeated
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
 T = TypeVar("T")
 
 BODY = {"name": "twice"}
@@ -134,7 +134,7 @@ async def test_an_effect_whose_answer_is_too_large_to_be_kept_is_undone(api: Api
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=door("keys:write"))(talkative))
+    api.plant(post("/api/v1/planted", opt=door("keys:write"))(talkative), alone=True)
     headers = {"Idempotency-Key": "k"}
     refused = await api.call("POST", "/api/v1/planted", headers=headers)
     assert (refused.status_code, "Nothing was done" in refused.json()["error"]) == (400, True)
@@ -155,7 +155,7 @@ async def test_a_twin_of_a_request_that_still_runs_is_409(api: Api) -> None:
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=door("keys:write"))(slow))
+    api.plant(post("/api/v1/planted", opt=door("keys:write"))(slow), alone=True)
     headers = {"Idempotency-Key": "k"}
     first = asyncio.create_task(api.call("POST", "/api/v1/planted", headers=headers))
     while not begun.is_set():
@@ -181,7 +181,7 @@ async def test_a_retry_of_a_request_that_timed_out_while_saving_has_one_effect(
 
         return await once(request, act, status=201)
 
-    api.plant(post("/api/v1/planted", opt=door("keys:write"))(slow))
+    api.plant(post("/api/v1/planted", opt=door("keys:write"))(slow), alone=True)
     headers = {"Idempotency-Key": "k"}
     with monkeypatch.context() as patched:
         patched.setattr(limits, "REQUEST_SECONDS", 0.05)
@@ -298,5 +298,5 @@ async def test_a_retry_after_a_kill_between_commit_and_answer_has_one_effect(api
 
 
 async def test_the_check_sees_a_key_saved_after_the_commit(api: Api) -> None:
-    api.plant(post("/api/v1/faulty", opt=door("keys:write"))(saved_after_commit))
+    api.plant(post("/api/v1/faulty", opt=door("keys:write"))(saved_after_commit), alone=True)
     assert await effects_of_a_retry_after_a_kill(api, "/api/v1/faulty") == 2

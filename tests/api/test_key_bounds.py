@@ -230,6 +230,7 @@ async def test_a_key_that_was_revoked_on_the_way_makes_nothing(api: Api) -> None
         await api.deedbox.db.write(late)
 
 
+@pytest.mark.both_databases
 async def test_revoked_while_it_makes_keys_it_leaves_none_that_works(api: Api) -> None:
     mine = await maker(api)
     making_keys = [api.post("/api/v1/keys", WITHIN, key=mine) for _ in range(8)]

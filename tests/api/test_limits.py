@@ -17,7 +17,7 @@ from tests.api.answers import faults
 from tests.api.conftest import Api, opened
 from tests.conftest import HandClock
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
 
 JSON = {"Content-Type": "application/json"}
 

@@ -375,6 +375,7 @@ async def test_an_api_key_opens_no_page(api: Api) -> None:
     assert answer.headers["Location"] == "/login"
 
 
+@pytest.mark.both_databases
 async def test_of_two_that_use_a_link_at_once_one_gets_in(api: Api) -> None:
     path = await link(api)
     async with api.client() as client:

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
+import msgspec
 import pytest
 
 from deedbox.accounts import workspaces
@@ -16,11 +17,11 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.mail import Invitation, Mail
-from deedbox.mail.letter import Letter, Member, Reset
+from deedbox.mail.letter import Kind, Letter, Member, Reset
 from tests.api.conftest import Api
 from tests.api.signing.conftest import Mailing, with_mail
 from tests.conftest import HandClock
-from tests.mail.letters import LETTERS, LINK, READER
+from tests.mail.letters import CODE, LETTERS, LINK, READER, TOKEN
 
 pytestmark = pytest.mark.anyio
 
@@ -168,3 +169,69 @@ async def test_a_mail_that_opens_an_account_is_never_read_by_others(api: Api) ->
         assert f"/app/mail/{mail_id}" not in listed.text, kind
         assert shown.status_code == 404, kind
         assert LINK not in listed.text + shown.text, kind
+
+
+async def test_the_log_of_mails_is_read_by_programs_and_never_tells_what_they_say(api: Api) -> None:
+    letters = [Mail(to=READER, letter=letter) for letter in LETTERS.values()]
+    for mail in letters:
+        await queued(api, msgspec.structs.replace(mail, about="doc_1" if mail.kind == "code" else None))
+        api.clock.forward(1)
+    listed = await api.get("/api/v1/mails", params={"limit": limits.PAGE_MAX})
+    kinds = [one["kind"] for one in listed.json()["mails"]]
+    assert kinds == [mail.kind for mail in letters][::-1]
+    assert set(kinds) == set(get_args(Kind))
+    code = next(one for one in listed.json()["mails"] if one["kind"] == "code")
+    shown = await api.get(f"/api/v1/mails/{code['id']}")
+    assert shown.json() == code
+    assert (code["to"], code["status"], code["about"]) == (READER.address, "inbox", "doc_1")
+    assert code["subject"].startswith("Your code to sign")
+    for secret in (LINK, TOKEN, CODE):
+        assert secret not in listed.text + shown.text
+
+    async def found(**query: Any) -> list[str]:
+        return [one["kind"] for one in (await api.get("/api/v1/mails", params=query)).json()["mails"]]
+
+    assert set(await found(kind="reminder")) == {"reminder"}
+    assert await found(about="doc_1") == ["code"]
+    assert await found(status=["sent", "failed"]) == []
+    assert await found(status=["sent", "inbox"], to="READER@", kind="voided") == ["voided"]
+    assert await found(to="%") == []
+
+
+async def test_mails_about_accounts_are_there_for_keys_that_may_read_of_members(api: Api) -> None:
+    reset = await queued(api, Mail(to=READER, letter=LETTERS["reset"]))
+    about = await queued(api, Mail(to=READER, letter=LETTERS["voided"]))
+    documents = await api.make_key("documents:read", "documents:send")
+    both = await api.make_key("documents:read", "workspace:read")
+    listed = {
+        key: {one["id"] for one in (await api.get("/api/v1/mails", key=key)).json()["mails"]}
+        for key in (documents, both)
+    }
+    assert listed == {documents: {about}, both: {about, reset}}
+    assert (await api.get(f"/api/v1/mails/{reset}", key=documents)).status_code == 404
+    assert (await api.call("POST", f"/api/v1/mails/{reset}/resend", key=documents)).status_code == 404
+    assert (await api.get(f"/api/v1/mails/{reset}", key=both)).status_code == 200
+    theirs = await queued(api, Mail(to=READER, letter=LETTERS["voided"]), api.other_workspace)
+    assert (await api.get(f"/api/v1/mails/{theirs}")).status_code == 404
+
+
+async def test_a_program_sends_a_mail_again_that_could_not_be_sent(mailing: Mailing) -> None:
+    api, room = mailing.api, mailing.room
+    room.answers = {"RCPT": ["550 no such mailbox"]}
+    path = f"/api/v1/mails/{await queued(api, Mail(to=READER, letter=LETTERS['expired']))}"
+
+    async def until(status: str) -> Any:
+        async with asyncio.timeout(60):
+            while (one := (await api.get(path)).json())["status"] != status:
+                await asyncio.sleep(0.02)
+        return one
+
+    assert "550 no such mailbox" in (await until("failed"))["last_error"]
+    room.answers = {}
+    again = await api.call("POST", f"{path}/resend")
+    assert (again.status_code, again.json()["status"]) == (202, "queued")
+    sent = await until("sent")
+    assert (sent["last_error"], sent["subject"]) == (None, None)
+    assert sent["sent_at"] is not None
+    refused = await api.call("POST", f"{path}/resend")
+    assert (refused.status_code, refused.json()["error"]) == (409, "What the mail said is no longer kept")

@@ -97,6 +97,7 @@ async def test_the_last_owner_stays(api: Api) -> None:
     assert (await api.call("DELETE", f"/api/v1/members/{second}")).status_code == 409
 
 
+@pytest.mark.both_databases
 async def test_of_two_owners_who_remove_each_other_at_once_one_stays(api: Api) -> None:
     first, second = await the_owner(api), await member(api, "owner", "Second")
     caller, now = operator(api.workspace), api.clock.now()

@@ -103,7 +103,7 @@ async def test_a_failure_and_too_many_requests_are_pages_too(api: Api) -> None:
     async def fails() -> None:
         raise RuntimeError("secret detail")
 
-    api.plant(fails)
+    api.plant(fails, alone=True)
     answer = await api.get("/verify/planted/fails", key=None, headers={**HTML, "Accept-Language": "fr"})
     assert (answer.status_code, "secret detail" in answer.text) == (500, False)
     assert '<html lang="fr"' in answer.text

@@ -78,7 +78,7 @@ async def test_a_page_of_the_workspace_that_declares_no_scope_cannot_be_built(ap
 
     for made in (get("/app/forgotten", opt=door(wanted)), post("/app/forgotten/{thing:str}", opt=door(wanted))):
         with pytest.raises(TypeError, match="does not say which scope"):
-            api.plant(made(forgotten))
+            api.plant(made(forgotten), alone=True)
 
 
 async def test_the_table_sees_a_page_that_refuses_whom_it_should_let_in(api: Api) -> None:

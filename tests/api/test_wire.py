@@ -166,7 +166,7 @@ async def test_behind_a_trusted_proxy_the_forwarded_address_counts(
             under_way += 1
             await go_on.wait()
 
-        api.plant(get("/planted", opt=door("search:read"))(waiting))
+        api.plant(get("/planted", opt=door("search:read"))(waiting), alone=True)
         async with served(api) as port:
             asked = [await connected(port, await planted(api, "192.0.2.1")) for _ in range(2)]
             asked += [await connected(port, await planted(api, "192.0.2.2"))]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from deedbox.pdf import office as libreoffice
 from tests.api.signing import test_bulk as bulk
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.packets import RULES, Packets
@@ -13,6 +14,8 @@ from tests.api.signing.test_template_pages import CITY, locked
 from tests.api.signing.test_templates import TAGGED, create
 from tests.browser.screens import accepted
 from tests.browser.test_frame import signed_in
+from tests.browser.test_sending import write
+from tests.pdf.test_convert import docx
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
@@ -40,11 +43,11 @@ async def test_templates_are_cards_made_of_files_edited_by_role_and_used(
     await page.get_by_label("Files", exact=True).set_input_files(files(tmp_path, secret=locked(), rules=TAGGED))
     await page.get_by_label("Name", exact=True).first.fill("House rules")
     await page.get_by_role("button", name="Make the template").first.click()
-    refused = page.locator("[data-chosen] .wrong")
+    refused = page.locator(".refused .wrong")
     await expect(refused).to_contain_text("password")
     await expect(page.get_by_label("Name", exact=True).first).to_have_value("House rules")
     await accepted(page, "template-new-refused")
-    await page.get_by_role("button", name="Remove secret.pdf").click()
+    await page.get_by_role("button", name="Leave secret.pdf out").click()
     await page.get_by_role("button", name="Make the template").first.click()
     await expect(page.get_by_role("heading", name="House rules", level=1)).to_be_visible()
     await expect(page.locator(".pages img").first).to_have_js_property("complete", True)
@@ -59,6 +62,13 @@ async def test_templates_are_cards_made_of_files_edited_by_role_and_used(
     await expect(page.locator(".paper").first).to_be_visible()
     await page.get_by_role("link", name="Save").click()
     await accepted(page, "template-save")
+    await page.get_by_role("link", name="Back to the template").click()
+    await page.get_by_role("link", name="Other files").click()
+    await page.get_by_label("Files instead of these").set_input_files(files(tmp_path, short=RULES))
+    await accepted(page, "template-files")
+    await page.get_by_role("button", name="Save as version 3").click()
+    await expect(page.get_by_text("These fields have no place in its files")).to_be_visible()
+    await accepted(page, "template-fell-off")
     await page.goto(f"{office.address}/app/templates")
     await accepted(page, "templates")
     await page.get_by_role("link", name="Lease").click()
@@ -72,29 +82,52 @@ async def test_templates_are_cards_made_of_files_edited_by_role_and_used(
     await page.wait_for_url("**/app/documents/doc_*")
 
 
-async def test_a_packet_is_put_together_and_followed(browser: Browser, office: Office, tmp_path: Path) -> None:
+async def test_a_packet_goes_from_files_over_people_fields_and_review_and_is_followed(
+    browser: Browser, office: Office, tmp_path: Path
+) -> None:
     await Packets(office.api).create(send=True)
     page = await opened(browser, office)
     await page.goto(f"{office.address}/app/packets")
     await accepted(page, "packets")
     await page.get_by_role("link", name="New packet").click()
-    await page.get_by_label("Title of the packet").fill("Moving in")
-    await page.get_by_label("Documents", exact=True).set_input_files(files(tmp_path, Lease=LEASE, Rules=RULES))
-    await page.get_by_role("button", name="Move Rules.pdf up").click()
-    await expect(page.get_by_role("button", name="Move Rules.pdf down")).to_be_focused()
-    await page.locator("[name='people.1.name']").fill("Ben")
-    await page.get_by_role("button", name="Look through it").click()
-    await expect(page.locator("[data-row]").nth(1).get_by_text("Fill this in.")).to_be_visible()
-    await expect(page.locator("[name='people.1.email']")).to_be_focused()
-    for number, name in enumerate(("Ann", "Ben")):
-        await page.locator(f"[name='people.{number}.name']").fill(name)
-        await page.locator(f"[name='people.{number}.email']").fill(f"{name.lower()}@example.com")
+    lease, rules = files(tmp_path, Lease=LEASE, Rules=RULES)
+    if libreoffice.program():
+        rules = tmp_path / "Rules.docx"
+        rules.write_bytes(docx("Shoes off."))
+    await page.get_by_label("Choose files").set_input_files([lease, rules])
+    await page.get_by_role("button", name=f"Move {rules.name} up").click()
+    await page.get_by_label("Title").fill("Moving in")
+    await expect(page.get_by_role("radio", name="As a packet")).to_be_checked()
     await accepted(page, "packet-new")
-    await page.get_by_role("button", name="Look through it").click()
-    await expect(page.get_by_text("Nothing leaves before you press Send.")).to_be_visible()
+    await page.get_by_role("button", name="Go on to people").click()
+    await page.wait_for_url("**/people")
+    await write(page, 0, 0, "Dora")
+    await page.get_by_role("button", name="Add a stage").click()
+    await write(page, 1, 0, "Ben")
+    await accepted(page, "packet-people")
+    await page.get_by_role("button", name="Go on to fields").click()
+    await page.wait_for_url("**/fields")  # of Word, the pages come by themselves once it is converted
+    await expect(page.locator(".paper")).to_have_count(3, timeout=90_000)
+    await page.locator("html[data-ready]").wait_for(state="attached")
+    await page.get_by_role("button", name="Signature", exact=True).click()
+    await page.locator(".paper").nth(2).click(position={"x": 200, "y": 300})
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_text("Ben has no signature field yet. Without one, a place is added")).to_be_visible()
+    await accepted(page, "packet-fields")
+    await page.get_by_role("link", name="Review and send").click()
+    await expect(page.locator("section", has=page.locator("#documents"))).to_contain_text("2 pages · 1 field")
+    await accepted(page, "packet-review")
+    await page.get_by_role("link", name="See what Dora will see").click()
+    await expect(page.locator(".over .mine")).to_have_count(1)
+    await accepted(page, "packet-preview")
+    await page.go_back()
+    await page.get_by_role("button", name="Keep as a draft").click()
+    await expect(page.get_by_text("The draft is kept.")).to_be_visible()
     assert await page.locator("[data-live=whole] a.whole").all_inner_texts() == ["Rules", "Lease"]
+    await accepted(page, "packet-draft")
+    await page.get_by_role("link", name="Review and send").click()
     await page.get_by_role("button", name="Send to 2 people").click()
-    await expect(page.get_by_text("Waiting for Ann since today")).to_be_visible()
+    await expect(page.get_by_text("Waiting for Dora since today")).to_be_visible()
     await accepted(page, "packet")
     await page.get_by_role("button", name="Withdraw").first.click()
     await page.get_by_label("Reason").fill("Another flat")

@@ -26,6 +26,29 @@ async def shows(page: Page, text: str | re.Pattern[str]) -> None:
     await expect(page.get_by_text(text).first).to_be_visible()
 
 
+async def times_are_exact_on_hover_and_focus(page: Page, title: str) -> None:
+    """Above the time that is told, within the screen; nothing moves for it."""
+    row, link = page.get_by_role("row").filter(has_text=title), page.get_by_role("link", name=title)
+    exact, before = row.locator(".exact"), await row.bounding_box()
+    assert re.search(r"20\d\d.*UTC", await row.inner_text()), "for those who listen it is always there"
+
+    async def width() -> float:
+        box = await exact.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 1320
+        return box["width"]
+
+    assert await width() == 1
+    await link.hover()
+    assert await width() > 100
+    await page.mouse.move(0, 0)
+    assert await width() == 1
+    await page.keyboard.press("Tab")
+    await link.focus()
+    assert await width() > 100
+    assert await row.bounding_box() == before
+
+
 async def test_documents_are_live_and_filters_are_in_the_address(browser: Browser, office: Office) -> None:
     page = await desk(browser, office)
     await page.clock.install()
@@ -41,6 +64,7 @@ async def test_documents_are_live_and_filters_are_in_the_address(browser: Browse
     assert (await office.sign(lease, "ann")).status_code == 200
     await shows(page, "Ann signed")
     await accepted(page, "documents")
+    await times_are_exact_on_hover_and_focus(page, "Rules of the house")
     await page.get_by_role("searchbox").fill("house")
     await page.get_by_role("searchbox").press("Enter")
     await expect(page).to_have_url(re.compile(r"\?q=house"))

@@ -71,9 +71,21 @@ async def test_pdf_word_html_and_images_are_taken_and_an_encrypted_one_is_refuse
     made = await office.document(page.url.split("/")[-2])
     assert [one["name"] for one in made["files"]] == ["Lease_2026.pdf", "scan.png", "secret.pdf"]
     later = [file("terms.docx", docx("Terms"))] if libreoffice.program() else []
-    later += [file("page.html", b"<!doctype html><p>Hello")] if importlib.util.find_spec("weasyprint") else []
+    webpage = file("page.html", b"<!doctype html><title>Hello</title><p>Hello")
+    if importlib.util.find_spec("weasyprint"):
+        later += [webpage]
+    else:
+        await page.goto(f"{office.address}/app/new")
+        await page.get_by_label("Choose files").set_input_files(webpage)
+        await page.get_by_role("button", name="Go on to people").click()
+        await expect(rows.first).to_contain_text("pip install weasyprint")
+        await accepted(page, "new-no-weasyprint")
     if later:
         await people_of(page, office, *later)
+        await write(page, 0, 0, "Ann")
+        await page.get_by_role("button", name="Go on to fields").click()
+        await expect(page.locator(".paper")).to_have_count(len(later), timeout=90_000)
+        await page.locator("html[data-ready]").wait_for(state="attached")
     await page.goto(f"{office.address}/app/new")
     await page.get_by_label("Choose files").set_input_files(file("large.pdf", b"%PDF-" + b"0" * 1000))
     await page.get_by_role("button", name="Go on to people").click()

@@ -147,13 +147,15 @@ def yield_for_ever() -> Iterator[bytes]:
 
 
 def yield_then(ending: str) -> Iterator[bytes]:
-    """Gives one piece away and then does something bad."""
+    """Gives one piece away, makes another, and then does something bad."""
     yield b"first"
+    yield b"second"
     globals()[ending]()
 
 
 def yield_then_refuse(message: str) -> Iterator[bytes]:
     yield b"first"
+    yield b"second"
     raise BadRequest(message)
 
 

@@ -24,7 +24,7 @@ from deedbox.kernel.jobs.store import JOBS_DUE
 from deedbox.kernel.mailbox import Mailbox
 from deedbox.kernel.rotation import rotate
 from deedbox.kernel.settings import Settings
-from deedbox.mail import ENCRYPTED_MAIL, MAIL_JOB, Attachment, Inbox, ListedMail, Mail, Mailer, Relay, prune
+from deedbox.mail import ENCRYPTED_MAIL, MAIL_JOB, Attachment, Inbox, Mail, Mailer, MailRecord, Relay, prune
 from deedbox.mail.smtp import Patience
 from tests.conftest import HandClock
 from tests.mail.letters import CODE, LETTERS, LINK, READER, TOKEN, invitation
@@ -64,7 +64,7 @@ class Post:
         runner = Runner(self.db, self.clock, {MAIL_JOB: self.mailer.deliver}, concurrency=4, worker=worker)
         return await runner.run_due()
 
-    async def kept(self, mail_id: str) -> ListedMail:
+    async def kept(self, mail_id: str) -> MailRecord:
         page = await self.db.read(lambda tx: self.inbox.page(tx, US))
         return next(kept for kept in page if kept.id == mail_id)
 

@@ -83,6 +83,15 @@ class Installation:
         with closing(sqlite3.connect(self.data / "deedbox.sqlite")) as file:
             return file.execute(sql).fetchall()
 
+    def change(self, sql: str) -> None:
+        """Writes beside the server."""
+        if self.database_url is not None:
+            with psycopg.connect(self.database_url) as connection:
+                connection.execute(sql.encode())
+            return
+        with closing(sqlite3.connect(self.data / "deedbox.sqlite")) as file, file:
+            file.execute(sql)
+
     def log(self) -> str:
         """What all its servers have said."""
         return (self.data.parent / f"{self.data.name}.log").read_text()

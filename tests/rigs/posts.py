@@ -65,7 +65,7 @@ async def _made(doors: Doors, title: str, *, send: bool, **people: Any) -> Any:
     return await _asked(doors, "documents", **wanted(title, send=send, **people))
 
 
-def _posting(key: str, path: str, **request: Any) -> Shot:
+def posting(key: str, path: str, **request: Any) -> Shot:
     async def shoot(doors: Doors) -> httpx.Response:
         return await doors.sender.post(path, headers={"Idempotency-Key": key}, **request)
 
@@ -77,7 +77,7 @@ def _titled(title: str) -> str:
 
 
 def _created(title: str, *, send: bool) -> Case:
-    shoot = _posting(title, "/api/v1/documents", json=wanted(title, send=send))
+    shoot = posting(title, "/api/v1/documents", json=wanted(title, send=send))
     events = f"select count(*) from events e join documents d on d.id = e.subject_id where d.title = '{title}'"
     return Case("/api/v1/documents", shoot, events if send else _titled(title))
 
@@ -85,18 +85,18 @@ def _created(title: str, *, send: bool) -> Case:
 def _uploaded(title: str) -> Case:
     document = msgspec.json.encode({"title": title, "signers": [person(1)]})
     files = {"document": (None, document, "application/json"), "file": ("deed.pdf", PAPER, "application/pdf")}
-    return Case("/api/v1/documents", _posting(title, "/api/v1/documents", files=files), _titled(title))
+    return Case("/api/v1/documents", posting(title, "/api/v1/documents", files=files), _titled(title))
 
 
 def _template(name: str) -> Case:
-    shoot = _posting(name, "/api/v1/templates", json=template_wanted(name))
+    shoot = posting(name, "/api/v1/templates", json=template_wanted(name))
     return Case("/api/v1/templates", shoot, f"select count(*) from template_versions where name = '{name}'")
 
 
 async def _from_template(doors: Doors, title: str) -> Case:
     template = await _asked(doors, "templates", **template_wanted(f"{title} itself"))
     body = {"title": title, "template_id": template["id"], "roles": {"Buyer": person(1)}, "send": True}
-    return Case("/api/v1/documents", _posting(title, "/api/v1/documents", json=body), _titled(title))
+    return Case("/api/v1/documents", posting(title, "/api/v1/documents", json=body), _titled(title))
 
 
 def _recorded(document: Any, act: str) -> str:
@@ -111,13 +111,13 @@ _RECORDED = {
 
 
 def _sender_acts(act: str, document: Any, key: str) -> Case:
-    shoot = _posting(key, f"/api/v1/documents/{document['id']}/{act}")
+    shoot = posting(key, f"/api/v1/documents/{document['id']}/{act}")
     return Case(f"/api/v1/documents/{{document_id}}/{act}", shoot, _recorded(document, _RECORDED[act]))
 
 
 def _link(document: Any, key: str) -> Case:
     [signer_id] = at_turn(document)
-    shoot = _posting(key, f"/api/v1/documents/{document['id']}/signers/{signer_id}/link")
+    shoot = posting(key, f"/api/v1/documents/{document['id']}/signers/{signer_id}/link")
     return Case("/api/v1/documents/{document_id}/signers/{signer_id}/link", shoot, _embedded(signer_id))
 
 
@@ -128,7 +128,7 @@ def _embedded(signer_id: str) -> str:
 async def _of_packets(doors: Doors, name: str) -> list[Case]:
     """What can be done with packets, each with one of its own."""
     told = f"select count(*) from events where kind = 'packet.sent' and data like '%\"{name} sent\"%'"
-    sent = _posting(f"{name} sent", "/api/v1/packets", json=packet_wanted(f"{name} sent", send=True))
+    sent = posting(f"{name} sent", "/api/v1/packets", json=packet_wanted(f"{name} sent", send=True))
     cases = [Case("/api/v1/packets", sent, told)]
     for act in ("send", "void", "remind", "link", "complete", "decline"):
         packet = await _asked(doors, "packets", **packet_wanted(f"{name} {act}", send=act != "send"))
@@ -136,12 +136,12 @@ async def _of_packets(doors: Doors, name: str) -> list[Case]:
         last = packet["documents"][-1]
         if act == "link":
             [signer_id] = at_turn(packet)
-            shoot, effects = _posting(key, f"{place}/signers/{signer_id}/link"), _embedded(signer_id)
+            shoot, effects = posting(key, f"{place}/signers/{signer_id}/link"), _embedded(signer_id)
             cases.append(Case("/api/v1/packets/{packet_id}/signers/{signer_id}/link", shoot, effects))
         elif act in ("complete", "decline"):
             cases.append(await _signer_acts(doors, act, {**packet, "id": last["id"]}))
         else:
-            shoot, effects = _posting(key, f"{place}/{act}"), _recorded(last, _RECORDED[act])
+            shoot, effects = posting(key, f"{place}/{act}"), _recorded(last, _RECORDED[act])
             cases.append(Case(f"/api/v1/packets/{{packet_id}}/{act}", shoot, effects))
     return cases
 
@@ -154,14 +154,14 @@ async def _of_batches(doors: Doors, name: str) -> list[Case]:
         "select count(*) from bulk_rows r join bulk_sends b on b.id = r.bulk_send_id where r.row_key = 'row 1'"
         f" and b.name = '{body['name']}'"
     )
-    cases = [Case("/api/v1/bulk-sends", _posting(body["name"], "/api/v1/bulk-sends", json=body), rows)]
+    cases = [Case("/api/v1/bulk-sends", posting(body["name"], "/api/v1/bulk-sends", json=body), rows)]
     for act, effects in _BATCH_EFFECTS.items():
         # So slow that it does not end meanwhile.
         slow = batch_wanted(f"{name} {act}", template_id, 9, rows_per_minute=1)
         batch = await (_failed(doors, slow) if act == "retry" else _asked(doors, "bulk-sends", **slow))
         if act == "resume":
             await _asked(doors, f"bulk-sends/{batch['id']}/pause")
-        shoot = _posting(f"{name} {act}", f"/api/v1/bulk-sends/{batch['id']}/{act}")
+        shoot = posting(f"{name} {act}", f"/api/v1/bulk-sends/{batch['id']}/{act}")
         cases.append(Case(f"/api/v1/bulk-sends/{{bulk_send_id}}/{act}", shoot, effects.format(id=batch["id"])))
     return cases
 
@@ -191,13 +191,13 @@ _BATCH_EFFECTS = {
 
 
 def _key(name: str) -> Case:
-    shoot = _posting(name, "/api/v1/keys", json={"name": name})
+    shoot = posting(name, "/api/v1/keys", json={"name": name})
     return Case("/api/v1/keys", shoot, f"select count(*) from api_keys where name = '{name}'")
 
 
 def _member(name: str) -> Case:
     wish = {"role": "viewer", "email": f"{name.replace(' ', '-').lower()}@example.com"}
-    shoot = _posting(name, "/api/v1/members", json=wish)
+    shoot = posting(name, "/api/v1/members", json=wish)
     return Case("/api/v1/members", shoot, f"select count(*) from invitations where email = '{wish['email']}'")
 
 
@@ -209,7 +209,7 @@ def _hooked(title: str, sink: Sink) -> dict[str, str]:
 def _hook(title: str, sink: Sink) -> Case:
     wish = _hooked(title, sink)
     effects = f"select count(*) from hooks where target_url = '{wish['target_url']}'"
-    return Case("/api/v1/hooks", _posting(title, "/api/v1/hooks", json=wish), effects)
+    return Case("/api/v1/hooks", posting(title, "/api/v1/hooks", json=wish), effects)
 
 
 async def _hook_acts(doors: Doors, name: str, sink: Sink) -> list[Case]:
@@ -225,7 +225,7 @@ async def _hook_acts(doors: Doors, name: str, sink: Sink) -> list[Case]:
     return [
         Case(
             f"/api/v1/deliveries/{{delivery_id}}/{act}" if act == "redeliver" else f"/api/v1/hooks/{{hook_id}}/{act}",
-            _posting(f"{name} {act} hook", f"/api/v1/{paths[act]}", json=bodies.get(act)),
+            posting(f"{name} {act} hook", f"/api/v1/{paths[act]}", json=bodies.get(act)),
             effects.format(hook_id=ids[act]),
         )
         for act, effects in _HOOK_EFFECTS.items()
@@ -249,7 +249,7 @@ async def _asked(doors: Doors, path: str, **body: Any) -> Any:
 
 
 def _verified(key: str) -> Case:
-    shoot = _posting(key, "/api/v1/verify", files={"file": ("deed.pdf", PAPER)})
+    shoot = posting(key, "/api/v1/verify", files={"file": ("deed.pdf", PAPER)})
     return Case("/api/v1/verify", shoot, NONE)
 
 

@@ -11,8 +11,8 @@ from deedbox.kernel.errors import Code
 from tests.api.answers import SHOWN_ONCE, repeated
 from tests.rigs.aftermath import Report
 from tests.rigs.installation import BREAKS, Installation
-from tests.rigs.posts import NONE, Case, prepared
-from tests.rigs.signers import Doors
+from tests.rigs.posts import NONE, Case, posting, prepared
+from tests.rigs.signers import Doors, wanted
 from tests.webhooks.sink import listening
 
 AT_ONCE = 5
@@ -53,7 +53,7 @@ class Rig:
         name = f"{'kill' if kill else 'round'}-{self._count.total()}"
         with self.installation.running() as running:
             async with Doors(running.address, key) as doors, listening() as sink:
-                cases = await prepared(doors, name, sink)
+                cases = [*await prepared(doors, name, sink), await self._mailed_again(doors, name)]
                 await self._check_routes(doors, cases)
                 volleys = asyncio.gather(*(self._volley(doors, case) for case in cases))
                 if kill:
@@ -66,6 +66,17 @@ class Rig:
                     await asyncio.gather(*(self._volley(doors, case) for case in cases))
         for case in cases:
             self._judge(case)
+
+    async def _mailed_again(self, doors: Doors, name: str) -> Case:
+        """A mail that was given up, as far as the server can tell, is sent once more."""
+        title = f"{name} mail"
+        document = (await doors.sender.post("/api/v1/documents", json=wanted(title, send=True))).json()
+        mails = (await doors.sender.get("/api/v1/mails", params={"about": document["id"]})).json()["mails"]
+        mail_id = mails[0]["id"]
+        await asyncio.to_thread(self.installation.change, f"update mails set status = 'failed' where id = '{mail_id}'")
+        shoot = posting(title, f"/api/v1/mails/{mail_id}/resend")
+        effects = f"select count(*) from mails where id = '{mail_id}' and status = 'inbox'"
+        return Case("/api/v1/mails/{mail_id}/resend", shoot, effects)
 
     async def _check_routes(self, doors: Doors, cases: list[Case]) -> None:
         """A POST that is not repeated here is a fault: so none is forgotten."""

@@ -1,21 +1,27 @@
 """The server with the tests' model in place of an installed one, and with the bug that PLANTED_BUG names, if any."""
 
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from deedbox.cli import main
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
+from deedbox.kernel.outbox import Event
 from deedbox.search import embedders, ingest
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
 from deedbox.search.upload import Chunk, Upload
 from deedbox.search.workspace_index import WorkspaceIndex
+from deedbox.signing_search import CompletedDocuments
 from tests.rigs.faulty_server import VARIABLE
+from tests.rigs.signing_faults import LONG_GAP_SECONDS
 from tests.search.hashing import HashingEmbedder
 
 LATE_SECONDS = 0.2
+FOLLOWING: list[asyncio.Task[None]] = []
+"""What nobody awaits must be held by someone."""
 
 
 def use_the_tests_model() -> None:
@@ -62,9 +68,24 @@ def a_claim_outlives_its_process() -> None:
     ingest._claim = unless_claimed
 
 
+def entry_after_its_document() -> None:
+    """The document is completed; its entry in the library follows in a transaction of its own."""
+    react = CompletedDocuments.react
+
+    def late(self: CompletedDocuments, tx: Tx, events: Sequence[Event]) -> None:
+        async def follow() -> None:
+            await asyncio.sleep(LONG_GAP_SECONDS)
+            await self._db.write(lambda later: react(self, later, events))
+
+        tx.on_commit(lambda: FOLLOWING.append(asyncio.create_task(follow())))
+
+    CompletedDocuments.react = late  # type: ignore[method-assign]
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "vectors deleted after the record": vectors_deleted_after_the_record,
     "a claim outlives its process": a_claim_outlives_its_process,
+    "entry after its document": entry_after_its_document,
 }
 
 if __name__ == "__main__":

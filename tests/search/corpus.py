@@ -58,8 +58,8 @@ class Corpus:
         async with self.blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
             for piece in extract.packed(Extraction(text, None, [])):
                 await incoming.write(piece)
-            received = await incoming.finish()
-            await self.db.write(lambda tx: library.keep_again(tx, upload, received, None, now=now))
+            read = library.Parsed(len(text), None, await incoming.finish())
+            await self.db.write(lambda tx: library.keep_again(tx, upload, read, None, now=now))
 
     def texts(self) -> TextCache:
         return TextCache(self.db, self.blobs, self.engine.extractor, self.clock)

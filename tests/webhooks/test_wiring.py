@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deedbox import wiring
-from deedbox.accounts import workspaces
+from deedbox.accounts import workspace_profile, workspaces
 from deedbox.kernel import outbox
 from deedbox.kernel.addresses import networks
 from deedbox.kernel.crypto import Secret
@@ -30,6 +30,11 @@ async def test_every_kind_of_event_is_delivered_by_a_running_installation(
         new = NewHook(sink.url, events=list(catalogue.KINDS))
         made = await deedbox.db.write(
             lambda tx: hooks.create(tx, deedbox.box, workspaces.operator(workspace.id), new, managed_by="api", now=now)
+        )
+        # The documents that the events tell of are not there: search has no use for them.
+        unsearched = workspace_profile.WorkspaceChange(search_documents=False)
+        await deedbox.db.write(
+            lambda tx: workspace_profile.change(tx, workspaces.operator(workspace.id), unsearched, now=now)
         )
         await deedbox.start()
         for kind, known in catalogue.KINDS.items():

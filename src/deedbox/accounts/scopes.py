@@ -4,13 +4,13 @@ import functools
 from collections.abc import Iterable
 
 SCOPES: dict[str, str] = {
-    "documents:read": "every GET on documents, packets, bulk sends, templates, files and audit",
+    "documents:read": "every GET on documents, packets, bulk sends, templates, files, audit and mails",
     "documents:write": "create, edit and delete drafts and templates",
-    "documents:send": "send, remind, packets, bulk sends; implies documents:write",
+    "documents:send": "send, remind, packets, bulk sends, mails once more; implies documents:write",
     "documents:embed": "signing links for the sender's own pages: its holder vouches for the person",
     "documents:void": "void",
     "verify:read": "verify a file",
-    "workspace:read": "read the workspace's name, its look, its sender and its members",
+    "workspace:read": "read the workspace's name, its look, its sender, its members and its changes",
     "workspace:write": "change the workspace's name, its look, its sender and its members",
     "hooks:read": "read hooks, deliveries and events",
     "hooks:write": "change hooks, redeliver",

@@ -10,7 +10,7 @@ from deedbox.cli.options import data_option, json_option, load, print_json, run
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.mailbox import mailbox
-from deedbox.mail import InboxMail, ListedMail, Relay
+from deedbox.mail import InboxMail, MailRecord, Relay
 
 
 @click.group()
@@ -27,15 +27,15 @@ def command() -> None:
 def list_mails(data_dir: Path | None, as_json: bool, limit: int, before: str | None, about: str | None) -> None:
     """List mails, newest first: when, kind, state, to whom, about what."""
 
-    async def work(deedbox: Any) -> list[ListedMail]:
+    async def work(deedbox: Any) -> list[MailRecord]:
         now = deedbox.clock.now()
 
-        def look(tx: Tx) -> list[ListedMail]:
+        def look(tx: Tx) -> list[MailRecord]:
             workspace = workspaces.ensure(tx, now=now).id
-            found: list[ListedMail] = deedbox.inbox.page(tx, workspace, about=about, limit=limit + 1, before=before)
+            found: list[MailRecord] = deedbox.inbox.page(tx, workspace, about=about, limit=limit + 1, before=before)
             return found
 
-        listed: list[ListedMail] = await deedbox.db.write(look)
+        listed: list[MailRecord] = await deedbox.db.write(look)
         return listed
 
     found = run(load(data_dir=data_dir), work)

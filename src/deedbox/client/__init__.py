@@ -49,6 +49,7 @@ from deedbox.client.records.hooks import (
     RotatedHook,
 )
 from deedbox.client.records.keys import Key, KeyPage, MadeKey, Me, RateLimit, Workspace
+from deedbox.client.records.mails import Mail, MailPage
 from deedbox.client.records.packets import Packet, PacketDocument, PacketPage
 from deedbox.client.records.search import (
     Chunk,
@@ -85,6 +86,8 @@ from deedbox.client.records.templates import Role, Template, TemplateField, Temp
 from deedbox.client.records.verification import Certificate, Checks, Signature, Verification, Vouched, VouchedSigner
 from deedbox.client.records.workspace import (
     AccentShown,
+    Act,
+    ChangePage,
     MadeInvitation,
     Member,
     MemberPage,
@@ -121,6 +124,7 @@ from deedbox.client.webhook import verify_webhook
 
 __all__ = [
     "AccentShown",
+    "Act",
     "Acted",
     "ApiError",
     "Archive",
@@ -137,6 +141,7 @@ __all__ = [
     "BulkSendPage",
     "Catalogue",
     "Certificate",
+    "ChangePage",
     "Checks",
     "Chunk",
     "ChunkPage",
@@ -195,6 +200,8 @@ __all__ = [
     "MadeHook",
     "MadeInvitation",
     "MadeKey",
+    "Mail",
+    "MailPage",
     "Me",
     "Member",
     "MemberChange",

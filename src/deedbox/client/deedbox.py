@@ -9,6 +9,7 @@ from deedbox.client.calls.documents import AsyncDocumentsCalls, DocumentsCalls
 from deedbox.client.calls.embeddings import AsyncEmbeddingsCalls, EmbeddingsCalls
 from deedbox.client.calls.hooks import AsyncHooksCalls, HooksCalls
 from deedbox.client.calls.keys import AsyncKeysCalls, KeysCalls
+from deedbox.client.calls.mails import AsyncMailsCalls, MailsCalls
 from deedbox.client.calls.operations import AsyncOperationsCalls, OperationsCalls
 from deedbox.client.calls.packets import AsyncPacketsCalls, PacketsCalls
 from deedbox.client.calls.search import AsyncSearchCalls, SearchCalls
@@ -68,6 +69,11 @@ class Deedbox(Connection):
     def workspace(self) -> WorkspaceCalls:
         """What the workspace tells of itself to those who get its documents."""
         return WorkspaceCalls(self)
+
+    @cached_property
+    def mails(self) -> MailsCalls:
+        """The log of mails to signers and senders, without what they say."""
+        return MailsCalls(self)
 
     @cached_property
     def search(self) -> SearchCalls:
@@ -139,6 +145,11 @@ class AsyncDeedbox(AsyncConnection):
     def workspace(self) -> AsyncWorkspaceCalls:
         """What the workspace tells of itself to those who get its documents."""
         return AsyncWorkspaceCalls(self)
+
+    @cached_property
+    def mails(self) -> AsyncMailsCalls:
+        """The log of mails to signers and senders, without what they say."""
+        return AsyncMailsCalls(self)
 
     @cached_property
     def search(self) -> AsyncSearchCalls:

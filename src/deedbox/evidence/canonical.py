@@ -8,11 +8,14 @@ lower-case digits. No byte order mark, no end of line at the end. A lone surroga
 """
 
 import hashlib
-import json
 from typing import Any, TypeAlias
+
+import msgspec
 
 Json: TypeAlias = Any
 """A value that canonical JSON can write; anything else raises ValueError."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 INTEGER_MAX = 2**53 - 1
 """The largest that every JSON reader keeps exactly."""
@@ -21,8 +24,10 @@ INTEGER_MAX = 2**53 - 1
 def canonical(value: Json) -> bytes:
     """The value's canonical bytes; ValueError when it has none."""
     _check(value)
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-    return text.encode("utf-8")
+    try:
+        return _encode(value)
+    except TypeError as error:  # a class of its own that is made of one of these
+        raise ValueError(f"evidence cannot hold it: {error}") from error
 
 
 def sha256(value: Json) -> str:

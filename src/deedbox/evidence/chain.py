@@ -45,12 +45,20 @@ def check(document_id: str, entries: Sequence[Entry], head: str | None = None) -
 
     The last rows can be cut off unseen unless the head, the hash of the last row, is known from elsewhere."""
     before = genesis(document_id)
-    for number, entry in enumerate(entries, 1):
+    if (bad := follow(before, 0, entries)) is not None:
+        return bad
+    if head is not None and not compare_digest(entries[-1].hash if entries else before, head):
+        return len(entries) + 1
+    return None
+
+
+def follow(before: str, last: int, entries: Sequence[Entry]) -> int | None:
+    """The number of the first row that is not as it was written, or None, of those that follow the row with this
+    number and hash."""
+    for number, entry in enumerate(entries, last + 1):
         if not _follows(entry, before, number):
             return number
         before = entry.hash
-    if head is not None and not compare_digest(before, head):
-        return len(entries) + 1
     return None
 
 

@@ -19,7 +19,9 @@ class SystemClock:
 
 def instant(moment: datetime) -> Instant:
     """The moment as the API and the database write it; fractions of a second are cut off."""
-    return Instant(moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z")
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return Instant(moment.isoformat(timespec="seconds")[:-6] + "Z")
 
 
 def moment(text: str) -> datetime:

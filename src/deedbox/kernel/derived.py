@@ -2,7 +2,6 @@
 
 They lie under the hash of what they were made from, which its reader has to be allowed to read. With that they go."""
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -13,6 +12,7 @@ from typing import NamedTuple
 from deedbox.kernel import limits, log
 from deedbox.kernel.blobs import store
 from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.threads import in_thread
 
 
 class _Shelf(NamedTuple):
@@ -31,28 +31,28 @@ class Derived:
 
     async def find(self, sha256: str, name: str) -> bytes | None:
         """What was made under this name from the file with this hash; None if it is not kept."""
-        return await asyncio.to_thread(_read, self._shelf(sha256) / name)
+        return await in_thread(_read, self._shelf(sha256) / name)
 
     async def keep(self, sha256: str, name: str, data: bytes) -> None:
         """Keeps it if there is room; a full disk is no reason to refuse what was made."""
         try:
-            await asyncio.to_thread(_write, self._shelf(sha256), name, data)
+            await in_thread(_write, self._shelf(sha256), name, data)
         except OSError as error:
             log.warning("what was made of a file is not kept", reason=error.strerror)
             return
         self._added += len(data)
         if self._added > self._most // 8:
             self._added = 0
-            await asyncio.to_thread(self._trim)
+            await in_thread(self._trim)
 
     async def sweep(self, db: Database) -> int:
         """Forgets what was made from files that are gone, and what is too much: from how many files."""
-        known = sorted(shelf.sha256 for shelf in await asyncio.to_thread(lambda: list(self._shelves())))
+        known = sorted(shelf.sha256 for shelf in await in_thread(lambda: list(self._shelves())))
         gone: list[str] = []
         for start in range(0, len(known), limits.DERIVED_SWEEP):
             part = known[start : start + limits.DERIVED_SWEEP]
             gone += await db.read(lambda tx, part=part: _lost(tx, part))  # type: ignore[misc]
-        return await asyncio.to_thread(self._drop, gone) + await asyncio.to_thread(self._trim)
+        return await in_thread(self._drop, gone) + await in_thread(self._trim)
 
     def _shelf(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256

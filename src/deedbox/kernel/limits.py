@@ -54,9 +54,12 @@ DOTS_SHOWN = 5
 DOCUMENT_PAGES_SHOWN = 60
 """Pages of a document as small pictures beside what is known of it."""
 TIMELINE_ROWS = 50
+TRAILS_CHECKED = 1000
+"""Audit trails that a process remembers as whole, for those who watch them."""
 
 # keys, people, sessions
 KEY_NAME_CHARS = 100
+ACT_CHARS = 64
 ACT_NAME_CHARS = 200
 """Of the name of who changed something in a workspace, and of what was changed, as its list of changes keeps it."""
 COMMAND_KEY_HOURS = 24  # of the key that a command makes for itself
@@ -169,6 +172,8 @@ ROTATION_BATCH = 50
 ROTATION_PASSES = 5
 
 # blobs
+DISK_THREADS = 16
+BLOBS_JUST_USED = 1024
 BLOB_CHUNK_BYTES = 256 * KB
 BLOB_BYTES_MAX = 512 * MB
 BLOB_SWEEP = 500
@@ -242,6 +247,8 @@ USAGE_SHOWN_DAYS = 30
 USAGE_SHOWN_MONTHS = 12
 USAGE_DAYS = 400
 """For so long the figures of a day are kept: longer than the pages show."""
+USAGE_DAY_SETTLES_SECONDS = 3600
+"""So long after its end a day is kept as counted: no transaction that was begun on it lasts longer."""
 PRUNE_ROWS = 500
 """Of one kind, in one transaction of the housekeeping."""
 
@@ -327,6 +334,8 @@ PAGE_FORM_FIELDS = 2 * DOCUMENT_FIELDS * PACKET_DOCUMENTS + 10
 FIELD_OPTIONS = 100
 NUMBER_CHARS = 40
 REASON_CHARS = 1000
+TYPED_CODE_CHARS = 40
+"""Of a verification code as people type it, with spaces and dashes of their own."""
 ACCESS_CODE_CHARS_MIN = 4
 ACCESS_CODE_CHARS = 100
 REMINDER_HOURS_MAX = 8760
@@ -469,7 +478,6 @@ INDEX_SECONDS = 300
 INDEX_PARALLEL = 8
 INDEX_TRIES = 5
 INDEX_JOB_ATTEMPTS = 5
-TAKE_IN_ATTEMPTS = 10
 RUNS_LOOKED_AT = 5
 INDEX_LOG_BATCH = 32
 INDEX_FOLLOW_DOCUMENTS = 64
@@ -535,6 +543,8 @@ TEXT_TAGS = 2000
 TEXT_TAG_PAGES = 1000
 TEXT_TAG_CHARS = 400
 FORM_DEPTH = 16
+DRAWN_FIELD_MM = 3
+"""The least side of a field that is drawn on a page."""
 FONT_SIZE_MIN = 6
 FONT_SIZE_MAX = 72
 FIELD_LABEL_CHARS = 100
@@ -620,6 +630,8 @@ SEAL_SECONDS = 60
 SEAL_CPU_SECONDS = 60
 SEAL_TAIL_BYTES = 1 * MB
 """At the end of a sealed file, in which its seal is; and the most that one later revision may have."""
+SEAL_READ_AT_ONCE_BYTES = 128 * KB
+"""A shorter end of a file is read and judged in a few milliseconds, for which no thread is woken."""
 SEAL_NUMBERS_LEFT_OUT = 16
 """Of objects, in one revision after a seal: pyHanko leaves out one or two."""
 SEAL_OBJECTS = 4096

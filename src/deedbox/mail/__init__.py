@@ -1,7 +1,7 @@
 """Mail to signers and senders: queued with the change that causes it, sent over SMTP, or kept in an inbox."""
 
 from deedbox.mail.content import ENCRYPTED_MAIL
-from deedbox.mail.inbox import Inbox, InboxMail, ListedMail
+from deedbox.mail.inbox import Inbox, InboxMail, MailRecord
 from deedbox.mail.letter import (
     Attachment,
     Code,
@@ -41,9 +41,9 @@ __all__ = [
     "InboxMail",
     "Invitation",
     "Letter",
-    "ListedMail",
     "Look",
     "Mail",
+    "MailRecord",
     "Mailer",
     "Member",
     "NotNeeded",

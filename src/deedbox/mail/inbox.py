@@ -10,27 +10,38 @@ from deedbox.kernel.crypto import Box
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail import content, store
-from deedbox.mail.letter import PERSONAL, Attachment, Mail
+from deedbox.mail.letter import ACCOUNT, PERSONAL, Attachment, Kind, Mail
 from deedbox.mail.store import Entry, MailPart, Status
 
 if TYPE_CHECKING:
     from deedbox.mail.templates import Rendered
 
 
-class ListedMail(msgspec.Struct, frozen=True, kw_only=True):
-    """A mail as a list shows it. The subject is known until the mail is sent."""
+class MailRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A mail as lists show it: never what it says, which its reader alone may know."""
 
     id: str
-    kind: str
+    """The mail's id."""
+    kind: Kind
+    """What it is for."""
     about: str | None
+    """The document or packet that it is about; null where it is about none."""
     to: str
+    """The address that it goes to."""
     subject: str | None
+    """Its subject; null once it is sent, when what it said is forgotten."""
     status: Status
+    """What became of it; `inbox`: it stays here, because the server has no mail server."""
     attempts: int
+    """How often it was tried to send it."""
     last_error: str | None
+    """Why the last attempt failed; null if it did not."""
     created_at: Instant
+    """When it was written."""
     tried_at: Instant | None
+    """When it was last tried; null until then."""
     sent_at: Instant | None
+    """When the mail server took it; null until then."""
 
     @property
     def can_be_opened(self) -> bool:
@@ -41,7 +52,7 @@ class ListedMail(msgspec.Struct, frozen=True, kw_only=True):
 class InboxMail(msgspec.Struct, frozen=True, kw_only=True):
     """A mail that stayed here, opened: what its reader would see."""
 
-    listed: ListedMail
+    listed: MailRecord
     mail: Mail
     text: str
     html: str
@@ -63,13 +74,22 @@ class Inbox:
         about: str | None = None,
         limit: int = limits.PAGE_DEFAULT,
         before: str | None = None,
-    ) -> list[ListedMail]:
+    ) -> list[MailRecord]:
         """The workspace's mails, newest first; those that stayed here have the status `inbox`."""
-        return self.part(tx, workspace_id, MailPart(limit=limit, before=before, status=status, about=about))
+        return self.part(
+            tx, workspace_id, MailPart(limit=limit, before=before, statuses=(status,) if status else (), about=about)
+        )
 
-    def part(self, tx: Tx, workspace_id: str, wanted: MailPart) -> list[ListedMail]:
+    def part(self, tx: Tx, workspace_id: str, wanted: MailPart) -> list[MailRecord]:
         """The workspace's mails that are wanted, newest first."""
         return [self._listed(entry) for entry in store.part(tx, workspace_id, wanted)]
+
+    def find(self, tx: Tx, workspace_id: str, mail_id: str, *, accounts: bool = True) -> MailRecord:
+        """One mail as lists show it; NotFound also for one about an account where those are not to be seen."""
+        entry = store.find(tx, workspace_id, mail_id)
+        if entry is None or (entry.kind in ACCOUNT and not accounts):
+            raise NotFound("There is no such mail")
+        return self._listed(entry)
 
     def show(self, tx: Tx, workspace_id: str, mail_id: str) -> InboxMail:
         """A mail that stayed here, as its reader would see it. What is to be sent is its reader's alone: NotFound."""
@@ -86,13 +106,13 @@ class Inbox:
             attachments=mail.attachments if entry.attachments else [],
         )
 
-    def _listed(self, entry: Entry) -> ListedMail:
+    def _listed(self, entry: Entry) -> MailRecord:
         try:
             subject = _rendered(entry, content.opened(self._box, entry)).subject
         except content.Unreadable:
             subject = None
-        shared = {name: getattr(entry, name) for name in ListedMail.__struct_fields__ if name not in ("to", "subject")}
-        return ListedMail(to=entry.to_address, subject=subject, **shared)
+        shared = {name: getattr(entry, name) for name in MailRecord.__struct_fields__ if name not in ("to", "subject")}
+        return MailRecord(to=entry.to_address, subject=subject, **shared)
 
 
 def _rendered(entry: Entry, mail: Mail) -> "Rendered":

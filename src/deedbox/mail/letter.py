@@ -1,7 +1,7 @@
 """The kinds of mail to people: one struct for each."""
 
 from datetime import datetime
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -183,7 +183,24 @@ Letter: TypeAlias = (
     | Member
     | Reset
 )
-PERSONAL = ("code", "member", "reset")
+Kind: TypeAlias = Literal[
+    "invitation",
+    "reminder",
+    "code",
+    "completion",
+    "not_needed",
+    "declined",
+    "delegated",
+    "voided",
+    "expired",
+    "test",
+    "member",
+    "reset",
+]
+"""The tags of the letters."""
+ACCOUNT = ("member", "reset")
+"""Kinds about people's accounts, and no document."""
+PERSONAL = ("code", *ACCOUNT)
 """Kinds that open an account or show who signs: they never stay here, where others of the workspace would read them."""
 
 

@@ -58,26 +58,24 @@ class MailPart(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     before: str | None = None
     """Older than this one."""
-    status: Status | None = None
+    statuses: tuple[Status, ...] = ()
+    """Of any, if none is named."""
+    kind: str | None = None
     about: str | None = None
     to: str | None = None
     """A part of the address they go to."""
+    accounts: bool = True
+    """Those about people's accounts too."""
 
 
 _WILD = re.compile(r"[!%_]")
 _CONDITIONS = {
     "before": "id < :before",
-    "status": "status = :status",
+    "kind": "kind = :kind",
     "about": "about = :about",
     "to": "lower(to_address) like :to escape '!'",
 }
-
-
-def page(
-    tx: Tx, workspace_id: str, *, status: Status | None, about: str | None, limit: int, before: str | None
-) -> list[Entry]:
-    """The newest mails of the workspace that are older than `before`."""
-    return part(tx, workspace_id, MailPart(limit=limit, before=before, status=status, about=about))
+_NOT_OF_ACCOUNTS = "kind not in ('member', 'reset')"
 
 
 def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[Entry]:
@@ -85,9 +83,14 @@ def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[Entry]:
     like = _WILD.sub(r"!\g<0>", wanted.to.lower()) if wanted.to else None
     given: dict[str, Value] = {**msgspec.structs.asdict(wanted), "to": f"%{like}%" if like else None}
     values = {name: given[name] for name in _CONDITIONS if given[name] is not None}
-    conditions = " and ".join(["workspace_id = :workspace_id", *(_CONDITIONS[name] for name in values)])
-    sql = f"select {_COLUMNS} from mails where {conditions} order by id desc limit :limit"
-    return [_entry(row) for row in tx.all(sql, workspace_id=workspace_id, limit=wanted.limit, **values)]
+    conditions = ["workspace_id = :workspace_id", *(_CONDITIONS[name] for name in values)]
+    named: dict[str, Value] = {f"status{number}": status for number, status in enumerate(wanted.statuses)}
+    if named:
+        conditions.append(f"status in ({', '.join(f':{name}' for name in named)})")
+    if not wanted.accounts:
+        conditions.append(_NOT_OF_ACCOUNTS)
+    sql = f"select {_COLUMNS} from mails where {' and '.join(conditions)} order by id desc limit :limit"
+    return [_entry(row) for row in tx.all(sql, workspace_id=workspace_id, limit=wanted.limit, **values, **named)]
 
 
 def wait_again(tx: Tx, entry: Entry) -> bool:

@@ -52,6 +52,7 @@ class Sealed(msgspec.Struct, frozen=True):
     document_id: str
     filename: str
     blob: Blob
+    pages: int
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -107,9 +108,9 @@ class TextCache:
         file = await self._db.read(lambda tx: _file_of(tx, upload))
         kind = next(kind for kind in KINDS.values() if kind.media_type == upload.media_type)
         async with self._blobs.receive(limits.PACKED_TEXT_BYTES) as incoming:
-            await self._pack(file, kind, incoming)
-            text, now = await incoming.finish(), self._clock.now()
-            return await self._db.write(lambda tx: keep_again(tx, upload, text, lost, now=now))
+            packed = await self._pack(file, kind, incoming)
+            read, now = Parsed(packed.text_length, packed.pages, await incoming.finish()), self._clock.now()
+            return await self._db.write(lambda tx: keep_again(tx, upload, read, lost, now=now))
 
     async def _pack(self, file: Blob, kind: Kind, incoming: Incoming) -> Packed:
         async with streamed(self._blobs, file) as data:
@@ -134,17 +135,16 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
         created_at=instant(now),
         indexed_at=None,
     )
-    _keep_text(tx, workspace_id, file.received.blob.sha256, file.media_type, file.parsed.text, now)
+    _keep_text(tx, workspace_id, file.received.blob.sha256, file.media_type, file.parsed, now)
     blobs_store.adopt(tx, file.received, upload.id, now)
     store.add_upload(tx, upload)
     return upload
 
 
-def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, parsed: Parsed | str, *, now: datetime) -> Upload | None:
-    """An entry that stands for a document, with its text, or the reason why it has none; None if there is one."""
+def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, *, now: datetime) -> Upload | None:
+    """An entry that stands for a document, whose text is yet to be read; None if there is one."""
     if store.of_document(tx, sealed.document_id) is not None:
         return None
-    told = parsed if isinstance(parsed, Parsed) else Parsed(0, None, None)
     upload = Upload(
         id=new_id("upl", now),
         workspace_id=workspace_id,
@@ -152,18 +152,16 @@ def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, parsed: Parsed | str, 
         media_type=PDF.media_type,
         size_bytes=sealed.blob.size_bytes,
         sha256=sealed.blob.sha256,
-        text_length=told.text_length,
-        pages=told.pages,
-        status="failed" if isinstance(parsed, str) else "uploaded",
+        text_length=0,
+        pages=sealed.pages,
+        status="uploaded",
         status_before=None,
-        error=parsed if isinstance(parsed, str) else None,
+        error=None,
         revision=1,
         created_at=instant(now),
         indexed_at=None,
         document_id=sealed.document_id,
     )
-    if isinstance(parsed, Parsed):
-        _keep_text(tx, workspace_id, upload.sha256, upload.media_type, parsed.text, now)
     blobs_store.share(tx, [upload.sha256], [upload.id])
     store.add_upload(tx, upload)
     return upload
@@ -172,7 +170,7 @@ def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, parsed: Parsed | str, 
 def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime) -> Upload:
     """The document with another content; its old chunks serve queries until the new ones take their place."""
     old = replaceable(tx, reader, upload_id)
-    _keep_text(tx, reader.workspace_id, file.received.blob.sha256, file.media_type, file.parsed.text, now)
+    _keep_text(tx, reader.workspace_id, file.received.blob.sha256, file.media_type, file.parsed, now)
     blob = blobs_store.adopt(tx, file.received, old.id, now)
     new = msgspec.structs.replace(
         old,
@@ -304,28 +302,29 @@ def _kept_text(tx: Tx, upload: Upload) -> Blob | None:
     return None if text_sha256 is None else blobs_store.find(tx, text_sha256)
 
 
-def keep_again(tx: Tx, upload: Upload, text: Received, lost: Blob | None, *, now: datetime) -> Blob:
-    """Where the text is that was read again, because there was none, or the blob that should hold it is lost."""
+def keep_again(tx: Tx, upload: Upload, read: Parsed, lost: Blob | None, *, now: datetime) -> Blob:
+    """Where the text is that was read, because there was none, or the blob that should hold it is lost."""
     if store.twin(tx, upload.workspace_id, upload.sha256, upload.media_type) is None:
         raise _unknown()
     kept = _kept_text(tx, upload)
     if kept is not None and kept != lost:
         return kept
     _drop_text(tx, upload, now)
-    return _adopt_text(tx, upload.workspace_id, upload.sha256, upload.media_type, text, now)
+    return _adopt_text(tx, upload.workspace_id, upload.sha256, upload.media_type, read, now)
 
 
-def _keep_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, text: Received | None, now: datetime) -> None:
-    if store.text(tx, workspace_id, sha256, media_type) is not None:
-        return
-    if text is None:
+def _keep_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, parsed: Parsed, now: datetime) -> None:
+    if store.text(tx, workspace_id, sha256, media_type) is None:
+        _adopt_text(tx, workspace_id, sha256, media_type, parsed, now)
+
+
+def _adopt_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, parsed: Parsed, now: datetime) -> Blob:
+    if parsed.text is None:
         raise Unavailable("The document whose text this file shares was deleted at this moment. Send it again.")
-    _adopt_text(tx, workspace_id, sha256, media_type, text, now)
-
-
-def _adopt_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, text: Received, now: datetime) -> Blob:
-    blob = blobs_store.adopt(tx, text, _text_owner(workspace_id, sha256, media_type), now)
+    blob = blobs_store.adopt(tx, parsed.text, _text_owner(workspace_id, sha256, media_type), now)
     store.keep_text(tx, workspace_id, sha256, media_type, blob.sha256)
+    # Sealed files become entries before they are read.
+    store.tell_length(tx, workspace_id, sha256, media_type, parsed.text_length)
     return blob
 
 

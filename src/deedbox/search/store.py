@@ -262,6 +262,18 @@ def keep_text(tx: Tx, workspace_id: str, sha256: str, media_type: str, text_sha2
     )
 
 
+def tell_length(tx: Tx, workspace_id: str, sha256: str, media_type: str, text_length: int) -> None:
+    """Every upload of these bytes has a text of so many characters."""
+    tx.run(
+        "update uploads set text_length = :text_length where workspace_id = :workspace_id and sha256 = :sha256"
+        " and media_type = :media_type and text_length <> :text_length",
+        workspace_id=workspace_id,
+        sha256=sha256,
+        media_type=media_type,
+        text_length=text_length,
+    )
+
+
 def drop_text(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> None:
     tx.run(
         "delete from extractions where workspace_id = :workspace_id and sha256 = :sha256 and media_type = :media_type",

@@ -1,6 +1,7 @@
 """The first page of each document that is sent, drawn before anybody opens it."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
 
@@ -20,6 +21,8 @@ class FirstPages:
     def __init__(self, db: Database, pictures: Pictures) -> None:
         self._db, self._pictures = db, pictures
         self._is_drawing = False
+        self._drawn: OrderedDict[str, None] = OrderedDict()
+        """Papers of this hash were drawn a while ago: all documents of a template have one."""
         self._sent: asyncio.Queue[Event] = asyncio.Queue(limits.FIRST_PAGES)
 
     def plan(self, tx: Tx, events: Sequence[Event]) -> None:
@@ -44,8 +47,12 @@ class FirstPages:
 
     async def _draw(self, sent: Event) -> None:
         blob = await self._db.read(lambda tx: _paper(tx, sent.workspace_id, sent.subject_id))
-        if blob is not None:
-            await self._pictures.page(blob, 1, limits.PAGE_IMAGE_FIRST)
+        if blob is None or blob.sha256 in self._drawn:
+            return
+        await self._pictures.page(blob, 1, limits.PAGE_IMAGE_FIRST)
+        self._drawn[blob.sha256] = None
+        if len(self._drawn) > limits.FIRST_PAGES:
+            self._drawn.popitem(last=False)
 
 
 def _paper(tx: Tx, workspace_id: str, document_id: str) -> Blob | None:

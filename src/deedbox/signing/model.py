@@ -396,6 +396,10 @@ class Packet(msgspec.Struct, frozen=True):
     def signers(self) -> Iterator[tuple[Party, Signer]]:
         return ((party, signer) for party in self.parties for signer in party.signers)
 
+    def files(self) -> Iterator[tuple[Document, File]]:
+        """The files of all documents, in their order."""
+        return ((document, file) for document in self.documents for file in document.files)
+
 
 _HELD_BACK: tuple[Status, ...] = ("failed", "processing", "finalizing")
 """Documents of one packet differ only while they are converted and while they are sealed."""

@@ -1,6 +1,6 @@
 """What a sender asks for: a new document with its parties and fields, or a change of one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, TypeAlias, TypeVar
 
@@ -380,16 +380,26 @@ def end_of(expires_at: datetime | None, now: datetime) -> str | None:
     return instant(end)
 
 
-def without_field(parties: Sequence[NewParty | Party], fields: Sequence[NewField]) -> int:
+def without_field(parties: Sequence[NewParty | Party], fields: Iterable[NewField]) -> int:
     """How many signers have no signature field among these."""
+    return sum(len(party.signers) for party in unplaced(parties, fields))
+
+
+P = TypeVar("P", bound=NewParty | Party)
+
+
+def unplaced(parties: Sequence[P], fields: Iterable[NewField]) -> list[P]:
+    """The parties with those of their signers alone who have no signature field among these."""
     # One that may stay hidden is none: whoever signs leaves a mark.
     signing = [field for field in fields if field.type == "signature" and field.show_if is None]
-    return sum(
-        not any(is_called(signer, field.signer) or is_called(party, field.party) for field in signing)
-        for party in parties
-        for signer in party.signers
-        if signer.role == "signer"
-    )
+
+    def lacks(party: P, one: NewSigner | Signer) -> bool:
+        placed = any(is_called(one, field.signer) or is_called(party, field.party) for field in signing)
+        return one.role == "signer" and not placed
+
+    return [
+        msgspec.structs.replace(party, signers=[one for one in party.signers if lacks(party, one)]) for party in parties
+    ]
 
 
 def is_called(someone: NewParty | Party | NewSigner | Signer, handle: str | None) -> bool:

@@ -13,6 +13,7 @@ from deedbox.pdf.signed_input import SignedInput
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import (
     FieldValue,
+    Hours,
     Id,
     KnownParty,
     Label,
@@ -108,7 +109,9 @@ class PacketChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metadata: Metadata | UnsetType = UNSET
     """Your own names and values, in place of all there were."""
     expires_at: Moment | UnsetType | None = UNSET
-    """When it can no longer be signed; null: never."""
+    """When it can no longer be signed, in place of any expires_after_hours; null: never."""
+    expires_after_hours: Hours | UnsetType | None = UNSET
+    """How long a draft can be signed, from sending, in place of any expires_at; null: for ever."""
     reminders: Reminders | UnsetType | None = UNSET
     """When people are reminded; null: never."""
     parties: Annotated[Sequence[KnownParty], Meta(max_length=limits.DOCUMENT_PARTIES)] | UnsetType = UNSET
@@ -122,3 +125,5 @@ class PacketChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise BadRequest("Nothing is to be changed")
         if self.expires_at is not UNSET:
             end_of(self.expires_at, now)
+        if self.expires_at and self.expires_after_hours:
+            raise BadRequest("Give expires_at or expires_after_hours, not both")

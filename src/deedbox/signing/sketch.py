@@ -16,7 +16,6 @@ from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
 from deedbox.signing.model import (
     Auth,
-    Document,
     FieldType,
     Message,
     OnDecline,
@@ -80,7 +79,8 @@ class SketchField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     y: Fraction
     w: Fraction
     h: Fraction
-    file: Annotated[int, Meta(ge=0, le=limits.DOCUMENT_FILES)] = 0
+    file: Annotated[int, Meta(ge=0, le=limits.PACKET_FILES)] = 0
+    """Its number among the files of all documents that are sent together."""
     who: Who = ""
     label: Annotated[str, Meta(max_length=limits.FIELD_LABEL_CHARS, extra_json_schema=limits.NO_NUL)] | None = None
     required: bool = True
@@ -98,6 +98,8 @@ Fields: TypeAlias = Annotated[list[SketchField], Meta(max_length=limits.DOCUMENT
 
 
 class Sketch(msgspec.Struct, frozen=True):
+    drawn_on: int = 0
+    """The version of the template whose pages these are; 0 for those of a draft."""
     title: str = ""
     language: str = "en"
     message: Message | None = None
@@ -140,19 +142,20 @@ def check_fields(sketch: Sketch) -> None:
         raise BadRequest("Two fields have the same key")
 
 
-def of_draft(packet: Packet, document: Document) -> Sketch:
+def of_draft(packet: Packet) -> Sketch:
     """The sketch of a draft as it stands; its keys are the draft's ids."""
-    numbers = {file.id: number for number, file in enumerate(document.files)}
-    fields = [as_drawn(as_known(one, numbers[one.file_id]), one.id) for one in document.fields]
+    numbers = {file.id: number for number, (_, file) in enumerate(packet.files())}
+    placed = [field for document in packet.documents for field in document.fields]
+    fields = [as_drawn(as_known(one, numbers[one.file_id]), one.id) for one in placed]
     parties = [_as_drawn_party(party) for party in packet.parties]
-    return with_words(Sketch(parties=parties, fields=fields), packet, document)
+    return with_words(Sketch(parties=parties, fields=fields), packet)
 
 
-def with_words(sketch: Sketch, packet: Packet, document: Document) -> Sketch:
+def with_words(sketch: Sketch, packet: Packet) -> Sketch:
     """The sketch with what the draft itself says beside people and fields."""
     return replace(
         sketch,
-        title=document.title,
+        title=packet.name,
         language=packet.language,
         message=packet.message,
         expires_after_hours=packet.expires_after_hours,
@@ -179,22 +182,31 @@ class Laid(msgspec.Struct, frozen=True):
     """A sketch in the words of a change of its draft: each part has an id, the draft's own or a new one."""
 
     parties: list[KnownParty]
-    fields: list[KnownField]
+    fields: dict[str, list[KnownField]]
+    """By document."""
 
 
-def laid(sketch: Sketch, packet: Packet, document: Document, codes: Mapping[str, str], now: datetime) -> Laid:
+def laid(sketch: Sketch, packet: Packet, codes: Mapping[str, str], now: datetime) -> Laid:
     """What the draft is to have; `codes` are the access codes of people, by their keys. BadRequest names a mistake."""
-    known = {field.id for field in document.fields} | {one.id for one in packet.parties}
-    known |= {signer.id for _, signer in packet.signers()}
+    known = {field.id for document in packet.documents for field in document.fields}
+    known |= {one.id for one in packet.parties} | {signer.id for _, signer in packet.signers()}
 
     def ids(prefix: str, parts: Sequence[SketchParty | SketchSigner | SketchField]) -> dict[str, str]:
         return {one.key: one.key if one.key in known else new_id(prefix, now) for one in parts}
 
     parties, signers = ids("pty", sketch.parties), ids("sgn", [signer for _, signer in sketch.people()])
     fields = ids("fld", sketch.fields)
+    places = [(document.id, number) for document in packet.documents for number in range(len(document.files))]
+    by_document: dict[str, list[KnownField]] = {document.id: [] for document in packet.documents}
+    for field in sketch.fields:
+        if field.file >= len(places):
+            raise BadRequest(f"{named(field)} stands in a file that is not there. Load the page again.")
+        document_id, number = places[field.file]
+        made = _known_field(field, fields, signers, parties)
+        by_document[document_id].append(replace(made, file=number))
     return Laid(
         [_known_party(party, parties[party.key], signers, codes) for party in sketch.parties],
-        [_known_field(field, fields, signers, parties) for field in sketch.fields],
+        by_document,
     )
 
 
@@ -236,6 +248,6 @@ def _known_field(
     )
 
 
-def named(field: SketchField) -> str:
+def named(field: SketchField | NewField) -> str:
     """How people are told of the field."""
     return field.label or f"The {field.type} field on page {field.page}"

@@ -73,6 +73,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     """Each names its file by its number."""
     places: Sequence[Place] = ()
     """In the last file, for the signatures of those who have no field."""
+    fell_off: Sequence[str] = ()
+    """The fields of the version before it that have no place in its files, as people are told of them."""
     message: Message | None = None
     reminders: Reminders | None = None
     expires_after_hours: int | None = None

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -11,6 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.search.query_times import BOUNDS_MS
 from deedbox.usage import store
+from deedbox.usage.days import Day, by_day, median
 
 By: TypeAlias = Literal["day", "month"]
 _LENGTH: dict[By, int] = {"day": len("2026-03-01"), "month": len("2026-03")}
@@ -63,16 +65,19 @@ class WorkspaceUsage(msgspec.Struct, frozen=True, kw_only=True):
 def usage(tx: Tx, workspace_id: str, by: By, now: datetime) -> WorkspaceUsage:
     """The workspace's figures until now."""
     names, length = slots(by, now), _LENGTH[by]
+    days: dict[str, list[Day]] = {name: [] for name in names}
+    for day, found in by_day(tx, workspace_id, names[0]).items():
+        if day[:length] in days:  # a clock that was wrong has days to come, too
+            days[day[:length]].append(found)
     asked = (tx, workspace_id, names[0], length)
-    sent, completed, times = store.sent(*asked), store.completed(*asked), store.sign_seconds(*asked)
     queries, storage = store.queries(*asked), store.storage(*asked)
     last = store.last_storage(tx, workspace_id)
-    asked_in_all = _summed(queries.values())
+    in_all, asked_in_all = [*chain(*days.values())], _summed(queries.values())
     return WorkspaceUsage(
         by=by,
-        sent=sum(sent.values()),
-        completed=sum(completed.values()),
-        sign_seconds=store.sign_seconds(tx, workspace_id, names[0], 0).get(""),
+        sent=_sent(in_all),
+        completed=_completed(in_all),
+        sign_seconds=median(in_all),
         queries=sum(asked_in_all.values()),
         query_ms=_p95(asked_in_all),
         storage_bytes=last.document_bytes + last.library_bytes if last else None,
@@ -80,9 +85,9 @@ def usage(tx: Tx, workspace_id: str, by: By, now: datetime) -> WorkspaceUsage:
         slots=[
             UsageSlot(
                 slot=name,
-                sent=sent.get(name, 0),
-                completed=completed.get(name, 0),
-                sign_seconds=times.get(name),
+                sent=_sent(days[name]),
+                completed=_completed(days[name]),
+                sign_seconds=median(days[name]),
                 queries=sum(queries.get(name, {}).values()),
                 query_ms=_p95(queries.get(name, {})),
                 document_bytes=storage[name].document_bytes if name in storage else None,
@@ -100,6 +105,14 @@ def slots(by: By, now: datetime) -> list[str]:
     last = now.year * 12 + now.month - 1
     months = range(last - limits.USAGE_SHOWN_MONTHS + 1, last + 1)
     return [f"{month // 12:04}-{month % 12 + 1:02}" for month in months]
+
+
+def _sent(days: Iterable[Day]) -> int:
+    return sum(day.sent for day in days)
+
+
+def _completed(days: Iterable[Day]) -> int:
+    return sum(len(day.sign_seconds) for day in days)
 
 
 def _p95(buckets: Mapping[int, int]) -> int | None:

@@ -1,29 +1,18 @@
-"""What the figures are counted from: documents, queries by day, and the bytes of files as they were measured."""
+"""What the figures are counted from: documents and their kept days, queries by day, and the bytes of files as they
+were measured."""
 
 from typing import NamedTuple
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 
-_PER_SLOT = """
-select substr({at}, 1, :length) as slot, count(*) from documents
-where workspace_id = :id and sent_at is not null and {at} >= :first group by 1
+_SENT = """
+select substr(sent_at, 1, 10), count(*) from documents
+where workspace_id = :id and sent_at >= :since and sent_at < :until group by 1
 """
-_SECONDS = {
-    "sqlite": "strftime('%s', completed_at) - strftime('%s', sent_at)",
-    "postgres": "extract(epoch from completed_at::timestamptz - sent_at::timestamptz)::bigint",
-}
-# The middle of each slot's times, or the mean of the two in the middle.
-_MEDIANS = """
-with times as (
-    select substr(completed_at, 1, :length) as slot, {seconds} as seconds from documents
-    where workspace_id = :id and sent_at is not null and completed_at >= :first
-), placed as (
-    select slot, seconds, row_number() over (partition by slot order by seconds) as place,
-        count(*) over (partition by slot) as many
-    from times
-)
-select slot, avg(seconds) from placed where place in ((many + 1) / 2, (many + 2) / 2) group by slot
+_COMPLETED = """
+select sent_at, completed_at from documents
+where workspace_id = :id and completed_at >= :since and completed_at < :until and sent_at is not null
 """
 _DOCUMENT_BYTES = """
 with owners (id) as (
@@ -60,22 +49,50 @@ class Stored(NamedTuple):
     measured_at: str
 
 
-def sent(tx: Tx, workspace_id: str, first: str, length: int) -> dict[str, int]:
-    """Documents sent since the first day or month, by the first so many letters of when."""
-    rows = tx.all(_PER_SLOT.format(at="sent_at"), id=workspace_id, first=first, length=length)
-    return dict(rows)
+def sent(tx: Tx, workspace_id: str, since: str, until: str) -> dict[str, int]:
+    """Documents sent from one day to before another, by day."""
+    return {day: int(number) for day, number in tx.all(_SENT, id=workspace_id, since=since, until=until)}
 
 
-def completed(tx: Tx, workspace_id: str, first: str, length: int) -> dict[str, int]:
-    """The same of documents completed."""
-    rows = tx.all(_PER_SLOT.format(at="completed_at"), id=workspace_id, first=first, length=length)
-    return dict(rows)
+def completed(tx: Tx, workspace_id: str, since: str, until: str) -> list[tuple[str, str]]:
+    """When each document that was completed from one day to before another was sent, and completed."""
+    return [(row[0], row[1]) for row in tx.all(_COMPLETED, id=workspace_id, since=since, until=until)]
 
 
-def sign_seconds(tx: Tx, workspace_id: str, first: str, length: int) -> dict[str, int]:
-    """The median time from sending to completion, of those completed; of all at once under '' where length is 0."""
-    sql = _MEDIANS.format(seconds=_SECONDS[tx.dialect])
-    return {slot: round(median) for slot, median in tx.all(sql, id=workspace_id, first=first, length=length)}
+def first_move(tx: Tx, workspace_id: str, since: str) -> str | None:
+    """When the first document since this day was sent or completed."""
+    sql = (
+        "select min(at) from (select min(sent_at) as at from documents where workspace_id = :id and sent_at >= :since"
+        " union all select min(completed_at) from documents where workspace_id = :id and completed_at >= :since) moves"
+    )
+    row = tx.one(sql, id=workspace_id, since=since)
+    return row[0] if row else None
+
+
+def kept_days(tx: Tx, workspace_id: str, since: str) -> list[tuple[str, int, str]]:
+    """Each kept day since this one, how many documents were sent on it, and the times to sign as JSON."""
+    sql = "select day, sent, sign_seconds from document_days where workspace_id = :id and day >= :since"
+    return [(row[0], int(row[1]), row[2]) for row in tx.all(sql, id=workspace_id, since=since)]
+
+
+def last_kept(tx: Tx, workspace_id: str) -> str | None:
+    row = tx.one("select max(day) from document_days where workspace_id = :id", id=workspace_id)
+    return row[0] if row else None
+
+
+def keep_day(tx: Tx, workspace_id: str, day: str, sent: int, sign_seconds: str) -> None:
+    tx.run(
+        "insert into document_days (workspace_id, day, sent, sign_seconds) values (:id, :day, :sent, :seconds)",
+        id=workspace_id,
+        day=day,
+        sent=sent,
+        seconds=sign_seconds,
+    )
+
+
+def forget_days(tx: Tx, workspace_id: str, since: str) -> None:
+    """Put off, so that many documents of one transaction ask once."""
+    tx.later("delete from document_days where workspace_id = :id and day >= :since", id=workspace_id, since=since)
 
 
 def queries(tx: Tx, workspace_id: str, first: str, length: int) -> dict[str, dict[int, int]]:
@@ -139,5 +156,5 @@ def prune(tx: Tx, before: str) -> int:
     """Forgets days before this one, some at a time."""
     return sum(
         tx.run(_PRUNE.format(table=table), before=before, most=limits.PRUNE_ROWS)
-        for table in ("query_days", "storage_days")
+        for table in ("query_days", "storage_days", "document_days")
     )

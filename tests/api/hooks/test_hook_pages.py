@@ -83,6 +83,9 @@ async def test_a_failing_sink_shows_red_and_redelivered_green_with_the_same_byte
         assert "Failing" in shown
         assert ">503<" in shown
         assert "Failing" in (await client.get(HOOKS)).text
+        later = (await client.get(f"{page}?status=pending&cursor={delivery['id']}")).text
+        assert f'href="{page}?status=pending">Back to the newest' in later, "the filter is kept"
+        assert f'href="{page}">Back to the newest' in (await client.get(f"{page}?cursor={delivery['id']}")).text
         path = f"/app/settings/deliveries/{delivery['id']}"
         told = (await client.get(path)).text
         assert "X-Service-Signature: sha256=" in told

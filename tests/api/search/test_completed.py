@@ -1,10 +1,13 @@
 """Completed documents are searchable: taken into the library once, with who signed them as filters."""
 
 import asyncio
+import io
 from typing import Any
 
+import pikepdf
 import pytest
 
+from deedbox.kernel.outbox import Event
 from deedbox.search.embedders import Embedders
 from tests.api.conftest import Api, Key
 from tests.api.search.conftest import Search
@@ -66,7 +69,6 @@ async def test_the_workspace_can_keep_its_documents_out(search: Search) -> None:
     answer = await search.api.call("PATCH", "/api/v1/workspace", json={"search_documents": False})
     assert answer.json()["search_documents"] is False
     await office.sealed(title="Private")
-    assert await search.api.rows("select 1 from jobs where kind = 'take_in' and state in ('ready', 'running')") == []
     records = (await search.api.get("/documents")).json()["documents"]
     assert [one["document_id"] for one in records] == [kept["id"]], "what was searchable stays so"
 
@@ -84,10 +86,15 @@ async def test_what_was_completed_while_there_was_no_model_is_indexed_with_it(ap
     deedbox = api.deedbox
     await deedbox.start()
     document = await Office(api).sealed()
-    await entry(api, document, "uploaded")
+    waiting = await entry(api, document, "uploaded")
+    sealed = await api.get(f"/api/v1/documents/{document['id']}/signed")
+    pages = len(pikepdf.open(io.BytesIO(sealed.content)).pages)
+    assert (waiting["pages"], waiting["text_length"]) == (pages, 0), "nothing is read for nobody"
     deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
     await deedbox.completed_documents.catch_up()
-    await entry(api, document, "indexed")
+    indexed = await entry(api, document, "indexed")
+    assert indexed["pages"] == pages
+    assert indexed["text_length"] == len((await api.get(f"/documents/{indexed['doc_id']}/text")).text) > 0
     deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
     between = await Office(api).sealed()
     await entry(api, between, "uploaded")
@@ -97,19 +104,27 @@ async def test_what_was_completed_while_there_was_no_model_is_indexed_with_it(ap
     await deedbox.stop()
 
 
-async def test_a_job_that_runs_again_takes_nothing_in_twice(search: Search) -> None:
-    """As after a kill: the job is there again, and its work is done."""
+async def test_the_entry_is_there_with_the_completion_and_only_once(search: Search) -> None:
     deedbox = search.api.deedbox
     document = await Office(search.api).sealed()
-    record = await entry(search.api, document)
-    await search.api.deedbox.db.write(
-        lambda tx: tx.run("update jobs set state = 'ready', finished_at = null where kind = 'take_in'")
-    )
-    deedbox.jobs.wake()
-    async with asyncio.timeout(60):
-        while await search.api.rows("select 1 from jobs where kind = 'take_in' and state <> 'done'"):
-            await asyncio.sleep(0.05)
-    assert (await entry(search.api, document))["doc_id"] == record["doc_id"]
+    [(upload_id,)] = await search.api.rows("select id from uploads")
+    assert (await entry(search.api, document))["doc_id"] == upload_id
+    told = Event("evt_1", search.api.workspace, "document.completed", document["id"], 1, "{}", document["created_at"])
+    await deedbox.db.write(lambda tx: deedbox.completed_documents.react(tx, [told]))
+    assert await search.api.rows("select id from uploads") == [(upload_id,)]
+
+
+async def test_what_cannot_be_read_fails_with_the_reason_and_harms_no_other(search: Search) -> None:
+    office, deedbox = Office(search.api), search.api.deedbox
+    deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
+    document = await office.sealed()
+    [(location,)] = await search.api.rows("select location from blobs join uploads on uploads.sha256 = blobs.sha256")
+    file = deedbox.settings.data_dir / "blobs" / location
+    file.write_bytes(b"%PDF-1.7 and no more".ljust(file.stat().st_size))
+    deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
+    await deedbox.completed_documents.catch_up()
+    assert "damaged" in (await entry(search.api, document, "failed"))["error"]
+    await entry(search.api, await office.sealed(title="Another"))
 
 
 async def test_signed_documents_do_not_exist_for_who_may_not_read_documents(search: Search) -> None:

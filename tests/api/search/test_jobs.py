@@ -74,9 +74,8 @@ async def test_a_cancelled_run_ends_and_leaves_no_document_stuck(search: Search)
     job_id = await begun(search)
     await gate.reached.wait()
     waiting = asyncio.create_task(search.api.post("/documents/index", {}))
-    while not search.api.guard.metrics.in_flight:
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.2)  # it looks for the run that it waits for
+    while job_id not in search.api.deedbox.ingest._watched:
+        await asyncio.sleep(0.01)  # until it waits for that very run
     answer = await search.api.call("DELETE", f"/jobs/{job_id}")
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
     assert answer.json()["finished_at"]

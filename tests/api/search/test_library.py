@@ -141,6 +141,7 @@ async def test_a_delete_takes_chunks_that_another_model_has_made_meanwhile(api: 
     assert (await rows(api))["chunk_sets"] == 0
 
 
+@pytest.mark.both_databases
 async def test_one_of_two_deletes_at_once_wins(api: Api) -> None:
     found = await doc_id(api)
     answers = await asyncio.gather(*(api.call("DELETE", f"/documents/{found}") for _ in range(5)))
@@ -253,6 +254,7 @@ async def test_a_file_shared_by_two_workspaces_survives_the_delete_in_one(api: A
     assert (await api.get(f"/documents/{their_id}/text", key=theirs)).content == TEXT
 
 
+@pytest.mark.both_databases
 async def test_many_uploads_at_once_all_arrive(api: Api) -> None:
     answers = await asyncio.gather(*(upload(api, TEXT + b"%d" % (number % 3), f"{number}.txt") for number in range(12)))
     assert [answer.status_code for answer in answers] == [200] * 12

@@ -10,6 +10,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant, moment
+from deedbox.kernel.db import Tx
 from deedbox.search.query_times import BOUNDS_MS
 from deedbox.usage import measure
 from deedbox.words.measures import size, span
@@ -18,7 +19,7 @@ from tests.api.search.conftest import Search
 from tests.api.signing.conftest import Office
 from tests.api.test_mail_page import owner, strict
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
 
 PATH = "/api/v1/usage"
 LENGTH = {"day": 10, "month": 7}
@@ -45,8 +46,14 @@ async def spread(api: Api) -> None:
 
 
 async def _date(api: Api, document_id: str, sent: str, done: str | None) -> None:
-    sql = "update documents set sent_at = :sent, completed_at = :done where id = :id"
-    await api.deedbox.db.write(lambda tx: tx.run(sql, sent=sent, done=done, id=document_id))
+    """As if it had happened then: days that were kept meanwhile are counted again."""
+
+    def put(tx: Tx) -> None:
+        sql = "update documents set sent_at = :sent, completed_at = :done where id = :id"
+        tx.run(sql, sent=sent, done=done, id=document_id)
+        tx.run("delete from document_days")
+
+    await api.deedbox.db.write(put)
 
 
 async def documents(api: Api) -> list[tuple[str, str | None]]:
@@ -74,6 +81,25 @@ async def test_the_figures_of_documents_equal_the_database(search: Search, by: s
     assert found["sent"] == sum(one["sent"] for one in found["slots"])
     assert found["sent"] == {"day": 6, "month": 8}[by]
     assert (found["completed"], found["sign_seconds"]) == (len(times), round(median(times)))
+
+
+async def test_a_document_sent_and_signed_on_a_day_that_was_kept_counts_on_it(search: Search) -> None:
+    api, office = search.api, Office(search.api)
+    await office.create(send=True)
+    for clock_is_wrong_by in (3, -3):
+        api.clock.forward(clock_is_wrong_by * 86400)
+        await measure.measure(api.deedbox.db, api.clock.now())
+    assert await api.rows("select sent from document_days order by day") == [(1,), (0,), (0,)]
+    document = await office.create(send=True)
+    assert await api.rows("select sent from document_days") == [], "all of it is counted anew"
+    api.clock.forward(3 * 86400)
+    await measure.measure(api.deedbox.db, api.clock.now())
+    api.clock.forward(-2 * 86400)
+    assert (await office.sign(document, "ann")).status_code == 200
+    await office.completed(document)
+    assert await api.rows("select sent from document_days order by day") == [(2,)], "and from there on"
+    last = (await figures(api, "day"))["slots"][-2:]
+    assert [(one["sent"], one["completed"], one["sign_seconds"]) for one in last] == [(2, 0, None), (0, 1, 86400)]
 
 
 async def test_queries_are_counted_with_the_time_they_took(search: Search) -> None:

@@ -331,6 +331,7 @@ async def test_a_row_that_the_database_refuses_does_not_hold_up_the_others(
         assert await documents(office) == 30
 
 
+@pytest.mark.both_databases
 async def test_two_workers_on_one_bulk_send_send_each_row_once(
     database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:

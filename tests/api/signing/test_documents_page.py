@@ -11,7 +11,7 @@ from tests.api.signing.conftest import Office, signer
 from tests.api.signing.dashboard import signed_in
 from tests.api.signing.packets import three
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
 
 LIST = "/app/documents"
 

@@ -17,7 +17,7 @@ from tests.api.signing.conftest import Office, signer
 from tests.api.signing.dashboard import signed_in
 from tests.conftest import HandClock
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
 
 MANY = 300
 A_FEW = 50

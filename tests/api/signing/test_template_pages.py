@@ -1,7 +1,9 @@
 """Templates by the pages: made of files or a document, used for one document, changed in versions."""
 
+import asyncio
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,9 +13,11 @@ import pytest
 from deedbox.pdf import convert
 from deedbox.web.dashboard.templates import lasting
 from deedbox.web.frame.page_files import ACCEPT, called
+from tests.api.search.files import pdf
 from tests.api.signing.conftest import LEASE, Office
 from tests.api.signing.pages import once, owner, shown, upload, went, words
 from tests.api.signing.test_templates import TAGGED, create, make
+from tests.pdf.test_convert import docx
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +54,9 @@ async def test_a_template_is_made_of_files_whose_tags_name_the_roles(office: Off
         assert (shot.status_code, shot.headers["content-type"]) == (200, "image/webp")
         assert (await client.get(picture, headers={"If-None-Match": shot.headers["etag"]})).status_code == 200
         assert (await client.get(picture.replace("1.webp", "9.webp"))).status_code == 404
-        assert went(await client.post(f"{path}/delete")) == "/app/templates?done=deleted"
+        press = {"once": once(await client.get(path))}
+        assert went(await client.post(f"{path}/delete", data=press)) == "/app/templates?done=deleted"
+        assert went(await client.post(f"{path}/delete", data=press)) == "/app/templates?done=deleted", "a second press"
         assert (await client.get(path)).status_code == 404
 
 
@@ -232,6 +238,69 @@ async def test_what_was_drawn_meanwhile_is_never_dropped(office: Office) -> None
         assert went(await saved(client, path)) == f"{path}?done=saved"
         now = (await office.api.get(f"/api/v1{path[4:]}")).json()
         assert (now["version"], now["name"], now["fields"][0]["x"]) == (3, "Rent", 0.6)
+
+
+async def test_what_is_drawn_on_an_older_version_is_refused_within_the_same_second(office: Office) -> None:
+    template = await create(office, fields=[CITY])
+    path = f"/app/templates/{template['id']}"
+    async with owner(office.api) as client:
+
+        async def drawn(version: int, x: float) -> httpx.Response:
+            return await client.put(f"{path}/sketch", json={"version": version, "fields": [{**city, "x": x}]})
+
+        first = (await client.get(f"{path}/sketch")).json()
+        [city] = first["fields"]
+        assert (await drawn(first["version"], 0.4)).status_code == 200
+        assert went(await saved(client, path)) == f"{path}?done=saved"
+        second = (await client.get(f"{path}/sketch")).json()["version"]
+        # The clock stands still: nothing but what they say tells the versions apart.
+        assert [(await drawn(stale, 0.2)).status_code for stale in (first["version"], first["version"] + 1)] == [
+            409,
+            409,
+        ]
+        assert (await drawn(second, 0.6)).status_code == 200
+        assert went(await saved(client, path)) == f"{path}?done=saved"
+        changed = await office.api.call("PATCH", f"/api/v1{path[4:]}", json={"name": "Rent"})
+        assert (changed.status_code, changed.json()["fields"][0]["x"]) == (200, 0.6), changed.text
+        assert (await drawn(second, 0.2)).status_code == 409
+        versions = await office.api.rows("select version from template_versions order by version")
+        assert versions == [(1,), (2,), (3,), (4,)]
+
+
+@pytest.mark.one_database
+async def test_other_files_keep_the_fields_that_have_a_page_in_them_and_name_the_others(
+    office: Office, word_processor: Path
+) -> None:
+    rent = {**CITY, "label": "Rent", "page": 2}
+    deposit = {**CITY, "label": "Deposit", "y": 0.7, "show_if": {"field": "Rent", "equals": "5"}}
+    template = await create(office, fields=[CITY, rent, deposit])
+    path = f"/app/templates/{template['id']}"
+    short = pdf("One page.", size=(595, 842))
+    async with owner(office.api) as client:
+        assert "Other files" in shown(await client.get(path))
+        form = {"once": once(await client.get(f"{path}/files"))}
+        none = await upload(client, f"{path}/files", [], **form)
+        assert (none.status_code, "Choose a file." in words(none)) == (400, True)
+        shut = await upload(client, f"{path}/files", [("short.pdf", locked())], **form)
+        assert (shut.status_code, "short.pdf: " in words(shut)) == (400, True)
+        assert went(await upload(client, f"{path}/files", [("short.pdf", short)], **form)) == f"{path}?done=saved"
+        assert went(await upload(client, f"{path}/files", [("short.pdf", short)], **form)) == f"{path}?done=saved"
+        now = (await office.api.get(f"/api/v1{path[4:]}")).json()
+        assert (now["version"], [one["label"] for one in now["fields"]]) == (2, ["City"])
+        assert "have no place in its files and are gone: Rent, Deposit." in shown(await client.get(path))
+        assert "are gone" not in shown(await client.get(f"{path}?version=1"))
+        word_processor.write_bytes(short)
+        assert went(await upload(client, f"{path}/files", [("lease.docx", docx("Lease"))])) == f"{path}?done=saved"
+        async with asyncio.timeout(60):
+            while (now := (await office.api.get(f"/api/v1{path[4:]}")).json())["status"] == "processing":
+                await asyncio.sleep(0.05)
+        assert (now["status"], [one["label"] for one in now["fields"]]) == ("ready", ["City"]), now["error"]
+        assert "are gone" not in shown(await client.get(path))
+        sketch = (await client.get(f"{path}/sketch")).json()
+        drawn = {"version": sketch["version"], "fields": []}
+        assert (await client.put(f"{path}/sketch", json=drawn)).status_code == 200
+        unsaved = await upload(client, f"{path}/files", [("short.pdf", short)])
+        assert (unsaved.status_code, "not saved yet" in words(unsaved)) == (409, True)
 
 
 def ann(name: str = "ann") -> dict[str, str]:

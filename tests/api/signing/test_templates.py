@@ -253,6 +253,7 @@ async def settled(office: Office, template: Any) -> Any:
     return found
 
 
+@pytest.mark.both_databases
 async def test_of_changes_at_once_each_makes_its_version_or_is_refused(office: Office) -> None:
     template = await create(office)
     address = f"/api/v1/templates/{template['id']}"

@@ -44,12 +44,12 @@ async def test_a_new_shelf_is_durable_before_a_file_stands_on_it(
     acts: list[tuple[str, Path]] = []
     flush_folder, rename = local._flush_folder, os.rename
 
-    def noted_flush(path: Path) -> None:
-        acts.append(("flush", path))
+    def noted_flush(path: Path | str) -> None:
+        acts.append(("flush", Path(path)))
         flush_folder(path)
 
-    def noted_rename(old: Path, new: Path) -> None:
-        acts.append(("rename", new))
+    def noted_rename(old: str, new: str) -> None:
+        acts.append(("rename", Path(new)))
         rename(old, new)
 
     monkeypatch.setattr(local, "_flush_folder", noted_flush)

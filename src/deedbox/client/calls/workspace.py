@@ -2,11 +2,14 @@
 """What the workspace tells of itself to those who get its documents."""
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from typing import Literal, TypedDict, Unpack
 
 from deedbox.client.call import Call, FileSource, Form, once, part
 from deedbox.client.connection import AsyncConnection, Connection
 from deedbox.client.records.workspace import (
+    Act,
+    ChangePage,
     MadeInvitation,
     Member,
     MemberPage,
@@ -21,6 +24,17 @@ class ListMembersQuery(TypedDict, total=False):
 
     limit: int
     """How many to show at most."""
+
+
+class ListChangesQuery(TypedDict, total=False):
+    """What `list_changes` can be asked for."""
+
+    limit: int
+    """How many to show at most."""
+    act: str
+    """Only changes of this name, such as `key.created`, or of all names of a kind, such as `key`."""
+    since: datetime | str
+    """Only changes made then or later."""
 
 
 class ShowUsageQuery(TypedDict, total=False):
@@ -87,6 +101,12 @@ class WorkspaceCalls:
         """Remove the logo."""
         self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
 
+    def list_changes(self, **query: Unpack[ListChangesQuery]) -> Iterator[Act]:
+        """Who made or changed which key, webhook or member, newest first."""
+        return self._connection.pages(
+            Call("GET", "/api/v1/changes", query=query), ChangePage, lambda page: page.changes
+        )
+
     def get_usage(self, **query: Unpack[ShowUsageQuery]) -> WorkspaceUsage:
         """Documents, times, queries and storage, by day or by month."""
         return self._connection.answer(Call("GET", "/api/v1/usage", query=query), WorkspaceUsage)
@@ -148,6 +168,12 @@ class AsyncWorkspaceCalls:
     async def remove_logo(self) -> None:
         """Remove the logo."""
         await self._connection.done(Call("DELETE", "/api/v1/workspace/logo"))
+
+    def list_changes(self, **query: Unpack[ListChangesQuery]) -> AsyncIterator[Act]:
+        """Who made or changed which key, webhook or member, newest first."""
+        return self._connection.pages(
+            Call("GET", "/api/v1/changes", query=query), ChangePage, lambda page: page.changes
+        )
 
     async def get_usage(self, **query: Unpack[ShowUsageQuery]) -> WorkspaceUsage:
         """Documents, times, queries and storage, by day or by month."""

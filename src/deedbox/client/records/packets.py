@@ -74,7 +74,9 @@ class Packet(Struct, frozen=True, kw_only=True):
     reminders: Reminders | None
     """When people are reminded; null: never."""
     expires_at: str | None
-    """When it can no longer be signed; null: never."""
+    """When it can no longer be signed; null: never, or as expires_after_hours says once it is sent."""
+    expires_after_hours: int | None
+    """How long it can be signed, from sending; null: until expires_at."""
     created_at: str
     """When it was made."""
     updated_at: str

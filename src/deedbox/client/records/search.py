@@ -34,7 +34,7 @@ class Upload(Struct, frozen=True, kw_only=True):
     size_bytes: int
     """How many bytes came."""
     text_length: int
-    """Characters of the extracted text."""
+    """Characters of the extracted text; 0 for a signed document that was not read yet."""
     status: str
     """Whether it answers queries yet."""
     error: str | None

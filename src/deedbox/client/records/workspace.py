@@ -92,6 +92,36 @@ class WorkspaceProfile(Struct, frozen=True, kw_only=True):
     """Whether documents become searchable when they are completed."""
 
 
+class Act(Struct, frozen=True, kw_only=True):
+    """One change of the workspace."""
+
+    id: str
+    """The change's id."""
+    act: str
+    """What was done, such as `key.created`."""
+    by_id: str
+    """The key or person that did it; `operator`: the command line of the server."""
+    by_name: str
+    """What that key or person was called then."""
+    subject_id: str
+    """What it was done to."""
+    subject_name: str
+    """What that was called then."""
+    at: str
+    """When."""
+
+
+class ChangePage(Struct, frozen=True, kw_only=True):
+    changes: list[Act]
+    """The changes of this page."""
+    count: int
+    """How many are in this answer."""
+    has_more: bool
+    """Whether there are more."""
+    next_cursor: str | None
+    """Give it as `cursor` to get the next page; null on the last one."""
+
+
 class UsageSlot(Struct, frozen=True, kw_only=True):
     """One day or month, in UTC."""
 

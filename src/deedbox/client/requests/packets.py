@@ -84,7 +84,9 @@ class PacketChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata: dict[str, str] | UnsetType = UNSET
     """Your own names and values, in place of all there were."""
     expires_at: datetime | str | UnsetType | None = UNSET
-    """When it can no longer be signed; null: never."""
+    """When it can no longer be signed, in place of any expires_after_hours; null: never."""
+    expires_after_hours: int | UnsetType | None = UNSET
+    """How long a draft can be signed, from sending, in place of any expires_at; null: for ever."""
     reminders: Reminders | UnsetType | None = UNSET
     """When people are reminded; null: never."""
     parties: list[KnownParty] | UnsetType = UNSET

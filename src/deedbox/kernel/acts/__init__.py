@@ -9,9 +9,12 @@ import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.acts import store
+from deedbox.kernel.acts.store import ActPart
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.ids import new_id
+
+__all__ = ["Act", "ActPart", "Doer", "done", "page", "record"]
 
 
 class Doer(Protocol):
@@ -66,9 +69,9 @@ def done(tx: Tx, who: Doer, act: str, subject: tuple[str, str], *, at: datetime)
     record(tx, who.workspace_id, by=(who.id, who.name), act=act, subject=subject, at=at)
 
 
-def page(tx: Tx, workspace_id: str, *, limit: int, before: str | None = None, kind: str | None = None) -> list[Act]:
-    """The workspace's changes, newest first, from the one before `before` on: all, or those of one kind (`key`)."""
+def page(tx: Tx, workspace_id: str, part: ActPart) -> list[Act]:
+    """The workspace's changes that are wanted, newest first."""
     return [
         Act(row.id, row.act, row.by_id, row.by_name, row.subject_id, row.subject_name, row.at)
-        for row in store.acts(tx, workspace_id, limit, before, kind)
+        for row in store.acts(tx, workspace_id, part)
     ]

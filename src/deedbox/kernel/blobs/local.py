@@ -8,6 +8,7 @@ import functools
 import hashlib
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from deedbox.kernel.blobs.upload import Lent, Upload
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Code, LostFile, SetupError, Unavailable
 from deedbox.kernel.ids import Entropy
+from deedbox.kernel.threads import in_thread
 
 HOLD = ".hold"
 _AT_ONCE = getattr(os, "RWF_NOWAIT", 0)
@@ -36,6 +38,10 @@ class LocalBlobs:
         self._entropy = entropy
         self._doubtful: set[str] = set()
         self._lent: Lent = {}
+        self._just_used: OrderedDict[str, None] = OrderedDict()
+        """The system has the names of these in memory, so that to open them is no wait for the disk."""
+        self._tells = _AT_ONCE != 0
+        """Whether the file system can tell what it has in memory: that of a network cannot, and may always wait."""
         try:
             self._durable_shelves = _prepare(folder)
         except OSError as error:
@@ -46,11 +52,12 @@ class LocalBlobs:
 
     def receive(self, max_bytes: int) -> Upload:
         return Upload(
-            _Draft(self.folder, self._entropy(8).hex(), self._shelve),
+            _Draft(str(self.folder), self._entropy(8).hex(), self._shelve, self._note_use),
             max_bytes=min(max_bytes, limits.BLOB_BYTES_MAX),
             piece_bytes=limits.BLOB_CHUNK_BYTES,
             doubt=self._doubtful.add,
             lent=self._lent,
+            in_thread=in_thread,
         )
 
     async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
@@ -58,17 +65,17 @@ class LocalBlobs:
             if lent := self._lent[location][start : None if length is None else start + length]:
                 yield lent
             return
-        file = await asyncio.to_thread(_open, self._path(location))
+        file = await self._opened(location)
         try:
             end = start + length if length is not None else os.fstat(file).st_size
             while start < end:
                 size = min(limits.BLOB_CHUNK_BYTES, end - start)
-                chunk = _in_memory(file, size, start)
+                chunk = self._in_memory(file, size, start)
                 if chunk is not None:
                     await asyncio.sleep(0)  # so that others get their turn
                 else:
                     with disk():
-                        chunk = await asyncio.to_thread(os.pread, file, size, start)
+                        chunk = await in_thread(os.pread, file, size, start)
                 if not chunk:
                     break
                 start += len(chunk)
@@ -77,44 +84,72 @@ class LocalBlobs:
             # A thread of a cancelled request may still be in pread: it moves no offset, and nobody hears it.
             os.close(file)
 
+    async def _opened(self, location: str) -> int:
+        path = self._path(location)
+        if self._tells and location in self._just_used:
+            return _open(path)
+        file = await in_thread(_open, path)
+        self._note_use(location)
+        return file
+
+    def _note_use(self, location: str) -> None:
+        self._just_used[location] = None
+        if len(self._just_used) > limits.BLOBS_JUST_USED:
+            self._just_used.popitem(last=False)
+
+    def _in_memory(self, file: int, size: int, start: int) -> bytes | None:
+        """The bytes, if the system has them in memory: then no thread has to wait for the disk."""
+        if not self._tells:
+            return None
+        buffer = bytearray(size)
+        try:
+            count = os.preadv(file, [buffer], start, _AT_ONCE)
+        except BlockingIOError:  # they are on the disk
+            return None
+        except OSError:
+            self._tells = False
+            return None
+        # Linux 5.9 and 5.10 may say 0 although more is to come.
+        return bytes(memoryview(buffer)[:count]) if count else None
+
     async def read(self, location: str, max_bytes: int) -> bytes:
-        return await asyncio.to_thread(_read_all, self._path(location), max_bytes)
+        return await in_thread(_read_all, self._path(location), max_bytes)
 
     async def sweep(self, db: Database, now: datetime) -> int:
         async def remove(locations: list[str]) -> bool:
-            return await asyncio.to_thread(self._remove, locations)
+            return await in_thread(self._remove, locations)
 
         return await empty_trash(db, now, self._doubtful, remove)
 
     async def reclaim(self, db: Database, now: datetime) -> int:
         before = now.timestamp() - limits.BLOB_ORPHAN_SECONDS
-        found = await asyncio.to_thread(_clear, self.folder / INCOMING, before)
-        for shelf in await asyncio.to_thread(_shelves, self.folder):
-            if names := await asyncio.to_thread(self._listed, shelf):
+        found = await in_thread(_clear, self.folder / INCOMING, before)
+        for shelf in await in_thread(_shelves, self.folder):
+            if names := await in_thread(self._listed, shelf):
                 names -= await db.read(functools.partial(store.known, folder=shelf))
-                if orphans := await asyncio.to_thread(self._older, names, before):
+                if orphans := await in_thread(self._older, names, before):
                     found += await db.write(functools.partial(store.condemn, locations=orphans, now=now))
         return found
 
     async def lost(self, db: Database) -> list[str]:
         async def listed(shelf: str) -> set[str]:
-            there = await asyncio.to_thread((self.folder / shelf).is_dir)
-            return await asyncio.to_thread(self._listed, shelf) if there else set()
+            there = await in_thread((self.folder / shelf).is_dir)
+            return await in_thread(self._listed, shelf) if there else set()
 
         return await missing(db, listed)
 
     async def size(self) -> int:
-        return await asyncio.to_thread(self._size)
+        return await in_thread(self._size)
 
     async def check(self) -> None:
         """Nothing more to see: a folder that cannot be used was refused at once."""
 
     async def close(self) -> None: ...
 
-    def _path(self, location: str) -> Path:
+    def _path(self, location: str) -> str:
         if not LOCATION.fullmatch(location):
             raise LostFile(location)
-        return self.folder / location
+        return f"{self.folder}/{location}"
 
     def _shelve(self, shelf: str) -> None:
         """Makes the shelf, if it is not there yet, so that no crash can take it away again."""
@@ -155,11 +190,11 @@ class LocalBlobs:
 class _Draft:
     """The file of one upload."""
 
-    def __init__(self, folder: Path, name: str, shelve: Callable[[str], None]) -> None:
+    def __init__(self, folder: str, name: str, shelve: Callable[[str], None], note_use: Callable[[str], None]) -> None:
         self._folder = folder
         self.name = name
-        self._path = folder / INCOMING / name
-        self._shelve = shelve
+        self._path = f"{folder}/{INCOMING}/{name}"
+        self._shelve, self._note_use = shelve, note_use
         self._digest = hashlib.sha256()
         self._file: int | None = None
         self._gone = False
@@ -178,10 +213,12 @@ class _Draft:
             sha256 = self._digest.hexdigest()
             location = location_of(sha256, self.name)
             self._shelve(location[:2])
-            os.rename(self._path, self._folder / location)
-            self._path = self._folder / location
+            place = f"{self._folder}/{location}"
+            os.rename(self._path, place)
+            self._path = place
+            self._note_use(location)
             if durable:
-                _flush_folder(self._path.parent)
+                _flush_folder(os.path.dirname(place))
             return sha256, location
 
     def discard(self) -> None:
@@ -251,7 +288,7 @@ def _flush(file: int) -> None:
         os.fsync(file)
 
 
-def _flush_folder(folder: Path) -> None:
+def _flush_folder(folder: Path | str) -> None:
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _flush(file)
@@ -259,28 +296,15 @@ def _flush_folder(folder: Path) -> None:
         os.close(file)
 
 
-def _open(path: Path) -> int:
+def _open(path: str) -> int:
     try:
         with disk():
             return os.open(path, os.O_RDONLY)
     except FileNotFoundError as error:
-        raise LostFile(f"{path.parent.name}/{path.name}") from error
+        raise LostFile("/".join(path.split("/")[-2:])) from error
 
 
-def _in_memory(file: int, size: int, start: int) -> bytes | None:
-    """The bytes, if the system has them in memory: then the trip to a thread that may wait for the disk is saved."""
-    if not _AT_ONCE:
-        return None
-    buffer = bytearray(size)
-    try:
-        count = os.preadv(file, [buffer], start, _AT_ONCE)
-    except OSError:  # they are on the disk, or the file system cannot tell
-        return None
-    # Linux 5.9 and 5.10 may say 0 although more is to come.
-    return bytes(memoryview(buffer)[:count]) if count else None
-
-
-def _read_all(path: Path, max_bytes: int) -> bytes:
+def _read_all(path: str, max_bytes: int) -> bytes:
     with disk(), open(_open(path), "rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size > max_bytes:
             raise too_large(max_bytes)

@@ -54,7 +54,7 @@ class S3Blobs:
             piece_bytes=self._part_bytes,
             doubt=self._doubtful.add,
             lent=self._lent,
-            threads=self._threads,
+            in_thread=self._handed,
         )
 
     async def open_range(self, location: str, start: int = 0, length: int | None = None) -> AsyncIterator[bytes]:
@@ -108,7 +108,10 @@ class S3Blobs:
         self._threads.shutdown(wait=False)
 
     async def _in_thread(self, work: Callable[..., T], *words: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *words)
+        return await self._handed(work, *words)
+
+    def _handed(self, work: Callable[..., T], *words: object) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self._threads, work, *words)
 
     async def _condemn(self, db: Database, names: list[str], now: datetime) -> int:
         orphans: list[str] = []

@@ -3,8 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Callable
-from concurrent.futures import Executor
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob, Received
@@ -12,6 +11,8 @@ from deedbox.kernel.blobs.names import location_of, too_large
 from deedbox.kernel.errors import DeedboxError
 
 T = TypeVar("T")
+InThread: TypeAlias = Callable[..., "asyncio.Future[Any]"]
+"""Hands a step to a thread at once; its outcome is waited for."""
 Lent: TypeAlias = dict[str, bytes]
 """Small files that are lent, by their location: they are read from here, and were never stored."""
 
@@ -42,7 +43,7 @@ class Upload:
         piece_bytes: int,
         doubt: Callable[[str], None],
         lent: Lent,
-        threads: Executor | None = None,
+        in_thread: InThread,
     ) -> None:
         self._draft = draft
         self._max_bytes = max_bytes
@@ -50,7 +51,7 @@ class Upload:
         self._doubt = doubt
         self._lent = lent
         self._lent_at = ""
-        self._threads = threads
+        self._in_thread = in_thread
         self._waiting = bytearray()
         self._size = 0
         self._begun = False
@@ -97,7 +98,8 @@ class Upload:
     async def _on_draft(self, step: Callable[..., T], *given: object) -> T:
         self._begun = True
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, step, *given)
+            kept: T = await self._in_thread(step, *given)
+            return kept
         except (OSError, DeedboxError):
             await self._discard()
             raise
@@ -106,4 +108,4 @@ class Upload:
         if not self._begun:
             return
         # Handed to the thread before anything is awaited, and shielded: a cancelled request cleans up too.
-        await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._threads, self._draft.discard))
+        await asyncio.shield(self._in_thread(self._draft.discard))

@@ -12,7 +12,7 @@ from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import store
-from deedbox.kernel.jobs.job import URGENT, GiveUp, Job, LeaseLost, Progress, Slots
+from deedbox.kernel.jobs.job import PRIORITIES, URGENT, GiveUp, Job, LeaseLost, Progress, Slots
 
 T = TypeVar("T")
 
@@ -71,6 +71,8 @@ class Runner:
         self._worker = worker
         self._running: dict[asyncio.Task[None], Job] = {}
         self._wake = asyncio.Event()
+        self._short_of_slots = False
+        """Whether the last look may have left jobs that were due."""
         self._is_claiming = False
         self._claiming: list[asyncio.Task[None]] = []
         self._renewing: list[asyncio.Task[None]] = []
@@ -112,13 +114,13 @@ class Runner:
         while self._is_claiming:
             # Before the look, not after it: a wake-up during the look must not be forgotten.
             self._wake.clear()
-            slots = self._slots()
+            slots, jobs = self._slots(), list[Job]()
             if slots.free(URGENT) > 0:
-                jobs: list[Job] = []
                 with tasks.going_on("jobs cannot be claimed"):
                     jobs = await self._claim(slots)
                 for job in jobs if self._is_claiming else []:
                     self._begin(job)
+            self._short_of_slots = any(slots.with_more(jobs).free(priority) <= 0 for priority in PRIORITIES)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limits.JOB_POLL_SECONDS):
                     await self._wake.wait()
@@ -138,7 +140,8 @@ class Runner:
 
         def ended(_: asyncio.Task[None]) -> None:
             del self._running[task]
-            self._wake.set()
+            if self._short_of_slots:
+                self._wake.set()
 
         task.add_done_callback(ended)
 

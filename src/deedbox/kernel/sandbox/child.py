@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from deedbox.kernel.errors import DeedboxError
-from deedbox.kernel.limits import SANDBOX_ERROR_CHARS
+from deedbox.kernel.limits import SANDBOX_ERROR_CHARS, SANDBOX_PIECE_BYTES
 from deedbox.kernel.sandbox import SandboxFailed, confine
 from deedbox.kernel.sandbox.frames import (
     HEAD_BYTES,
@@ -28,7 +28,7 @@ from deedbox.kernel.sandbox.frames import (
 def main() -> None:
     requests, replies = _take_pipes()
     opening = read_opening(_receive(requests))
-    _send(replies, _reply(lambda: _load(opening)))
+    _send(replies, _reply(lambda: Done(_load(opening))))
     while True:
         body = _receive(requests)
         if not confine.LINUX:
@@ -58,19 +58,27 @@ def _load(opening: Opening) -> str:
     return confine.close_off(opening.memory_bytes, opening.open_files, opening.cpu_seconds * opening.calls)
 
 
-def _run(body: bytearray, packages: tuple[str, ...], give: Callable[[bytes], None]) -> Any:
+def _run(body: bytearray, packages: tuple[str, ...], give: Callable[[bytes], None]) -> Done:
     call = read_call(body)
     result = _function(call.function, packages)(*call.args)
-    return _given(result, give) if isinstance(result, Generator) else result
+    return _given(result, give) if isinstance(result, Generator) else Done(result)
 
 
-def _given(pieces: Generator[bytes, None, Any], give: Callable[[bytes], None]) -> Any:
-    """What the generator returns at its end; what it yields was given away."""
+def _given(pieces: Generator[bytes, None, Any], give: Callable[[bytes], None]) -> Done:
+    """What the generator returns at its end, with what it yielded last; the rest was given away."""
+    last: bytes | None = None
     while True:
         try:
-            give(next(pieces))
+            piece = next(pieces)
         except StopIteration as end:
-            return end.value
+            done = Done(end.value, last)
+            if last is None or len(frame(done)) <= SANDBOX_PIECE_BYTES:
+                return done
+            give(last)
+            return Done(end.value)
+        if last is not None:
+            give(last)
+        last = piece
 
 
 def _give(requests: int, replies: int, piece: bytes) -> None:
@@ -79,10 +87,10 @@ def _give(requests: int, replies: int, piece: bytes) -> None:
     _receive(requests)
 
 
-def _reply(act: Callable[[], Any]) -> bytearray:
+def _reply(act: Callable[[], Done]) -> bytearray:
     """What came of the act, as a frame; whatever it was, the server learns of it."""
     try:
-        return frame(Done(act()))
+        return frame(act())
     except SandboxFailed as failed:
         return frame(Broken(reason=failed.reason, text=failed.message))
     except DeedboxError as error:

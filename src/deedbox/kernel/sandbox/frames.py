@@ -40,6 +40,8 @@ class Piece(Struct, frozen=True, tag="piece"):
 
 class Done(Struct, frozen=True, tag="done"):
     value: Any = None
+    last: bytes | None = None
+    """The last of the pieces: it goes with the reply, and need not be asked for."""
 
 
 class Refused(Struct, frozen=True, tag="refused"):

@@ -188,7 +188,10 @@ class Child:
             self._input.write(frame(message))
         if into is not None:
             return await self._drain(self._input, into)
-        return read_reply(await self._replies.take(SANDBOX_MESSAGE_BYTES))
+        reply = read_reply(await self._replies.take(SANDBOX_MESSAGE_BYTES))
+        if isinstance(reply, Done) and reply.last is not None:
+            raise ValueError("a piece that nobody has asked for")
+        return reply
 
     async def _write(self, pipe: asyncio.WriteTransport, before: bytes, stream: Stream, after: bytes) -> None:
         """Returns right after the last piece: a reply that came before it is awaited would be unasked for."""
@@ -206,15 +209,19 @@ class Child:
             pipe.write(before + after)
 
     async def _drain(self, pipe: asyncio.WriteTransport, into: Sink) -> Reply:
-        """The reply that comes after the pieces; the child may send the next only when it is asked for it."""
+        """The reply, with or after the last piece; the child may send the next only when it is asked for it."""
         left = into.max_bytes
-        while isinstance(step := read_step(await self._replies.take(SANDBOX_PIECE_BYTES)), Piece):
-            left -= len(step.data)
-            if left < 0:
-                raise SandboxFailed("too large")
-            await into.write(step.data)
+        while True:
+            step = read_step(await self._replies.take(SANDBOX_PIECE_BYTES))
+            piece = step.data if isinstance(step, Piece) else step.last if isinstance(step, Done) else None
+            if piece is not None:
+                left -= len(piece)
+                if left < 0:
+                    raise SandboxFailed("too large")
+                await into.write(piece)
+            if not isinstance(step, Piece):
+                return step
             pipe.write(GO_ON)
-        return step
 
     async def _cause_of_death(self) -> Reason:
         await self._gone()

@@ -126,7 +126,7 @@ def edit(desk: Desk, draft: Packet, seen: Seen, change: DocumentChange, paper: P
         raise Conflict("The draft was changed at this very moment. Look at it and try again.")
     after, asked = draft, _asked(convert.asked_fields(desk.tx, document), draft, document, change)
     documents.ask_fields(desk.tx, document.id, asked)
-    sketches.drop(desk.tx, document.id)  # of what the draft was before
+    sketches.drop(desk.tx, draft.first.id)  # of what the draft was before
     values = documents.asked_values(desk.tx, document.id)
     if change.fields is not UNSET and values:
         values = left_for_tags(values, paper.tags, asked)

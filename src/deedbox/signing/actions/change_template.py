@@ -22,6 +22,7 @@ from deedbox.signing.desk import Desk, Office
 from deedbox.signing.new_document import NewFile, numbered, without_field
 from deedbox.signing.paper import Original
 from deedbox.signing.paper.by_role import check_fields, check_files, check_roles, need_roles, sample_parties
+from deedbox.signing.sketch import named
 from deedbox.signing.store import sketches, templates
 from deedbox.signing.template import Content, Template, TemplateChange, TemplateField
 
@@ -30,9 +31,17 @@ _TAKEN_OVER = ("message", "reminders", "expires_after_hours", "metadata", "langu
 
 @asynccontextmanager
 async def prepared(
-    office: Office, mill: PaperMill, before: Template, change: TemplateChange, files: Sequence[NewFile]
+    office: Office,
+    mill: PaperMill,
+    before: Template,
+    change: TemplateChange,
+    files: Sequence[NewFile],
+    *,
+    fitting: bool = False,
 ) -> AsyncIterator[Callable[[Desk], Template]]:
-    """What makes the next version at a desk: other files, or more people than there are places for, need a paper."""
+    """What makes the next version at a desk: other files, or more people than there are places for, need a paper.
+
+    Fields that have no place in other files are refused; where they are `fitting`, they fall off, and are named."""
     if before.status == "processing":
         raise Conflict("The template is still being converted. Look at it again in a moment.")
     if before.version >= limits.TEMPLATE_VERSIONS:
@@ -40,7 +49,8 @@ async def prepared(
     now, received = office.clock.now(), [file.original for file in files]
     after = _next(before, change, files, now)
     check_roles(after.content.roles)
-    check_files(after.content.fields, len(after.content.files))
+    if not fitting:
+        check_files(after.content.fields, len(after.content.files))
     if not _needs_paper(before, after, files):
         need_roles(after.content.roles)
         check_fields(after.content.fields, after.content.roles)
@@ -51,9 +61,10 @@ async def prepared(
     # Whoever says all fields has seen those that the files bring along.
     finding = change.fields is UNSET and (bool(files) or before.status == "failed")
     if await mill.intake.takes_long(originals):
-        yield lambda desk: _to_be_converted(desk, before, unmade, received, finding)
+        plan = Unmade(unmade, originals, finding, fitting)
+        yield lambda desk: _to_be_converted(desk, before, plan, received)
         return
-    async with convert_template.made(mill, Unmade(unmade, originals, finding), now) as (ready, paper):
+    async with convert_template.made(mill, Unmade(unmade, originals, finding, fitting), now) as (ready, paper):
         yield lambda desk: _stored(desk, before, ready, [*received, paper.pdf])
 
 
@@ -76,7 +87,10 @@ def delete(desk: Desk, template_id: str) -> None:
 
 def _next(before: Template, change: TemplateChange, files: Sequence[NewFile], now: datetime) -> Template:
     given = {name: value for name in _TAKEN_OVER if (value := getattr(change, name)) is not UNSET}
-    content = replace(before.content, fields=_fields(before, change, files, now), **given)
+    fields = _fields(before, change, files, now)
+    # What a file brought along goes with it, unless another brings the same.
+    gone = [named(field) for field in before.content.fields if files and change.fields is UNSET and field.found]
+    content = replace(before.content, fields=fields, fell_off=gone, **given)
     if files:
         content = replace(content, files=[made_file(file, now) for file in files], places=[])
     name = before.name if change.name is UNSET else change.name
@@ -105,11 +119,9 @@ async def _originals(office: Office, content: Content, files: Sequence[NewFile])
     return [Original(one.name, one.original.blob, one.password, content.signed_input, form=True) for one in files]
 
 
-def _to_be_converted(
-    desk: Desk, before: Template, after: Template, received: Sequence[Received], finding: bool
-) -> Template:
-    convert_template.plan(desk, after, finding=finding)
-    return _stored(desk, before, after, received)
+def _to_be_converted(desk: Desk, before: Template, unmade: Unmade, received: Sequence[Received]) -> Template:
+    convert_template.plan(desk, unmade)
+    return _stored(desk, before, unmade.template, received)
 
 
 def _stored(desk: Desk, before: Template, after: Template, received: Sequence[Received]) -> Template:

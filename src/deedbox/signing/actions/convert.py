@@ -195,6 +195,8 @@ class Conversion:
     def _begun(self, tx: Tx, work: Work, found: Unmade, made: tuple[Paper, Sequence[PaperFile]]) -> None:
         """As `_converted`, for a draft whose people come later: what its files bring along waits in its sketch."""
         paper, brought = made
+        if _waiting(tx, found.packet.workspace_id, found.document.id) is None:
+            return
         self._converted(tx, work, found, paper)
         draw_brought(tx, found.packet.workspace_id, found.document.id, brought, self._office.clock.now())
 

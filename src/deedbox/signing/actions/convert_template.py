@@ -26,8 +26,9 @@ from deedbox.signing.paper.by_role import (
     sample_people,
     without_values,
 )
+from deedbox.signing.sketch import named
 from deedbox.signing.store import templates
-from deedbox.signing.template import Content, FromTemplate, Template
+from deedbox.signing.template import Content, FromTemplate, Template, TemplateField
 
 CONVERT_TEMPLATE_JOB = "convert_template"
 
@@ -39,6 +40,8 @@ class Unmade(NamedTuple):
     originals: Sequence[Original]
     finding: bool
     """Whether fields that the files bring along are added to those of the template."""
+    fitting: bool = False
+    """Whether fields that have no place in the files fall off."""
 
 
 @asynccontextmanager
@@ -48,7 +51,8 @@ async def made(mill: PaperMill, unmade: Unmade, now: datetime) -> AsyncIterator[
 
     def planner(files: Sequence[PaperFile]) -> Plan:
         brought = files if unmade.finding else ()
-        found.append(by_role(content.roles, content.fields, brought, now))
+        fields = _with_place(content.fields, files) if unmade.fitting else content.fields
+        found.append(by_role(content.roles, fields, brought, now))
         check_roles(found[0].roles)
         check_fields(found[0].fields, found[0].roles)
         return Plan(sample_parties(found[0].roles), found[0].fields)
@@ -67,13 +71,14 @@ def try_out(desk: Desk, template: Template) -> None:
         drafted(desk, ready, FromTemplate(template_id=template.id, roles=people))
 
 
-def plan(desk: Desk, template: Template, *, finding: bool) -> None:
+def plan(desk: Desk, unmade: Unmade) -> None:
     """The version is converted as soon as there is time for it."""
+    template, terms = unmade.template, {"finding": unmade.finding, "fitting": unmade.fitting}
     jobs.enqueue(
         desk.tx,
         jobs.NewJob(
             CONVERT_TEMPLATE_JOB,
-            {"template_id": template.id, "version": template.version, "finding": finding},
+            {"template_id": template.id, "version": template.version, **terms},
             unique_key=f"{CONVERT_TEMPLATE_JOB}:{template.id}:{template.version}",
             workspace_id=template.workspace_id,
         ),
@@ -90,11 +95,12 @@ class TemplateConversion:
     async def run(self, work: Work) -> None:
         """The handler of these jobs."""
         workspace_id, template_id = work.named("template_id")
-        version, finding = int(str(work.job.payload["version"])), bool(work.job.payload["finding"])
+        version = int(str(work.job.payload["version"]))
+        finding, fitting = (bool(work.job.payload[name]) for name in ("finding", "fitting"))
         found = await self._office.db.read(lambda tx: _processing(tx, workspace_id, template_id, version))
         if found is None:
             return  # an attempt before this one has done it, or the template is gone
-        unmade = Unmade(found.template, found.originals, finding)
+        unmade = found._replace(finding=finding, fitting=fitting)
         try:
             if work.job.attempts > limits.PREPARE_ATTEMPTS:
                 raise BadRequest(
@@ -128,9 +134,28 @@ def _processing(tx: Tx, workspace_id: str, template_id: str, version: int) -> Un
     return Unmade(template, originals_of(tx, template.content), finding=True)
 
 
+def _with_place(fields: Sequence[TemplateField], files: Sequence[PaperFile]) -> list[TemplateField]:
+    """The fields whose page the files have, without those that one of the others would have had to show."""
+    kept = [
+        field
+        for field in fields
+        if field.file_number < len(files) and field.page <= len(files[field.file_number].sizes)
+    ]
+    before = len(kept) + 1
+    while len(kept) < before:
+        names = {name for field in kept for name in (field.id, field.label, field.group)}
+        before, kept = len(kept), [field for field in kept if not field.show_if or field.show_if.field in names]
+    return kept
+
+
 def _complete(content: Content, found: ByRole, paper: Paper) -> Content:
     files = [
         replace(file, sizes=[*made.sizes], removed=[*made.removed], signatures=[*made.signatures])
         for file, made in zip(content.files, paper.files, strict=True)
     ]
-    return replace(content, files=files, roles=found.roles, fields=found.fields, places=[*paper.places])
+    names, ids = {named(field) for field in found.fields}, {field.id for field in found.fields}
+    fell_off = [name for name in content.fell_off if name not in names]
+    fell_off += [named(field) for field in content.fields if field.id not in ids]
+    return replace(
+        content, files=files, roles=found.roles, fields=found.fields, places=[*paper.places], fell_off=fell_off
+    )

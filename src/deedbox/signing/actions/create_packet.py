@@ -15,7 +15,7 @@ from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import laid, made_file, named_parties, new_packet
 from deedbox.signing.actions.create_from_template import ReadyTemplate, as_asked, created, joined_metadata, ready
 from deedbox.signing.desk import Desk, Office
-from deedbox.signing.model import Document, File, Packet
+from deedbox.signing.model import Document, File, Packet, Source
 from deedbox.signing.new_document import NewDocument, NewFile, end_of
 from deedbox.signing.new_packet import NewPacket
 from deedbox.signing.paper import Original, Paper
@@ -56,10 +56,12 @@ async def prepared(
         yield lambda desk: create_packet(desk, new, made, codes)
 
 
-def create_packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: HashedCodes) -> Packet:
+def create_packet(
+    desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: HashedCodes, source: Source = "packet"
+) -> Packet:
     """The packet, stored: a draft, sent if the request says so; what has no paper waits for its conversion."""
     sheets = [_with_template(desk, sheet) for sheet in sheets]
-    draft = _packet(desk, new, sheets, codes)
+    draft = _packet(desk, new, sheets, codes, source)
     for document, sheet in zip(draft.documents, sheets, strict=True):
         draft = _laid(desk, draft, document, sheet)
     sending = new.send and draft.status == "draft"
@@ -107,9 +109,9 @@ def _with_template(desk: Desk, sheet: Sheet) -> Sheet:
     return sheet._replace(new=new, template=found)
 
 
-def _packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: HashedCodes) -> Packet:
+def _packet(desk: Desk, new: NewPacket, sheets: Sequence[Sheet], codes: HashedCodes, source: Source) -> Packet:
     """The packet without papers: its documents are made as if each were alone, for the people of the first."""
-    alone = [new_packet(desk, sheet.new, _files(desk, sheet), "packet", codes) for sheet in sheets]
+    alone = [new_packet(desk, sheet.new, _files(desk, sheet), source, codes) for sheet in sheets]
     whole = alone[0]
     return replace(
         whole,

@@ -108,7 +108,7 @@ def _content(new: NewTemplate, files: Sequence[File]) -> Content:
 
 
 def _to_be_converted(desk: Desk, template: Template, received: Sequence[Received]) -> Template:
-    convert_template.plan(desk, template, finding=True)
+    convert_template.plan(desk, Unmade(template, (), finding=True))
     return _stored(desk, template, received)
 
 

@@ -14,7 +14,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.mailbox import one_line
 from deedbox.signing import states
-from deedbox.signing.desk import document_of, only_together
+from deedbox.signing.desk import packet_of
 from deedbox.signing.model import Document, Packet, Signer
 from deedbox.signing.paper import PaperFile
 from deedbox.signing.paper.by_role import by_role
@@ -30,36 +30,46 @@ from deedbox.signing.sketch import (
 )
 from deedbox.signing.store import sketches
 
+_BROUGHT = "party-role-"
 _CORRECTED = ("name", "email", "language", "time_zone", "auth", "delegation")
 """What a sketch has of someone who can be corrected."""
 
 
 class Drawing(NamedTuple):
-    """A draft with its sketch."""
+    """A draft with its sketch, which is one for all documents that are sent together."""
 
     packet: Packet
-    document: Document
     version: int
     sketch: Sketch
     kept: bool
     """Whether it has a row already; else it is the draft as it stands."""
 
+    @property
+    def document(self) -> Document:
+        """The document under whose id the sketch is kept."""
+        return self.packet.first
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether the files of every document are converted."""
+        return all(document.paper_sha256 is not None for document in self.packet.documents)
+
 
 def drawing(tx: Tx, workspace_id: str, document_id: str) -> Drawing:
-    """The sketch of a draft: the one that is kept, else that of the draft as it stands. Reading it keeps nothing."""
-    packet, document = document_of(tx, workspace_id, document_id)
-    if not packet.lone:
-        raise only_together(packet)
-    if document.status not in ("draft", "processing"):
-        raise states.refusal(document.status)
-    found = sketches.find(tx, workspace_id, document_id)
+    """The sketch of a draft: the one that is kept, else that of the draft as it stands. Reading it keeps nothing.
+
+    Of a packet, any document leads there."""
+    packet = packet_of(tx, workspace_id, document_id)
+    if packet.status not in ("draft", "processing"):
+        raise states.refusal(packet.status)
+    found = sketches.find(tx, workspace_id, packet.first.id)
     if found is None:
-        sketch = of_draft(packet, document)
-        return Drawing(packet, document, _told(sketch), sketch, kept=False)
-    return Drawing(packet, document, found[0], with_words(found[1], packet, document), kept=True)
+        sketch = of_draft(packet)
+        return Drawing(packet, version_of(sketch), sketch, kept=False)
+    return Drawing(packet, found[0], with_words(found[1], packet), kept=True)
 
 
-def _told(sketch: Sketch) -> int:
+def version_of(sketch: Sketch) -> int:
     """The version of a sketch that is not kept: a hash of all it says, so that a draft changed since is another.
 
     It leaves room for versions after it in what a number of JSON holds exactly."""
@@ -116,17 +126,31 @@ def draw_brought(tx: Tx, workspace_id: str, document_id: str, files: Sequence[Pa
         return
     before = drawing(tx, workspace_id, document_id)
     found = by_role([], [], files, now)
-    keys = {role.name.casefold(): (f"role-{number}", _line(role.name)) for number, role in enumerate(found.roles, 1)}
-    order = max((party.order for party in before.sketch.parties), default=0)
-    parties = [
-        SketchParty(f"party-{key}", name, order + number, signers=[SketchSigner(key)])
-        for number, (key, name) in enumerate(keys.values(), 1)
+    parties = [*before.sketch.parties]
+    keys = {role.name.casefold(): _brought(parties, _line(role.name)) for role in found.roles}
+    # Files of the documents before it come first.
+    first = [document.id for document, _ in before.packet.files()].index(document_id)
+    fields = [
+        replace(as_drawn(field, field.id or "", keys[(field.party or "").casefold()]), file=first + field.file_number)
+        for field in found.fields
     ]
-    fields = [as_drawn(field, field.id or "", keys[(field.party or "").casefold()][0]) for field in found.fields]
-    sketch = before.sketch
-    after = replace(sketch, parties=[*sketch.parties, *parties], fields=[*sketch.fields, *fields])
+    after = replace(before.sketch, parties=parties, fields=[*before.sketch.fields, *fields])
     _need_few(after)
     keep(tx, before, after, now)
+
+
+def _brought(parties: list[SketchParty], name: str) -> str:
+    """Whose the fields of a role are: of the row that another document has brought for it, else of one more."""
+    brought = [party for party in parties if party.key.startswith(_BROUGHT)]
+    for party in brought:
+        if party.name == name:
+            return party.signers[0].key if len(party.signers) == 1 else party.key
+    number = len(brought) + 1
+    while f"{_BROUGHT}{number}" in {party.key for party in brought}:
+        number += 1
+    order = max((party.order for party in parties), default=0) + 1
+    parties.append(SketchParty(f"{_BROUGHT}{number}", name, order, signers=[SketchSigner(f"role-{number}")]))
+    return f"role-{number}"
 
 
 def _line(name: str) -> str:

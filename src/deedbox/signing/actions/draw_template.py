@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
-from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from deedbox.kernel.clock import instant, moment
+from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.kernel.ids import new_id
 from deedbox.signing.actions import change_template
 from deedbox.signing.actions.create_from_template import ready_of
+from deedbox.signing.actions.draw import version_of
 from deedbox.signing.model import ShowIf
 from deedbox.signing.sketch import DrawnFields, Sketch, SketchField, SketchParty, as_drawn, check_fields, named
 from deedbox.signing.store import sketches
@@ -26,7 +26,7 @@ class Drawing(NamedTuple):
 
     template: Template
     version: int
-    """Of the sketch; it is higher than the moment at which the template's own version was made."""
+    """Of the sketch."""
     sketch: Sketch
     kept: bool
     """Whether it has a row already; else it is the template as it stands."""
@@ -38,7 +38,8 @@ def drawing(tx: Tx, workspace_id: str, template_id: str) -> Drawing:
     ready_of(template)
     if found := _kept(tx, template):
         return Drawing(template, *found, kept=True)
-    return Drawing(template, _made(template), _sketch(template), kept=False)
+    sketch = _sketch(template)
+    return Drawing(template, version_of(sketch), sketch, kept=False)
 
 
 def draw_fields(tx: Tx, workspace_id: str, template_id: str, given: DrawnFields, now: datetime) -> int:
@@ -57,31 +58,34 @@ def draw_fields(tx: Tx, workspace_id: str, template_id: str, given: DrawnFields,
 
 
 @contextmanager
-def drawn_on(tx: Tx, before: Template, change: TemplateChange, now: datetime) -> Iterator[None]:
-    """Around a change of the template: what waits in its sketch waits on; Conflict if its roles would be others."""
+def taken(tx: Tx, drawn: Drawing) -> Iterator[None]:
+    """Around the version that is made of what was drawn; Conflict if more was drawn meanwhile: it waits on."""
+    sketches.take(tx, drawn.template.id, drawn.version)
+    yield
+
+
+@contextmanager
+def kept_over(tx: Tx, before: Template, now: datetime, *, elsewhere: bool) -> Iterator[None]:
+    """Around a change of the template: what waits in its sketch waits on; Conflict if its roles or pages would be
+    others, `elsewhere` than where it was drawn."""
     found = _kept(tx, before)
     if found is not None:
-        if change.roles is not UNSET or change.fields is not UNSET:
+        if elsewhere:
             raise Conflict(
                 "Fields were drawn on this template and are not saved yet. Save them or throw them away first: open its"
-                " fields and choose Save. Then change its roles."
+                " fields and choose Save. Then come back."
             )
         sketches.take(tx, before.id, found[0])
     yield
     if found is not None:
-        after = change_template.find(tx, before.workspace_id, before.id)
-        version = max(found[0], _made(after)) + 1
-        sketches.add(tx, before.workspace_id, before.id, (version, found[1]), instant(now))
+        sketch = replace(found[1], drawn_on=before.version + 1)
+        sketches.add(tx, before.workspace_id, before.id, (found[0] + 1, sketch), instant(now))
 
 
 def _kept(tx: Tx, template: Template) -> tuple[int, Sketch] | None:
     """The version and the sketch that was drawn on this version of the template."""
     found = sketches.find(tx, template.workspace_id, template.id)
-    return found if found is not None and found[0] > _made(template) else None
-
-
-def _made(template: Template) -> int:
-    return int(moment(template.updated_at).timestamp() * 1000)
+    return found if found is not None and found[1].drawn_on == template.version else None
 
 
 def laid_out(drawn: Drawing, now: datetime) -> TemplateChange:
@@ -104,7 +108,8 @@ def _sketch(template: Template) -> Sketch:
         as_drawn(field, field.id or "", keys.get((field.party or "").casefold(), ""))
         for field in template.content.fields
     ]
-    return Sketch(title=template.name, language=template.content.language, parties=parties, fields=fields)
+    language = template.content.language
+    return Sketch(template.version, template.name, language, parties=parties, fields=fields)
 
 
 def _key(number: int) -> str:

@@ -1,9 +1,9 @@
 """Lay out: what was drawn on the pages becomes the draft itself, by one change of it."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from deedbox.kernel.errors import BadRequest, Conflict
 from deedbox.signing import sketch as sketches
-from deedbox.signing.actions import change, send
+from deedbox.signing.actions import change, change_packet, send
 from deedbox.signing.actions.convert import PaperMill
 from deedbox.signing.actions.create import check_parties, made_parties
 from deedbox.signing.actions.draw import Drawing, drawing
 from deedbox.signing.desk import Desk, Office
-from deedbox.signing.model import Message, Packet, Reminders
-from deedbox.signing.new_document import DocumentChange, KnownParty, UnlockedFile
+from deedbox.signing.model import Document, Message, Packet, Reminders
+from deedbox.signing.new_document import DocumentChange, KnownField, KnownParty, UnlockedFile
+from deedbox.signing.new_packet import PacketChange
 from deedbox.signing.notifier import Notifier
 from deedbox.signing.paper import StoredPaper
 from deedbox.signing.paper.placing import laid_out
@@ -54,7 +55,7 @@ async def prepared(
     _need_version(found, wanted)
     if found.document.status == "processing":
         raise Conflict("The files are still being converted. Try again in a moment.")
-    asked = _change(found, wanted, office.clock.now())
+    given, fields = _changes(found, wanted, office.clock.now())
 
     def seen(desk: Desk) -> Packet:
         """The draft of this moment, if it is still the one that was looked at."""
@@ -62,10 +63,10 @@ async def prepared(
         _need_version(now, wanted)
         return now.packet
 
-    if asked is None:
+    if not given:
         yield seen
         return
-    async with change.prepared(office, mill, workspace_id, document_id, asked, drawn=True) as make:
+    async with _changing(office, mill, found.packet, given, fields) as make:
 
         def laid(desk: Desk) -> Packet:
             seen(desk)
@@ -79,15 +80,30 @@ def _need_version(found: Drawing, wanted: Wanted) -> None:
         raise Conflict(CHANGED)
 
 
-def _change(found: Drawing, wanted: Wanted, now: datetime) -> DocumentChange | None:
-    """What is to be changed of the draft; None if it is as it should be."""
+Fields: TypeAlias = Mapping[str, Sequence[KnownField]]
+"""By document."""
+
+
+def _changes(found: Drawing, wanted: Wanted, now: datetime) -> tuple[dict[str, Any], Fields | None]:
+    """What is to be changed of the draft, by name, and the fields it is to have; nothing, if it is as it should be."""
     packet, shared = found.packet, ("message", "reminders", "expires_after_hours")
-    before: dict[str, Any] = {"title": found.document.title} | {name: getattr(packet, name) for name in shared}
+    before: dict[str, Any] = {"title": packet.name} | {name: getattr(packet, name) for name in shared}
     given = {name: value for name in before if (value := getattr(wanted, name)) is not UNSET and value != before[name]}
-    if found.kept or wanted.codes or wanted.passwords:
-        laid = sketches.laid(found.sketch, packet, found.document, wanted.codes, now)
-        given |= {"parties": laid.parties, "fields": laid.fields, "files": wanted.passwords}
-    return DocumentChange(**given) if given else None
+    if not (found.kept or wanted.codes or wanted.passwords):
+        return given, None
+    laid = sketches.laid(found.sketch, packet, wanted.codes, now)
+    return given | {"parties": laid.parties, "files": wanted.passwords}, laid.fields
+
+
+def _changing(
+    office: Office, mill: PaperMill, packet: Packet, given: dict[str, Any], fields: Fields | None
+) -> AbstractAsyncContextManager[Callable[[Desk], Packet]]:
+    """The one change of the document, or of all that are sent together."""
+    workspace_id, only = packet.workspace_id, packet.first.id
+    if not packet.lone:
+        return change_packet.prepared(office, mill, workspace_id, packet.id, PacketChange(**given), fields)
+    own: dict[str, Any] = {} if fields is None else {"fields": fields[only]}
+    return change.prepared(office, mill, workspace_id, only, DocumentChange(**given | own), drawn=True)
 
 
 def problem(found: Drawing, notifier: Notifier, now: datetime) -> Problem | None:
@@ -95,21 +111,30 @@ def problem(found: Drawing, notifier: Notifier, now: datetime) -> Problem | None
     codes = {signer.key: "not yet" for _, signer in found.sketch.people()}
     where: Literal["people", "fields"] = "fields"
     try:
-        laid = sketches.laid(found.sketch, found.packet, found.document, codes, now)
+        laid = sketches.laid(found.sketch, found.packet, codes, now)
         where = "people"
         if not any(signer.role != "cc" for _, signer in found.sketch.people()):
             raise BadRequest("Nobody signs yet: name someone who signs or approves.")
         check_parties(laid.parties)
         send.need_mail_for_codes(laid.parties, notifier)
         where = "fields"
-        if found.document.paper_sha256 is not None:
-            made = made_parties(_without_codes(laid.parties), found.packet.language, now)
-            paper = StoredPaper.of(found.document.paper_sha256, found.document.files)
-            bare = replace(found.document, asks_all=False, fields=[])
-            laid_out(replace(found.packet, parties=made), bare, paper, laid.fields, now)
+        made = made_parties(_without_codes(laid.parties), found.packet.language, now)
+        packet = replace(found.packet, parties=made)
+        for document in packet.documents:
+            packet = packet.with_document(_tried(packet, document, laid.fields[document.id], now))
+        if all(document.template_id for document in packet.documents) and not packet.lone:
+            send.need_signatures(packet)  # there is no document in which places could be added
     except BadRequest as error:
         return Problem(where, error.message)
     return None
+
+
+def _tried(packet: Packet, document: Document, fields: Sequence[KnownField], now: datetime) -> Document:
+    """The document with these fields, as far as its paper is there; BadRequest for those that cannot stand on it."""
+    if document.paper_sha256 is None:
+        return document
+    paper = StoredPaper.of(document.paper_sha256, document.files)
+    return laid_out(packet, replace(document, asks_all=False, fields=[]), paper, fields, now)
 
 
 def _without_codes(parties: Sequence[KnownParty]) -> list[KnownParty]:

@@ -1,10 +1,9 @@
 """Whether a stored file is what was sealed, by the file itself and by the records."""
 
-import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,6 +17,7 @@ from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.threads import in_thread
 from deedbox.pdf import judge, sealed_form
 from deedbox.pdf import report as reports
 from deedbox.pdf.der import Malformed
@@ -28,6 +28,8 @@ from deedbox.pdf.workshop import Workshop
 from deedbox.signing.desk import Office
 from deedbox.signing.model import Document
 from deedbox.signing.store import audit, documents, sealed
+
+T = TypeVar("T")
 
 COMPLETED, RESTAMPED = "document.completed", "document.restamped"
 """The acts whose audit rows tell, in their detail, the hashes of the sealed file and of its certificate."""
@@ -56,14 +58,19 @@ async def own_report(blobs: Blobs, file: Blob, base: Blob | None, trusted: Trust
     start = max(0, file.size_bytes - limits.SEAL_TAIL_BYTES - limits.KB)
     tail = b"".join([piece async for piece in blobs.open_range(file.location, start, file.size_bytes - start)])
     try:
-        form = await asyncio.to_thread(sealed_form.read, tail, start)
+        form = await _worked(len(tail), sealed_form.read, tail, start)
     except Malformed as error:
         return _altered(file, f"{error}.")
     digest, begins = await _hashed(_Stretches(blobs, file, tail, start), form, base)
     if not begins:
         return _altered(file, "The file does not begin with the one that was to be sealed.")
     anchors = Anchors(*trusted)
-    return await asyncio.to_thread(judge.seal_report, form, file.sha256, digest, anchors, now)
+    return await _worked(len(tail), judge.seal_report, form, file.sha256, digest, anchors, now)
+
+
+async def _worked(size: int, step: Callable[..., T], *given: object) -> T:
+    """What the step gives. In a thread if it may be long: for a short one the loop would wait for the thread anyway."""
+    return await in_thread(step, *given) if size > limits.SEAL_READ_AT_ONCE_BYTES else step(*given)
 
 
 def _altered(file: Blob, reason: str) -> Report:

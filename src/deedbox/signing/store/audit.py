@@ -50,6 +50,20 @@ def page(tx: Tx, document_id: str, after: int, most: int) -> list[Entry]:
     return _entries(rows[1:], rows[0][-1]) if rows else []
 
 
+def latest(tx: Tx, document_id: str, before: int | None, most: int) -> tuple[list[Entry], bool]:
+    """The last rows, or the last before the one with this number, oldest first; and whether there are more before."""
+    bound, value = ("", {}) if before is None else (" and number < :before", {"before": before})
+    rows = tx.all(f"{_ROWS}{bound} order by number desc limit :most", id=document_id, most=most + 1, **value)[::-1]
+    if len(rows) <= most:
+        return _entries(rows, chain.genesis(document_id)), False
+    return _entries(rows[1:], rows[0][-1]), True
+
+
+def heads(tx: Tx, document_ids: Sequence[str]) -> list[tuple[str, int, str]]:
+    """The last row of each document's trail: its number and hash."""
+    return [(one, *(last(tx, one) or (0, ""))) for one in document_ids]
+
+
 def _entries(rows: Sequence[Row], previous: str) -> list[Entry]:
     found = []
     for number, at, act, actor, detail, own in rows:

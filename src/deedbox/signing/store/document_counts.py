@@ -5,7 +5,7 @@ from typing import get_args
 
 from deedbox.kernel.db import Tx
 from deedbox.signing.model import Status
-from deedbox.signing.store.documents import WAITING_FOR
+from deedbox.signing.store.document_list import WAITING_FOR
 
 _STATUSES: Sequence[Status] = get_args(Status)
 
@@ -23,6 +23,6 @@ def by_status(tx: Tx, workspace_id: str, most: int) -> Mapping[Status, int]:
 
 def waiting_for(tx: Tx, workspace_id: str, email: str, most: int) -> int:
     """The documents where it is the turn of someone at this address, up to so many."""
-    sql = f"select count(*) from (select distinct other.id {WAITING_FOR} limit :most) waiting"
+    sql = f"select count(*) from (select distinct documents.id {WAITING_FOR} limit :most) waiting"
     row = tx.one(sql, workspace_id=workspace_id, waits_for=email, most=most)
     return int(row[0]) if row else 0

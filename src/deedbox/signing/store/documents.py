@@ -1,16 +1,13 @@
 """The tables of packets and documents: how they are found, added and changed."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from deedbox.kernel.clock import moment
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert_all
 from deedbox.kernel.errors import Conflict, NotFound
-from deedbox.kernel.ids import new_id
 from deedbox.signing.model import (
     Archive,
     ArchiveReceipt,
@@ -20,10 +17,8 @@ from deedbox.signing.model import (
     Document,
     Field,
     File,
-    Filter,
     Message,
     Packet,
-    Page,
     Party,
     Reminders,
     Seal,
@@ -54,14 +49,6 @@ _SEAL, _DECLINE, _VOID = msgspec.json.Decoder(Seal), msgspec.json.Decoder(Declin
 _ATTACHMENTS, _NONE = msgspec.json.Decoder(list[Attachment]), "[]"
 _RECEIPT = msgspec.json.Decoder(ArchiveReceipt)
 _NOT_ARCHIVED = Archive()
-WAITING_FOR = (
-    "from signers join documents other on other.packet_id = signers.packet_id where signers.workspace_id ="
-    " :workspace_id and signers.email = :waits_for and signers.status in ('notified', 'viewed')"
-    " and signers.role <> 'cc'"
-)
-"""Of all documents, those where it is the turn of someone at this address: an index holds such people and no others."""
-_EQUAL = ("packet_id", "bulk_send_id", "template_id", "external_id")
-_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 # finding
@@ -100,28 +87,23 @@ def title_and_status(tx: Tx, workspace_id: str, document_id: str) -> tuple[str, 
     return row[0], row[1]
 
 
-def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[tuple[Packet, Document]]:
-    """Documents of the workspace that match, by age, each with its packet; that holds no others here."""
-    conditions, values = conditions_of(wanted, "doc")
-    if part.cursor is not None:
-        conditions.append(f"id {'<' if part.newest_first else '>'} :cursor")
-        values["cursor"] = part.cursor
-    order = "desc" if part.newest_first else "asc"
-    matching = " and ".join(["workspace_id = :workspace_id", *conditions])
-    some = f"order by id {order} limit :limit"
-    # In two steps: what does not match is passed over in the index, without a look at the table.
-    found = f"select id from documents where {matching} {some}"
-    if wanted.statuses:
-        values |= {f"status{number}": status for number, status in enumerate(wanted.statuses)}
-        # A part for each: the index holds each status by age, but not several.
-        parts = [
-            f"select id from (select id from documents where {matching} and status = :status{n} {some}) part{n}"
-            for n, _ in enumerate(wanted.statuses)
-        ]
-        found = f"select id from ({' union '.join(parts)}) parts {some}"
-    sql = f"{_WHOLE} where d.id in ({found}) order by d.id {order}"
-    packets = _packets(tx, tx.all(sql, workspace_id=workspace_id, limit=part.limit, **values), together=False)
-    return [(packet, packet.first) for packet in packets]
+def alone(tx: Tx, document_ids: Sequence[str]) -> list[tuple[Packet, Document]]:
+    """These documents in this order, each with its packet; that holds no others here."""
+    if not document_ids:
+        return []
+    named = {f"id{number}": one for number, one in enumerate(document_ids)}
+    rows = tx.all(f"{_WHOLE} where d.id in (:{', :'.join(named)})", **named)
+    found = {packet.first.id: packet for packet in _packets(tx, rows, together=False)}
+    return [(found[one], found[one].first) for one in document_ids]
+
+
+def title_and_pages(tx: Tx, document_id: str) -> tuple[str, int]:
+    """For whoever needs nothing else of a document that is there; its pages with those of attachments."""
+    row = tx.one("select title, files, attachments from documents where id = :id", id=document_id)
+    if row is None:
+        raise NotFound("Document does not exist")
+    files, attached = _FILES.decode(row[1]), _ATTACHMENTS.decode(row[2])
+    return row[0], sum(file.pages for file in files) + sum(one.pages for one in attached)
 
 
 def verification_code(tx: Tx, document_id: str) -> str | None:
@@ -453,37 +435,6 @@ def _archive_row(archive: Archive) -> dict[str, Value]:
     }
 
 
-def conditions_of(wanted: Filter, prefix: str) -> tuple[list[str], dict[str, Value]]:
-    """What rows with ids of this prefix must meet, but for their status."""
-    conditions: list[str] = []
-    values: dict[str, Value] = {}
-    for name in _EQUAL:
-        if (value := getattr(wanted, name)) is not None:
-            conditions.append(f"{name} = :{name}")
-            values[name] = value
-    if wanted.signer_email is not None:
-        conditions.append(
-            "id in (select other.id from signers join documents other on other.packet_id = signers.packet_id"
-            " where signers.workspace_id = :workspace_id and signers.email = :signer_email)"
-        )
-        values["signer_email"] = wanted.signer_email
-    if wanted.waits_for is not None:
-        conditions.append(f"id in (select other.id {WAITING_FOR})")
-        values["waits_for"] = wanted.waits_for
-    if wanted.q is not None:
-        conditions.append("title_folded like :q escape '\\'")
-        values["q"] = f"%{literal(folded(wanted.q))}%"
-    if wanted.created_after is not None:
-        conditions.append("created_at > :created_after and id >= :first_after")
-        values["created_after"] = wanted.created_after
-        values["first_after"] = _first_id(prefix, moment(wanted.created_after))
-    if wanted.created_before is not None:
-        conditions.append("created_at < :created_before and id < :first_before")
-        values["created_before"] = wanted.created_before
-        values["first_before"] = _first_id(prefix, moment(wanted.created_before))
-    return conditions, values
-
-
 def _difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in after.items() if value != before[name]}
 
@@ -493,15 +444,6 @@ def _update(tx: Tx, table: str, where: str, key: Mapping[str, Value], changes: M
     return tx.run(
         f"update {table} set {sets} where {where}", **key, **{f"new_{name}": value for name, value in changes.items()}
     )
-
-
-def _first_id(prefix: str, begin: datetime) -> str:
-    """The least id of this moment: a row's id and its `created_at` are made of the same, so ids bound the search."""
-    return new_id(prefix, max(begin, _EPOCH), bytes)
-
-
-def literal(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _json(value: object) -> str:

@@ -3,18 +3,16 @@
 from deedbox.kernel.db import Tx
 from deedbox.signing.model import Filter, Packet, Page
 from deedbox.signing.store import documents
+from deedbox.signing.store.filters import conditions_of
 
 
 def page(tx: Tx, workspace_id: str, wanted: Filter, part: Page) -> list[Packet]:
     """Packets of the workspace that match, by age."""
-    conditions, values = documents.conditions_of(wanted, "pkt")
+    conditions, values = conditions_of(wanted, "packets", part)
     if wanted.statuses:
         named = {f"status{number}": status for number, status in enumerate(wanted.statuses)}
         conditions.append(f"status in (:{', :'.join(named)})")
         values |= named
-    if part.cursor is not None:
-        conditions.append(f"id {'<' if part.newest_first else '>'} :cursor")
-        values["cursor"] = part.cursor
     matching = " and ".join(["workspace_id = :workspace_id", "lone = 0", *conditions])
     order = "desc" if part.newest_first else "asc"
     sql = f"select id from packets where {matching} order by id {order} limit :limit"

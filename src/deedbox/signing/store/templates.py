@@ -5,7 +5,8 @@ import msgspec
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert
 from deedbox.kernel.errors import Conflict
-from deedbox.signing.store.documents import folded, literal
+from deedbox.signing.store.documents import folded
+from deedbox.signing.store.filters import literal
 from deedbox.signing.template import Content, Template
 
 _COLUMNS = (

@@ -37,7 +37,7 @@ class UploadRecord(msgspec.Struct, frozen=True):
     size_bytes: int
     """How many bytes came."""
     text_length: int
-    """Characters of the extracted text."""
+    """Characters of the extracted text; 0 for a signed document that was not read yet."""
     status: Status
     """Whether it answers queries yet."""
     error: str | None

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from deedbox.kernel import limits
 from deedbox.kernel.clock import instant
 from deedbox.signing.model import Filter, Page, Status
-from deedbox.signing.store import documents
+from deedbox.signing.store import document_list
 from deedbox.web.api_v1.document_record import DocumentRecord, record
 from deedbox.web.frame import context, moments
 from deedbox.web.frame import cursor as cursors
@@ -81,7 +81,7 @@ async def list_documents(request: AnyRequest) -> DocumentPage:
     asked: DocumentQuery = here.query
     workspace, wanted = here.caller.workspace_id, asked.filter()
     part = Page(asked.limit + 1, asked.start, newest_first=asked.order == "desc")
-    found = await here.deedbox.db.read(lambda tx: documents.page(tx, workspace, wanted, part))
+    found = await here.deedbox.db.read(lambda tx: document_list.page(tx, workspace, wanted, part))
     shown, count, has_more, following = cursors.page(found, asked.limit, lambda one: one[1].id)
     archiving = here.deedbox.archive.is_on
     if following:

@@ -83,7 +83,9 @@ class PacketRecord(msgspec.Struct, frozen=True):
     reminders: Reminders | None
     """When people are reminded; null: never."""
     expires_at: str | None
-    """When it can no longer be signed; null: never."""
+    """When it can no longer be signed; null: never, or as expires_after_hours says once it is sent."""
+    expires_after_hours: int | None
+    """How long it can be signed, from sending; null: until expires_at."""
     created_at: str
     """When it was made."""
     updated_at: str
@@ -123,6 +125,7 @@ def packet_record(packet: Packet, *, archiving: bool = False) -> PacketRecord:
         language=packet.language,
         reminders=packet.reminders,
         expires_at=packet.expires_at,
+        expires_after_hours=packet.expires_after_hours,
         created_at=first.created_at,
         updated_at=max(document.updated_at for document in packet.documents),
         sent_at=first.sent_at,

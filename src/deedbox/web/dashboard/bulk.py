@@ -27,6 +27,8 @@ from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
 
 Done = Annotated[str, Meta(max_length=limits.CURSOR_CHARS)]
+KINDS = {"queued": "wait", "sending": "wait", "paused": "todo", "completed": "good", "canceled": "plain"}
+"""How the state of a bulk send looks."""
 
 
 class BulkListQuery(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ async def bulk_sends(request: AnyRequest) -> Response[Any]:
     workspace, before = here.caller.workspace_id, here.query.cursor or None
     found = await here.deedbox.db.read(lambda tx: store.page(tx, workspace, limits.PAGE_DEFAULT + 1, before))
     shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda one: one.id)
-    return app_page(request, "dashboard/bulk/list.html", bulk_sends=shown, older=older, begun=before)
+    return app_page(request, "dashboard/bulk/list.html", bulk_sends=shown, kinds=KINDS, older=older, begun=before)
 
 
 @get("/app/bulk/{bulk_send_id:str}", opt={**person("documents:read"), QUERY: BulkQuery}, include_in_schema=False)
@@ -135,6 +137,7 @@ async def _page(
         error=error,
         address=f"/app/bulk/{bulk_send_id}",
         found=found,
+        kinds=KINDS,
         made_from=template,
         rows=shown,
         only=status,

@@ -13,13 +13,15 @@ from deedbox.kernel.errors import DeedboxError, NotFound, TooManyRequests
 from deedbox.signing import parties
 from deedbox.signing.desk import document_in
 from deedbox.signing.model import Document, Packet
+from deedbox.signing.store import audit
 from deedbox.web.dashboard import reminding, standing, timeline
 from deedbox.web.dashboard.timeline import Timeline
-from deedbox.web.frame import context, forms
+from deedbox.web.frame import context, forms, live
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.app_pages import app_page, refused
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
+from deedbox.web.frame.pages import unchanged
 from deedbox.web.frame.query import QUERY
 from deedbox.words.dashboard import WORDS
 
@@ -64,6 +66,9 @@ async def shown(
     except NotFound as missing:
         return refused(request, missing)
     document = document_in(packet, document_id)
+    heads = await here.deedbox.db.read(lambda tx: audit.heads(tx, [document_id]))
+    if live.has(request, packet, heads, here.deedbox.archive.is_on):
+        return unchanged(request)
     waiting = [*parties.waiting_for(packet)]
     return app_page(
         request,
@@ -90,10 +95,12 @@ async def shown(
 async def _timeline(request: AnyRequest, packet: Packet, document_id: str) -> Timeline | None:
     """The page of the timeline that is asked for; None where another part of the page is asked for alone."""
     here = context.of(request)
-    if request.headers.get("x-part", _TIMELINE) != _TIMELINE:
+    if request.headers.get(live.PART, _TIMELINE) != _TIMELINE:
         return None
-    before = int(here.query.before) if here.query and here.query.before else None
-    return await here.deedbox.db.read(lambda tx: timeline.look(tx, packet, document_id, before))
+    before, checks = int(here.query.before) if here.query and here.query.before else None, here.deedbox.checked_trails
+    if live.PART not in request.headers:
+        checks.forget(document_id)  # whoever opens the page has all of it checked; whoever watches, what is new
+    return await here.deedbox.db.read(lambda tx: timeline.look(tx, checks, packet, document_id, before))
 
 
 def _pictures(document: Document) -> list[Picture]:

@@ -15,7 +15,7 @@ from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.signing.model import Document, Filter, Packet, Page, Status
-from deedbox.signing.store import document_counts, documents, templates
+from deedbox.signing.store import document_counts, document_list, templates
 from deedbox.web.dashboard import standing
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
@@ -99,14 +99,14 @@ class Row(NamedTuple):
 
 
 @get(_PLACE, opt={**person("documents:read"), QUERY: ListQuery}, include_in_schema=False)
-async def document_list(request: AnyRequest) -> Response[Any]:
+async def show_documents(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     asked: ListQuery = here.query
     workspace, me = here.caller.workspace_id, here.person.email
     wanted, part = asked.filter(me), Page(limits.PAGE_DEFAULT + 1, asked.cursor or None)
 
     def look(tx: Tx) -> tuple[list[tuple[Packet, Document]], dict[_View, int], str]:
-        found = documents.page(tx, workspace, wanted, part)
+        found = document_list.page(tx, workspace, wanted, part)
         # Counts are of all documents: beside a filter they would say what nobody sees.
         counts = {} if asked.filters else _counts(tx, workspace, me)
         template = templates.find(tx, workspace, asked.template) if asked.template else None
@@ -171,4 +171,4 @@ def _midnight(name: str, day: str, more: timedelta) -> str | None:
         raise BadRequest(f"{name} must be a day such as 2026-03-01") from error
 
 
-ROUTES: list[Any] = [document_list]
+ROUTES: list[Any] = [show_documents]

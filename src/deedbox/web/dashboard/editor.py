@@ -9,7 +9,8 @@ from litestar.params import FromPath
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.errors import DeedboxError, NotFound
 from deedbox.signing.actions.draw import Drawing, drawing
-from deedbox.signing.desk import document_of
+from deedbox.signing.desk import packet_of
+from deedbox.signing.model import Document
 from deedbox.signing.sketch import Sketch
 from deedbox.web.dashboard import sheets
 from deedbox.web.dashboard.dots import initials
@@ -29,14 +30,14 @@ async def editor(request: AnyRequest, document_id: FromPath[str]) -> Response[An
         found = await here.deedbox.db.read(lambda tx: drawing(tx, here.caller.workspace_id, document_id))
     except DeedboxError as error:
         return refused(request, error)
-    if found.document.paper_sha256 is None:
-        return app_page(request, "dashboard/converting.html", document=found.document)
-    pages = sum(file.pages for file in found.document.files)
+    if not found.has_pages:
+        return app_page(request, "dashboard/converting.html", found=found)
+    pages = sum(file.pages for _, file in found.packet.files())
     return await long_app_page(request, pages, "dashboard/editor.html", **_values(found))
 
 
 def _values(found: Drawing) -> dict[str, Any]:
-    path = f"/app/documents/{found.document.id}"
+    path = _path(found.document)
     return {
         "title": found.sketch.title,
         "back": f"{path}/people",
@@ -46,9 +47,14 @@ def _values(found: Drawing) -> dict[str, Any]:
         "api_path": f"/api/v1/documents/{found.document.id}",
         "after": {"path": f"{path}/review", "label": WORDS["editor_after"]},
         "people": [*people_of(found.sketch)],
-        "files": sheets.files_of(found.document.files, path),
+        "files": sheets.files_of([(file, _path(document)) for document, file in found.packet.files()]),
+        "several": not found.packet.lone,
         "bounds": sheets.BOUNDS,
     }
+
+
+def _path(document: Document) -> str:
+    return f"/app/documents/{document.id}"
 
 
 def people_of(sketch: Sketch) -> Iterator[dict[str, Any]]:
@@ -82,7 +88,8 @@ async def lines(
 ) -> Response[Any]:
     """The places of the lines of text on a page, to which the edges of fields snap."""
     here = context.of(request)
-    _, document = await here.deedbox.db.read(lambda tx: document_of(tx, here.caller.workspace_id, document_id))
+    packet = await here.deedbox.db.read(lambda tx: packet_of(tx, here.caller.workspace_id, document_id))
+    document = next((one for one, file in packet.files() if file.id == file_id), packet.first)
     position, paper = sheets.position(document.files, file_id, number), document.paper_sha256
     if paper is None:
         raise NotFound("There is no such page")

@@ -12,13 +12,12 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import NotFound
 from deedbox.mail.store import MailPart
-from deedbox.web.frame import context, forms
+from deedbox.web.dashboard.settings.acting import acted
+from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.app_pages import app_page, refused
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.doors import person
-from deedbox.web.frame.forms import form_of
-from deedbox.web.frame.pages import go
 from deedbox.web.frame.query import QUERY
 from deedbox.words import dashboard
 
@@ -40,7 +39,7 @@ async def mails(request: AnyRequest) -> Response[Any]:
     wanted = MailPart(
         limit=limits.PAGE_DEFAULT + 1,
         before=asked.cursor or None,
-        status=asked.status or None,
+        statuses=(asked.status,) if asked.status else (),
         to=asked.to.strip().replace("\0", "") or None,
     )
     found = await here.deedbox.db.read(lambda tx: here.deedbox.inbox.part(tx, here.person.workspace_id, wanted))
@@ -52,6 +51,7 @@ async def mails(request: AnyRequest) -> Response[Any]:
         mails=shown,
         asked=asked,
         states=STATES,
+        query=f"?{urlencode(chosen)}" if chosen else "",
         newest=_path(chosen),
         older=_path({**chosen, "cursor": older}) if older else None,
         delivers=here.deedbox.mailer.delivers,
@@ -85,8 +85,7 @@ async def resend(request: AnyRequest, mail_id: FromPath[str]) -> Response[Any]:
         here.deedbox.mailer.resend(tx, workspace, mail_id, now=now)
         return "/app/mail?done=resent"
 
-    with forms.sending(request, await form_of(request)) as sent:
-        return go(await sent.before() or await sent.once(again))
+    return await acted(request, again)
 
 
 def _path(chosen: dict[str, str]) -> str:

@@ -1,6 +1,8 @@
-"""New: files become a draft, whose people and fields come next."""
+"""New: files become a draft, of one document or of several that are sent together; people and fields come next."""
 
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, get, post
@@ -13,7 +15,11 @@ from deedbox.kernel.crypto import Secret
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.signing.actions import begin
+from deedbox.signing.actions.convert import PaperMill
+from deedbox.signing.desk import Desk
+from deedbox.signing.model import Packet
 from deedbox.signing.new_document import FilePassword, NewDocument, NewFile, Title
+from deedbox.signing.new_packet import NewPacket, NewPacketDocument
 from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.web.frame import context, forms, page_files, upload
 from deedbox.web.frame.app_pages import app_page, asks_for_page
@@ -27,10 +33,15 @@ from deedbox.words import dashboard
 class NewForm(msgspec.Struct, frozen=True):
     """What is filled in beside the files."""
 
+    kind: Literal["document", "packet"] = "document"
+    """Whether the files are one document, or each is one of its own."""
     title: Title | None = None
     language: Annotated[str, Meta(max_length=2)] = words.DEFAULT
     password: FilePassword | None = None
     """For every PDF, where no script asks for each file's own."""
+
+
+_USUAL = {"kind": "document", "title": "", "language": words.DEFAULT}
 
 
 class _Given:
@@ -45,7 +56,10 @@ class _Given:
 
 @get("/app/new", opt=person("documents:write"), include_in_schema=False)
 async def new_page(request: AnyRequest) -> Response[Any]:
-    return _page(request, _Given())
+    """The form; `as=packet` chooses that each file is a document of its own."""
+    given = _Given()
+    given.typed = {"kind": "packet" if request.query_params.get("as") == "packet" else "document"}
+    return _page(request, given)
 
 
 @post("/app/new", opt=person("documents:write"), include_in_schema=False, request_max_body_size=None)
@@ -77,17 +91,25 @@ async def _begun(request: AnyRequest, came: PageFiles) -> str:
             NewFile(part.filename, part.received, _password(wanted, came.typed, number, part.filename))
             for number, part in enumerate(came.parts)
         ]
-        new = NewDocument(
-            title=wanted.title or page_files.called(came.parts[0].filename, limits.TITLE_CHARS),
-            language=words.known(wanted.language),
-        )
-        async with begin.prepared(here.deedbox.paper_mill, new, files) as make:
+        async with _beginning(here.deedbox.paper_mill, wanted, files) as make:
 
             def act(tx: Tx) -> str:
                 with here.desk(tx) as desk:
                     return f"/app/documents/{make(desk).first.id}/people"
 
             return await sent.once(act)
+
+
+def _beginning(
+    mill: PaperMill, wanted: NewForm, files: Sequence[NewFile]
+) -> AbstractAsyncContextManager[Callable[[Desk], Packet]]:
+    """What makes the draft; what is given no title is called as its first file."""
+    names, language = [page_files.called(one.name, limits.TITLE_CHARS) for one in files], words.known(wanted.language)
+    title = wanted.title or names[0]
+    if wanted.kind == "document":
+        return begin.prepared(mill, NewDocument(title=title, language=language), files)
+    each = [NewPacketDocument(title=name) for name in names]
+    return begin.prepared_packet(mill, NewPacket(title=title, documents=each, language=language), files)
 
 
 def _password(wanted: NewForm, typed: dict[str, str], number: int, name: str) -> Secret | None:
@@ -121,7 +143,7 @@ def _page(
         error=error,
         once=forms.new_once(),
         refused=refused,
-        typed={"title": given.typed.get("title", ""), "language": given.typed.get("language", words.DEFAULT)},
+        typed={name: given.typed.get(name, usual) for name, usual in _USUAL.items()},
         languages=words.NAMES,
         most_files=limits.DOCUMENT_FILES,
         most_bytes=limits.DOCUMENT_FILE_BYTES,

@@ -19,6 +19,7 @@ from deedbox.signing.model import Auth, Role, Rule
 from deedbox.signing.new_document import Name
 from deedbox.signing.sketch import SketchParty, SketchSigner, is_key, named
 from deedbox.signing.store.people import asked_lately
+from deedbox.web.dashboard.names import few
 from deedbox.web.dashboard.people_rows import ACTS, PeopleForm, PersonForm, StepForm, number_in
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, refused
@@ -78,10 +79,7 @@ async def keep_people(request: AnyRequest, document_id: FromPath[str]) -> Respon
 def _lost(found: Drawing, parties: list[SketchParty]) -> str:
     """The fields that go with those who are no longer among the people; empty if there are none."""
     keys = replace(found.sketch, parties=parties).keys
-    lost = [named(field) for field in found.sketch.fields if field.who and field.who not in keys]
-    shown = ", ".join(lost[: limits.FIELDS_NAMED])
-    more = len(lost) - limits.FIELDS_NAMED
-    return WORDS["people_lost_more"].format(fields=shown, more=more) if more > 0 else shown
+    return few([named(field) for field in found.sketch.fields if field.who and field.who not in keys])
 
 
 async def _drawing(request: AnyRequest, document_id: str) -> Drawing | Response[Any]:
@@ -238,6 +236,7 @@ async def _page(
         "dashboard/people.html",
         error=error,
         document=found.document,
+        packet=found.packet,
         steps=steps or [StepForm(signers=[PersonForm()])],
         lost=lost,
         version=found.version,

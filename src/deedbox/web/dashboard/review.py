@@ -16,7 +16,7 @@ from deedbox.signing.actions import lay_out
 from deedbox.signing.actions.draw import Drawing, drawing
 from deedbox.signing.actions.lay_out import Wanted
 from deedbox.signing.actions.send import send
-from deedbox.signing.model import Message, Reminders
+from deedbox.signing.model import Document, Message, Packet, Reminders
 from deedbox.signing.new_document import Title, UnlockedFile
 from deedbox.signing.paper.intake import RefusedFiles
 from deedbox.signing.sketch import SketchField, SketchParty, SketchSigner
@@ -69,6 +69,7 @@ async def preview_page(request: AnyRequest, document_id: FromPath[str]) -> Respo
         len(found.sketch.fields),
         "dashboard/preview.html",
         document=found.document,
+        packet=found.packet,
         people=[one for _, one in people],
         shown=shown[1] if shown else None,
         mine=[field for field in found.sketch.fields if shown and field.who in (shown[0].key, shown[1].key)],
@@ -115,13 +116,17 @@ async def _laid(request: AnyRequest, document_id: str, *, sending: bool) -> Resp
                         packet = make(desk)
                         if sending:
                             send(desk, packet)
-                    return f"/app/documents/{document_id}?done={'sent' if sending else 'changed'}"
+                    return f"{_own_page(packet)}?done={'sent' if sending else 'changed'}"
 
                 return go(await sent.once(act))
     except DeedboxError as error:
         if error.status >= 500:
             raise
         return await _again(request, document_id, form, error)
+
+
+def _own_page(packet: Packet) -> str:
+    return f"/app/documents/{packet.first.id}" if packet.lone else f"/app/packets/{packet.id}"
 
 
 async def _again(request: AnyRequest, document_id: str, form: FormMultiDict, error: DeedboxError) -> Response[Any]:
@@ -152,7 +157,7 @@ def _wanted(found: Drawing, form: FormMultiDict) -> Wanted:
     for name, needs in (("first", (filled.every, filled.most)), ("every", (filled.first,))):
         if any(needs) and getattr(filled, name) is None:
             wrong[name] = WORDS["review_reminders_whole"]
-    for number in range(len(found.document.files)):
+    for number, _ in enumerate(found.packet.files()):
         if len(text(form, f"unlock.{number}")) > limits.FILE_PASSWORD_CHARS:
             wrong[f"unlock.{number}"] = WORDS["review_password_long"].format(most=limits.FILE_PASSWORD_CHARS)
     if wrong:
@@ -191,18 +196,25 @@ def _reminders(found: Drawing, filled: ReviewForm) -> Reminders | None:
 
 
 def _passwords(found: Drawing, form: FormMultiDict) -> list[UnlockedFile]:
-    given = [(file.id, text(form, f"unlock.{number}")) for number, file in enumerate(found.document.files)]
+    given = [(file.id, text(form, f"unlock.{number}")) for number, (_, file) in enumerate(found.packet.files())]
     return [UnlockedFile(file_id, said) for file_id, said in given if said]
 
 
 def _locked(found: Drawing, form: FormMultiDict | None, error: DeedboxError | None) -> dict[int, str]:
     """The files whose passwords are asked for, each with what is wrong; one that was typed is asked for again."""
+    names = {number: f"unlock.{number}" for number, _ in enumerate(found.packet.files())}
     if isinstance(error, RefusedFiles):
         return error.reasons
     if not isinstance(error, WrongForm) or form is None:
         return {}
-    names = {number: f"unlock.{number}" for number in range(len(found.document.files))}
     return {number: error.wrong.get(name, "") for number, name in names.items() if text(form, name)}
+
+
+def _documents(found: Drawing) -> list[tuple[Document, int]]:
+    """The documents, each with the number of its fields."""
+    within = [document.id for document, _ in found.packet.files()]
+    drawn = [within[field.file] for field in found.sketch.fields if field.file < len(within)]
+    return [(document, drawn.count(document.id)) for document in found.packet.documents]
 
 
 def _coded(found: Drawing) -> list[SketchSigner]:
@@ -247,13 +259,16 @@ async def _page(
         once=forms.new_once(),
         found=found,
         document=found.document,
+        packet=found.packet,
+        files=[file for _, file in found.packet.files()],
+        documents=_documents(found),
         people=people,
-        problem=lay_out.problem(found, office.notifier, office.clock.now()) if found.document.paper_sha256 else None,
+        problem=lay_out.problem(found, office.notifier, office.clock.now()) if found.has_pages else None,
         locked=_locked(found, form, error),
         coded=[(one, one.key in known) for one in _coded(found)],
         typed=_typed(found, form),
         mails=office.notifier.delivers(),
-        subject_usual=WORDS["review_subject_usual"].format(title=found.document.title),
+        subject_usual=WORDS["review_subject_usual"].format(title=found.sketch.title),
         spoken=words.NAMES[words.known(found.packet.language)],
         bounds=_BOUNDS,
         password_chars=limits.FILE_PASSWORD_CHARS,
@@ -278,7 +293,7 @@ def _typed(found: Drawing, form: FormMultiDict | None) -> dict[str, Any]:
         return {name: text(form, name) for name in names}
     packet, message, reminders = found.packet, found.packet.message, found.packet.reminders
     return {
-        "title": found.document.title,
+        "title": found.sketch.title,
         "subject": message.subject if message else "",
         "body": message.body if message else "",
         "days": reminding.days(packet.expires_after_hours) if packet.expires_after_hours else "",

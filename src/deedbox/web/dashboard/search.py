@@ -86,7 +86,8 @@ class View(msgspec.Struct, frozen=True):
 async def search_page(request: AnyRequest) -> Response[Any]:
     asked: SearchQuery = context.of(request).query
     if not asked.text:
-        return _page(request, asked)
+        has_model = context.of(request).deedbox.search.embedders.current is not None
+        return _page(request, asked, why="" if has_model else "model")
     try:
         found = await _answer(request, asked)
     except DeedboxError as error:

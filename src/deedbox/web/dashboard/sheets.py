@@ -12,23 +12,25 @@ BOUNDS = {
     "group": limits.FIELD_GROUP_CHARS,
     "value": limits.FIELD_VALUE_CHARS,
     "pattern": limits.FIELD_PATTERN_CHARS,
+    "side_min": limits.DRAWN_FIELD_MM,
     "font_min": limits.FONT_SIZE_MIN,
     "font_max": limits.FONT_SIZE_MAX,
 }
-"""What can be said of a field at most."""
+"""What can be said of a field."""
 
 
-def files_of(files: Sequence[File], path: str) -> list[dict[str, Any]]:
-    """The files as the editor's template takes them; their pictures lie below the path."""
+def files_of(files: Sequence[tuple[File, str]]) -> list[dict[str, Any]]:
+    """The files as the editor's template takes them; their pictures lie below the path that is given with each."""
     return [
         {
             "id": file.id,
             "name": file.name,
             "number": number,
             "pictures": f"{path}/files/{file.id}/pages",
+            "within": path,
             "pages": [{"width_pt": width, "height_pt": height} for width, height in file.sizes],
         }
-        for number, file in enumerate(files)
+        for number, (file, path) in enumerate(files)
     ]
 
 

@@ -6,19 +6,19 @@ import msgspec
 from litestar import Response, get, post
 from litestar.datastructures import FormMultiDict
 from litestar.params import FromPath
-from msgspec import Meta
+from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
 from deedbox import words
 from deedbox.kernel import limits
-from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import DeedboxError
-from deedbox.signing.actions import change_template as change
 from deedbox.signing.actions import draw_template
 from deedbox.signing.model import Message, Reminders
 from deedbox.signing.new_document import Language, Title
 from deedbox.signing.template import Role, Template, TemplateChange, TemplateField
+from deedbox.web.dashboard import template_version
 from deedbox.web.dashboard.rows import rows
+from deedbox.web.dashboard.template_version import Next
 from deedbox.web.dashboard.templates import asked_roles, roles_of
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page
@@ -44,7 +44,7 @@ class EditForm(msgspec.Struct, frozen=True):
 
 @get("/app/templates/{template_id:str}/edit", opt=person("documents:write"), include_in_schema=False)
 async def edit_page(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
-    return _page(request, await _found(request, template_id))
+    return _page(request, await template_version.newest(request, template_id))
 
 
 @post(
@@ -55,7 +55,7 @@ async def edit_page(request: AnyRequest, template_id: FromPath[str]) -> Response
 )
 async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     """The next version, if anything differs; what was sent keeps its own."""
-    form, before = await forms.form_of(request), await _found(request, template_id)
+    form, before = await forms.form_of(request), await template_version.newest(request, template_id)
     try:
         with forms.sending(request, form) as sent:
             if led := await sent.before():
@@ -63,29 +63,19 @@ async def save_template(request: AnyRequest, template_id: FromPath[str]) -> Resp
             wanted = _changes(form, before)
             if wanted is None:
                 return go(f"/app/templates/{template_id}?done=same")
-            return go(await _changed(request, sent, before, wanted))
+            now = context.of(request).deedbox.clock.now()
+            elsewhere = wanted.roles is not UNSET or wanted.fields is not UNSET
+            save = template_version.save(
+                request,
+                sent,
+                Next(before, wanted),
+                lambda tx: draw_template.kept_over(tx, before, now, elsewhere=elsewhere),
+            )
+            return go(await save)
     except DeedboxError as error:
         if error.status >= 500:
             raise
         return _page(request, before, form, error)
-
-
-async def _changed(request: AnyRequest, sent: forms.Sending, before: Template, wanted: TemplateChange) -> str:
-    """Makes the next version, and says where it is; fields that were drawn and not saved yet wait on."""
-    here = context.of(request)
-    async with change.prepared(here.deedbox.office, here.deedbox.paper_mill, before, wanted, []) as make:
-
-        def act(tx: Tx) -> str:
-            with draw_template.drawn_on(tx, before, wanted, here.deedbox.clock.now()), here.desk(tx) as desk:
-                make(desk)
-            return f"/app/templates/{before.id}?done=saved"
-
-        return await sent.once(act)
-
-
-async def _found(request: AnyRequest, template_id: str) -> Template:
-    here = context.of(request)
-    return await here.deedbox.db.read(lambda tx: change.find(tx, here.caller.workspace_id, template_id))
 
 
 def _changes(form: FormMultiDict, before: Template) -> TemplateChange | None:

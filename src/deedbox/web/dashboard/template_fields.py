@@ -16,10 +16,10 @@ from deedbox.signing.actions import change_template, draw_template
 from deedbox.signing.actions.draw_template import Drawing
 from deedbox.signing.sketch import DrawnFields
 from deedbox.signing.store import sketches
-from deedbox.signing.template import TemplateChange
-from deedbox.web.dashboard import sheets
+from deedbox.web.dashboard import sheets, template_version
 from deedbox.web.dashboard.dots import initials
 from deedbox.web.dashboard.sketch import Kept, SketchRecord
+from deedbox.web.dashboard.template_version import Next
 from deedbox.web.frame import context, forms
 from deedbox.web.frame.app_pages import app_page, long_app_page
 from deedbox.web.frame.blob_response import page_lines
@@ -54,7 +54,7 @@ async def editor(request: AnyRequest, template_id: FromPath[str]) -> Response[An
         api_path=f"/api/v1/templates/{template_id}",
         after={"path": f"{path}/save", "label": WORDS["tpl_editor_after"]},
         people=[*_people(found)],
-        files=sheets.files_of(files, path),
+        files=sheets.files_of([(file, path) for file in files]),
         bounds=sheets.BOUNDS,
     )
 
@@ -125,7 +125,8 @@ async def save_fields(request: AnyRequest, template_id: FromPath[str]) -> Respon
             wanted = draw_template.laid_out(drawn, context.of(request).deedbox.clock.now())
             if wanted.fields == [*drawn.template.content.fields]:
                 return go(f"/app/templates/{template_id}?done=same")
-            return go(await _saved(request, sent, drawn, wanted))
+            following = Next(drawn.template, wanted)
+            return go(await template_version.save(request, sent, following, lambda tx: draw_template.taken(tx, drawn)))
     except DeedboxError as error:
         if error.status >= 500:
             raise
@@ -138,21 +139,6 @@ async def forget_sketch(request: AnyRequest, template_id: FromPath[str]) -> Resp
     await _drawing(request, template_id)
     await context.of(request).deedbox.db.write(lambda tx: sketches.drop(tx, template_id))
     return go(f"/app/templates/{template_id}?done=forgotten")
-
-
-async def _saved(request: AnyRequest, sent: forms.Sending, drawn: Drawing, wanted: TemplateChange) -> str:
-    """Makes the next version of what was drawn, and says where; Conflict if more was drawn meanwhile: it waits on."""
-    here = context.of(request)
-    office, mill = here.deedbox.office, here.deedbox.paper_mill
-    async with change_template.prepared(office, mill, drawn.template, wanted, []) as make:
-
-        def act(tx: Tx) -> str:
-            sketches.take(tx, drawn.template.id, drawn.version)
-            with here.desk(tx) as desk:
-                make(desk)
-            return f"/app/templates/{drawn.template.id}?done=saved"
-
-        return await sent.once(act)
 
 
 async def _drawing(request: AnyRequest, template_id: str) -> Drawing:

@@ -17,10 +17,11 @@ from deedbox.signing.actions import create_template as create
 from deedbox.signing.model import Document, Filter, Page
 from deedbox.signing.new_document import Id
 from deedbox.signing.paper.intake import RefusedFiles
-from deedbox.signing.store import documents, templates
+from deedbox.signing.store import document_list, templates
 from deedbox.signing.template import NewTemplate, Role, Template
 from deedbox.web.dashboard.bulk import Done
 from deedbox.web.dashboard.dots import initials
+from deedbox.web.dashboard.names import few
 from deedbox.web.dashboard.rows import numbered, rows
 from deedbox.web.frame import context, document_files, forms, page_files
 from deedbox.web.frame import cursor as cursors
@@ -149,6 +150,8 @@ async def template_page(request: AnyRequest, template_id: FromPath[str]) -> Resp
         most=limits.TEMPLATE_USES_COUNTED,
         initials=initials,
         lasting=lasting,
+        once=forms.new_once(),
+        fell_off=few(found.content.fell_off),
     )
 
 
@@ -164,16 +167,21 @@ async def template_picture(
     return await document_files.page_of_template(request, template_id, file_id, page)
 
 
-@post("/app/templates/{template_id:str}/delete", opt=person("documents:write"), include_in_schema=False)
+@post(
+    "/app/templates/{template_id:str}/delete",
+    opt=person("documents:write"),
+    include_in_schema=False,
+    request_max_body_size=limits.FORM_BYTES,
+)
 async def delete_template(request: AnyRequest, template_id: FromPath[str]) -> Response[Any]:
     here = context.of(request)
 
-    def act(tx: Tx) -> None:
+    def act(tx: Tx) -> str:
         with here.desk(tx) as desk:
             change.delete(desk, template_id)
+        return "/app/templates?done=deleted"
 
-    await here.deedbox.db.write(act)
-    return go("/app/templates?done=deleted")
+    return go(await forms.pressed(request, act))
 
 
 def lasting(hours: int) -> str:
@@ -212,7 +220,7 @@ async def _new_page(request: AnyRequest, form: FormMultiDict, error: DeedboxErro
     workspace = here.caller.workspace_id
 
     def look(tx: Tx) -> list[Document]:
-        recent = documents.page(tx, workspace, Filter(), Page(limits.PAGE_DEFAULT))
+        recent = document_list.page(tx, workspace, Filter(), Page(limits.PAGE_DEFAULT))
         return [document for _, document in recent if document.paper_sha256]
 
     return app_page(

@@ -7,9 +7,9 @@ from deedbox.accounts import store
 from deedbox.evidence.chain import Entry
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
-from deedbox.signing import trail
 from deedbox.signing.desk import SERVER
 from deedbox.signing.model import Packet
+from deedbox.signing.trail import Checks
 from deedbox.web.dashboard import device
 from deedbox.words.dashboard import WORDS
 
@@ -41,16 +41,15 @@ class Timeline(NamedTuple):
     """Before which row the page that follows begins."""
 
 
-def look(tx: Tx, packet: Packet, document_id: str, before: int | None) -> Timeline:
-    """A page of the trail; the whole of it is checked."""
-    entries, broken_at = trail.checked(tx, document_id)
-    part = [entry for entry in entries if before is None or entry.number < before][-limits.TIMELINE_ROWS :]
+def look(tx: Tx, checks: Checks, packet: Packet, document_id: str, before: int | None) -> Timeline:
+    """A page of the trail, all of which is checked."""
+    part, has_more, rows, broken_at = checks.look(tx, document_id, before, limits.TIMELINE_ROWS)
     names = {signer.id: signer.name for _, signer in packet.signers()} | {SERVER: WORDS["actor_server"]}
     unknown = {entry.actor for entry in part} - names.keys()
     names |= store.names_of(tx, packet.workspace_id, sorted(unknown))
     lines = [_line(entry, names, broken_at) for entry in reversed(part)]
-    older = part[0].number if part and part[0].number > entries[0].number else None
-    return Timeline(lines, len(entries), broken_at, broken_at is not None and broken_at > len(entries), older)
+    cut = broken_at is not None and broken_at > rows
+    return Timeline(lines, rows, broken_at, cut, part[0].number if has_more else None)
 
 
 def _line(entry: Entry, names: Mapping[str, str], broken_at: int | None) -> Line:

@@ -51,6 +51,7 @@ class Context:
         "request_id",
         "room",
         "subject",
+        "version",
     )
 
     def __init__(self, deedbox: Deedbox, request_id: str, door: "Door", room: "Room") -> None:
@@ -81,6 +82,8 @@ class Context:
         """The sites that may show the answer in a frame, once it is known who asks."""
         self.in_frame = False
         """Whether the cookie that opened the door is that of a frame."""
+        self.version: str | None = None
+        """What stands for everything that the live part asked for is made of, once that is known."""
         self._caller: Caller | None = None
         self._person: Person | None = None
         self._signer: Signer | None = None

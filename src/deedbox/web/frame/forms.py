@@ -19,6 +19,7 @@ from deedbox.kernel.errors import BadRequest, Code, Conflict, DeedboxError, Unsu
 from deedbox.kernel.idempotency import Answer, KeyedRequest
 from deedbox.web.frame import context, mistakes
 from deedbox.web.frame.context import AnyRequest
+from deedbox.words.dashboard import WORDS
 
 T = TypeVar("T", bound=msgspec.Struct)
 ONCE = "once"
@@ -37,7 +38,7 @@ async def form_of(request: AnyRequest) -> FormMultiDict:
             return FormMultiDict(await asyncio.to_thread(_pairs, said))
         return FormMultiDict(_pairs(said))
     except UnicodeDecodeError as error:
-        raise BadRequest("The form is not text in UTF-8. Send it in that encoding.") from error
+        raise BadRequest(WORDS["form_not_text"]) from error
     except ValueError as error:
         raise BadRequest(f"The form has more than {limits.PAGE_FORM_FIELDS} fields") from error
 
@@ -76,14 +77,14 @@ def filled(form: FormMultiDict, kind: type[T]) -> T:
     for field in msgspec.structs.fields(kind):
         if field.encode_name not in given:
             if field.required:
-                wrong[field.encode_name] = "Fill this in."
+                wrong[field.encode_name] = WORDS["fill_in"]
             continue
         try:
             msgspec.convert(given[field.encode_name], field.type, strict=False)
         except msgspec.ValidationError as error:
             place, said = mistakes.found(field.type, error)
             name = (field.encode_name + place).replace("[", ".").replace("]", "")
-            wrong[name] = "Fill this in." if said == "missing" else f"{said[:1].upper()}{said[1:]}."
+            wrong[name] = WORDS["fill_in"] if said == "missing" else f"{said[:1].upper()}{said[1:]}."
     if wrong:
         raise WrongForm(wrong)
     try:
@@ -184,6 +185,12 @@ class Sending:
             lambda tx: idempotency.once(tx, deedbox.box, keyed, lambda tx: Answer(303, act(tx).encode()), now=now)
         )
         return answer.body.decode()
+
+
+async def pressed(request: AnyRequest, act: Callable[[Tx], str]) -> str:
+    """The path that the act of a button leads to, once however often it is pressed."""
+    with sending(request, await form_of(request)) as sent:
+        return await sent.before() or await sent.once(act)
 
 
 @contextmanager

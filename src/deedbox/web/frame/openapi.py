@@ -69,6 +69,7 @@ _TAGS = {
     "hooks": "Webhooks, their deliveries, and the events that they tell of",
     "keys": "API keys, and who the caller is",
     "workspace": "What the workspace tells of itself to those who get its documents",
+    "mails": "The log of mails to signers and senders, without what they say",
     "search": "Documents to be searched: uploaded, indexed and queried",
     "embeddings": "Vectors of texts",
     "authority": "Time-stamps, certificates and revocation lists",

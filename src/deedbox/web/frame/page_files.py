@@ -20,6 +20,7 @@ from deedbox.signing.new_document import NewFile
 from deedbox.web.frame import context, form, forms
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
+from deedbox.words.dashboard import WORDS
 
 ACCEPT = ",".join(convert.ENDINGS)
 """The files that a box for documents offers to choose."""
@@ -54,7 +55,7 @@ class Typed:
         async def write(data: bytes) -> None:
             self._bytes += len(data)
             if self._bytes > limits.SIGNING_FORM_BYTES:
-                raise TooLarge("The form is too large")
+                raise TooLarge(WORDS["form_too_large"])
             said.extend(data)
 
         return write
@@ -63,7 +64,7 @@ class Typed:
         try:
             return [(name, bytes(said).decode().replace("\0", "")) for name, said in self._said]
         except UnicodeDecodeError as error:
-            raise BadRequest("The form is not text in UTF-8. Send it in that encoding.") from error
+            raise BadRequest(WORDS["form_not_text"]) from error
 
 
 @asynccontextmanager
@@ -79,7 +80,7 @@ async def filled(request: AnyRequest, blobs: Blobs, most_files: int) -> AsyncIte
                 return _nothing  # no file was chosen
             if len(files) == most_files:
                 with forms.beside(FILE):
-                    raise BadRequest(f"There may be {most_files} files. Choose fewer.")
+                    raise BadRequest(WORDS["chosen_too_many"].format(most=most_files))
             name = form.filename(part)
             files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
             return _to(name, files[-1][1])
@@ -97,7 +98,7 @@ async def table(request: AnyRequest, most: int) -> Table:
 
         async def write(data: bytes) -> None:
             if spool.tell() + len(data) > most:
-                raise TooLarge(f"The file may have {most // limits.MB} MB")
+                raise TooLarge(WORDS["chosen_table_too_large"].format(mb=most // limits.MB))
             with disk():
                 await asyncio.to_thread(spool.write, data)
 
@@ -140,6 +141,7 @@ def _to(name: str, incoming: Incoming) -> Take:
             try:
                 await incoming.write(data)
             except TooLarge as error:
-                raise TooLarge(f"{name}: a file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB") from error
+                most = limits.DOCUMENT_FILE_BYTES // limits.MB
+                raise TooLarge(WORDS["chosen_too_large"].format(name=name, mb=most)) from error
 
     return write

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -15,6 +14,7 @@ from deedbox import words
 from deedbox.kernel import limits
 from deedbox.kernel.clock import moment
 from deedbox.kernel.errors import Code, Conflict, DeedboxError
+from deedbox.web.frame import live
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.envelope import ErrorBody, envelope
 from deedbox.web.frame.head import Scope
@@ -59,13 +59,30 @@ def page(
         # Without a referrer a form says that it comes from nowhere (`Origin: null`), and over plain HTTP browsers tell
         # nothing else by which this site's own forms are known. A signer's page gives no referrer all the same.
         own["Referrer-Policy"] = "same-origin"
-    part = request.headers.get("x-part") if request else None
-    text = render(template, part, frames=frames, **values)
-    if request is not None and part is not None:
-        own["ETag"] = f'"{hashlib.sha256(text.encode()).hexdigest()[:16]}"'
-        if own["ETag"] == request.headers.get("if-none-match"):
-            return Response(None, status_code=304, headers=own, media_type="text/html")
+    if request is not None and live.PART in request.headers:
+        return _part(request, template, status, own, {"frames": frames, **values})
+    text = render(template, frames=frames, **values)
     return Response(text, status_code=status, headers=own, media_type="text/html")
+
+
+def unchanged(request: AnyRequest) -> Response[Any]:
+    """Tells the browser that it has the part already, where `live.has` says so."""
+    headers = {**HEADERS, "ETag": request.headers["if-none-match"]}
+    return Response(None, status_code=304, headers=headers, media_type="text/html")
+
+
+def _part(
+    request: AnyRequest, template: str, status: int, headers: Mapping[str, str], values: Mapping[str, Any]
+) -> Response[Any]:
+    """The one block of the template that is asked for anew, unless the browser has it."""
+    version = live.version(request, values)
+    if live.is_had(request, version):
+        return unchanged(request)
+    text = render(template, request.headers[live.PART], **values)
+    told = {**headers, "ETag": live.etag(version, text)}
+    if live.is_same(request, text):
+        return Response(None, status_code=304, headers=told, media_type="text/html")
+    return Response(text, status_code=status, headers=told, media_type="text/html")
 
 
 async def long_page(parts: int, template: str, /, **values: Any) -> Response[Any]:
@@ -184,7 +201,7 @@ def _templates() -> Any:
             return super().getattr(obj, attribute)
 
     made = Words(loader=PackageLoader("deedbox.web"), autoescape=True, undefined=StrictUndefined)
-    made.globals.update(static=static, script=script)
+    made.globals.update(static=static, script=script, limits=limits)
     # A block that is rendered alone has no imports of its template's: the macros are at hand everywhere.
     made.globals["ui"] = made.get_template("macros.html").module
     return made

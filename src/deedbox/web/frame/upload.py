@@ -12,6 +12,7 @@ from deedbox.kernel.errors import BadRequest, TooLarge
 from deedbox.web.frame import body, form
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.form import FILE, Take
+from deedbox.words.dashboard import WORDS
 
 DOCUMENT = "document"
 ONE_FILE: dict[str, Any] = {
@@ -119,7 +120,7 @@ class Page:
             if part.filename is None and self._bytes <= limits.SIGNING_FORM_BYTES:
                 said.extend(data)
             elif part.filename is None:
-                raise TooLarge("The form is too large")
+                raise TooLarge(WORDS["form_too_large"])
 
         return write
 
@@ -216,10 +217,11 @@ async def page_files(request: AnyRequest, blobs: Blobs, most_files: int) -> Asyn
             if not part.filename:
                 return nowhere
             if len(files) == most_files:
-                raise BadRequest(f"A document has at most {most_files} files. Leave some out.")
+                raise BadRequest(WORDS["chosen_too_many"].format(most=most_files))
             name = form.filename(part)
             files.append((name, await held.enter_async_context(blobs.receive(limits.DOCUMENT_FILE_BYTES))))
-            return _to(files[-1][1], f"{name}: a file may have {limits.DOCUMENT_FILE_BYTES // limits.MB} MB")
+            most = limits.DOCUMENT_FILE_BYTES // limits.MB
+            return _to(files[-1][1], WORDS["chosen_too_large"].format(name=name, mb=most))
 
         await form.read(request, opened)
         yield PageFiles(page.typed(), [Part(name, await one.finish()) for name, one in files])

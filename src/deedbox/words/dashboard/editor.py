@@ -96,6 +96,8 @@ WORDS = {
     "editor_is_ready": "Everyone has a place to sign.",
     "editor_no_place": "{names} has no signature field yet. Without one, a place on the last page is used.",
     "editor_no_places": "{names} have no signature field yet. Without one, a place on the last page is used.",
+    "editor_no_place_packet": "{names} has no signature field yet. Without one, a place is added to each document.",
+    "editor_no_places_packet": "{names} have no signature field yet. Without one, places are added to each document.",
     "editor_lacks_person": "choose who fills it in",
     "editor_lacks_options": "it has no choices yet",
     "editor_lacks_label": "it needs a group and a label",

@@ -48,4 +48,7 @@ WORDS = {
     "role_owner": "Owner",
     "role_sender": "Sender",
     "role_viewer": "Viewer",
+    "fill_in": "Fill this in.",
+    "form_too_large": "The form is too large. Write less and send it again.",
+    "form_not_text": "The form is not text in UTF-8. Send it in that encoding.",
 }

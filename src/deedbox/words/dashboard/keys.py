@@ -31,7 +31,7 @@ WORDS = {
     "scope_means_all": "All of the below, and whatever later versions add.",
     "scope_documents_all": "Everything with documents",
     "scope_documents_read": "Read documents",
-    "scope_means_documents_read": "See every document, packet, bulk send and template, with files and audit trail.",
+    "scope_means_documents_read": "See documents, packets, bulk sends, templates, their files, audit trails and mails.",
     "scope_documents_write": "Prepare documents",
     "scope_means_documents_write": "Make, change and delete drafts and templates. Nothing is sent.",
     "scope_documents_send": "Send documents",

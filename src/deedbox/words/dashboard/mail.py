@@ -4,7 +4,7 @@ WORDS = {
     "mail_lead_inbox": "This server has no mail server, so mails stay here. Open an invitation to follow its link.",
     "mail_lead_log": "What was mailed to signers and to you, and what became of it.",
     "no_mails": "No mail yet. What signers and you are told stands here once a document is sent.",
-    "no_such_mails": "No mail is like that. Choose another state, or type less of the address.",
+    "no_such_mails": "No mail fits these filters.",
     "mail_inbox": "Kept here",
     "mail_queued": "Waiting",
     "mail_sent": "Sent",

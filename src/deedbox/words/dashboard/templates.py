@@ -64,6 +64,12 @@ WORDS = {
     "tpl_files": "Files",
     "tpl_files_hint": "PDF, Word, HTML or pictures, up to {most}; they are signed as one. Text tags such as"
     " {tag} and the fields of a fillable PDF are found.",
+    "tpl_other_files": "Other files",
+    "tpl_other_files_lead": "Fields stay where the new files still have their page; the others fall off and are named."
+    " Earlier versions, and documents made from them, stay as they are.",
+    "tpl_files_now": "Its files now",
+    "tpl_files_instead": "Files instead of these",
+    "tpl_fell_off": "These fields have no place in its files and are gone: {fields}. The version before has them.",
     "tpl_no_file": "Choose a file.",
     "tpl_wrong_name": "Give it a name of 1 to {most} characters.",
     "tpl_roles_hint": "Who signs, such as Tenant and Landlord. Leave them empty where text tags name them.",

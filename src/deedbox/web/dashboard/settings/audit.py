@@ -7,6 +7,7 @@ from litestar import Response, get
 from msgspec import UNSET, UnsetType
 
 from deedbox.kernel import acts, limits
+from deedbox.kernel.acts import ActPart
 from deedbox.web.frame import context
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.app_pages import app_page
@@ -38,11 +39,8 @@ async def changes(request: AnyRequest) -> Response[Any]:
     here = context.of(request)
     asked: ChangesQuery = here.query
     before = asked.cursor or None
-    found = await here.deedbox.db.read(
-        lambda tx: acts.page(
-            tx, here.caller.workspace_id, limit=limits.PAGE_DEFAULT + 1, before=before, kind=asked.kind or None
-        )
-    )
+    part = ActPart(limit=limits.PAGE_DEFAULT + 1, before=before, act=asked.kind or None)
+    found = await here.deedbox.db.read(lambda tx: acts.page(tx, here.caller.workspace_id, part))
     shown, _, _, older = cursors.page(found, limits.PAGE_DEFAULT, lambda act: act.id)
     return app_page(
         request,

@@ -272,8 +272,6 @@ def _form(
         kinds=list(catalogue.KINDS),
         presets=PRESETS,
         word_of=word_of,
-        url_chars=limits.EGRESS_URL_CHARS,
-        description_chars=limits.HOOK_DESCRIPTION_CHARS,
     )
 
 

@@ -178,7 +178,6 @@ def _form(request: AnyRequest, error: DeedboxError | None = None, form: FormMult
         tiers=tiers.TIERS,
         days=DAYS,
         word_of=word_of,
-        name_chars=limits.KEY_NAME_CHARS,
     )
 
 
@@ -202,7 +201,6 @@ async def _shown(
         typed=key.name if name is None else name,
         word_of=word_of,
         once=forms.new_once(),
-        name_chars=limits.KEY_NAME_CHARS,
     )
 
 

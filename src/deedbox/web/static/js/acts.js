@@ -1,5 +1,5 @@
 // What can be done with fields: each makes new ones of those there are, and changes none.
-import { memory } from './page.js';
+import { $, memory } from './page.js';
 import { MM, leafOf, leaves, within } from './view.js';
 import { isSmall, people, personOf } from './boxes.js';
 
@@ -8,7 +8,7 @@ export const SIZES = {
   signature: [60, 18], initials: [20, 10], date: [36, 7], name: [50, 7], email: [56, 7], text: [50, 7], number: [28, 7],
   checkbox: [5, 5], select: [46, 7.5], radio: [5, 5], attachment: [50, 9],
 };
-export const LEAST = 3;
+export const LEAST = Number($('#field').elements.w.min);
 const COPIED = 'deedbox-fields', BELOW = 3, ASIDE = 5; // millimetres
 
 export const keptIn = field => {
@@ -48,6 +48,12 @@ export function aligned(fields, keys, names) {
   });
 }
 
+// A condition asks for what stands in the same document; without it, the field is always shown.
+const conditioned = fields => field => {
+  const { show_if: condition } = field, decides = other => [other.key, other.group].includes(condition.field);
+  const known = !condition || fields.some(other => decides(other) && leafOf(other).within === leafOf(field).within);
+  return known ? field : { ...field, show_if: null };
+};
 // Copies with keys of their own; a condition among them leads from copy to copy, and each radio button needs its own label.
 function twins(fields, models) {
   const next = freeKeys(fields), keys = new Map(models.map(model => [model.key, next()]));
@@ -55,7 +61,7 @@ function twins(fields, models) {
     ...model, key: keys.get(model.key), label: model.type === 'radio' ? null : model.label,
     show_if: model.show_if && { ...model.show_if, field: keys.get(model.show_if.field) ?? model.show_if.field },
   }));
-  return [[...fields, ...made], new Set(made.map(field => field.key))];
+  return [[...fields, ...made.map(conditioned([...fields, ...made]))], new Set(made.map(field => field.key))];
 }
 const those = (fields, keys) => fields.filter(field => keys.has(field.key));
 export function doubled(fields, keys) {

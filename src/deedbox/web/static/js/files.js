@@ -1,101 +1,53 @@
-// Files of a form: dropped or chosen, listed in their order, sent with their progress. What is refused is said beside
-// its file, and nothing that was chosen or typed is lost: the page stays.
-import { $, all, filled, made } from './page.js';
+// A box for the files of a form: dropped or chosen, listed in their order, sent with their progress. What is refused is
+// said beside its file, and nothing that was chosen or typed is lost: the page stays.
+import { $, all } from './page.js';
+import { dropped, hold, ordered, refuse, rowOf, sent } from './chosen.js';
 import { forget, tell } from './wrong.js';
 
-const SIGNS = { up: '↑', down: '↓', remove: '×' };
+const same = (one, other) => one.name === other.name && one.size === other.size;
 
 function box(root) {
-  const input = $('input[type=file]', root), list = $('[data-chosen]', root), words = root.dataset;
-  const error = $('[role=alert]', root);
-  let files = [];
+  const input = $('input[type=file]', root), area = $('.drop', root), error = $('[data-error]', root), pattern = $('template', root);
+  const chosen = ordered($('.files', root), {
+    row: file => rowOf(pattern, file), input, changed: () => { hold(input, chosen.files()); wrong(''); },
+  });
 
-  function keep(chosen) {
-    const data = new DataTransfer();
-    for (const file of chosen) data.items.add(file);
-    files = chosen;
-    input.files = data.files;
-    wrong('');
+  function add(files) {
+    if (!input.multiple) chosen.add(files.slice(0, 1), true);
+    else chosen.add(files.filter(file => !chosen.files().some(one => same(one, file))));
   }
-  function button(act, name, onclick) {
-    const word = filled(words[act], { name });
-    return made('button', { class: 'btn plain', type: 'button', 'aria-label': word, title: word, 'data-act': act, onclick }, SIGNS[act]);
-  }
-  // The list is made anew: who pressed a button goes on from the same one.
-  function move(at, step) {
-    keep(files.with(at, files[at + step]).with(at + step, files[at]));
-    const act = step < 0 ? 'up' : 'down', row = list.children[at + step];
-    ($(`[data-act=${act}]:not(:disabled)`, row) ?? $('[data-act]:not(:disabled)', row)).focus();
-  }
-  function remove(at) {
-    keep(files.toSpliced(at, 1));
-    const next = list.children[Math.min(at, files.length - 1)];
-    (next ? $('[data-act=remove]', next) : input).focus();
-  }
-  function show(wrongName = '', said = '') {
-    list.hidden = !input.multiple || !files.length;
-    list.replaceChildren(...files.map((file, at) => {
-      const row = made('li', {}, made('span', { class: 'grow', dir: 'auto' }, file.name), made('span', { class: 'small' }, size(file.size)));
-      const up = button('up', file.name, () => move(at, -1)), down = button('down', file.name, () => move(at, 1));
-      up.disabled = at === 0;
-      down.disabled = at === files.length - 1;
-      row.append(up, down, button('remove', file.name, () => remove(at)));
-      if (file.name === wrongName) row.append(made('p', { class: 'wrong', role: 'alert' }, said));
-      return row;
-    }));
-  }
+  // A refusal that begins with the name of a file stands beside it.
   function wrong(said) {
-    // A refusal that begins with the name of a file stands beside it.
-    const named = files.find(file => said.startsWith(`${file.name}: `));
-    const rest = named ? said.slice(named.name.length + 2) : said;
-    const beside = named && input.multiple;
-    show(beside ? named.name : '', rest);
+    const beside = chosen.rows().find(row => said.startsWith(`${chosen.file(row).name}: `));
+    for (const row of chosen.rows()) refuse(row, row === beside ? said.slice(chosen.file(row).name.length + 2) : '');
     $('span', error).textContent = beside ? '' : said;
-    error.hidden = !said || beside;
+    error.hidden = !said || Boolean(beside);
     if (said) input.setAttribute('aria-invalid', 'true');
     else input.removeAttribute('aria-invalid');
   }
-  const added = chosen => keep(input.multiple ? [...files, ...chosen.filter(one => !files.some(file => file.name === one.name && file.size === one.size))] : chosen.slice(0, 1));
 
-  $('[data-hint]', root).hidden = false;
-  input.addEventListener('change', () => added([...input.files]));
-  for (const name of ['dragenter', 'dragover']) root.addEventListener(name, event => {
-    event.preventDefault();
-    root.classList.add('over');
-  });
-  for (const name of ['dragleave', 'drop']) root.addEventListener(name, () => root.classList.remove('over'));
-  root.addEventListener('drop', event => {
-    event.preventDefault();
-    if (event.dataTransfer.files.length) added([...event.dataTransfer.files]);
-  });
-  return { name: input.name, wrong, bar: $('[data-progress]', root), failed: words.failed };
+  area.classList.add('scripted');
+  $('[data-scripted]', area).hidden = false;
+  input.addEventListener('change', () => add([...input.files]));
+  dropped(area, add);
+  return { name: input.name, wrong, bar: $('progress', root), failed: root.dataset.failed };
 }
 
-const size = bytes => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
-
-// Sent without leaving the page, so that a refusal does not cost what was chosen.
 function sends(form, shown) {
-  form.addEventListener('submit', event => {
+  form.addEventListener('submit', async event => {
     event.preventDefault();
     shown.wrong('');
     forget(form);
-    const body = new FormData(form, event.submitter), asked = new XMLHttpRequest(), buttons = all('button', form);
-    asked.open('POST', form.action);
-    asked.setRequestHeader('Accept', 'application/json');
-    asked.upload.addEventListener('progress', told => { shown.bar.value = told.loaded / told.total; });
-    asked.addEventListener('loadend', () => {
-      if (asked.status >= 200 && asked.status < 300) return location.assign(asked.responseURL);
-      for (const button of buttons) button.disabled = false;
-      shown.bar.hidden = true;
-      let said = { error: shown.failed };
-      try { said = JSON.parse(asked.responseText); } catch { /* no answer of the server's */ }
-      const { [shown.name]: file = '', ...others } = said.wrong ?? {};
-      shown.wrong(file);
-      tell(form, file || Object.keys(others).length ? others : { '': said.error });
-    });
+    const body = new FormData(form, event.submitter), buttons = all('button', form).filter(button => !button.disabled);
     for (const button of buttons) button.disabled = true;
     shown.bar.hidden = false;
-    asked.send(body);
+    const { taken, answer, at } = await sent(form.action, body, part => { shown.bar.value = part; });
+    if (taken) return location.assign(at);
+    for (const button of buttons) button.disabled = false;
+    shown.bar.hidden = true;
+    const said = answer ?? { error: shown.failed }, { [shown.name]: file = '', ...others } = said.wrong ?? {};
+    shown.wrong(file);
+    tell(form, file || Object.keys(others).length ? others : { '': said.error });
   });
 }
 

@@ -1,6 +1,7 @@
 // Files for the library: dropped or chosen, each sent in a request of its own, with its progress. What is refused stays
 // in view with its reason until it is dismissed.
 import { $, made } from './page.js';
+import { dropped, sent } from './chosen.js';
 import { refresh } from './live.js';
 
 const form = $('[data-intake]'), input = form.file, list = $('[data-sent]'), words = form.dataset;
@@ -32,27 +33,21 @@ function next() {
   while (going < AT_ONCE && waiting.length) send(...waiting.shift());
 }
 
-// XMLHttpRequest, because fetch tells no progress.
-function send(file, shown) {
-  const asked = new XMLHttpRequest(), body = new FormData();
+async function send(file, shown) {
+  const body = new FormData();
   going += 1;
   body.append('file', file);
-  asked.open('POST', form.getAttribute('action'));
-  asked.responseType = 'json';
-  asked.upload.addEventListener('progress', event => { shown.bar.value = event.loaded / event.total; });
-  asked.upload.addEventListener('load', () => {
+  const { taken, answer } = await sent(form.getAttribute('action'), body, part => {
+    if (part < 1) return shown.bar.value = part;
     shown.bar.removeAttribute('value'); // the server reads it now, and nobody knows how long
     shown.state.textContent = words.reading;
   });
-  asked.addEventListener('loadend', () => {
-    going -= 1;
-    if (asked.status >= 200 && asked.status < 300) {
-      remove(shown.item);
-      refresh(live).catch(() => {});
-    } else refused(shown, asked.response?.error ?? words.unsent);
-    next();
-  });
-  asked.send(body);
+  going -= 1;
+  if (taken) {
+    remove(shown.item);
+    refresh(live).catch(() => {});
+  } else refused(shown, answer?.error ?? words.unsent);
+  next();
 }
 
 function take(files) {
@@ -72,14 +67,6 @@ $('[data-plain]', form).hidden = true;
 choose.hidden = false;
 choose.addEventListener('click', () => input.click());
 input.addEventListener('change', () => take([...input.files]));
-for (const name of ['dragenter', 'dragover']) form.addEventListener(name, event => {
-  event.preventDefault();
-  form.classList.add('over');
-});
-for (const name of ['dragleave', 'drop']) form.addEventListener(name, () => form.classList.remove('over'));
-form.addEventListener('drop', event => {
-  event.preventDefault();
-  take([...event.dataTransfer.files]);
-});
+dropped(form, take);
 // While something is on its way, leaving would lose it.
 addEventListener('beforeunload', event => { if (going) event.preventDefault(); });

@@ -29,7 +29,10 @@ export async function refresh(part) {
   const headers = { "X-Part": part.dataset.live };
   if (etags.has(part)) headers["If-None-Match"] = etags.get(part);
   const answer = await fetch(own() ?? location.href, { headers, cache: "no-store", redirect: "manual" });
-  if (answer.status === 304) return "same";
+  if (answer.status === 304) {
+    etags.set(part, answer.headers.get("ETag")); // it may have been made anew, and be as it was
+    return "same";
+  }
   if (answer.type === "opaqueredirect" || [401, 403, 404, 409, 410].includes(answer.status)) return "over";
   if (!answer.ok) throw new Error(`answered ${answer.status}`);
   const text = await answer.text();

@@ -9,11 +9,11 @@ const NO_VALUE = ['signature', 'initials', 'attachment']; // no condition can na
 const FIXED = ['text', 'number', 'select', 'checkbox']; // which nothing but their sender fills in, if the signer cannot
 const list = new Intl.ListFormat(document.documentElement.lang);
 
-// What a condition can ask for: of radio buttons, the group.
+// What a condition can ask for, in the same document: of radio buttons, the group.
 function deciders(field, fields) {
   const found = new Map();
   for (const other of fields) {
-    if (other.key === field.key || NO_VALUE.includes(other.type)) continue;
+    if (other.key === field.key || NO_VALUE.includes(other.type) || leafOf(other).within !== leafOf(field).within) continue;
     if (other.type !== 'radio') found.set(other.key, titleOf(other));
     else if (other.group !== field.group) found.set(other.group, `${nameOf('radio')}: ${other.group}`);
   }

@@ -1,5 +1,6 @@
 // A file dropped on the page is a file chosen in its form. Where the page knows what was sealed, the file's SHA-256 is
 // compared here, in the browser; it is sent only when its owner presses the button.
+import { dropped, hold } from "./chosen.js";
 import { closing } from "./page.js";
 
 const form = document.querySelector("[data-drop]");
@@ -25,15 +26,8 @@ function chosen() {
 
 closing(document.querySelector(".menu"));
 form?.file.addEventListener("change", chosen);
-for (const name of ["dragenter", "dragover"]) form?.addEventListener(name, (event) => {
-  event.preventDefault();
-  form.classList.add("over");
-});
-for (const name of ["dragleave", "drop"]) form?.addEventListener(name, () => form.classList.remove("over"));
-form?.addEventListener("drop", (event) => {
-  event.preventDefault();
-  if (!event.dataTransfer.files.length) return;
-  form.file.files = event.dataTransfer.files;
+if (form) dropped(form, (files) => {
+  hold(form.file, files.slice(0, 1));
   chosen();
 });
 

@@ -8,10 +8,10 @@ const PICTURES = [480, 820, 1240, 1860, 2480];
 
 export const papers = $('.papers');
 export const leaves = all('.paper', papers).map((node, index) => {
-  const { file, fileId, page, width, height } = node.dataset;
+  const { file, fileId, document: within, page, width, height } = node.dataset;
   node.style.setProperty('--width', width);
   node.style.setProperty('--height', height);
-  return { node, index, file: +file, fileId, page: +page, width: +width, height: +height, picture: $('img', node), asked: 0 };
+  return { node, index, file: +file, fileId, within, page: +page, width: +width, height: +height, picture: $('img', node), asked: 0 };
 });
 const byPlace = new Map(leaves.map(leaf => [`${leaf.file} ${leaf.page}`, leaf]));
 export const leafOf = field => byPlace.get(`${field.file} ${field.page}`);

@@ -270,7 +270,7 @@ create table documents (
 create index documents_with_title on documents (workspace_id, id, title_folded);
 create index documents_by_status on documents (workspace_id, status, id);
 create index documents_by_external_id on documents (workspace_id, external_id, id);
-create index documents_by_packet on documents (packet_id, id);
+create index documents_by_packet on documents (packet_id, id, title_folded);
 create index documents_by_template on documents (workspace_id, template_id, id) where template_id is not null;
 create index documents_by_bulk_send on documents (workspace_id, bulk_send_id, id) where bulk_send_id is not null;
 create index documents_by_paper on documents (paper_sha256);
@@ -341,8 +341,8 @@ create table signers (
 );
 create index signers_of_packet on signers (packet_id, position);
 create index signers_of_party on signers (party_id);
-create index signers_by_email on signers (workspace_id, email, packet_id);
-create index signers_whose_turn on signers (workspace_id, email, packet_id)
+create index signers_by_email on signers (workspace_id, email, substr(packet_id, 5, 10), packet_id);
+create index signers_whose_turn on signers (workspace_id, email, substr(packet_id, 5, 10), packet_id)
     where status in ('notified', 'viewed') and role <> 'cc';
 create table fields (
     id TEXT primary key,
@@ -759,7 +759,16 @@ create table storage_days (
     primary key (workspace_id, day)
 );
 create index storage_days_by_age on storage_days (day);
-create index documents_by_sending on documents (workspace_id, sent_at, completed_at) where sent_at is not null
+create table document_days (
+    workspace_id TEXT not null references workspaces (id),
+    day TEXT not null,
+    sent INT not null,
+    sign_seconds TEXT not null,
+    primary key (workspace_id, day)
+);
+create index document_days_by_age on document_days (day);
+create index documents_by_sending on documents (workspace_id, sent_at) where sent_at is not null;
+create index documents_by_completion on documents (workspace_id, completed_at, sent_at) where completed_at is not null
 """
 
 

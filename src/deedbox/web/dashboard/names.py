@@ -1,0 +1,12 @@
+"""Names in a sentence: the first few, and how many more there are."""
+
+from collections.abc import Sequence
+
+from deedbox.kernel import limits
+from deedbox.words.dashboard import WORDS
+
+
+def few(names: Sequence[str]) -> str:
+    """Such as “Rent, City and 3 more”; empty if there are none."""
+    shown, more = ", ".join(names[: limits.FIELDS_NAMED]), len(names) - limits.FIELDS_NAMED
+    return WORDS["few_and_more"].format(names=shown, more=more) if more > 0 else shown

@@ -104,6 +104,7 @@ async def test_programs_read_the_changes_by_name_kind_and_time(api: Api) -> None
     made = (await api.post("/api/v1/keys", {"name": "Payroll", "scopes": ["keys:read"]})).json()
     api.clock.forward(60)
     assert (await api.call("DELETE", f"/api/v1/keys/{made['id']}")).status_code == 204
+    api.clock.forward(60)
     assert (await api.call("PATCH", "/api/v1/workspace", json={"name": "Harbour"})).status_code == 200
 
     async def found(**query: str) -> list[str]:

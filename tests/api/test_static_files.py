@@ -6,16 +6,14 @@ import msgspec
 import pytest
 
 from deedbox.web.frame import static
-from deedbox.web.frame.static import File, Shelf
+from deedbox.web.frame.static import Shelf
 from tests.api.conftest import Api
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
 
 def shelf(**files: str) -> Shelf:
-    return Shelf(
-        "d", {f"js/{name}.js": File(text.encode(), b"", "text/javascript", '"x"') for name, text in files.items()}
-    )
+    return Shelf("d", {f"js/{name}.js": static.file(f"js/{name}.js", text.encode()) for name, text in files.items()})
 
 
 async def test_a_file_is_kept_for_ever_and_comes_zipped_to_those_who_unzip(api: Api) -> None:
@@ -49,6 +47,24 @@ def test_the_digest_is_another_one_when_a_file_is() -> None:
     css = msgspec.structs.replace(other["deedbox.css"], etag='"other"')
     assert static.digest_of({**other, "deedbox.css": css}) != one.digest == static.digest_of(other)
     assert static.digest_of({**other, "new.css": css}) != one.digest
+
+
+def test_of_a_script_only_what_runs_is_served() -> None:
+    source = b"""// What it is for.
+import {one} from "./one.js";  // its neighbour
+/* said
+   at length */
+const address = "https://deedbox.test//a",
+      letters = /[/*]+\\/\\//g, text = `a  // b
+  ${address}  `;
+"""
+    made = static.file("js/page.js", source)
+    assert made.imports == ["js/one.js"]
+    kept = b'import{one}from"./one.js";const address="https://deedbox.test//a",'
+    kept += b"letters=/[/*]+\\/\\//g,text=`a  // b\n  ${address}  `;"
+    assert made.content == kept
+    assert gzip.decompress(made.zipped) == kept
+    assert static.file("page.css", source).content == source
 
 
 def test_a_page_that_names_a_missing_file_fails_when_it_is_rendered() -> None:

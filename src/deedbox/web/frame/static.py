@@ -11,6 +11,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 import msgspec
+import rjsmin
 from litestar import Response, get
 from litestar.params import FromPath
 from markupsafe import Markup
@@ -31,10 +32,13 @@ _IMPORT = re.compile(r"""^\s*(?:import|export)\b[^'"();]*?['"](\.{1,2}/[^'"]+)['
 
 
 class File(msgspec.Struct, frozen=True):
+    """A file as it is served: of a script only what runs, without comments and indentation."""
+
     content: bytes
     zipped: bytes
     kind: str
     etag: str
+    imports: list[str]
 
 
 class Shelf(msgspec.Struct, frozen=True):
@@ -52,8 +56,7 @@ class Shelf(msgspec.Struct, frozen=True):
         found, waiting = [name], [name]
         while waiting:
             at = waiting.pop(0)
-            for each in _IMPORT.findall(self.files[at].content.decode()):
-                other = posixpath.normpath(posixpath.join(posixpath.dirname(at), each))
+            for other in self.files[at].imports:
                 if other not in found:
                     found.append(other)
                     waiting.append(other)
@@ -64,7 +67,7 @@ class Shelf(msgspec.Struct, frozen=True):
 def shelf() -> Shelf:
     """The files as they were installed, read and zipped once."""
     contents = dict(_read(resources.files("deedbox.web") / "static"))
-    files = {name: _file(name, content) for name, content in contents.items()}
+    files = {name: file(name, content) for name, content in contents.items()}
     return Shelf(digest_of(files), files)
 
 
@@ -92,9 +95,14 @@ def _read(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes]]:
             yield under + each.name, each.read_bytes()
 
 
-def _file(name: str, content: bytes) -> File:
-    zipped = gzip.compress(content, mtime=0)
-    return File(content, zipped, _KINDS[posixpath.splitext(name)[1]], f'"{_digest(content)}"')
+def file(name: str, content: bytes) -> File:
+    """The file of this name, as it is served."""
+    end, imports = posixpath.splitext(name)[1], []
+    if end == ".js":
+        source = content.decode()
+        imports = [posixpath.normpath(posixpath.join(posixpath.dirname(name), one)) for one in _IMPORT.findall(source)]
+        content = rjsmin.jsmin(source).encode()
+    return File(content, gzip.compress(content, mtime=0), _KINDS[end], f'"{_digest(content)}"', imports)
 
 
 def _digest(content: bytes) -> str:

@@ -1,6 +1,7 @@
 """Packets by the pages: files become a draft, with people and fields, which is reviewed, sent, followed and ended."""
 
 import io
+import re
 import zipfile
 from pathlib import Path
 
@@ -34,6 +35,8 @@ async def test_a_packet_is_made_of_files_drawn_on_reviewed_and_sent(office: Offi
         first = await begun(client)
         people = named([signer("ann")], [signer("ben")])
         assert went(await client.post(f"{first}/people", data=people)) == f"{first}/fields"
+        captions = re.findall(r'class="leaf" aria-label="([^"]*)"', (await client.get(f"{first}/fields")).text)
+        assert captions == ["Page 1 of 2", "Page 2 of 2", "Page 1 of 1", "Page 1 of 1"]
         sketch = (await client.get(f"{first}/sketch")).json()
         ann = sketch["parties"][0]["signers"][0]["key"]
         drawn = [field(ann, "f1", type="signature", y=0.1), field(ann, "f2", file=2, label="Keys", required=False)]

@@ -97,7 +97,8 @@ async def test_a_document_s_page_follows_it_from_sent_to_sealed(browser: Browser
     await expect(page.get_by_text("Waiting for Ann since today")).to_be_visible()
     before = await page.locator(".thumbs img").first.bounding_box()
     await page.wait_for_load_state("networkidle")
-    assert await page.locator(".thumbs img").first.bounding_box() == before, "nothing shifts"
+    # A picture is a whole number of pixels high and its page is not: it may settle by a part of one.
+    assert await page.locator(".thumbs img").first.bounding_box() == pytest.approx(before, abs=0.5), "nothing shifts"
     assert await page.locator(".thumbs img").first.evaluate("image => image.naturalWidth") == 480
     assert sum(weight) < HEAVIEST
     await accepted(page, "document-sent")

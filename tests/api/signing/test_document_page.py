@@ -162,7 +162,7 @@ async def test_a_long_timeline_comes_in_pages_and_is_checked_whole(
     async with signed_in(office.api) as client:
         first = (await client.get(place(document))).text
         second = (await client.get(f"{place(document)}?before=2")).text
-    assert ("Ann asked to sign" in first, "Document made" in first) == (True, False)
+    assert ("Ann was asked to sign" in first, "Document made" in first) == (True, False)
     assert f'href="{place(document)}?before=2"' in first
     assert ("Document made" in second, "Older" in second) == (True, False)
 

@@ -189,10 +189,10 @@ async def test_a_packet_s_events_stand_in_order_each_once(office: Office) -> Non
     said = [
         "Document made",
         "Sent",
-        "Ann asked to sign",
+        "Ann was asked to sign",
         "Ann signed",
         "Bob signed",
-        "Eve asked to sign",
+        "Eve was asked to sign",
     ]
     places = [told.index(one) for one in said]
     assert places == sorted(places)

@@ -38,7 +38,11 @@ document.addEventListener('change', event => {
 });
 
 // On a phone the parts stand in a row that scrolls: the one that is shown is in view.
-for (const row of all('.side nav, .settings > nav')) {
-  const here = $('[aria-current]', row);
-  if (here) row.scrollLeft = here.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
-}
+const centre = () => {
+  for (const row of all('.side nav, .settings > nav')) {
+    const here = $('[aria-current]', row);
+    if (here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
+  }
+};
+centre();
+addEventListener('resize', centre);

@@ -245,54 +245,17 @@ def get_further(_context: Any, case: Any, _request: Any) -> None:
         case.headers["Prefer"] = "respond-async"
 
 
-PARTS = {
-    "documents": "/(api/v1/(documents|packets)|sign/)",
-    "templates": "/api/v1/(templates|bulk-sends)",
-    "rest": "/api/v1/(?!documents|packets|templates|bulk-sends)",
-    "search": "/(?!api/v1/|sign/)",
-}
-"""All paths, each in one part: no test shall take as long as all of them together."""
-EACH_BY_ITSELF = {"stateful": {"enabled": False}}
-ONE_AFTER_ANOTHER = {name: {"enabled": False} for name in ("examples", "coverage", "fuzzing")}
-OF_STEPS = {"use_after_free", "ensure_resource_availability"}
-"""The checks for which one operation must have led to another."""
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_both_apis_are_what_their_description_says(running: Running, part: str) -> None:
-    whole = description(running)
-    document = related(whole, PARTS[part])
-    outcome = run(document, running, EXAMPLES, phases=EACH_BY_ITSELF)
-    wanted = CASES * operations(document) / operations(whole)
-    while FULL and outcome.cases < wanted:  # it stops early where it finds nothing new to try; another seed does
-        outcome = together(outcome, run(document, running, EXAMPLES, phases=EACH_BY_ITSELF))
-    _assert_faultless(outcome)
-    assert outcome.cases >= wanted
-    missing = {check.__name__ for check in CHECKS.get_all()} - OF_STEPS - outcome.checks
-    assert not missing, "every check there is must have run"
-
-
-def test_both_apis_are_what_their_description_says_step_after_step(running: Running) -> None:
-    outcome = run(description(running), running, EXAMPLES, phases=ONE_AFTER_ANOTHER)
-    _assert_faultless(outcome)
-    assert outcome.checks >= OF_STEPS, "every check there is must have run"
-
-
-def test_every_path_is_in_one_part(running: Running) -> None:
-    for path in description(running)["paths"]:
-        assert sum(1 for paths in PARTS.values() if re.match(paths, path)) == 1, path
-
-
-def _assert_faultless(outcome: Outcome) -> None:
+def test_both_apis_are_what_their_description_says(running: Running) -> None:
+    outcome = run(description(running), running, EXAMPLES)
+    while FULL and outcome.cases < CASES:  # it stops early where it finds nothing new to try; another seed does
+        outcome = together(outcome, run(description(running), running, EXAMPLES))
     print(
         f"{outcome.cases} cases, {len(outcome.checks)} kinds of checks, links of {len(outcome.links)} operations,"
         f" {len(outcome.faults)} failures"
     )
     assert not outcome.faults, "\n\n".join(outcome.faults)
-
-
-def operations(document: dict[str, Any]) -> int:
-    return sum(len(methods) for methods in document["paths"].values())
+    assert outcome.cases >= CASES
+    assert outcome.checks == {check.__name__ for check in CHECKS.get_all()}, "every check there is must have run"
 
 
 FAMILIES = (

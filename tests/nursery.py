@@ -1,7 +1,9 @@
 """Processes of `deedbox` that begin with its modules loaded: they are forked from one that has loaded them.
 
-To load the modules takes most of a short command's time, and a good part of a server's start. What a forked process
-does from there on is what `python -m deedbox …` does. Tests about the very start run Python itself."""
+To load the modules takes most of a short command's time, and a good part of a server's start; to put its routes
+together takes most of what is left of that; the children of its sandboxes, which load others, have a nursery of their
+own. What a forked process does from there on is what `python -m deedbox …` does. Tests about the very start, and those
+about sandboxes, run Python itself."""
 
 import atexit
 import contextlib
@@ -10,12 +12,16 @@ import json
 import os
 import random
 import runpy
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
 
 from deedbox.cli import COMMANDS
@@ -35,15 +41,18 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 STREAMS = 3
 SECONDS = 120
 REQUEST_BYTES = 1 << 20
+SANDBOXES = "sandboxes"
+KIND = (socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 class Order(NamedTuple):
-    """What is to be run: a module with its words, where, and in which environment."""
+    """What is to be run: a module with its words, where, in which environment, and whether in a session of its own."""
 
     module: str
     words: list[str]
     folder: str
     environment: dict[str, str]
+    session: bool = False
 
 
 class _Forked(subprocess.Popen[str]):
@@ -51,15 +60,20 @@ class _Forked(subprocess.Popen[str]):
 
     _told: "socket.socket"
 
+    def _orders(self) -> socket.socket:
+        return _nursery()
+
     def _execute_child(self, args: Any, _executable: Any, _preexec: Any, *rest: Any) -> None:
         _close_fds, _pass_fds, cwd, env, _startup, _flags, _shell, *pipes = rest[:13]
         child_in, _, _, child_out, _, child_err = pipes
-        order = Order(args[2], list(args[3:]), str(cwd or os.getcwd()), dict(os.environ if env is None else env))
+        module, *words = args[args.index("-m") + 1 :]
+        environment = dict(os.environ if env is None else env)
+        order = Order(module, words, str(cwd or os.getcwd()), environment, session=rest[18])
         streams = [own if own != -1 else usual for usual, own in enumerate((child_in, child_out, child_err))]
         self._told, teller = _pair()
         try:
             with teller:
-                socket.send_fds(_nursery(), [json.dumps(order).encode()], [teller.fileno(), *streams])
+                socket.send_fds(self._orders(), [json.dumps(order).encode()], [teller.fileno(), *streams])
             told = self._told.recv(64)
         finally:
             self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
@@ -105,6 +119,44 @@ def run(
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
+@contextlib.contextmanager
+def on_path() -> Iterator[Path]:
+    """A folder for PATH with a `deedbox` whose processes are forked as well."""
+    if sys.platform != "linux":
+        yield Path(sys.executable).parent
+        return
+    # A short path: a socket's name has 100 characters at most.
+    with tempfile.TemporaryDirectory(prefix="deed") as folder, socket.socket(*KIND) as listener:
+        place, program = Path(folder) / "orders", Path(folder) / "deedbox"
+        words = [sys.executable, "-I", "-S", str(ROOT / "tests" / "typed.py"), str(place)]
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        program.chmod(0o700)
+        listener.bind(str(place))
+        listener.listen()
+        thread = threading.Thread(target=_pass_on, args=(listener, _nursery()))
+        thread.start()
+        try:
+            yield Path(folder)
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _pass_on(listener: socket.socket, orders: socket.socket) -> None:
+    """Whoever types is told of the process by the nursery itself. Returns when the listener is shut down."""
+    while True:
+        try:
+            typist, _ = listener.accept()
+        except OSError:
+            return
+        with typist:
+            content, streams, *_ = socket.recv_fds(typist, REQUEST_BYTES, STREAMS)
+            if content:
+                socket.send_fds(orders, [content], [typist.fileno(), *streams])
+            for stream in streams:
+                os.close(stream)
+
+
 @functools.cache
 def _nursery() -> socket.socket:
     """Where this process's nursery takes orders, which ends with it, however that is."""
@@ -124,7 +176,7 @@ def _nursery() -> socket.socket:
 
 def _pair() -> tuple[socket.socket, socket.socket]:
     """Of which each knows when the other one's process has ended."""
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    return socket.socketpair(*KIND)
 
 
 def _serve(orders: socket.socket) -> Order:
@@ -140,8 +192,12 @@ def _serve(orders: socket.socket) -> Order:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             child = os.fork()
             if child == 0:
-                told.close()
-                return _prepared(Order(*json.loads(content)), streams)
+                order = Order(*json.loads(content))
+                if order.session:
+                    os.setsid()
+                with told, contextlib.suppress(OSError):
+                    told.send(str(os.getpid()).encode())
+                return _prepared(order, streams)
             _watch(child, told, streams)
         for stream in streams:
             os.close(stream)
@@ -149,11 +205,9 @@ def _serve(orders: socket.socket) -> Order:
 
 
 def _watch(child: int, told: socket.socket, streams: list[int]) -> NoReturn:
-    """Tells the child's number, and how it ended; ends it when nobody is there to be told."""
+    """Tells how the child, which has told its number, ended; ends it when nobody is there to be told."""
     for stream in (*range(STREAMS), *streams):
         os.close(stream)
-    with contextlib.suppress(OSError):
-        told.send(str(child).encode())
     threading.Thread(target=_end_with, args=(told, child), daemon=True).start()
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(OSError):
@@ -182,14 +236,73 @@ def _prepared(order: Order, streams: list[int]) -> Order:
     return order
 
 
+def _put_routes_together() -> None:
+    """A forked server finds the product's routes as it would have put them together; others it puts together itself."""
+    from deedbox.web import app
+
+    anew, usual = app.put_together, app.ROUTES
+    together = anew(usual)
+    app.put_together = lambda routes: together if routes is usual else anew(routes)
+
+
+class _Sandboxed(_Forked):
+    """A child of a sandbox, forked from the nursery of such children."""
+
+    place: socket.socket
+
+    def _orders(self) -> socket.socket:
+        return self.place
+
+
+def _open_sandboxes() -> None:
+    """From here on sandboxes get their children from a nursery, which loads their modules for the first of them."""
+    from deedbox.kernel.sandbox import child_environment, process
+
+    _Sandboxed.place, taken = _pair()
+    environment = child_environment()
+    places = [str(ROOT), environment["PYTHONPATH"]]
+    with taken:
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "tests.nursery", str(taken.fileno()), SANDBOXES],
+            cwd="/",
+            env={**environment, "PYTHONPATH": os.pathsep.join(places)},
+            pass_fds=[taken.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+    vars(process)["subprocess"] = SimpleNamespace(**{**vars(subprocess), "Popen": _Sandboxed})
+
+
+def _load_sandboxes(orders: socket.socket) -> None:
+    """What children for PDFs and texts load. What they prepare then, each does itself: it may start threads."""
+    import importlib
+
+    from deedbox.pdf import workshop
+    from deedbox.search.extract import kinds
+
+    orders.recv(1, socket.MSG_PEEK)
+    importlib.import_module("deedbox.kernel.sandbox.child")
+    for kind in workshop.kinds(1):
+        if not kind.open_files:  # what may open files loads its modules behind its fence
+            for name in kind.preload:
+                importlib.import_module(name)
+    for name in kinds.KINDS:
+        importlib.import_module(f"deedbox.search.extract.{name}")
+
+
 def main() -> None:
     import gc
     import importlib
 
-    for name in MODULES:
-        importlib.import_module(name)
+    orders = socket.socket(fileno=int(sys.argv[1]))
+    if SANDBOXES in sys.argv:
+        _load_sandboxes(orders)
+    else:
+        for name in MODULES:
+            importlib.import_module(name)
+        _put_routes_together()
+        _open_sandboxes()
     gc.freeze()
-    order = _serve(socket.socket(fileno=int(sys.argv[1])))
+    order = _serve(orders)
     sys.argv = [order.module, *order.words]
     runpy.run_module(order.module, run_name="__main__", alter_sys=True)
 

@@ -23,6 +23,7 @@ QUOTED = "p%40ss%2Fw%C3%B6rd"
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The folder of an installation that was started once."""
+    server.prepare(tmp_path / "data")
     made = server.run("keys", "create", "--name", "first", data=tmp_path / "data")
     assert made.returncode == 0, made.stderr
     return tmp_path / "data"

@@ -13,6 +13,7 @@ from tests import server
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The folder of an installation that was started once."""
+    server.prepare(tmp_path / "data")
     made = server.run("keys", "create", "--name", "first", data=tmp_path / "data")
     assert made.returncode == 0, made.stderr
     return tmp_path / "data"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests import nursery
 from tests.api.search.files import pdf
 from tests.docs.commands import PAGES, ROOT, commands
 from tests.server import environment
@@ -94,9 +95,18 @@ def reader(tmp_path: Path, models_dir: Path) -> Iterator[Reader]:
     someone.leave()
 
 
+@pytest.fixture(scope="module")
+def loaded() -> Iterator[Path]:
+    """A folder with a `deedbox` that need not load its modules; that the installed one does, the README's show."""
+    with nursery.on_path() as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
-def test_every_command_of_a_page_works(page: Path, reader: Reader) -> None:
+def test_every_command_of_a_page_works(page: Path, reader: Reader, loaded: Path) -> None:
     reader.set_up = page.name != "README.md"
+    if reader.set_up:
+        reader.env["PATH"] = f"{loaded}:{reader.env['PATH']}"
     for command in commands(page):
         reader.type(command)
 

@@ -5,7 +5,6 @@ import functools
 from typing import Any, NoReturn, cast
 
 from litestar import Litestar
-from litestar.datastructures import State
 
 from deedbox.kernel import limits
 from deedbox.web.api_search import content, embeddings, health, index_runs, info, query
@@ -97,27 +96,27 @@ ROUTES = [
 def build(deedbox: Deedbox) -> Guard:
     """The application to serve."""
     routes = _routes(deedbox)
-    metrics, served = Metrics(), head.routes(routes)
-    app = Litestar(
+    app, metrics = put_together(routes), Metrics()
+    # The description is made when first asked for: it costs more than everything else here.
+    description = functools.cache(lambda: openapi.encoded(routes, deedbox.settings.base_url or "/"))
+    app.state.update({"metrics": metrics, "description": description, "describing": asyncio.Lock()})
+    guard = Guard(cast(App, app), deedbox, Doors(app), metrics)
+    app.state.guard = guard
+    return guard
+
+
+def put_together(routes: list[Any]) -> Litestar:
+    """These routes, and those for HEAD and OPTIONS beside them, for no installation yet."""
+    served = head.routes(routes)
+    return Litestar(
         route_handlers=[*options.routes(served), *served],
         before_request=_before_the_route,
         request_class=body.JsonRequest,
         exception_handlers={Exception: _to_the_guard},
         openapi_config=None,
         request_max_body_size=limits.JSON_BODY_BYTES,
-        # The description is made when first asked for: it costs more than everything else here.
-        state=State(
-            {
-                "metrics": metrics,
-                "description": functools.cache(lambda: openapi.encoded(routes, deedbox.settings.base_url or "/")),
-                "describing": asyncio.Lock(),
-            }
-        ),
         logging_config=None,
     )
-    guard = Guard(cast(App, app), deedbox, Doors(app), metrics)
-    app.state.guard = guard
-    return guard
 
 
 def _routes(deedbox: Deedbox) -> list[Any]:

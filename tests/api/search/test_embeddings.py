@@ -2,10 +2,9 @@
 
 import asyncio
 import base64
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import openai
 import pytest
 
 from deedbox.kernel import limits
@@ -15,14 +14,19 @@ from tests.api.conftest import Api
 from tests.api.search.conftest import Search
 from tests.search.hashing import DIMENSIONS
 
+if TYPE_CHECKING:
+    import openai
+
 pytestmark = pytest.mark.anyio
 
 PATHS = {"/embed": "text", "/embed_and_quantize": "text", "/v1/embeddings": "input"}
 GOLDEN = [1, -1, 0, 2, -3, 0.5, 0, 0, -1, 1]
 
 
-def client(search: Search) -> openai.AsyncOpenAI:
+def client(search: Search) -> "openai.AsyncOpenAI":
     """The real client, with this application in place of the network."""
+    import openai  # two seconds, which only those who use it shall wait for
+
     network: Any = search.api.client()
     return openai.AsyncOpenAI(
         base_url="http://deedbox.test/v1", api_key=search.api.key.plain, http_client=network, max_retries=0
@@ -75,6 +79,8 @@ async def test_the_real_openai_client_gets_vectors(search: Search) -> None:
 
 
 async def test_the_real_openai_client_reads_our_errors(search: Search) -> None:
+    import openai
+
     async with client(search) as real:
         with pytest.raises(openai.BadRequestError) as refused:
             await real.embeddings.create(model="any", input="a", dimensions=128)

@@ -24,8 +24,9 @@ Rows = NDArray[np.intp]
 
 
 _FAST_WORDS = (1, 2, 4, 8)
-_SCALE = 2.0**24
-"""A component counts in whole steps of this part of 1, as fine as a float32 near 1: sums of products fit 64 bits."""
+_STEPS = 2.0**24
+"""Components count in whole steps of this part of 1. A float64 holds sums of their products exactly, and so the same in
+whatever order a processor adds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,31 +138,29 @@ class Vectors:
         """Those of the rows that can be among the best, by a quick score whose rounding depends on the processor."""
         if len(rows) <= top:
             return rows
-        rough = np.empty(len(rows), np.float32)
-        for begin in range(0, len(rows), limits.RESCORE_ROWS):
-            block = slice(begin, begin + limits.RESCORE_ROWS)
-            rough[block] = np.vecdot(self.floats[self.positions[rows[block]]], asked)
+        rough = np.concatenate([np.vecdot(self.floats[self.positions[block]], asked) for block in _blocks(rows)])
         rough = np.fmax(rough, -1)
         error = 2 * len(asked) * np.finfo(np.float32).eps
         promising: Rows = rows[rough >= np.partition(rough, len(rows) - top)[len(rows) - top] - error]
         return promising
 
     def _scores(self, asked: Floats, rows: Rows) -> Scores:
-        scores = np.empty(len(rows), np.float64)
         wanted = _whole(asked)
-        for begin in range(0, len(rows), limits.RESCORE_ROWS):
-            block = slice(begin, begin + limits.RESCORE_ROWS)
-            floats = self.floats[self.positions[rows[block]]]
-            cosines = np.vecdot(_whole(floats), wanted) / _SCALE**2
-            # What is not a number, of a file gone bad, ranks last.
-            scores[block] = np.where(np.isnan(floats).any(axis=1), -1, cosines)
-        return np.clip(scores, -1, 1)
+        # Row by row: a matrix product would wake a team of threads, and stall the searches beside it.
+        blocks = [np.vecdot(_whole(self.floats[self.positions[block]]), wanted) for block in _blocks(rows)]
+        scores = np.concatenate([np.zeros(0), *blocks]) / _STEPS**2
+        # What is not a number, of a file gone bad, ranks last.
+        return np.minimum(np.fmax(scores, -1), 1)
 
 
-def _whole(floats: Floats) -> NDArray[np.int64]:
-    """The components in whole steps: their sums are the same in any order."""
-    steps: NDArray[np.int64] = np.rint(np.clip(np.nan_to_num(floats, nan=0), -1, 1) * _SCALE).astype(np.int64)
-    return steps
+def _blocks(rows: Rows) -> list[Rows]:
+    return [rows[begin : begin + limits.RESCORE_ROWS] for begin in range(0, len(rows), limits.RESCORE_ROWS)]
+
+
+def _whole(floats: Floats) -> Scores:
+    """The components as numbers of steps."""
+    steps = np.multiply(floats, _STEPS, dtype=np.float64)
+    return np.rint(steps, out=steps)
 
 
 def code_bytes(dimensions: int) -> int:
@@ -198,29 +197,27 @@ def _summed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def packed(rows: Floats) -> Codes:
     """A bit for each of some directions that are the same for every index: whether the row points along it.
 
-    The directions are those of a Hadamard matrix with the components' signs turned at random. They fill the whole code,
-    which the components themselves would not, and no component counts more than another."""
-    size, bits = _directions(rows.shape[1]), 8 * code_bytes(rows.shape[1])
-    turned = np.zeros((len(rows), size), np.float32)
-    turned[:, : rows.shape[1]] = rows * _turns(size)[: rows.shape[1]]
+    They are those of a Hadamard matrix, with the components' signs turned at random. So no component counts for more
+    than another, and the bits fill the whole code, which one for each component would not."""
+    count, dimensions = rows.shape
+    bits = 8 * code_bytes(dimensions)
+    size = 1 << (max(dimensions, bits) - 1).bit_length()
+    sums = np.zeros((size, count), np.float32)
+    sums[:dimensions] = (rows * _turns(dimensions)).T
     step = 1
     while step < size:
-        pairs = turned.reshape(len(rows), -1, 2, step)
-        sums, differences = pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]
-        pairs[:, :, 0], pairs[:, :, 1] = sums, differences
+        before, sums = sums.reshape(-1, 2, step * count), np.empty_like(sums)
+        after = sums.reshape(-1, 2, step * count)
+        np.add(before[:, 0], before[:, 1], out=after[:, 0])
+        np.subtract(before[:, 0], before[:, 1], out=after[:, 1])
         step *= 2
-    return np.packbits(turned[:, :bits] > 0, axis=1)
-
-
-def _directions(dimensions: int) -> int:
-    """The power of two that holds the components and the bits of a code."""
-    return 1 << (max(dimensions, 8 * code_bytes(dimensions)) - 1).bit_length()
+    return np.packbits(np.ascontiguousarray((sums[:bits] > 0).T), axis=1)
 
 
 @cache
-def _turns(size: int) -> Floats:
-    # From a hash, which will be the same for ever.
-    drawn = np.frombuffer(hashlib.shake_256(b"deedbox").digest(size), np.uint8)
+def _turns(dimensions: int) -> Floats:
+    # From a hash, which is the same for ever.
+    drawn = np.frombuffer(hashlib.shake_256(b"deedbox").digest(dimensions), np.uint8)
     return np.where(drawn & 1, np.float32(1), np.float32(-1))
 
 

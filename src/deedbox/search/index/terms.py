@@ -62,8 +62,8 @@ def of_text(text: str) -> Numbers:
     words = _PLAIN_WORD.findall(text)
     if len(_known) > limits.KNOWN_WORDS:
         _known.clear()
-    numbers = [_known[word] for word in words]
-    return np.array([known for known in numbers if known is not None], np.uint32)
+    numbers = list(map(_known.__getitem__, words))
+    return np.array([known for known in numbers if known is not None] if None in numbers else numbers, np.uint32)
 
 
 class _Known(dict[str, int | None]):

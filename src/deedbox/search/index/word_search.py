@@ -26,6 +26,8 @@ _K1, _B = 1.2, 0.75
 _SCORE_DIGITS = 4
 _ROUNDING = 1 + 1e-5
 """More than what tantivy loses by reckoning in float32."""
+_SHORT = 0.02
+"""By so much its weights of a query may fall short: to correct them makes it slower than to look at more chunks."""
 
 
 class Chunks(Protocol):
@@ -67,7 +69,7 @@ class WordSearch:
             weights = self._weights(query)
             if not weights:
                 return []
-            asked, limit = self._query(weights), top + limits.TIED_HITS
+            (asked, short), limit = self._query(weights), top + limits.TIED_HITS
             if only is not None and max(limits.FILTER_UPLOADS, self._uploads // 20) < len(only):
                 # Of many uploads, most hits are wanted: asking for more of them is cheaper than a filter.
                 limit = limit * self._uploads // len(only)
@@ -78,9 +80,9 @@ class WordSearch:
                 found = self._found(asked, limit)
                 wanted = self._scored([match for match in found if only is None or match[1] in only], weights)
                 last = wanted[top - 1][0] if len(wanted) >= top else 0.0
-                if len(found) < limit or self._at_most(found[-1][0]) < last:
+                if len(found) < limit or self._at_most(found[-1][0], short) < last:
                     return [match for match in wanted if match[0] >= last]
-                limit *= 4
+                limit *= 2
 
     def _weights(self, query: str) -> dict[str, float]:
         """The weights of the query's terms; those that no chunk has are left out."""
@@ -116,14 +118,16 @@ class WordSearch:
             self._statistics = _explained(asked.explain(self._searcher, hits[0][1]).to_json())
         return self._statistics
 
-    def _query(self, weights: dict[str, float]) -> Query:
-        """Any of the terms, each with its weight instead of tantivy's."""
+    def _query(self, weights: dict[str, float]) -> tuple[Query, float]:
+        """Any of the terms, and how much less than by their true weights tantivy may score a chunk."""
+        theirs = {term: _weight(self._engine(term).chunks, self._searcher.doc_freq("body", term)) for term in weights}
+        short = sum(max(0.0, weight - theirs[term]) for term, weight in weights.items())
+        boosted = short > _SHORT
         clauses = []
         for term, weight in weights.items():
-            theirs = _weight(self._engine(term).chunks, self._searcher.doc_freq("body", term))
             asked = Query.term_query(self._schema, "body", term, "freq")
-            clauses.append((Occur.Should, asked if weight == theirs else Query.boost_query(asked, weight / theirs)))
-        return Query.boolean_query(clauses)
+            clauses.append((Occur.Should, Query.boost_query(asked, weight / theirs[term]) if boosted else asked))
+        return Query.boolean_query(clauses), 0.0 if boosted else short
 
     def _found(self, asked: Query, limit: int) -> list[Match]:
         """The best as tantivy scores them."""
@@ -136,11 +140,11 @@ class WordSearch:
             for (score, _), upload, number_ in zip(hits, uploads, numbers, strict=True)
         ]
 
-    def _at_most(self, found: float) -> float:
+    def _at_most(self, found: float, short: float) -> float:
         """The highest score of any chunk that tantivy does not rank above one to which it gave this score."""
         # Where tantivy's average is too short, it is too hard on length: by no more than the averages differ.
-        short = 1.0 if self._statistics is None else max(1.0, self._average / self._statistics.average)
-        return round(found * short * _ROUNDING, _SCORE_DIGITS)
+        harder = 1.0 if self._statistics is None else max(1.0, self._average / self._statistics.average)
+        return round((found + short) * harder * _ROUNDING, _SCORE_DIGITS)
 
     def _scored(self, found: list[Match], weights: dict[str, float]) -> list[Match]:
         """The same chunks with their true scores, best first."""

@@ -1,5 +1,7 @@
 """Bits find candidates, floats rank them: almost as an exact search, and in any case exactly what was scored."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from deedbox.kernel import limits
-from deedbox.search.index import IndexUnusable
-from deedbox.search.index.bits import Vectors, code_bytes, distances, empty, mean, packed, unit
+from deedbox.search.index import IndexUnusable, bits, terms
+from deedbox.search.index.bits import Vectors, code_bytes, distances, empty, packed, unit
+from deedbox.search.index.terms import Terms
 
 DIMENSIONS = 384
 Floats = NDArray[np.float32]
@@ -22,10 +25,13 @@ def clustered(count: int, seed: int) -> Floats:
     return unit(centres[random.integers(0, 50, count)] + 0.8 * random.standard_normal((count, DIMENSIONS)))
 
 
-def vectors(rows: Floats, per_upload: int = 4, *, centred: bool = True) -> Vectors:
-    centre = rows.mean(axis=0, dtype=np.float32) if centred else np.zeros(rows.shape[1], np.float32)
+def vectors(rows: Floats, per_upload: int = 4) -> Vectors:
     order = np.arange(len(rows), dtype=np.uint32)
-    return Vectors(packed(rows, centre), order // per_upload, order % per_upload, order, rows, centre)
+    return Vectors(packed(rows), order // per_upload, order % per_upload, order, rows, wordless(len(rows)))
+
+
+def wordless(count: int) -> Terms:
+    return Terms(np.zeros(count, np.int64), np.zeros(count, np.uint32), np.zeros(0, np.uint32))
 
 
 def recall(index: Vectors, rows: Floats, queries: Floats, only: NDArray[np.uint32] | None = None) -> float:
@@ -52,11 +58,14 @@ def test_ten_best_of_some_uploads_are_those_of_an_exact_search_among_them() -> N
         assert recall(vectors(rows), rows, clustered(10, 3), only) >= 0.99
 
 
-def test_without_a_centre_fewer_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_of_all_the_code_find_more_than_one_for_each_component(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CANDIDATES_MIN", 100)
     monkeypatch.setattr(limits, "CANDIDATES_PER_HIT", 1)
     rows, queries = clustered(20_000, 1), clustered(40, 2)
-    assert recall(vectors(rows), rows, queries) > recall(vectors(rows, centred=False), rows, queries)
+    found = recall(vectors(rows), rows, queries)
+    monkeypatch.setattr(bits, "packed", lambda rows: np.packbits(np.pad(rows > 0, ((0, 0), (0, 128))), axis=1))
+    plain = dataclasses.replace(vectors(rows), codes=bits.packed(rows))
+    assert found > recall(plain, rows, queries)
 
 
 def test_scores_are_cosines() -> None:
@@ -108,12 +117,40 @@ def test_all_that_tie_with_the_last_are_found() -> None:
 @given(st.integers(1, 40), st.integers(0, 2**32))
 def test_distances_count_the_bits_that_differ(count: int, seed: int) -> None:
     random = np.random.default_rng(seed)
-    dimensions = int(random.integers(1, 300))
-    signs = random.standard_normal((count + 1, dimensions)).astype(np.float32)
-    codes = packed(signs, np.zeros(dimensions, np.float32))
-    assert codes.shape[1] == code_bytes(dimensions)
-    expected = ((signs[1:] > 0) != (signs[0] > 0)).sum(axis=1)
+    codes = random.integers(0, 256, (count + 1, code_bytes(int(random.integers(1, 300)))), np.uint8)
+    expected = np.unpackbits(codes[1:] ^ codes[0], axis=1).sum(axis=1)
     assert distances(codes[1:], codes[:1]).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dimensions", [1, 3, 64, 65, 384, 500, 768, 1000])
+def test_bits_are_the_signs_along_directions_at_right_angles(dimensions: int) -> None:
+    rows = np.random.default_rng(dimensions).standard_normal((200, dimensions)).astype(np.float32)
+    codes = packed(rows)
+    assert codes.shape == (200, code_bytes(dimensions))
+    np.testing.assert_array_equal(packed(-rows), ~codes)
+    np.testing.assert_array_equal(packed(rows * 3), codes)
+    # A row is near itself, and two that have nothing in common differ in about half of their bits.
+    if dimensions >= 64:
+        away = np.array([distances(codes, codes[at : at + 1]) for at in range(20)]) / (8 * code_bytes(dimensions))
+        assert np.diag(away).tolist() == [0] * 20
+        assert abs(away[~np.eye(20, 200, dtype=bool)].mean() - 0.5) < 0.05
+
+
+def test_bits_and_scores_do_not_depend_on_the_rows_beside() -> None:
+    rows = unit(clustered(100, 12))
+    alone = [packed(rows[at : at + 1])[0].tolist() for at in range(100)]
+    assert packed(rows).tolist() == alone
+    assert unit(rows * 7)[5].tolist() == unit(rows[5:6] * 7)[0].tolist()
+
+
+def test_a_score_is_the_same_in_whatever_order_the_components_are_added() -> None:
+    rows, query = clustered(500, 13), clustered(1, 14)[0]
+    order = np.random.default_rng(1).permutation(DIMENSIONS)
+    everything = np.arange(500, dtype=np.uint32)
+    scores = vectors(rows).cosines(unit(query[np.newaxis])[0], everything // 4, everything % 4)
+    turned = dataclasses.replace(vectors(rows), floats=np.ascontiguousarray(rows[:, order]))
+    again = turned.cosines(unit(query[np.newaxis])[0][order], everything // 4, everything % 4)
+    assert scores.tolist() == again.tolist()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, 1e-45])
@@ -135,23 +172,41 @@ def test_a_float_that_went_bad_ranks_last() -> None:
 
 def test_a_change_takes_out_the_dead_and_puts_in_the_new() -> None:
     rows = clustered(24, 10)
-    before = vectors(rows[:16])
+    stream = np.arange(48, dtype=np.uint32)
+    all_terms = Terms(np.arange(0, 48, 2), np.full(24, 2, np.uint32), stream)
+    before = dataclasses.replace(
+        vectors(rows[:16]), terms=Terms(all_terms.begins[:16], all_terms.lengths[:16], stream[:32])
+    )
     new = Vectors(
-        packed(rows[16:], before.centre),
+        packed(rows[16:]),
         np.full(8, 9, np.uint32),
         np.arange(8, dtype=np.uint32),
         np.arange(16, 24, dtype=np.uint32),
         rows,
-        before.centre,
+        Terms(all_terms.begins[16:], all_terms.lengths[16:], stream),
     )
     after = before.changed([1, 3], new)
+    kept = [0, 1, 2, 3, 8, 9, 10, 11, *range(16, 24)]
     assert after.uploads.tolist() == [0] * 4 + [2] * 4 + [9] * 8
-    np.testing.assert_array_equal(after.floats[after.positions], rows[[0, 1, 2, 3, 8, 9, 10, 11, *range(16, 24)]])
+    np.testing.assert_array_equal(after.floats[after.positions], rows[kept])
+    assert after.terms.of_rows(np.arange(16)).tolist() == [term for row in kept for term in (2 * row, 2 * row + 1)]
+    assert (before.words, after.words) == (32, 32)
     assert before.uploads.tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
-    np.testing.assert_allclose(mean(after), after.floats[after.positions].mean(axis=0), atol=1e-6)
 
 
-def test_nothing_has_no_neighbours_and_a_centre_of_zeros() -> None:
-    nothing = empty(8, np.zeros(8, np.float32))
+def test_nothing_has_no_neighbours_and_no_words() -> None:
+    nothing = empty(8)
     assert len(nothing.near(np.ones(8, np.float32), 3).scores) == 0
-    assert mean(nothing).tolist() == [0] * 8
+    assert nothing.words == 0
+
+
+def test_chunks_tell_how_often_they_have_a_term() -> None:
+    said = [terms.of_text(text) for text in ("lease of a lease", "", "seal; LEASES")]
+    lengths = np.array([len(each) for each in said], np.uint32)
+    index = dataclasses.replace(
+        vectors(clustered(3, 1)), terms=Terms(np.array([0, 4, 4]), lengths, np.concatenate(said))
+    )
+    wanted = np.array([terms.number("leas"), terms.number("seal"), terms.number("never")], np.uint32)
+    counts, found = index.said(np.zeros(3, np.uint32), np.array([2, 0, 1], np.uint32), wanted)
+    assert counts.tolist() == [[1, 1, 0], [2, 0, 0], [0, 0, 0]]
+    assert found.tolist() == [2, 4, 0]

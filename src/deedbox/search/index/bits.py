@@ -1,7 +1,12 @@
-"""Vectors: sign bits find the candidates by an exact scan, floats rank them."""
+"""Vectors: sign bits find the candidates by an exact scan, floats rank them.
 
+Nothing here depends on the order in which an index grew, nor on the processor: bits are the signs of sums in a fixed
+order, and scores are sums of whole numbers."""
+
+import hashlib
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cache
 from itertools import repeat
 
 import faiss
@@ -9,22 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deedbox.kernel import limits
-from deedbox.search.index import IndexUnusable
+from deedbox.search.index import IndexUnusable, terms
+from deedbox.search.index.terms import Counts, Numbers, Terms
 
 Floats = NDArray[np.float32]
+Scores = NDArray[np.float64]
 Codes = NDArray[np.uint8]
-Numbers = NDArray[np.uint32]
 Rows = NDArray[np.intp]
 
 
 _FAST_WORDS = (1, 2, 4, 8)
+_STEPS = 2.0**24
+"""Components count in whole steps of this part of 1. A float64 holds sums of their products exactly, and so the same in
+whatever order a processor adds them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
     """The best chunks in no order: as many as were asked for, and all that tie with the last of them."""
 
-    scores: Floats
+    scores: Scores
     uploads: Numbers
     numbers: Numbers
 
@@ -41,7 +50,7 @@ class Vectors:
     positions: Numbers
     """The place of the row's vector among the floats; some floats are dead."""
     floats: Floats
-    centre: Floats
+    terms: Terms
 
     def __len__(self) -> int:
         return len(self.uploads)
@@ -50,18 +59,29 @@ class Vectors:
         """The best `top` rows by cosine; `only` are the ordinals of the uploads that may answer."""
         asked = self._asked(query)
         rows = self._candidates(asked, top, None if only is None else self._rows_of(only))
+        rows = self._promising(asked[0], rows, top)
         scores = self._scores(asked[0], rows)
         if len(rows) > top:
             best = scores >= np.partition(scores, len(rows) - top)[len(rows) - top]
             rows, scores = rows[best], scores[best]
         return Nearest(scores, self.uploads[rows], self.numbers[rows])
 
-    def cosines(self, query: Floats, uploads: Numbers, numbers: Numbers) -> Floats:
+    def cosines(self, query: Floats, uploads: Numbers, numbers: Numbers) -> Scores:
         """The score of each of these chunks."""
         return self._scores(self._asked(query)[0], self._rows_at(uploads, numbers))
 
+    @property
+    def words(self) -> int:
+        """The number of terms of all chunks together."""
+        return self.terms.total
+
+    def said(self, uploads: Numbers, numbers: Numbers, wanted: Numbers) -> tuple[Counts, Numbers]:
+        """How often each of these chunks has each of the wanted terms, and how many terms it has in all."""
+        rows = self._rows_at(uploads, numbers)
+        return self.terms.counts(rows, wanted), self.terms.lengths[rows]
+
     def changed(self, dead: list[int], added: "Vectors") -> "Vectors":
-        """Without the rows of the dead uploads, with the added ones; it takes the floats of the latter."""
+        """Without the rows of the dead uploads, with the added ones; it takes the floats and terms of the latter."""
         uploads = np.concatenate([self.uploads, added.uploads])
         kept = ~np.isin(uploads, np.array(dead, np.uint32)) if dead else slice(None)
         return Vectors(
@@ -70,12 +90,16 @@ class Vectors:
             np.concatenate([self.numbers, added.numbers])[kept],
             np.concatenate([self.positions, added.positions])[kept],
             added.floats,
-            self.centre,
+            Terms(
+                np.concatenate([self.terms.begins, added.terms.begins])[kept],
+                np.concatenate([self.terms.lengths, added.terms.lengths])[kept],
+                added.terms.stream,
+            ),
         )
 
     def _asked(self, query: Floats) -> Floats:
-        if query.shape != self.centre.shape:
-            raise ValueError(f"the index has {len(self.centre)} dimensions, the query {query.shape}")
+        if query.shape != self.floats.shape[1:]:
+            raise ValueError(f"the index has {self.floats.shape[1]} dimensions, the query {query.shape}")
         return unit(query[np.newaxis])
 
     def _rows_at(self, uploads: Numbers, numbers: Numbers) -> Rows:
@@ -105,19 +129,38 @@ class Vectors:
         wanted = max(least, limits.CANDIDATES_PER_HIT * top)
         if (len(self) if rows is None else len(rows)) <= wanted:
             return np.arange(len(self)) if rows is None else rows
-        away = distances(self.codes if rows is None else self.codes[rows], packed(asked, self.centre))
+        away = distances(self.codes if rows is None else self.codes[rows], packed(asked))
         # All that are as near as the last one wanted: which of them rank must not depend on their order.
         near = np.flatnonzero(away <= np.partition(away, wanted - 1)[wanted - 1])
         return near if rows is None else rows[near]
 
-    def _scores(self, asked: Floats, rows: Rows) -> Floats:
-        scores = np.empty(len(rows), np.float32)
-        for begin in range(0, len(rows), limits.RESCORE_ROWS):
-            block = slice(begin, begin + limits.RESCORE_ROWS)
-            # Row by row, unlike a matrix product: the score of a row does not depend on the rows beside it.
-            scores[block] = np.vecdot(self.floats[self.positions[rows[block]]], asked)
+    def _promising(self, asked: Floats, rows: Rows, top: int) -> Rows:
+        """Those of the rows that can be among the best, by a quick score whose rounding depends on the processor."""
+        if len(rows) <= top:
+            return rows
+        rough = np.concatenate([np.vecdot(self.floats[self.positions[block]], asked) for block in _blocks(rows)])
+        rough = np.fmax(rough, -1)
+        error = 2 * len(asked) * np.finfo(np.float32).eps
+        promising: Rows = rows[rough >= np.partition(rough, len(rows) - top)[len(rows) - top] - error]
+        return promising
+
+    def _scores(self, asked: Floats, rows: Rows) -> Scores:
+        wanted = _whole(asked)
+        # Row by row: a matrix product would wake a team of threads, and stall the searches beside it.
+        blocks = [np.vecdot(_whole(self.floats[self.positions[block]]), wanted) for block in _blocks(rows)]
+        scores = np.concatenate([np.zeros(0), *blocks]) / _STEPS**2
         # What is not a number, of a file gone bad, ranks last.
         return np.minimum(np.fmax(scores, -1), 1)
+
+
+def _blocks(rows: Rows) -> list[Rows]:
+    return [rows[begin : begin + limits.RESCORE_ROWS] for begin in range(0, len(rows), limits.RESCORE_ROWS)]
+
+
+def _whole(floats: Floats) -> Scores:
+    """The components as numbers of steps."""
+    steps = np.multiply(floats, _STEPS, dtype=np.float64)
+    return np.rint(steps, out=steps)
 
 
 def code_bytes(dimensions: int) -> int:
@@ -127,25 +170,54 @@ def code_bytes(dimensions: int) -> int:
     return 8 * next((size for size in _FAST_WORDS if size >= words), words)
 
 
-def empty(dimensions: int, centre: Floats) -> Vectors:
+def empty(dimensions: int) -> Vectors:
     none = np.zeros(0, np.uint32)
     codes = np.zeros((0, code_bytes(dimensions)), np.uint8)
-    return Vectors(codes, none, none, none, np.zeros((0, dimensions), np.float32), centre)
+    return Vectors(codes, none, none, none, np.zeros((0, dimensions), np.float32), terms.empty())
 
 
 def unit(rows: NDArray[np.floating]) -> Floats:
     """The rows with length 1; components that are not finite count as zero, and a row of zeros stays one."""
     clean = np.nan_to_num(rows.astype(np.float64), nan=0, posinf=0, neginf=0)
-    lengths = np.sqrt(np.vecdot(clean, clean))
+    lengths = np.sqrt(_summed(clean * clean))
     return (clean / np.where(lengths > 0, lengths, 1)[:, np.newaxis]).astype(np.float32)
 
 
-def packed(rows: Floats, centre: Floats) -> Codes:
-    """A bit for each component: whether it is above the centre."""
-    codes = np.zeros((len(rows), code_bytes(len(centre))), np.uint8)
-    bits = np.packbits(rows > centre, axis=1)
-    codes[:, : bits.shape[1]] = bits
-    return codes
+def _summed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of each row, its halves added until one column is left: in this order on every processor."""
+    while rows.shape[1] > 1:
+        half = (rows.shape[1] + 1) // 2
+        folded = rows[:, :half].copy()
+        folded[:, : rows.shape[1] - half] += rows[:, half:]
+        rows = folded
+    return rows[:, 0]
+
+
+def packed(rows: Floats) -> Codes:
+    """A bit for each of some directions that are the same for every index: whether the row points along it.
+
+    They are those of a Hadamard matrix, with the components' signs turned at random. So no component counts for more
+    than another, and the bits fill the whole code, which one for each component would not."""
+    count, dimensions = rows.shape
+    bits = 8 * code_bytes(dimensions)
+    size = 1 << (max(dimensions, bits) - 1).bit_length()
+    sums = np.zeros((size, count), np.float32)
+    sums[:dimensions] = (rows * _turns(dimensions)).T
+    step = 1
+    while step < size:
+        before, sums = sums.reshape(-1, 2, step * count), np.empty_like(sums)
+        after = sums.reshape(-1, 2, step * count)
+        np.add(before[:, 0], before[:, 1], out=after[:, 0])
+        np.subtract(before[:, 0], before[:, 1], out=after[:, 1])
+        step *= 2
+    return np.packbits(np.ascontiguousarray((sums[:bits] > 0).T), axis=1)
+
+
+@cache
+def _turns(dimensions: int) -> Floats:
+    # From a hash, which is the same for ever.
+    drawn = np.frombuffer(hashlib.shake_256(b"deedbox").digest(dimensions), np.uint8)
+    return np.where(drawn & 1, np.float32(1), np.float32(-1))
 
 
 def distances(codes: Codes, code: Codes) -> NDArray[np.int32]:
@@ -156,11 +228,3 @@ def distances(codes: Codes, code: Codes) -> NDArray[np.int32]:
     hammings, pointer = faiss.hammings, faiss.swig_ptr  # type: ignore[attr-defined]
     hammings(pointer(code), pointer(codes), 1, len(codes), codes.shape[1], pointer(away))
     return away
-
-
-def mean(vectors: Vectors) -> Floats:
-    """The centre of the vectors."""
-    total = np.zeros(len(vectors.centre), np.float64)
-    for begin in range(0, len(vectors), limits.RESCORE_ROWS):
-        total += vectors.floats[vectors.positions[begin : begin + limits.RESCORE_ROWS]].sum(axis=0, dtype=np.float64)
-    return (total / max(1, len(vectors))).astype(np.float32)

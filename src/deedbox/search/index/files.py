@@ -5,26 +5,29 @@ import os
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from deedbox.search.index import IndexInUse, IndexUnusable
-from deedbox.search.index.bits import Codes, Floats, Numbers, Vectors, code_bytes
+from deedbox.search.index.bits import Codes, Floats, Vectors, code_bytes
+from deedbox.search.index.terms import Numbers, Terms
 
-FORMAT = 2
+FORMAT = 3
 _MANIFEST = "manifest.json"
 _LOCK = "lock"
 WORDS = "words"
-PARTS = ("rows", "floats", "names")
+PARTS = ("rows", "floats", "terms", "names")
+MAPPED = ("floats", "terms")
+"""Read where they are needed. They have no sum: to read them all would make opening slow."""
 
 Record: TypeAlias = NDArray[np.void]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """The true part of a file. The floats have no sum: to read them all would make opening slow."""
+    """The true part of a file."""
 
     length: int = 0
     sum: int = 0
@@ -41,11 +44,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Part of the names of the files; a rewrite begins the next one."""
     rows: Part = Part()
     floats: Part = Part()
+    terms: Part = Part()
     names: Part = Part()
-    centre: bytes
-    """The float32 vector that the bits are relative to."""
-    centred_on: int = 0
-    """How many vectors there were when the centre was taken."""
     words_opstamp: int = 0
     check: int = 0
 
@@ -62,13 +62,13 @@ def lock(folder: Path) -> int:
 
 
 def record(dimensions: int) -> np.dtype[np.void]:
-    """A row: the ordinal of its upload, its number, its sign bits."""
-    return np.dtype([("upload", "<u4"), ("number", "<u4"), ("code", "u1", (code_bytes(dimensions),))])
+    """A row: the ordinal of its upload, its number, how many terms it has, its sign bits."""
+    return np.dtype([("upload", "<u4"), ("number", "<u4"), ("terms", "<u4"), ("code", "u1", (code_bytes(dimensions),))])
 
 
-def records(uploads: Numbers, numbers: Numbers, codes: Codes, dimensions: int) -> Record:
+def records(uploads: Numbers, numbers: Numbers, terms: Numbers, codes: Codes, dimensions: int) -> Record:
     rows = np.zeros(len(uploads), record(dimensions))
-    rows["upload"], rows["number"], rows["code"] = uploads, numbers, codes
+    rows["upload"], rows["number"], rows["terms"], rows["code"] = uploads, numbers, terms, codes
     return rows
 
 
@@ -144,17 +144,18 @@ class Tail:
 
 
 class Tails:
-    """The three files of a generation, being written."""
+    """The files of a generation, being written."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._parts = {
-            part: Tail(path(folder, part, manifest.generation), getattr(manifest, part), summed=part != "floats")
+            part: Tail(path(folder, part, manifest.generation), getattr(manifest, part), summed=part not in MAPPED)
             for part in PARTS
         }
 
-    def write(self, rows: Record, floats: Floats) -> None:
+    def write(self, rows: Record, floats: Floats, terms: Numbers) -> None:
         self._parts["rows"].write(rows.tobytes())
         self._parts["floats"].write(floats.astype("<f4").tobytes())
+        self._parts["terms"].write(terms.astype("<u4").tobytes())
 
     def name(self, names: Iterable[str]) -> None:
         self._parts["names"].write("".join(f"{name}\n" for name in names).encode())
@@ -181,32 +182,44 @@ def load(folder: Path, manifest: Manifest) -> Loaded:
     """Raises IndexUnusable when a file is not what the manifest says."""
     names = _true_part(folder, manifest, "names").decode("utf-8", "replace").split("\n")[:-1]
     rows = np.frombuffer(_true_part(folder, manifest, "rows"), record(manifest.dimensions))
-    floats = open_floats(folder, manifest)
-    centre = np.frombuffer(manifest.centre, "<f4").astype(np.float32)
-    if len(rows) != len(floats) or (len(rows) and int(rows["upload"].max()) >= len(names)):
+    floats, stream = open_floats(folder, manifest), open_terms(folder, manifest)
+    lengths = rows["terms"].astype(np.int64)
+    belong = len(rows) == len(floats) and int(lengths.sum()) == len(stream)
+    if not belong or (len(rows) and int(rows["upload"].max()) >= len(names)):
         raise IndexUnusable("The files of the index do not belong together.")
     living = np.zeros(len(names), bool)
     # Of an upload that occurs twice the last is true.
     living[list(dict(zip(names, range(len(names)), strict=True)).values())] = True
     positions = np.flatnonzero(living[rows["upload"]]).astype(np.uint32)
+    begins = (np.cumsum(lengths) - lengths)[positions]
     rows = rows[positions]
     uploads = np.ascontiguousarray(rows["upload"])
+    terms = Terms(begins, np.ascontiguousarray(rows["terms"]), stream)
     vectors = Vectors(
-        np.ascontiguousarray(rows["code"]), uploads, np.ascontiguousarray(rows["number"]), positions, floats, centre
+        np.ascontiguousarray(rows["code"]), uploads, np.ascontiguousarray(rows["number"]), positions, floats, terms
     )
     return Loaded(vectors, names, {names[ordinal]: ordinal for ordinal in np.unique(uploads).tolist()})
 
 
 def open_floats(folder: Path, manifest: Manifest) -> Floats:
     """The vectors, mapped: only those that are rescored are read."""
-    width = 4 * manifest.dimensions
-    if manifest.floats.length == 0:
-        return np.zeros((0, manifest.dimensions), np.float32)
-    file = path(folder, "floats", manifest.generation)
-    if manifest.floats.length % width or not file.exists() or file.stat().st_size < manifest.floats.length:
+    mapped = _mapped(folder, manifest, "floats", np.dtype("<f4"), manifest.dimensions)
+    return mapped.reshape(-1, manifest.dimensions)
+
+
+def open_terms(folder: Path, manifest: Manifest) -> Numbers:
+    """The terms of all rows one after another, mapped."""
+    return _mapped(folder, manifest, "terms", np.dtype("<u4"), 1)
+
+
+def _mapped(folder: Path, manifest: Manifest, part: str, kind: np.dtype[Any], width: int) -> NDArray[Any]:
+    length: int = getattr(manifest, part).length
+    if length == 0:
+        return np.zeros(0, kind)
+    file = path(folder, part, manifest.generation)
+    if length % (kind.itemsize * width) or not file.exists() or file.stat().st_size < length:
         raise IndexUnusable(f"{file.name} is shorter than the manifest says.")
-    shape = (manifest.floats.length // width, manifest.dimensions)
-    return np.asarray(np.memmap(file, "<f4", "r", shape=shape))
+    return np.asarray(np.memmap(file, kind, "r", shape=(length // kind.itemsize,)))
 
 
 def remove_others(folder: Path, generation: int) -> None:

@@ -11,14 +11,15 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
-import tantivy
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Candidate, Change, Entry, Hit, IndexUnusable, bits, files
-from deedbox.search.index.bits import Floats, Numbers, Vectors
+from deedbox.search.index import Candidate, Change, Entry, Hit, IndexUnusable, bits, files, terms
+from deedbox.search.index.bits import Floats, Vectors
 from deedbox.search.index.files import Manifest, Tails
-from deedbox.search.index.words import Match, WordIndex
+from deedbox.search.index.terms import Numbers, Terms
+from deedbox.search.index.word_search import Match, WordSearch
+from deedbox.search.index.words import WordIndex
 
 _beside = ThreadPoolExecutor(limits.SEARCH_THREADS, thread_name_prefix="words")
 _Place: TypeAlias = tuple[int, int]
@@ -30,18 +31,16 @@ class _View:
     """The state of the index that a search sees; a change makes a new one."""
 
     vectors: Vectors
-    searcher: tantivy.Searcher
+    said: WordSearch
     names: list[str]
-    uploads: int
 
     def near(self, vector: Floats, top: int, allowed: list[int] | None) -> list[Match]:
         found = self.vectors.near(vector, top, None if allowed is None else np.array(allowed, np.uint32))
         matches = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
         return self._cut(list(matches), top)
 
-    def by_words(self, words: WordIndex, query: str, top: int, allowed: list[int] | None) -> list[Match]:
-        only = None if allowed is None else set(allowed)
-        return self._cut(words.best(self.searcher, query, top, only, self.uploads), top)
+    def by_words(self, query: str, top: int, allowed: list[int] | None) -> list[Match]:
+        return self._cut(self.said.best(query, top, None if allowed is None else set(allowed)), top)
 
     def cosines(self, vector: Floats, places: Collection[_Place]) -> dict[_Place, float]:
         uploads, numbers = np.array(list(places), np.uint32).reshape(-1, 2).T
@@ -104,7 +103,7 @@ class LocalIndex:
                 self._words.reopen()
                 self._words.forget_from(len(self._names))
             self._unfinished = True
-            batch = _Batch(self._folder, self._manifest, self._words, self._names, self._ordinals, self._view.vectors)
+            batch = _Batch(self._folder, self._manifest, self._words, self._names, self._ordinals)
             try:
                 for change in changes:
                     batch.take(change)
@@ -126,7 +125,7 @@ class LocalIndex:
         view, allowed = self._look(only)
         if top < 1 or (allowed is not None and not allowed):
             return []
-        return view.hits(view.by_words(self._words, query, top, allowed))
+        return view.hits(view.by_words(query, top, allowed))
 
     def candidates(self, vector: Floats, query: str, top: int, only: Collection[str] | None = None) -> list[Candidate]:
         """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
@@ -135,7 +134,7 @@ class LocalIndex:
             return []
         asked = np.asarray(vector)
         # Beside each other: both run outside of the interpreter's lock, and each takes about as long as the other.
-        saying = _beside.submit(view.by_words, self._words, query, top, allowed)
+        saying = _beside.submit(view.by_words, query, top, allowed)
         near = {match[1:]: match[0] for match in view.near(asked, top, allowed)}
         said = {match[1:]: match[0] for match in saying.result()}
         near |= view.cosines(asked, said.keys() - near.keys())
@@ -148,8 +147,7 @@ class LocalIndex:
 
     def _begun(self, dimensions: int, recipe: str) -> Manifest:
         self._words.forget_from(0)
-        centre = np.zeros(dimensions, "<f4").tobytes()
-        manifest = Manifest(recipe=recipe, dimensions=dimensions, centre=centre, words_opstamp=self._words.opstamp)
+        manifest = Manifest(recipe=recipe, dimensions=dimensions, words_opstamp=self._words.opstamp)
         # Files of an index whose manifest was lost are none of this one's.
         files.remove_others(self._folder, -1)
         files.write_manifest(self._folder, manifest)
@@ -164,10 +162,10 @@ class LocalIndex:
         if opstamp < self._manifest.words_opstamp:
             raise IndexUnusable("The word index is older than the manifest says.")
         self._words.forget_from(len(loaded.names))
-        searcher = self._words.searcher()
-        if opstamp == self._manifest.words_opstamp and searcher.num_docs != len(loaded.vectors):
-            raise IndexUnusable(f"The word index has {searcher.num_docs} chunks, the vectors {len(loaded.vectors)}.")
-        self._view = _View(loaded.vectors, searcher, loaded.names, len(loaded.ordinals))
+        said = WordSearch(self._words.searcher(), loaded.vectors, len(loaded.ordinals))
+        if opstamp == self._manifest.words_opstamp and said.size != len(loaded.vectors):
+            raise IndexUnusable(f"The word index has {said.size} chunks, the vectors {len(loaded.vectors)}.")
+        self._view = _View(loaded.vectors, said, loaded.names)
 
     def _look(self, only: Collection[str] | None) -> tuple[_View, list[int] | None]:
         """The present state, and the ordinals in it of the uploads that may answer."""
@@ -185,9 +183,10 @@ class LocalIndex:
             self._words.commit()
             manifest = msgspec.structs.replace(manifest, words_opstamp=self._words.opstamp, **parts)
         manifest = msgspec.structs.replace(manifest, watermark=watermark)
-        floats = files.open_floats(self._folder, manifest)
-        vectors = self._view.vectors.changed(batch.dead, batch.added(floats)) if batch.names else self._view.vectors
-        searcher = self._words.searcher() if batch.names else self._view.searcher
+        vectors, searcher = self._view.vectors, None
+        if batch.names:
+            added = batch.added(files.open_floats(self._folder, manifest), files.open_terms(self._folder, manifest))
+            vectors, searcher = vectors.changed(batch.dead, added), self._words.searcher()
         files.write_manifest(self._folder, manifest)
         with self._looking:
             self._manifest = manifest
@@ -197,37 +196,35 @@ class LocalIndex:
                     self._ordinals.pop(upload_id, None)
                 else:
                     self._ordinals[upload_id] = ordinal
-            self._view = _View(vectors, searcher, self._names, len(self._ordinals))
+            if searcher is not None:
+                said = WordSearch(searcher, vectors, len(self._ordinals))
+                self._view = _View(vectors, said, self._names)
 
     def _rewrite_if_due(self) -> None:
         alive, stored = self.size, len(self._view.vectors.floats)
-        mostly_dead = stored >= limits.REWRITE_ROWS and stored > 2 * alive
-        outgrown = alive >= limits.REWRITE_ROWS and alive >= 2 * self._manifest.centred_on
-        if mostly_dead or outgrown:
+        if stored >= limits.REWRITE_ROWS and stored > 2 * alive:
             # The change is durable already; a rewrite for which the disk has no room can wait.
             with contextlib.suppress(OSError):
                 self._rewrite()
 
     def _rewrite(self) -> None:
-        """Writes the same index without dead rows, its bits relative to the present centre."""
+        """Writes the same index without dead rows."""
         old = self._view.vectors
-        centre = bits.mean(old)
         manifest = msgspec.structs.replace(
             self._manifest,
             generation=self._manifest.generation + 1,
             rows=files.Part(),
             floats=files.Part(),
+            terms=files.Part(),
             names=files.Part(),
-            centre=centre.astype("<f4").tobytes(),
-            centred_on=len(old),
         )
         tails = Tails(self._folder, manifest)
         try:
             for begin in range(0, len(old), limits.RESCORE_ROWS):
                 block = slice(begin, begin + limits.RESCORE_ROWS)
-                floats = old.floats[old.positions[block]]
-                codes = bits.packed(floats, centre)
-                tails.write(files.records(old.uploads[block], old.numbers[block], codes, len(centre)), floats)
+                lengths, dimensions = old.terms.lengths[block], manifest.dimensions
+                rows = files.records(old.uploads[block], old.numbers[block], lengths, old.codes[block], dimensions)
+                tails.write(rows, old.floats[old.positions[block]], old.terms.of_rows(block))
             # Ordinals stay, because the words know them: the gone leave an empty line.
             tails.name(name if self._ordinals.get(name) == at else "" for at, name in enumerate(self._names))
             manifest = msgspec.structs.replace(manifest, **tails.finish())
@@ -238,7 +235,7 @@ class LocalIndex:
         files.write_manifest(self._folder, manifest)
         with self._looking:
             self._manifest, self._names, self._ordinals = manifest, loaded.names, loaded.ordinals
-            self._view = _View(loaded.vectors, self._view.searcher, loaded.names, len(loaded.ordinals))
+            self._view = _View(loaded.vectors, self._view.said.beside(loaded.vectors), loaded.names)
         files.remove_others(self._folder, manifest.generation)
 
 
@@ -246,15 +243,9 @@ class _Batch:
     """Changes on their way: written to the files and given to the words, and not yet true."""
 
     def __init__(
-        self,
-        folder: Path,
-        manifest: Manifest,
-        words: WordIndex,
-        names: list[str],
-        known: dict[str, int],
-        vectors: Vectors,
+        self, folder: Path, manifest: Manifest, words: WordIndex, names: list[str], known: dict[str, int]
     ) -> None:
-        self._words, self._known, self._first, self._vectors = words, known, len(names), vectors
+        self._words, self._known, self._first, self._dimensions = words, known, len(names), manifest.dimensions
         self._rows: list[files.Record] = []
         self.tails = Tails(folder, manifest)
         self.names: list[str] = []
@@ -276,28 +267,32 @@ class _Batch:
         if change.entries:
             self._add(ordinal, change.entries)
 
-    def added(self, floats: Floats) -> Vectors:
-        """The new rows, with the file of floats as it is now."""
-        none = bits.empty(floats.shape[1], self._vectors.centre)
+    def added(self, floats: Floats, stream: Numbers) -> Vectors:
+        """The new rows, with the files of floats and terms as they are now."""
         rows = np.concatenate([np.zeros(0, files.record(floats.shape[1])), *self._rows])
-        begin = len(self._vectors.floats)
-        positions = np.arange(begin, begin + len(rows), dtype=np.uint32)
-        return Vectors(rows["code"], rows["upload"], rows["number"], positions, floats, none.centre)
+        positions = np.arange(len(floats) - len(rows), len(floats), dtype=np.uint32)
+        lengths = rows["terms"].astype(np.int64)
+        begins = len(stream) - lengths.sum() + np.cumsum(lengths) - lengths
+        return Vectors(
+            rows["code"], rows["upload"], rows["number"], positions, floats, Terms(begins, rows["terms"], stream)
+        )
 
     def abandon(self) -> None:
         self.tails.abandon()
 
     def _add(self, ordinal: int, entries: list[Entry]) -> None:
-        centre = self._vectors.centre
-        if any(len(entry.vector) != 4 * len(centre) for entry in entries):
-            raise ValueError(f"a vector has not the {len(centre)} dimensions of the index")
+        dimensions = self._dimensions
+        if any(len(entry.vector) != 4 * dimensions for entry in entries):
+            raise ValueError(f"a vector has not the {dimensions} dimensions of the index")
         entries = sorted(entries, key=lambda entry: entry.number)
         raw = np.frombuffer(b"".join(entry.vector for entry in entries), "<f4").reshape(len(entries), -1)
         floats = bits.unit(raw)
         numbers: Numbers = np.array([entry.number for entry in entries], np.uint32)
         uploads = np.full(len(entries), ordinal, np.uint32)
-        rows = files.records(uploads, numbers, bits.packed(floats, centre), len(centre))
-        self.tails.write(rows, floats)
+        said = [terms.of_text(entry.text) for entry in entries]
+        lengths: Numbers = np.array([len(each) for each in said], np.uint32)
+        rows = files.records(uploads, numbers, lengths, bits.packed(floats), dimensions)
+        self.tails.write(rows, floats, np.concatenate(said))
         self._rows.append(rows)
         for entry in entries:
             self._words.add(ordinal, entry.number, entry.text)

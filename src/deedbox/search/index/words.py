@@ -1,27 +1,22 @@
-"""The word index: BM25 by tantivy. A chunk is known by the ordinal of its upload and its number."""
+"""The word index of tantivy, as it is stored. A chunk is known by the ordinal of its upload and its number."""
 
 import contextlib
 import struct
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import tantivy
-from tantivy import Occur, Query
+from tantivy import Query
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.index import IndexInUse, IndexUnusable
-from deedbox.search.index.analysis import analyser, indexable, terms
-
-Match = tuple[float, int, int]
-"""Score, ordinal of the upload, number of the chunk."""
+from deedbox.search.index.analysis import analyser, indexable
 
 _ANALYSER = "deedbox"
-_SCORE_DIGITS = 4
-"""The terms of a score are added in an order that varies, so its last digits are not the same for the same text."""
 _FOOTER_MAGIC = 1337
 _FOOTER_END = struct.Struct("<II")
 """The length of the footer, a fixed number."""
@@ -31,7 +26,7 @@ class WordIndex:
     """The words of one index, open for writing: no other process can open them meanwhile."""
 
     def __init__(self, folder: Path) -> None:
-        self._schema = _schema()
+        self._schema = schema()
         self._index = _opened(folder, self._schema)
         self._writer: tantivy.IndexWriter | None = self._new_writer()
         _check_segments(folder)
@@ -40,7 +35,7 @@ class WordIndex:
 
     def searcher(self) -> tantivy.Searcher:
         """A searcher of all that is committed now; later commits do not change it."""
-        with _readable():
+        with readable():
             self._index.reload()
             return self._index.searcher()
 
@@ -77,28 +72,6 @@ class WordIndex:
                 self._open_writer().delete_documents_by_query(later)
             self.commit()
 
-    def best(
-        self, searcher: tantivy.Searcher, query: str, top: int, only: Collection[int] | None, uploads: int
-    ) -> list[Match]:
-        """The best chunks, best first: `top` of them and those that tie with the last; `only` of these ordinals."""
-        wanted_terms = terms(query)
-        if not wanted_terms or not searcher.num_docs:
-            return []
-        asked = self._query(searcher, wanted_terms)
-        limit = top + limits.TIED_HITS
-        if only is not None and max(limits.FILTER_UPLOADS, uploads // 20) < len(only):
-            # Of many uploads, most hits are wanted: asking for more of them is cheaper than a filter.
-            limit = limit * uploads // len(only)
-        elif only is not None:
-            asked, only = _filtered(self._schema, asked, only), None
-        while True:
-            limit = min(limit, searcher.num_docs + 1)
-            found = _matches(searcher, asked, limit)
-            wanted = found if only is None else [match for match in found if match[1] in only]
-            if len(found) < limit or (len(wanted) >= top and found[-1][0] < wanted[top - 1][0]):
-                return wanted
-            limit *= 4
-
     def close(self) -> None:
         # The lock on the folder goes with the writer. A merge that outlived it would write over what the next one does.
         writer, self._writer = self._writer, None
@@ -122,18 +95,9 @@ class WordIndex:
                 raise IndexInUse("The search index is open in another process; stop that one first.") from error
             raise IndexUnusable(f"The word index cannot be opened: {error}") from error
 
-    def _query(self, searcher: tantivy.Searcher, wanted: list[str]) -> Query:
-        if len(wanted) > limits.QUERY_TERMS:
-            # A pasted page: its rarest terms say what it is about.
-            frequency = {term: searcher.doc_freq("body", term) for term in wanted}
-            known = [term for term in wanted if frequency[term]]
-            wanted = sorted(known, key=lambda term: frequency[term])[: limits.QUERY_TERMS]
-        return Query.boolean_query(
-            [(Occur.Should, Query.term_query(self._schema, "body", term, "freq")) for term in wanted]
-        )
 
-
-def _schema() -> tantivy.Schema:
+def schema() -> tantivy.Schema:
+    """The fields of the word index."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("body", tokenizer_name=_ANALYSER, index_option="freq")
     builder.add_unsigned_field("upload", indexed=True, fast=True)
@@ -143,7 +107,7 @@ def _schema() -> tantivy.Schema:
 
 def _opened(folder: Path, schema: tantivy.Schema) -> tantivy.Index:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _readable():
+    with readable():
         index = tantivy.Index(schema, str(folder))
         index.register_tokenizer(_ANALYSER, analyser())
         # Searchers change when a change is applied, and never by themselves.
@@ -151,26 +115,8 @@ def _opened(folder: Path, schema: tantivy.Schema) -> tantivy.Index:
         return index
 
 
-def _filtered(schema: tantivy.Schema, asked: Query, only: Collection[int]) -> Query:
-    # The filter scores nothing, or it would add to the score of every hit.
-    allowed = Query.const_score_query(Query.term_set_query(schema, "upload", list(only)), 0.0)
-    return Query.boolean_query([(Occur.Must, allowed), (Occur.Must, asked)])
-
-
-def _matches(searcher: tantivy.Searcher, query: Query, limit: int) -> list[Match]:
-    with _readable():
-        hits = searcher.search(query, limit, count=False).hits
-        places = [place for _, place in hits]
-        uploads = searcher.fast_field_values("upload", places)
-        numbers = searcher.fast_field_values("number", places)
-    return [
-        (round(score, _SCORE_DIGITS), int(upload or 0), int(number or 0))
-        for (score, _), upload, number in zip(hits, uploads, numbers, strict=True)
-    ]
-
-
 @contextmanager
-def _readable() -> Iterator[None]:
+def readable() -> Iterator[None]:
     """IndexUnusable if tantivy cannot read its files."""
     try:
         yield

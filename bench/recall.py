@@ -1,0 +1,89 @@
+"""How many of the nearest chunks the semantic leg finds on real text: recall against an exact search, the mean of all
+queries and the worst, beside the time of a search.
+
+A set is a JSON file as of bench.ranking. The sets are one library; each document is one upload of one chunk.
+
+Usage: python -m bench.recall SET.json [SET.json ...] [--keep VECTORS.npz]"""
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+
+import numpy as np
+
+from bench.client import MODELS, default_model
+from bench.corpus import Floats
+from bench.measure import median, temporary_folder
+from bench.query import times
+from deedbox.kernel import limits
+from deedbox.search.embed.local import LocalEmbedder
+from deedbox.search.index import Change, Entry
+from deedbox.search.index.local import LocalIndex
+
+AT_ONCE = 32
+
+
+def texts(sets: list[Path]) -> tuple[list[str], list[str]]:
+    """Documents and queries."""
+    documents: list[str] = []
+    queries: list[str] = []
+    for path in sets:
+        judged = json.loads(path.read_text(encoding="utf-8"))
+        documents += [f"{title}\n\n{text}".strip() or "-" for title, text in judged["docs"].values()]
+        queries += judged["queries"].values()
+    return documents, queries
+
+
+async def embedded(some: list[str]) -> Floats:
+    embedder = LocalEmbedder(MODELS, default_model(), size=limits.CHUNK_TOKENS, overlap=limits.CHUNK_OVERLAP)
+    try:
+        found = [await embedder.embed(some[at : at + AT_ONCE], urgent=False) for at in range(0, len(some), AT_ONCE)]
+    finally:
+        await embedder.close()
+    return np.concatenate(found)
+
+
+def vectors(sets: list[Path], keep: Path | None) -> tuple[Floats, Floats]:
+    """Of documents and queries: those that were kept, or made now."""
+    if keep is not None and keep.exists():
+        with np.load(keep) as kept:
+            return kept["documents"], kept["queries"]
+    documents, queries = (asyncio.run(embedded(some)) for some in texts(sets))
+    if keep is not None:
+        np.savez(keep, documents=documents, queries=queries)
+    return documents, queries
+
+
+def measure(folder: Path, documents: Floats, queries: Floats) -> None:
+    """Fills an index one upload after another, as people do, and prints the figures."""
+    index, top = LocalIndex(folder, documents.shape[1], "bench"), limits.LEG_CANDIDATES
+    for begin in range(0, len(documents), AT_ONCE):
+        block = documents[begin : begin + AT_ONCE]
+        entries = [Entry(0, "-", row.astype("<f4").tobytes()) for row in block]
+        changes = [Change(f"upl_{begin + at:026d}", [made]) for at, made in enumerate(entries)]
+        index.apply(changes, begin + len(block))
+    exact = np.argsort(-(queries @ documents.T), axis=1, kind="stable")[:, :top]
+    recalls = []
+    for query, best in zip(queries, exact.tolist(), strict=True):
+        found = {int(hit.upload_id.removeprefix("upl_")) for hit in index.near(query, top)}
+        recalls.append(len(found & set(best)) / len(best))
+    spent = times(lambda number: index.near(queries[number], top), len(queries))
+    index.close()
+    print(
+        f"{len(documents):,} chunks, {len(queries)} queries: recall@{top} {np.mean(recalls):.4f}, worst query"
+        f" {min(recalls):.2f}   near p50 {median(spent):.2f} ms   (aim: recall at least 0.99)"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", type=Path, nargs="+")
+    parser.add_argument("--keep", type=Path, help="embeds once, so that two versions can be measured on the same")
+    wish = parser.parse_args()
+    with temporary_folder() as folder:
+        measure(folder / "index", *vectors(wish.sets, wish.keep))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""The best chunks by their words: tantivy finds them, and their BM25 is reckoned from the chunks that can be found.
+
+tantivy's own statistics count chunks that are gone until it merges them away, so its scores, and which chunks are the
+best by them, depend on how the index grew. Here its scores only bound those of the chunks that it did not name."""
+
+import math
+import threading
+from collections.abc import Collection
+from typing import Protocol
+
+import msgspec
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+from tantivy import Occur, Query
+
+from deedbox.kernel import limits
+from deedbox.search.index.analysis import terms
+from deedbox.search.index.terms import Counts, Numbers, number
+from deedbox.search.index.words import readable, schema
+
+Match = tuple[float, int, int]
+"""Score, ordinal of the upload, number of the chunk."""
+
+_K1, _B = 1.2, 0.75
+_SCORE_DIGITS = 4
+_ROUNDING = 1 + 1e-5
+"""More than what tantivy loses by reckoning in float32."""
+_SHORT = 0.02
+"""By so much its weights of a query may fall short: to correct them makes it slower than to look at more chunks."""
+
+
+class Chunks(Protocol):
+    """The chunks that can be found."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def words(self) -> int:
+        """The number of terms of all chunks together."""
+
+    def said(self, uploads: Numbers, numbers: Numbers, wanted: Numbers) -> tuple[Counts, Numbers]:
+        """How often each of these chunks has each of the wanted terms, and how many terms it has in all."""
+
+
+class WordSearch:
+    """The words of an index at one moment."""
+
+    def __init__(self, searcher: tantivy.Searcher, chunks: Chunks, uploads: int) -> None:
+        self._searcher, self._chunks, self._uploads = searcher, chunks, uploads
+        self._schema = schema()
+        self._average = chunks.words / max(1, len(chunks))
+        self._statistics: _Statistics | None = None
+        self._counted: dict[str, int] = {}
+        self._counting = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """The number of chunks that the word index has."""
+        return self._searcher.num_docs
+
+    def beside(self, chunks: Chunks) -> "WordSearch":
+        """The same words beside the same chunks, which lie elsewhere now."""
+        return WordSearch(self._searcher, chunks, self._uploads)
+
+    def best(self, query: str, top: int, only: Collection[int] | None = None) -> list[Match]:
+        """The best chunks, best first: `top` of them and those that tie with the last; `only` of these ordinals."""
+        with readable():
+            weights = self._weights(query)
+            if not weights:
+                return []
+            (asked, short), limit = self._query(weights), top + limits.TIED_HITS
+            if only is not None and max(limits.FILTER_UPLOADS, self._uploads // 20) < len(only):
+                # Of many uploads, most hits are wanted: asking for more of them is cheaper than a filter.
+                limit = limit * self._uploads // len(only)
+            elif only is not None:
+                asked, only = _filtered(self._schema, asked, only), None
+            while True:
+                limit = min(limit, self.size + 1)
+                found = self._found(asked, limit)
+                wanted = self._scored([match for match in found if only is None or match[1] in only], weights)
+                last = wanted[top - 1][0] if len(wanted) >= top else 0.0
+                if len(found) < limit or self._at_most(found[-1][0], short) < last:
+                    return [match for match in wanted if match[0] >= last]
+                limit *= 2
+
+    def _weights(self, query: str) -> dict[str, float]:
+        """The weights of the query's terms; those that no chunk has are left out."""
+        having = {term: count for term in terms(query) if (count := self._frequency(term))}
+        if len(having) > limits.QUERY_TERMS:
+            # A pasted page: its rarest terms say what it is about.
+            having = dict(sorted(having.items(), key=lambda each: each[1])[: limits.QUERY_TERMS])
+        return {term: _weight(len(self._chunks), count) for term, count in having.items()}
+
+    def _frequency(self, term: str) -> int:
+        """How many of the chunks that can be found have the term."""
+        stored = self._searcher.doc_freq("body", term)
+        if not stored or self._engine(term).chunks == self.size:
+            return stored
+        # Frequent terms take long to count, and are asked for again.
+        if term not in self._counted:
+            asked = Query.const_score_query(Query.term_query(self._schema, "body", term, "basic"), 0.0)
+            count = int(self._searcher.search(asked, 1, count=True).count or 0)  # type: ignore[attr-defined]
+            with self._counting:
+                if len(self._counted) >= limits.COUNTED_TERMS:
+                    self._counted = {}
+                self._counted[term] = count
+            return count
+        return self._counted.get(term, 0)
+
+    def _engine(self, term: str) -> "_Statistics":
+        """What tantivy scores with: it tells when it explains a score, so it takes a term that a chunk has."""
+        if self._statistics is None:
+            asked = Query.term_query(self._schema, "body", term, "freq")
+            hits = self._searcher.search(asked, 1, count=False).hits
+            if not hits:
+                return _Statistics(-1, 1)  # not known yet, but other than without chunks that are gone
+            self._statistics = _explained(asked.explain(self._searcher, hits[0][1]).to_json())
+        return self._statistics
+
+    def _query(self, weights: dict[str, float]) -> tuple[Query, float]:
+        """Any of the terms, and how much less than by their true weights tantivy may score a chunk."""
+        theirs = {term: _weight(self._engine(term).chunks, self._searcher.doc_freq("body", term)) for term in weights}
+        short = sum(max(0.0, weight - theirs[term]) for term, weight in weights.items())
+        boosted = short > _SHORT
+        clauses = []
+        for term, weight in weights.items():
+            asked = Query.term_query(self._schema, "body", term, "freq")
+            clauses.append((Occur.Should, Query.boost_query(asked, weight / theirs[term]) if boosted else asked))
+        return Query.boolean_query(clauses), 0.0 if boosted else short
+
+    def _found(self, asked: Query, limit: int) -> list[Match]:
+        """The best as tantivy scores them."""
+        hits = self._searcher.search(asked, limit, count=False).hits
+        places = [place for _, place in hits]
+        uploads = self._searcher.fast_field_values("upload", places)
+        numbers = self._searcher.fast_field_values("number", places)
+        return [
+            (score, int(upload or 0), int(number_ or 0))
+            for (score, _), upload, number_ in zip(hits, uploads, numbers, strict=True)
+        ]
+
+    def _at_most(self, found: float, short: float) -> float:
+        """The highest score of any chunk that tantivy does not rank above one to which it gave this score."""
+        # Where tantivy's average is too short, it is too hard on length: by no more than the averages differ.
+        harder = 1.0 if self._statistics is None else max(1.0, self._average / self._statistics.average)
+        return round((found + short) * harder * _ROUNDING, _SCORE_DIGITS)
+
+    def _scored(self, found: list[Match], weights: dict[str, float]) -> list[Match]:
+        """The same chunks with their true scores, best first."""
+        uploads, numbers = np.array([match[1:] for match in found], np.uint32).reshape(-1, 2).T
+        counts, lengths = self._chunks.said(uploads, numbers, np.array([number(term) for term in weights], np.uint32))
+        damping = _K1 * (1 - _B + _B * _kept(lengths) / max(self._average, 1))
+        scores = np.zeros(len(found))
+        for count, weight in zip(counts.T, weights.values(), strict=True):
+            scores += weight * (count / (count + damping))
+        rounded = [round(score, _SCORE_DIGITS) for score in scores.tolist()]
+        return sorted(zip(rounded, uploads.tolist(), numbers.tolist(), strict=True), reverse=True)
+
+
+class _Statistics(msgspec.Struct, frozen=True):
+    chunks: int
+    average: float
+    """How many terms a chunk has."""
+
+
+class _Explanation(msgspec.Struct):
+    value: float
+    description: str
+    details: list["_Explanation"] = []
+
+
+def _explained(explanation: str) -> _Statistics:
+    values: dict[str, float] = {}
+    parts = [msgspec.json.decode(explanation, type=_Explanation)]
+    while parts:
+        part = parts.pop()
+        values[part.description.partition(",")[0]] = part.value
+        parts += part.details
+    return _Statistics(int(values["N"]), values["avgdl"])
+
+
+def _weight(chunks: int, having: int) -> float:
+    return (_K1 + 1) * math.log(1 + (chunks - having + 0.5) / (having + 0.5))
+
+
+def _filtered(schema_: tantivy.Schema, asked: Query, only: Collection[int]) -> Query:
+    # The filter scores nothing, or it would add to the score of every hit.
+    allowed = Query.const_score_query(Query.term_set_query(schema_, "upload", list(only)), 0.0)
+    return Query.boolean_query([(Occur.Must, allowed), (Occur.Must, asked)])
+
+
+def _kept(lengths: Numbers) -> NDArray[np.int64]:
+    """The lengths as tantivy keeps them, in one byte: the longer, the coarser, rounded down."""
+    return _LENGTHS[np.searchsorted(_LENGTHS, lengths, "right") - 1]
+
+
+def _length(code: int) -> int:
+    beyond = code - 24
+    return code if beyond < 8 else 24 + ((8 | beyond & 7) << (beyond >> 3) - 1)
+
+
+_LENGTHS = np.array([_length(code) for code in range(256)], np.int64)

@@ -49,6 +49,7 @@ from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
+from deedbox.signing.awaited import Awaited
 from deedbox.signing.bulk import uploads
 from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
@@ -114,6 +115,7 @@ class Deedbox:
         self.certificates = Certificates(db, self.box, clock, settings.base_url, self._token, timestamp_roots)
         remote = RemoteTimestamper(settings.tsa_url, lambda: self.egress, clock) if settings.tsa_url else None
         self.under_way = UnderWay()
+        self.awaited = Awaited()
         self.office = self._office()
         self.paper_mill = PaperMill(
             Intake(self.blobs, self.workshop, clock), Rehearsal(db, self.blobs, clock, self.workshop)
@@ -158,6 +160,7 @@ class Deedbox:
             outbox.react(db, kind, plan.plan)
         outbox.react(db, "document.sent", self.first_pages.plan)
         outbox.react(db, "document.completed", self.completed_documents.react)
+        outbox.react(db, "document.completed", self.awaited.react)
         for kind in days.EVENTS:
             outbox.react(db, kind, days.reopen)
         self.checked_trails = Checks()

@@ -90,6 +90,26 @@ def fill(folder: Path) -> Path:
     return filler
 
 
+@pytest.mark.parametrize("failing", [{0}, {1}, {2}, {0, 1}, {0, 2}, {0, 1, 2}])
+async def test_of_a_batch_whatever_fails_is_left_out_and_nothing_else(
+    database: SqliteDatabase, failing: set[int]
+) -> None:
+    heard: list[str] = []
+
+    def one(tx: Tx, number: int) -> None:
+        add(tx, f"write {number}")
+        tx.on_commit(lambda: heard.append(f"write {number}"))
+        if number in failing:
+            raise LookupError(number)
+
+    async with held_writer(database):
+        writes = [asyncio.create_task(database.write(lambda tx, n=n: one(tx, n))) for n in range(3)]  # type: ignore[misc]
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    assert {number for number, outcome in enumerate(outcomes) if isinstance(outcome, LookupError)} == failing
+    assert await names(database) == set(heard) == {f"write {number}" for number in {0, 1, 2} - failing}
+    await database.write(lambda tx: add(tx, "afterwards"))
+
+
 async def test_a_full_disk_refuses_the_batch_loses_nothing_and_recovers(
     on_small_disk: SqliteDatabase, small_disk: Path
 ) -> None:

@@ -632,6 +632,10 @@ SEAL_SECONDS = 60
 SEAL_CPU_SECONDS = 60
 SEAL_TAIL_BYTES = 1 * MB
 """At the end of a sealed file, in which its seal is; and the most that one later revision may have."""
+SEAL_WAIT_SECONDS = 2
+"""For a file that is being sealed when it is asked for; then it is refused, as one that is not there yet."""
+SEAL_WAITERS = IN_FLIGHT_PER_CALLER // 2
+"""Requests that wait like that at a time; the next is refused at once."""
 SEAL_READ_AT_ONCE_BYTES = 128 * KB
 """A shorter end of a file is read and judged in a few milliseconds, for which no thread is woken."""
 SEAL_NUMBERS_LEFT_OUT = 16

@@ -192,13 +192,17 @@ class SqliteDatabase:
         return batch
 
     def _commit(self, batch: list[_Write]) -> None:
-        """Every write of the batch in one transaction, each in a savepoint: one fsync for all of them."""
-        connection = self._writer
+        """Every write of the batch in one transaction, one fsync for all of them."""
+        connection, begun = self._writer, False
         try:
-            connection.execute("begin immediate")
             for write in batch:
-                self._apply(write)
-            connection.execute("commit")
+                if write.future.cancelled():
+                    continue
+                if not begun:
+                    connection.execute("begin immediate")
+                begun = self._follow(write) if begun else self._lead(write)
+            if begun:
+                connection.execute("commit")
         except sqlite3.Error as error:
             if connection.in_transaction:
                 with contextlib.suppress(sqlite3.Error):  # a failing disk: the error at hand says so already
@@ -207,22 +211,38 @@ class SqliteDatabase:
                 write.error = write.error or unavailable(error) or error
                 write.callbacks = []
 
-    def _apply(self, write: _Write) -> None:
-        if write.future.cancelled():
-            return
+    def _lead(self, write: _Write) -> bool:
+        """The first write of a transaction, and whether it is in it: if not, nothing is, and the transaction ends.
+
+        Without a savepoint, for which SQLite would keep a copy of each page that is changed, many of them in a file."""
+        if self._apply(write) is None:
+            return True
+        if self._writer.in_transaction:  # unless SQLite gave it up by itself
+            self._writer.execute("rollback")
+        return False
+
+    def _follow(self, write: _Write) -> bool:
+        """Another write of the same transaction; if it fails, the ones before it are still in it."""
         connection = self._writer
-        tx = SqliteTx(connection, self.listeners)
         connection.execute("savepoint one_write")
-        try:
-            write.result = write.fn(tx)
-            tx.settle()
-            write.callbacks = tx.callbacks
-        except BaseException as error:  # whatever fn raised belongs to the one who called it, never to this thread
-            write.error = (unavailable(error) if isinstance(error, sqlite3.Error) else None) or error
+        if (error := self._apply(write)) is not None:
             if not connection.in_transaction:  # SQLite gave up the whole transaction, a full disk for example
                 raise _lost(error) from error
             connection.execute("rollback to one_write")
         connection.execute("release one_write")
+        return True
+
+    def _apply(self, write: _Write) -> BaseException | None:
+        """What the write failed with."""
+        tx = SqliteTx(self._writer, self.listeners)
+        try:
+            write.result = write.fn(tx)
+            tx.settle()
+        except BaseException as error:  # whatever fn raised belongs to the one who called it, never to this thread
+            write.error = (unavailable(error) if isinstance(error, sqlite3.Error) else None) or error
+            return error
+        write.callbacks = tx.callbacks
+        return None
 
 
 def _lost(error: BaseException) -> sqlite3.Error:

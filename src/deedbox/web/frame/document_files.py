@@ -1,7 +1,7 @@
 """The files of a document as responses, for programs and for people who are signed in alike."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from litestar import Response
 
@@ -20,6 +20,11 @@ from deedbox.web.frame import context
 from deedbox.web.frame.blob_response import file_response, page_number, page_picture
 from deedbox.web.frame.context import AnyRequest
 from deedbox.web.frame.zip_response import zip_response
+
+if TYPE_CHECKING:
+    from deedbox.wiring import Deedbox
+
+T = TypeVar("T")
 
 
 class Made(NamedTuple):
@@ -53,18 +58,39 @@ async def original(request: AnyRequest, document_id: str, wanted: int | str) -> 
 
 
 async def made(request: AnyRequest, document_id: str, wanted: Made) -> Response[Any]:
-    """One of the files that sealing has made; Conflict before."""
+    """One of the files that sealing has made; Conflict before. While it is being made, the answer waits a moment."""
     here = context.of(request)
 
     def look(tx: Tx) -> tuple[str, Blob]:
         title, status = documents.title_and_status(tx, here.caller.workspace_id, document_id)
         found = sealed.find(tx, document_id)
         if found is None:
-            raise Conflict(f"The document is not completed: it is {status}")
+            refused = _BeingSealed if status == "finalizing" else Conflict
+            raise refused(f"The document is not completed: it is {status}")
         return title, blobs_store.demand(tx, wanted.which(found))
 
-    title, blob = await here.deedbox.db.read(look)
+    try:
+        title, blob = await here.deedbox.db.read(look)
+    except _BeingSealed:
+        title, blob = await _awaited(here.deedbox, document_id, look)
     return await file_response(request, here.deedbox.blobs, blob, wanted.media_type, wanted.name.format(title=title))
+
+
+class _BeingSealed(Conflict):
+    """In a moment it would not be refused."""
+
+
+async def _awaited(deedbox: "Deedbox", document_id: str, look: Callable[[Tx], T]) -> T:
+    """What is found when the document is completed, or after a while."""
+    with deedbox.awaited.completion_of(document_id) as completion:
+        try:
+            # Once more: it may have been completed before anyone listened.
+            return await deedbox.db.read(look)
+        except _BeingSealed:
+            if completion is None:
+                raise
+            await completion.wait()
+    return await deedbox.db.read(look)
 
 
 async def page_of_document(request: AnyRequest, document_id: str, page: str) -> Response[Any]:

@@ -22,7 +22,7 @@ def command(data_dir: Path | None, as_json: bool, target: Path) -> None:
     settings = load(data_dir=data_dir)
     url = settings.database_url.reveal() if settings.database_url else None
     made = backup(
-        settings.data_dir, url, target, now=SystemClock().now(), files=files_of(settings), progress=progress.show
+        settings.data_dir, url, target, now=SystemClock().now(), files=files_of(settings), progress=progress.show_stage
     )
     size = target.stat().st_size
     if as_json:

@@ -18,7 +18,7 @@ def command(data_dir: Path | None, as_json: bool, source: Path) -> None:
     """Bring the backup SOURCE back into an empty data folder (and, with PostgreSQL, an empty database)."""
     settings = load(data_dir=data_dir)
     url = settings.database_url.reveal() if settings.database_url else None
-    found = restore(source, settings.data_dir, url, files=files_of(settings), progress=progress.show)
+    found = restore(source, settings.data_dir, url, files=files_of(settings), progress=progress.show_stage)
     if as_json:
         print_json({"data": str(settings.data_dir), "created_at": found.created_at, "schema": found.schema})
     else:

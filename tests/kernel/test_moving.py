@@ -1,6 +1,7 @@
 """A backup goes into any kind of database and store, goes on after a kill, and is compared row by row."""
 
 import contextlib
+import hashlib
 import itertools
 import os
 import shutil
@@ -20,10 +21,13 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.backup import Manifest, backup, restore
+from deedbox.kernel.backup.files import BucketFiles
 from deedbox.kernel.backup.tables import snapshot
 from deedbox.kernel.db import migrate
-from deedbox.kernel.errors import SetupError
+from deedbox.kernel.errors import SetupError, Unavailable
+from deedbox.kernel.s3.bucket import Bucket
 from tests.postgres import Cluster
+from tests.s3 import Store
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -55,8 +59,6 @@ class Place(msgspec.Struct):
 
     def put(self, data: bytes) -> Path:
         """A stored file and its row."""
-        import hashlib
-
         sha256 = hashlib.sha256(data).hexdigest()
         location = f"{sha256[:2]}/{sha256}.{os.urandom(8).hex()}"
         path = self.data_dir / "blobs" / location
@@ -259,7 +261,7 @@ def test_a_killed_restore_goes_on_from_what_it_finds(
     staging = there.data_dir.with_name(f".{there.data_dir.name}.restoring")
     staged = {path.name: path.stat().st_ino for path in (staging / "blobs").glob("??/*")}
     assert staged
-    if kind == "postgres" and stage != "reading":
+    if kind == "postgres":
         with pytest.raises(SetupError, match="being restored into this database"):
             migrate.migrate_postgres(str(there.url))
     restore(file, there.data_dir, there.url)
@@ -327,6 +329,78 @@ def test_two_restores_into_one_place_do_not_mix(make: Make, tmp_path: Path) -> N
     here.backup(tmp_path / "two.tar")
     with pytest.raises(SetupError, match="Another restore works"):
         restore(tmp_path / "two.tar", there.data_dir, None, progress=again)
+
+
+def interrupted(stage: str, share: float) -> Callable[[str, int, int], None]:
+    def stop(now_at: str, done: int, total: int) -> None:
+        if now_at == stage and done >= total * share:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def stored(bucket: Bucket) -> dict[str, datetime]:
+    return {one.name: one.modified for page in bucket.pages() for one in page}
+
+
+def test_a_restore_into_a_bucket_goes_on_and_puts_no_file_twice(make: Make, tmp_path: Path, s3_store: Store) -> None:
+    here, file, bucket = make("sqlite"), tmp_path / "one.tar", s3_store.bucket()
+    there, back = make("postgres", bare=True), make("sqlite", bare=True)
+    fill(here, files=6)
+    here.backup(file)
+    stop = interrupted("reading", 0.8)
+    with pytest.raises(KeyboardInterrupt):
+        restore(file, there.data_dir, there.url, files=BucketFiles(bucket), progress=stop)
+    before = stored(bucket)
+    assert 0 < len(before) < 6
+    restore(file, there.data_dir, there.url, files=BucketFiles(bucket))
+    after = stored(bucket)
+    assert len(after) == 6
+    assert before.items() <= after.items()
+    assert sorted(path.name for path in there.data_dir.iterdir()) == ["master.key"]
+    backup(there.data_dir, there.url, tmp_path / "two.tgz", now=NOW, files=BucketFiles(bucket))
+    restore(tmp_path / "two.tgz", back.data_dir, None)
+    assert back.tables(tmp_path) == here.tables(tmp_path)
+
+
+def test_a_restore_that_went_on_and_fails_takes_every_file_out_of_the_bucket(
+    make: Make, tmp_path: Path, s3_store: Store
+) -> None:
+    here, there = make("sqlite"), make("sqlite", bare=True)
+    file, bucket = tmp_path / "one.tar", s3_store.bucket()
+    fill(here, files=6)
+    here.backup(file)
+    with pytest.raises(KeyboardInterrupt):
+        restore(file, there.data_dir, None, files=BucketFiles(bucket), progress=interrupted("reading", 0.8))
+    assert stored(bucket)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) - 2048])
+    with pytest.raises(SetupError, match="damaged"):
+        restore(file, there.data_dir, None, files=BucketFiles(bucket))
+    assert stored(bucket) == {}
+    assert not [path for path in tmp_path.iterdir() if "restoring" in path.name]
+
+
+def test_a_bucket_that_is_away_stops_a_restore_that_goes_on_later(make: Make, tmp_path: Path, s3_store: Store) -> None:
+    here, there = make("sqlite"), make("sqlite", bare=True)
+    file, bucket = tmp_path / "one.tar", s3_store.bucket()
+    fill(here)
+    here.backup(file)
+    taken = itertools.count()
+
+    class Failing(BucketFiles):
+        def keep(self, staging: Path, location: str) -> None:
+            if next(taken) == 1:
+                raise Unavailable("The store for files is away.")
+            super().keep(staging, location)
+
+    with pytest.raises(SetupError, match=r"is away.*run the same command again"):
+        restore(file, there.data_dir, None, files=Failing(bucket))
+    before = stored(bucket)
+    assert len(before) == 1
+    restore(file, there.data_dir, None, files=BucketFiles(bucket))
+    assert before.items() <= stored(bucket).items()
+    assert len(stored(bucket)) == 3
 
 
 REVISION = """

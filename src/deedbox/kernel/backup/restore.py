@@ -37,7 +37,7 @@ def restore(
     data_dir = data_dir.resolve()
     files = files or FolderFiles(data_dir / archive.BLOBS)
     try:
-        with archive.opened(source) as reader, files.answered():
+        with archive.opened(source) as reader:
             manifest = reader.manifest()
             words = f"{reader.backup_id}\n{database_url}\n{files.named('')}"
             restore_id = hashlib.sha256(words.encode()).hexdigest()
@@ -62,18 +62,16 @@ class _Restore:
 
     def run(self, reader: Reader) -> None:
         self._refuse_unfit()
-        again = self._refuse_used()
+        with self._files.answered():
+            again = self._refuse_used()
         with self._staging.opened():
             try:
-                self._check_room()
-                self._extract(reader, again)
+                with self._files.answered():
+                    self._check_room()
+                    self._target.begin()
+                    self._extract(reader, again)
                 self._fill_database()
-                self._files.settle(self._folder)
-                self._clear()
-                self._staging.publish(last=self._target.ends_with_the_folder)
-                if not self._target.ends_with_the_folder:
-                    self._target.end()
-                    self._staging.end()
+                self._publish()
             except archive.Stopped:
                 raise
             except Exception:
@@ -81,6 +79,15 @@ class _Restore:
                 self._files.take_back(self._folder)
                 self._staging.remove()
                 raise
+
+    def _publish(self) -> None:
+        self._files.settle(self._folder)
+        shutil.rmtree(self._folder / archive.TABLES)
+        (self._folder / _NAMED).unlink()
+        self._staging.publish(last=self._target.ends_with_the_folder)
+        if not self._target.ends_with_the_folder:
+            self._target.end()
+            self._staging.end()
 
     def _refuse_unfit(self) -> None:
         schema, version = self._manifest.schema, self._manifest.deedbox
@@ -224,11 +231,6 @@ class _Restore:
 
     def _rows(self, table: str) -> BinaryIO:
         return open(self._folder / rows_of(table), "rb")
-
-    def _clear(self) -> None:
-        """Nothing of the work stays but what is the data folder's."""
-        shutil.rmtree(self._folder / archive.TABLES)
-        (self._folder / _NAMED).unlink()
 
 
 def _batches(lines: Iterator[bytes]) -> Iterator[list[tuple[object, ...]]]:

@@ -27,8 +27,11 @@ class Target(Protocol):
     def refuse_used(self, schema: str) -> None:
         """SetupError unless the database is empty, and without a schema or with this one."""
 
+    def begin(self) -> None:
+        """From now on no server uses it."""
+
     def prepare(self, schema: str) -> None:
-        """Brings the database to the schema of the backup, unless it is there; from now on no server uses it."""
+        """Brings the database to the schema of the backup, unless it has one."""
 
     def tables(self) -> AbstractContextManager[Tables]: ...
 
@@ -61,6 +64,8 @@ class _File:
         return True
 
     def refuse_used(self, schema: str) -> None: ...
+
+    def begin(self) -> None: ...
 
     def prepare(self, schema: str) -> None:
         if self._schema() is None:
@@ -115,12 +120,15 @@ class _Postgres:
                     "Nothing was restored. Create a new, empty database and restore into that.",
                 )
 
-    def prepare(self, schema: str) -> None:
+    def begin(self) -> None:
         with self._filled() as tables:
             if _noted(tables) is None:
                 with tables.connection.transaction():
                     tables.connection.execute("create table restoring (restore_id text not null)")
                     tables.connection.execute("insert into restoring values (%s)", [self._id])
+
+    def prepare(self, schema: str) -> None:
+        with self._filled() as tables:
             present = tables.schema()
         if present is None:
             migrate.upgrade_postgres(self._url, schema)

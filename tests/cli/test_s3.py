@@ -75,6 +75,17 @@ def test_a_backup_of_a_folder_goes_into_a_bucket(tmp_path: Path, s3_store: Store
         assert content(running, key, doc_id).content == TEXT
 
 
+def test_a_restore_tells_of_places_that_the_settings_file_of_the_backup_names(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with server.running(data):
+        pass
+    (data / "deedbox.toml").write_text('base_url = "https://deeds.example.com"\n')
+    assert server.run("backup", str(tmp_path / "b.tar"), data=data).returncode == 0
+    done = server.run("restore", str(tmp_path / "b.tar"), data=tmp_path / "elsewhere")
+    assert done.returncode == 0, done.stderr
+    assert "deedbox.toml came with the backup and names base_url: see that they fit here." in done.stdout
+
+
 @pytest.fixture
 def backup(tmp_path: Path, s3_store: Store) -> tuple[Path, Bucket]:
     """A backup of an installation with its files in the bucket."""

@@ -9,12 +9,8 @@ import hashlib
 import io
 import json
 import os
-import signal
-import sqlite3
 import subprocess
-import sys
 import tarfile
-import textwrap
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +47,7 @@ class Installation(msgspec.Struct):
     db: Database
     blobs: LocalBlobs
 
-    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> Manifest:
+    def backup(self, target: Path, progress: Callable[[str, int, int], None] | None = None) -> Manifest:
         return backup(self.data_dir, self.url, target, now=NOW, progress=progress)
 
 
@@ -67,7 +63,8 @@ class Place(msgspec.Struct):
             with psycopg.connect(self.url) as connection:
                 row = connection.execute("select count(*) from workspaces").fetchone()
                 rows = row[0] if row else 0
-        beside = [path for path in self.data_dir.parent.iterdir() if "restoring" in path.name]
+        parent = self.data_dir.parent
+        beside = [path for path in parent.iterdir() if "restoring" in path.name] if parent.exists() else []
         return not self.data_dir.exists() and not beside and rows == 0
 
 
@@ -177,15 +174,16 @@ async def test_a_restored_installation_is_the_one_that_was_backed_up(
         await put(source, each, f"doc_{number}")
     awkward = "tab\t newline\n backslash \\ quote ' null \\N snow ☃"
     await source.db.write(lambda tx: add_a_person(tx, awkward))
-    steps: list[tuple[int, int]] = []
+    steps: list[tuple[str, int, int]] = []
 
-    manifest = source.backup(target, lambda done, total: steps.append((done, total)))
+    manifest = source.backup(target, lambda *step: steps.append(step))
     assert restore(target, place.data_dir, place.url) == manifest
 
     assert (manifest.deedbox, manifest.schema) == (VERSION, migrate.newest_schema())
     assert (manifest.created_at, manifest.blob_count) == ("2026-03-01T12:00:00Z", 4)
-    assert steps[-1] == (manifest.total_bytes(), manifest.total_bytes())
+    assert steps[-1] == ("writing", manifest.total_bytes(), manifest.total_bytes())
     assert steps == sorted(steps)
+    assert [step for step in steps if step[0] == "reading rows"][-1][1:] == (manifest.total_rows(),) * 2
     assert (place.data_dir / "master.key").read_bytes() == KEY
     assert sorted(path.name for path in place.data_dir.iterdir() if path.name != "deedbox.sqlite") == [
         "blobs",
@@ -281,39 +279,23 @@ async def test_an_existing_target_is_refused(source: Installation, target: Path)
 
 
 async def test_two_backups_to_one_target_do_not_mix(source: Installation, target: Path) -> None:
-    with open(f"{target}.partial", "wb") as other:
+    target.with_name(f"{target.name}.partial").mkdir()
+    with open(f"{target}.partial/lock", "wb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(SetupError, match="Another backup"):
             source.backup(target)
 
 
-async def test_an_interrupted_backup_leaves_nothing(source: Installation, target: Path) -> None:
-    def interrupt(*_: int) -> None:
+async def test_an_interrupted_backup_leaves_no_target_and_the_next_one_succeeds(
+    source: Installation, target: Path
+) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         source.backup(target, interrupt)
-    assert list(target.parent.iterdir()) == []
-
-
-async def test_a_killed_backup_leaves_no_target_and_the_next_one_succeeds(sqlite_path: Path, target: Path) -> None:
-    target.parent.mkdir()
-    LocalBlobs(sqlite_path.parent / "blobs")
-    script = """
-        import os, signal, sys
-        from datetime import UTC, datetime
-        from pathlib import Path
-        from deedbox.kernel.backup import backup
-
-        def die(*_):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        backup(Path(sys.argv[1]), None, Path(sys.argv[2]), now=datetime(2026, 3, 1, tzinfo=UTC), progress=die)
-    """
-    command = [sys.executable, "-c", textwrap.dedent(script), str(sqlite_path.parent), str(target)]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     assert not target.exists()
-    backup(sqlite_path.parent, None, target, now=NOW)
+    source.backup(target)
     assert list(target.parent.iterdir()) == [target]
 
 
@@ -391,15 +373,7 @@ async def test_a_database_without_tables_gets_them(postgres_url: str, cluster: C
             assert connection.execute("select id, name from workspaces").fetchall() == [("wsp_1", "here")]
 
 
-async def test_a_backup_of_the_other_database_is_refused(sqlite_path: Path, postgres_url: str, target: Path) -> None:
-    target.parent.mkdir()
-    LocalBlobs(sqlite_path.parent / "blobs")
-    backup(sqlite_path.parent, None, target, now=NOW)
-    with pytest.raises(SetupError, match="of a SQLite database, these settings use PostgreSQL"):
-        restore(target, sqlite_path.parent / "elsewhere", postgres_url)
-
-
-@pytest.mark.parametrize(("field", "value"), [("format", 2), ("schema", "9999")])
+@pytest.mark.parametrize(("field", "value"), [("format", 3), ("schema", "9999")])
 async def test_a_backup_of_a_newer_version_is_refused(
     source: Installation, place: Place, target: Path, field: str, value: object
 ) -> None:
@@ -550,18 +524,24 @@ async def test_a_file_that_is_no_backup_is_refused(place: Place, target: Path) -
     assert place.nothing_there()
 
 
-async def test_a_database_with_another_schema_than_the_manifest_says_is_refused(
-    sqlite_path: Path, target: Path
+async def test_a_backup_in_an_older_form_is_refused_with_the_way_out(
+    source: Installation, place: Place, target: Path
 ) -> None:
-    target.parent.mkdir()
-    LocalBlobs(sqlite_path.parent / "blobs")
-    with contextlib.closing(sqlite3.connect(sqlite_path)) as connection:
-        connection.execute("update alembic_version set version_num = '0000'")
-        connection.commit()
-    backup(sqlite_path.parent, None, target, now=NOW)
-    edit_manifest(target, schema=migrate.newest_schema())
-    with pytest.raises(SetupError, match="does not belong to its database"):
-        restore(target, sqlite_path.parent / "elsewhere", None)
+    source.backup(target)
+    edit_manifest(target, format=1, deedbox="0.0.1")
+    with pytest.raises(SetupError, match=r"older version of Deedbox \(0\.0\.1\).* Restore it with that version"):
+        restore(target, place.data_dir, place.url)
+    assert place.nothing_there()
+
+
+async def test_a_schema_that_this_version_never_had_is_refused(
+    source: Installation, place: Place, target: Path
+) -> None:
+    source.backup(target)
+    edit_manifest(target, schema="0000")
+    with pytest.raises(SetupError, match="does not know the schema 0000"):
+        restore(target, place.data_dir, place.url)
+    assert place.nothing_there()
 
 
 async def test_a_full_disk_ends_a_backup_without_a_trace(source: Installation, tmp_path: Path) -> None:

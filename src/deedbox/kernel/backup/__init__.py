@@ -1,4 +1,6 @@
-"""One file that holds an installation: the database, the stored files, the master key and the settings file."""
+"""One file that holds an installation: every row, the stored files, the master key and the settings file.
+
+It belongs to no kind of database and no kind of store, and goes into any."""
 
 from deedbox.kernel.backup.archive import Manifest, Progress
 from deedbox.kernel.backup.restore import restore

@@ -3,12 +3,13 @@
 import contextlib
 import gzip
 import hashlib
+import os
 import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, cast
+from typing import BinaryIO, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 
@@ -17,18 +18,25 @@ from deedbox.kernel.blobs.names import LOCATION
 from deedbox.kernel.db import Dialect
 from deedbox.kernel.errors import SetupError
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 DATABASE = "deedbox.sqlite"
 BLOBS = "blobs"
 TABLES = "tables"
+ROWS = ".rows"
 SINGLE_FILES = ("master.key", "deedbox.toml")
 _BLOCK = 512
 _PADDING_BLOCKS = 20
-_TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the bytes done and the bytes in all."""
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with the name of the stage, how much of it is done, and how much there is in all."""
+Kind: TypeAlias = Literal["text", "int", "real", "bytes"]
+"""What a column holds, on any database."""
+
+
+class Out(Protocol):
+    def write(self, data: bytes, /) -> int: ...
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -36,8 +44,13 @@ class Entry(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
+class Table(msgspec.Struct, frozen=True):
+    columns: dict[str, Kind]
+    rows: int
+
+
 class Manifest(msgspec.Struct, frozen=True):
-    """What the archive holds. A blob is not listed: its hash is its name, and the database names it."""
+    """What the archive holds. A blob is not listed: its hash is its name, and a row of the table of blobs names it."""
 
     format: int
     deedbox: str
@@ -45,12 +58,15 @@ class Manifest(msgspec.Struct, frozen=True):
     created_at: str
     database: Dialect
     files: dict[str, Entry]
-    tables: dict[str, list[str]]
+    tables: dict[str, Table]
     blob_count: int
     blob_bytes: int
 
     def total_bytes(self) -> int:
         return self.blob_bytes + sum(entry.size_bytes for entry in self.files.values())
+
+    def total_rows(self) -> int:
+        return sum(table.rows for table in self.tables.values())
 
 
 class _Head(msgspec.Struct):
@@ -69,11 +85,11 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Writer:
-    def __init__(self, out: BinaryIO, progress: Progress | None = None) -> None:
+    """Copies files into an archive. `advance` hears of the bytes."""
+
+    def __init__(self, out: Out, advance: Callable[[int], None]) -> None:
         self._out = out
-        self._progress = progress
-        self._done = 0
-        self.total = 0
+        self._advance = advance
 
     def add(self, name: str, size_bytes: int, source: BinaryIO) -> str:
         """The hash of the bytes, which were copied into the archive; EOFError if there are fewer."""
@@ -87,17 +103,14 @@ class Writer:
     def end(self) -> None:
         self._out.write(bytes(2 * _BLOCK))
 
-    def _advance(self, size: int) -> None:
-        if self._progress is not None and self.total:  # the manifest itself does not count
-            self._done += size
-            self._progress(self._done, self.total)
-
 
 class Reader:
     """Reads plain files only: a link, a folder or an extended header is refused, and memory stays bounded."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
+        self.backup_id = ""
+        """The hash of the manifest, once it was read: no two backups have the same."""
 
     def next(self) -> Member | None:
         """The next member, whose bytes must be copied before the one after it is asked for; None at the end."""
@@ -123,10 +136,15 @@ class Reader:
                 break
         raise damaged("something follows its end")
 
-    def copy(self, member: Member, target: BinaryIO, advance: Callable[[int], None]) -> str:
+    def copy(self, member: Member, target: Out, advance: Callable[[int], None]) -> str:
         digest = copy(self._source, target, member.size_bytes, advance)
         self._source.read(-member.size_bytes % _BLOCK)
         return digest
+
+    def skip(self, member: Member, advance: Callable[[int], None]) -> str:
+        """The hash of bytes that are not wanted again."""
+        with open(os.devnull, "wb") as nowhere:
+            return self.copy(member, nowhere, advance)
 
     def manifest(self) -> Manifest:
         """The manifest, which must be the first member and of a format that this version knows."""
@@ -142,10 +160,16 @@ class Reader:
                     f"The backup was made by a newer version of Deedbox ({head.deedbox}).",
                     "Install that version or a newer one, and restore again.",
                 )
+            if head.format < FORMAT:
+                raise SetupError(
+                    f"The backup was made by an older version of Deedbox ({head.deedbox}), in a form of its own.",
+                    "Restore it with that version, upgrade, and back up again.",
+                )
             manifest = msgspec.json.decode(text, type=Manifest)
         except msgspec.MsgspecError as error:
             raise damaged(f"its manifest cannot be read: {error}") from error
         _check_promises(manifest)
+        self.backup_id = hashlib.sha256(text).hexdigest()
         return manifest
 
 
@@ -166,7 +190,7 @@ def opened(path: Path) -> Iterator[Reader]:
         raise SetupError(f"There is no backup at {path}.", "Check the path.") from error
 
 
-def copy(source: BinaryIO, target: BinaryIO, size_bytes: int, advance: Callable[[int], None]) -> str:
+def copy(source: BinaryIO, target: Out, size_bytes: int, advance: Callable[[int], None]) -> str:
     """The hash of the next size_bytes, copied; EOFError if there are fewer."""
     digest = hashlib.sha256()
     left = size_bytes
@@ -188,13 +212,26 @@ def damaged(reason: str) -> SetupError:
     )
 
 
+class Stopped(SetupError):
+    """What stopped the work may pass: what was done is kept, and the same command goes on from there."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, "What was done is kept: run the same command again, and it goes on from there.")
+
+
+def rows_of(table: str) -> str:
+    """The name of the file with the rows of a table."""
+    return f"{TABLES}/{table}{ROWS}"
+
+
 def _check_promises(manifest: Manifest) -> None:
-    """The manifest names what a backup of its kind has, and nothing that leads elsewhere."""
+    """The manifest names what every backup has, and nothing that leads elsewhere."""
     sizes = [manifest.blob_count, manifest.blob_bytes, *(entry.size_bytes for entry in manifest.files.values())]
-    if min(sizes) < 0:
+    if min(sizes + [table.rows for table in manifest.tables.values()]) < 0:
         raise damaged("its manifest has a negative size")
-    wanted = {DATABASE}
-    if manifest.database == "postgres":
-        wanted = {f"{TABLES}/{table}.copy" for table in manifest.tables if _TABLE.fullmatch(table)}
+    names = [name for table, held in manifest.tables.items() for name in (table, *held.columns)]
+    if not all(map(_NAME.fullmatch, names)):
+        raise damaged("its manifest has a table with an unusual name")
+    wanted = set(map(rows_of, manifest.tables))
     if unexpected := (set(manifest.files) - set(SINGLE_FILES)) ^ wanted:
         raise damaged(f"its manifest has an unexpected or a missing file {min(unexpected)!r}")

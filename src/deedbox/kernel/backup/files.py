@@ -1,21 +1,22 @@
 """The stored files of an installation, in its data folder or in a bucket, for backup and restore."""
 
 import contextlib
+import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeAlias, cast
+from typing import BinaryIO, Protocol, cast
 
+from deedbox.kernel.backup.archive import Stopped
 from deedbox.kernel.blobs import local
 from deedbox.kernel.blobs.choose import chosen_bucket
 from deedbox.kernel.errors import DeedboxError, NotFound, SetupError
 from deedbox.kernel.s3.bucket import Bucket
 from deedbox.kernel.settings import Settings
 
-Keep: TypeAlias = Callable[[Path, str], None]
-"""Puts a file, which was checked, to its location."""
+_PUT = "files-put"
 
 
 class Files(Protocol):
@@ -30,11 +31,23 @@ class Files(Protocol):
     def opened(self, location: str) -> AbstractContextManager[tuple[int, BinaryIO]]:
         """The size and the bytes; FileNotFoundError if there are none."""
 
-    def refilled(self) -> AbstractContextManager[Keep]:
-        """Takes the files of a backup one after the other; none of them if it fails."""
+    def refuse_used(self) -> None:
+        """SetupError if something lies where a restore would put files."""
+
+    def has(self, staging: Path, location: str, size_bytes: int) -> bool:
+        """Whether an earlier run of the restore has put this file there, all of it."""
+
+    def keep(self, staging: Path, location: str) -> None:
+        """Puts a file, which is in staging and was checked, to its place."""
+
+    def take_back(self, staging: Path) -> None:
+        """Removes what the restore has put anywhere but into staging."""
 
     def settle(self, staging: Path) -> None:
         """All files were taken: what is left in staging becomes the data folder."""
+
+    def answered(self) -> AbstractContextManager[None]:
+        """A store that fails ends the command with a sentence."""
 
 
 class FolderFiles:
@@ -56,11 +69,23 @@ class FolderFiles:
         with open(self._folder / location, "rb", buffering=0) as file:
             yield os.fstat(file.fileno()).st_size, cast(BinaryIO, file)
 
-    @contextlib.contextmanager
-    def refilled(self) -> Iterator[Keep]:
-        yield lambda _path, _location: None
+    def refuse_used(self) -> None: ...
+
+    def has(self, staging: Path, location: str, size_bytes: int) -> bool:
+        path = staging / "blobs" / location
+        if not path.is_file() or path.stat().st_size != size_bytes:
+            return False
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == hash_in(location)
+
+    def keep(self, staging: Path, location: str) -> None: ...
+
+    def take_back(self, staging: Path) -> None: ...
 
     def settle(self, staging: Path) -> None: ...
+
+    def answered(self) -> AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
 
 class BucketFiles:
@@ -90,41 +115,47 @@ class BucketFiles:
         with contextlib.closing(reading):
             yield reading.remaining, cast(BinaryIO, reading)
 
-    @contextlib.contextmanager
-    def refilled(self) -> Iterator[Keep]:
-        kept: list[str] = []
-
-        def keep(path: Path, location: str) -> None:
-            kept.append(location)
-            with open(path, "rb") as file:
-                self._bucket.put(location, file, location[3:67])
-            # A stand-in of the same size, without content: it will be looked for, and needs no room on this disk.
-            size_bytes = path.stat().st_size
-            os.truncate(path, 0)
-            os.truncate(path, size_bytes)
-
-        with _answered():
-            self._refuse_used()
-            try:
-                yield keep
-            except BaseException:
-                self._remove(kept)
-                raise
-
-    def settle(self, staging: Path) -> None:
-        shutil.rmtree(staging / "blobs")
-
-    def _refuse_used(self) -> None:
+    def refuse_used(self) -> None:
         if next(self._bucket.pages()):
             raise SetupError(
                 f"There are files at {self._bucket.place}.",
                 "Nothing was restored. Restore into another bucket or prefix, or remove what is there.",
             )
 
-    def _remove(self, locations: list[str]) -> None:
-        for location in locations:
-            with contextlib.suppress(DeedboxError):
-                self._bucket.delete(location)
+    def has(self, staging: Path, location: str, size_bytes: int) -> bool:  # noqa: ARG002 (it lies elsewhere)
+        try:
+            stored = self._bucket.head(location)
+        except NotFound:
+            return False
+        # The store has compared the hash when it took the file, and takes none by halves.
+        return stored.size_bytes == size_bytes and stored.sha256 in (None, hash_in(location))
+
+    def keep(self, staging: Path, location: str) -> None:
+        with open(staging / _PUT, "a") as put:  # noted before it is there: an answer may be lost
+            put.write(f"{location}\n")
+        path = staging / "blobs" / location
+        with open(path, "rb") as file:
+            self._bucket.put(location, file, hash_in(location))
+        path.unlink()
+
+    def take_back(self, staging: Path) -> None:
+        if (staging / _PUT).exists():
+            with open(staging / _PUT) as put:
+                for line in put:
+                    with contextlib.suppress(DeedboxError):
+                        self._bucket.delete(line.strip())
+
+    def settle(self, staging: Path) -> None:
+        shutil.rmtree(staging / "blobs")
+        (staging / _PUT).unlink(missing_ok=True)
+
+    def answered(self) -> AbstractContextManager[None]:
+        return _answered()
+
+
+def hash_in(location: str) -> str:
+    """The hash of the file that lies there."""
+    return location[3:67]
 
 
 def files_of(settings: Settings) -> Files:
@@ -135,8 +166,7 @@ def files_of(settings: Settings) -> Files:
 
 @contextlib.contextmanager
 def _answered() -> Iterator[None]:
-    """A store that fails ends a command with a sentence."""
     try:
         yield
     except DeedboxError as error:
-        raise SetupError(error.message, "Nothing was left behind. Run `deedbox doctor` to find the cause.") from error
+        raise Stopped(error.message) from error

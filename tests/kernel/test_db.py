@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from functools import partial
 
 import pytest
@@ -67,16 +68,17 @@ async def test_a_failing_write_does_not_touch_those_committed_beside_it(db: Data
     assert await db.read(count) == 40
 
 
-async def test_concurrent_increments_are_never_lost(db: Database) -> None:
+async def test_concurrent_increments_are_never_lost_and_never_given_up(db: Database) -> None:
     await db.write(lambda tx: add(tx, "0"))
 
     def increment(tx: Tx) -> None:
         row = tx.one("select name from workspaces where id = 'wsp_0'")
         assert row is not None
+        time.sleep(0.03)  # so that others read the same
         tx.run("update workspaces set name = :name where id = 'wsp_0'", name=str(int(row[0]) + 1))
 
-    await asyncio.gather(*(db.write(increment) for _ in range(40)))
-    assert await db.read(lambda tx: tx.one("select name from workspaces")) == ("40",)
+    await asyncio.gather(*(db.write(increment) for _ in range(60)))
+    assert await db.read(lambda tx: tx.one("select name from workspaces")) == ("60",)
 
 
 async def test_callbacks_run_after_a_commit_and_never_after_a_failure(db: Database) -> None:

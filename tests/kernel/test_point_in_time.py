@@ -41,11 +41,8 @@ class Server:
     def settings(self) -> list[str]:
         return [line for line in self._blocks() if re.match(r"archive_\w+ = ", line)]
 
-    def commands(self, first: str, last: str) -> list[str]:
-        """The page's commands from one to another."""
-        found = [line for line in self._blocks() if re.match(r"(pg_|psql|cp|echo|touch)", line)]
-        begin = next(number for number, line in enumerate(found) if line.startswith(first))
-        return found[begin : 1 + next(number for number, line in enumerate(found) if line.startswith(last))]
+    def commands(self) -> list[str]:
+        return [line for line in self._blocks() if re.match(r"(pg_|cp|echo|touch)", line)]
 
     def run(self, command: str) -> None:
         env = {**os.environ, "PATH": f"{self._programs}:{os.environ['PATH']}", "PGHOST": str(self.folder)}
@@ -88,18 +85,17 @@ def postgres() -> Iterator[Server]:
 
 def test_a_database_goes_back_to_the_moment_before_a_mistake(postgres: Server) -> None:
     migrate.migrate_postgres(postgres.url)
-    for command in postgres.commands("pg_basebackup", "pg_basebackup"):
-        postgres.run(command)
+    back_up, *go_back, start = postgres.commands()
+    postgres.run(back_up)
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         connection.execute(ADD, ["wsp_kept"])
         [(moment,)] = connection.execute("select clock_timestamp()::text").fetchall()
         connection.execute("delete from workspaces")
         connection.execute(ADD, ["wsp_regretted"])
-    postgres.run(postgres.commands("psql", "psql")[0])
-    postgres.stop("data")
 
-    for command in postgres.commands("cp", "pg_ctl"):
-        postgres.run(command.replace(MOMENT, moment).replace("pg_ctl", f"pg_ctl --log {postgres.folder}/log"))
+    for command in go_back:
+        postgres.run(command.replace(MOMENT, moment))
+    postgres.run(f"{start} --log {postgres.folder}/log")
 
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         while connection.execute("select pg_is_in_recovery()").fetchall() != [(False,)]:
@@ -111,5 +107,5 @@ def test_a_database_goes_back_to_the_moment_before_a_mistake(postgres: Server) -
 
 def test_the_commands_of_the_page_are_all_tried(postgres: Server) -> None:
     assert len(postgres.settings()) == 3
-    assert len(postgres.commands("pg_basebackup", "pg_ctl")) == 8
-    assert MOMENT in "".join(postgres.commands("cp", "pg_ctl"))
+    assert len(postgres.commands()) == 8
+    assert MOMENT in "".join(postgres.commands())

@@ -151,6 +151,8 @@ POSTGRES_RECONNECTS = 3
 POSTGRES_STATEMENT_SECONDS = 30
 POSTGRES_SILENCE_SECONDS = 10
 WRITE_ATTEMPTS = 20
+RACES_AT_ONCE = 3
+"""Of a change that others of this process make void by being faster: after so many it waits for its turn."""
 CONSTRAINT_ATTEMPTS = 4
 """Of a change that a constraint refuses: after so many it was no race."""
 

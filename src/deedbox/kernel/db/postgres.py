@@ -5,6 +5,7 @@ import contextlib
 import functools
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +131,8 @@ class PostgresDatabase:
         )
         self._pool.open()
         self._threads = ThreadPoolExecutor(limits.POSTGRES_CONNECTIONS, thread_name_prefix="postgres")
+        self._unlucky = threading.Lock()
+        """Held by one of those that have lost many races: they must not go on losing to each other."""
         self._waiting = 0
         self._closed = False
 
@@ -164,7 +167,8 @@ class PostgresDatabase:
         lost_connections, doubts = 0, 0
         for attempt in range(limits.WRITE_ATTEMPTS):
             try:
-                return self._once(task)
+                with self._unlucky if attempt >= limits.RACES_AT_ONCE else contextlib.nullcontext():
+                    return self._once(task)
             except _LOST_RACE:
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 7)))  # noqa: S311 (jitter, no secret)
             except _PERHAPS_LOST_RACE:

@@ -1,6 +1,5 @@
 """The mails table. Whoever changes a mail that is being sent names the attempt, so a lapsed lease changes nothing."""
 
-import re
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -68,20 +67,18 @@ class MailPart(msgspec.Struct, frozen=True, kw_only=True):
     """Those about people's accounts too."""
 
 
-_WILD = re.compile(r"[!%_]")
 _CONDITIONS = {
     "before": "id < :before",
     "kind": "kind = :kind",
     "about": "about = :about",
-    "to": "lower(to_address) like :to escape '!'",
+    "to": "instr(lower(to_address), :to) > 0",
 }
 _NOT_OF_ACCOUNTS = "kind not in ('member', 'reset')"
 
 
 def part(tx: Tx, workspace_id: str, wanted: MailPart) -> list[Entry]:
     """The mails of the workspace that are wanted, newest first."""
-    like = _WILD.sub(r"!\g<0>", wanted.to.lower()) if wanted.to else None
-    given: dict[str, Value] = {**msgspec.structs.asdict(wanted), "to": f"%{like}%" if like else None}
+    given: dict[str, Value] = {**msgspec.structs.asdict(wanted), "to": wanted.to.lower() if wanted.to else None}
     values = {name: given[name] for name in _CONDITIONS if given[name] is not None}
     conditions = ["workspace_id = :workspace_id", *(_CONDITIONS[name] for name in values)]
     named: dict[str, Value] = {f"status{number}": status for number, status in enumerate(wanted.statuses)}

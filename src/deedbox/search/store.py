@@ -110,14 +110,11 @@ def summaries(tx: Tx, reader: Reader, after: str | None, most: int) -> list[Uplo
 
 def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> list[UploadSummary]:
     """Uploads whose names hold this text, before the one with this id, newest first."""
-    named = _folded(named)
-    for wildcard in "!%_":
-        named = named.replace(wildcard, f"!{wildcard}")
     rows = tx.all(
-        f"{_SUMMARY} where {_there_for(reader)} and u.filename_folded like :named escape '!' and u.id < :before"
+        f"{_SUMMARY} where {_there_for(reader)} and instr(u.filename_folded, :named) > 0 and u.id < :before"
         " order by u.id desc limit :most",
         workspace_id=reader.workspace_id,
-        named=f"%{named}%",
+        named=_folded(named),
         before=before or "upl_~",
         most=most,
     )

@@ -41,7 +41,8 @@ _PATIENCE = {
 
 @functools.lru_cache(maxsize=2048)
 def _translated(sql: str) -> str:
-    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+    """As PostgreSQL writes parameters and names the function that finds a text in another."""
+    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%").replace("instr(", "strpos("))
 
 
 def connect(url: str, *, autocommit: bool = True) -> psycopg.Connection[Row]:

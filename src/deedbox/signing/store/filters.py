@@ -25,8 +25,8 @@ def conditions_of(
             conditions.append(f"{table}.{name} = :{name}")
             values[name] = value
     if wanted.q is not None:
-        conditions.append(f"{table}.title_folded like :q escape '\\'")
-        values["q"] = f"%{literal(folded(wanted.q))}%"
+        conditions.append(f"instr({table}.title_folded, :q) > 0")
+        values["q"] = folded(wanted.q)
     if wanted.created_after is not None:
         conditions.append(f"{table}.created_at > :created_after and {table}.id >= :first_after")
         values["created_after"] = wanted.created_after
@@ -44,7 +44,3 @@ def conditions_of(
 def _first_id(prefix: str, at: str) -> str:
     """The least id of this moment: a row's id and its `created_at` are made of the same, so ids bound the search."""
     return new_id(prefix, max(moment(at), _EPOCH), bytes)
-
-
-def literal(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

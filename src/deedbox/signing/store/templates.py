@@ -6,7 +6,6 @@ from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.db.rows import insert
 from deedbox.kernel.errors import Conflict
 from deedbox.signing.store.documents import folded
-from deedbox.signing.store.filters import literal
 from deedbox.signing.template import Content, Template
 
 _COLUMNS = (
@@ -31,8 +30,8 @@ def page(tx: Tx, workspace_id: str, q: str | None, limit: int, cursor: str | Non
         conditions.append("id < :cursor")
         values["cursor"] = cursor
     if q is not None:
-        conditions.append("name_folded like :q escape '\\'")
-        values["q"] = f"%{literal(folded(q))}%"
+        conditions.append("instr(name_folded, :q) > 0")
+        values["q"] = folded(q)
     found = f"select id from templates where {' and '.join(conditions)} order by id desc limit :limit"
     sql = f"{_WHOLE} and v.version = t.version where t.id in ({found}) order by t.id desc"
     return [_template(row) for row in tx.all(sql, **values)]

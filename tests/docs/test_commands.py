@@ -15,10 +15,13 @@ from PIL import Image
 from tests import nursery
 from tests.api.search.files import pdf
 from tests.docs.commands import PAGES, ROOT, commands
+from tests.s3 import Store
 from tests.server import environment
 
 # They run these tests or would run for minutes; that CI runs them is asserted instead.
 NOT_RUN_HERE = {"make check", "make test", "make test DATABASE=postgres", "make rigs RIGS=small"}
+
+DATABASE = "postgresql://deedbox:password@db.example.com/deedbox"
 
 
 def free_port() -> int:
@@ -43,6 +46,8 @@ class Reader:
             KEY="",
         )
         self.folder = folder
+        self.places = {"127.0.0.1:8080": f"127.0.0.1:{self.port}"}
+        """What stands in the pages, and where it is here."""
         self.server: subprocess.Popen[str] | None = None
 
     def type(self, command: str) -> None:
@@ -68,8 +73,9 @@ class Reader:
         raise AssertionError(f"{command} ended")
 
     def _run(self, command: str) -> None:
-        here = command.replace("127.0.0.1:8080", f"127.0.0.1:{self.port}")
-        here = re.sub(r"\bcurl\b", "curl --fail-with-body --silent --show-error", here)
+        here = re.sub(r"\bcurl\b", "curl --fail-with-body --silent --show-error", command)
+        for written, place in self.places.items():
+            here = here.replace(written, place)
         done = subprocess.run(
             ["sh", "-c", here], cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120, check=False
         )
@@ -79,6 +85,7 @@ class Reader:
         if self.server is not None:
             os.killpg(self.server.pid, signal.SIGTERM)
             self.server.communicate(timeout=60)
+            self.server = None
 
 
 @pytest.fixture
@@ -102,11 +109,30 @@ def loaded() -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture
+def elsewhere(reader: Reader, postgres_url: str, s3_store: Store) -> None:
+    """For those who move: what they have, and a database, a bucket and a folder to move to."""
+    reader.type("make serve")
+    reader.leave()
+    bucket = s3_store.bucket()
+    reader.env |= s3_store.settings(bucket)
+    del reader.env["DEEDBOX_BLOBS_URL"]
+    reader.places |= {
+        DATABASE: postgres_url,
+        "s3://example-files/deedbox": str(bucket.place),
+        "/srv/deedbox": str(reader.folder / "srv"),
+    }
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
-def test_every_command_of_a_page_works(page: Path, reader: Reader, loaded: Path) -> None:
+def test_every_command_of_a_page_works(
+    page: Path, reader: Reader, loaded: Path, request: pytest.FixtureRequest
+) -> None:
     reader.set_up = page.name != "README.md"
     if reader.set_up:
         reader.env["PATH"] = f"{loaded}:{reader.env['PATH']}"
+    if any(DATABASE in command for command in commands(page)):
+        request.getfixturevalue("elsewhere")
     for command in commands(page):
         reader.type(command)
 

@@ -318,6 +318,11 @@ def test_a_folder_without_a_database_is_refused(tmp_path: Path) -> None:
         backup(tmp_path, None, tmp_path / "one.tar", now=NOW)
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no data folder .*/elsewhere"):
+        backup(tmp_path / "elsewhere", None, tmp_path / "one.tar", now=NOW)
+
+
 async def test_a_used_data_folder_is_refused(source: Installation, place: Place, target: Path) -> None:
     source.backup(target)
     place.data_dir.mkdir(parents=True)

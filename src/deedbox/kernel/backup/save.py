@@ -152,6 +152,10 @@ def backup(
     progress: Progress | None = None,
 ) -> Manifest:
     """The manifest of the archive that is now at target: complete and on the disk, or there is none."""
+    if not data_dir.is_dir():
+        raise SetupError(
+            f"There is no data folder {data_dir}.", "Name it with --data, or start `deedbox serve` once, then back up."
+        )
     files = files or FolderFiles(data_dir / archive.BLOBS)
     source = hashlib.sha256(f"{data_dir.resolve()}\n{database_url}".encode()).hexdigest()
     try:

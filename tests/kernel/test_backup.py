@@ -319,7 +319,7 @@ def test_a_folder_without_a_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="no data folder .*/elsewhere"):
+    with pytest.raises(SetupError, match=r"no data folder .*/elsewhere"):
         backup(tmp_path / "elsewhere", None, tmp_path / "one.tar", now=NOW)
 
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-import subprocess
 from collections import defaultdict
 from typing import Any
 
@@ -101,12 +99,3 @@ def test_everything_that_the_server_tells_is_shown_or_watched(told: Told) -> Non
 def test_every_alert_says_what_happened_and_what_to_do() -> None:
     for rule in rules():
         assert set(rule["annotations"]) == {"summary", "next_step"}, rule["alert"]
-
-
-def test_prometheus_reads_the_alerts() -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed; Debian's package prometheus has it")
-    file = DEPLOY / "alerts.yml"
-    done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr

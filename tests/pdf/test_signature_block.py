@@ -9,8 +9,9 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
-from deedbox.pdf import signature_block
+from deedbox.pdf import intake, signature_block
 from deedbox.pdf.marks import Block, Page, Place
+from deedbox.pdf.signed_input import Terms
 from tests.pdf.papers import add_page, drained, lines, paper, saved, shown
 
 
@@ -129,3 +130,26 @@ def test_after_a_tiny_page_comes_one_of_a_usual_size() -> None:
 def test_a_number_of_signers_out_of_bounds_is_refused(signers: int) -> None:
     with pytest.raises(BadRequest, match="signers"):
         placed(paper(), signers)
+
+
+def test_a_file_that_is_taken_in_with_places_is_the_same_as_in_two_steps() -> None:
+    data = paper(b"", lines(*(f"Line {n}" for n in range(20))))
+    made, together = drained(signature_block.take_in_and_place(data, Terms(), 3))
+    taken, prepared = drained(intake.take_in(data, Terms()))
+    assert (made, together.prepared) == (taken, prepared)
+    assert together.block == placed(taken, 3)[1]
+
+
+@pytest.mark.parametrize(
+    ("data", "signers"),
+    [
+        (paper(lines("{{signature:Buyer}}")), 2),
+        (paper(lines(*(f"Line {n}" for n in range(60)), y=830)), 2),
+        (paper(lines("Line")), limits.BLOCK_SIGNERS + 1),
+    ],
+    ids=["the file places fields itself", "the last page is full", "there are too many signers"],
+)
+def test_places_are_left_to_be_found_later(data: bytes, signers: int) -> None:
+    made, together = drained(signature_block.take_in_and_place(data, Terms(), signers))
+    assert together.block is None
+    assert (made, together.prepared) == drained(intake.take_in(data, Terms()))

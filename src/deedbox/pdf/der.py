@@ -93,10 +93,10 @@ def _base_128(arc: int) -> bytes:
 
 def read(data: bytes, start: int = 0) -> Item:
     """The value that begins at start; Malformed if it is cut short or its length is not in the shortest form."""
-    head = data[start : start + 2]
-    if len(head) < 2 or head[0] & 0x1F == 0x1F:
+    begin = start + 2
+    if begin > len(data) or data[start] & 0x1F == 0x1F:
         raise Malformed("A value is cut short, or its tag has more than one byte")
-    size, begin = head[1], start + 2
+    size = data[start + 1]
     if size & _LONG:
         count = size & ~_LONG
         length = data[begin : begin + count]
@@ -108,7 +108,7 @@ def read(data: bytes, start: int = 0) -> Item:
     end = begin + size
     if end > len(data):
         raise Malformed("A value is cut short")
-    return Item(head[0], data[begin:end], data[start:end])
+    return Item(data[start], data[begin:end], data[start:end])
 
 
 def only(data: bytes, tag: int) -> Item:

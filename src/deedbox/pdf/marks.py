@@ -110,3 +110,10 @@ class Block(Struct, frozen=True):
     added: int = 0
     size: Page | None = None
     """Of each page that was added."""
+
+
+class Placed(Struct, frozen=True):
+    """A file that was taken in, with places on its last page if they could be found at once."""
+
+    prepared: Prepared
+    block: Block | None = None

@@ -15,9 +15,9 @@ from pikepdf import Array, Dictionary, Name
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.pdf import boxes
-from deedbox.pdf.boxes import View
-from deedbox.pdf.intake import pieces, written
-from deedbox.pdf.marks import Block, Page, Place
+from deedbox.pdf.intake import pieces, take_in, written
+from deedbox.pdf.marks import Block, Page, Place, Placed
+from deedbox.pdf.signed_input import Terms
 
 _MARGIN, _GAP = 40.0, 14.0
 _CELL_WIDTH, _CELL_HEIGHT = 230.0, 56.0
@@ -46,28 +46,54 @@ class _Grid(NamedTuple):
             yield Place(page, x / self.width, y / self.height, self.cell / self.width, _CELL_HEIGHT / self.height)
 
 
+def take_in_and_place(data: bytes, terms: Terms, signers: int) -> Generator[bytes, None, Placed]:
+    """As `take_in`, and with it places for so many signers if there is room on the last page.
+
+    It finds none for a file that places fields itself: who still needs a place is then not known here."""
+    taken = take_in(data, terms)
+    written_pieces: list[bytes] = []
+    while True:
+        try:
+            piece = next(taken)
+        except StopIteration as end:
+            prepared = end.value
+            break
+        written_pieces.append(piece)
+        yield piece
+    if prepared.tags or not 1 <= signers <= limits.BLOCK_SIGNERS:
+        return Placed(prepared)
+    return Placed(prepared, _on_last_page(b"".join(written_pieces), prepared.pages[-1], len(prepared.pages), signers))
+
+
 def place(data: bytes, signers: int, taken: Sequence[Any] = ()) -> Generator[bytes, None, Block]:
     """Places on the last page if there is room; else on pages added at the end, and then it yields the new PDF.
 
     Pages are added as well for places that are taken beyond the last one."""
     with pikepdf.open(io.BytesIO(data)) as pdf:
         count, view = len(pdf.pages), boxes.of_page(pdf.pages[-1].obj)
+        last = Page(view.width, view.height)
         used = msgspec.convert(taken, list[Place])
         beyond = any(place.page > count for place in used)
         if not (0 if beyond else 1) <= signers <= limits.BLOCK_SIGNERS:
             raise BadRequest(f"A document has from 1 to {limits.BLOCK_SIGNERS} signers without a field")
-        grid = _grid(view.width, view.height)
-        height = math.ceil(signers / grid.columns) * (_CELL_HEIGHT + _GAP) - _GAP
-        if min(view.width, view.height) >= _SIDE_MIN and not beyond:
-            top = _free_band(data, view, height, [place for place in used if place.page == count])
-            if top is not None:
-                return Block(tuple(grid.places(count, signers, top)))
-        added = _added(pdf, view, signers, used)
+        if not beyond and (found := _on_last_page(data, last, count, signers, used)) is not None:
+            return found
+        added = _added(pdf, last, signers, used)
         if count + added.added > limits.DOCUMENT_PAGES:
             raise BadRequest(f"With a page for signatures the PDF has more than {limits.DOCUMENT_PAGES:,} pages")
         made = written(pdf)
     yield from pieces(made)
     return added
+
+
+def _on_last_page(data: bytes, last: Page, count: int, signers: int, used: Sequence[Place] = ()) -> Block | None:
+    """Places on the last of so many pages; None if there is no room for them."""
+    if min(last.width, last.height) < _SIDE_MIN:
+        return None
+    grid = _grid(last.width, last.height)
+    height = math.ceil(signers / grid.columns) * (_CELL_HEIGHT + _GAP) - _GAP
+    top = _free_band(data, last, height, [place for place in used if place.page == count])
+    return Block(tuple(grid.places(count, signers, top))) if top is not None else None
 
 
 def _grid(width: float, height: float) -> _Grid:
@@ -76,7 +102,7 @@ def _grid(width: float, height: float) -> _Grid:
     return _Grid(width, height, columns, min(_CELL_WIDTH, (inner - (columns - 1) * _GAP) / columns))
 
 
-def _added(pdf: pikepdf.Pdf, view: View, signers: int, used: Sequence[Place]) -> Block:
+def _added(pdf: pikepdf.Pdf, view: Page, signers: int, used: Sequence[Place]) -> Block:
     fits = min(view.width, view.height) >= _SIDE_MIN
     width, height = (view.width, view.height) if fits else _A4
     grid, count, places = _grid(width, height), len(pdf.pages), list[Place]()
@@ -100,7 +126,7 @@ def _overlap(one: Place, other: Place) -> bool:
     )
 
 
-def _free_band(data: bytes, view: View, height: float, used: list[Place]) -> float | None:
+def _free_band(data: bytes, view: Page, height: float, used: list[Place]) -> float | None:
     """Points from the top of the last page to the lowest empty band that is as high as this; None if none is."""
     document = pdfium.PdfDocument(data)
     try:

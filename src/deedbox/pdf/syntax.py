@@ -14,8 +14,10 @@ Value: TypeAlias = Any
 
 _NAME = re.compile(rb"/((?:[!\"$&'*-.0-;=?-Z\\^-z|~]|#[0-9A-Fa-f]{2})+)")
 _CODE = re.compile(rb"#([0-9A-Fa-f]{2})")
-_REFERENCE = re.compile(rb"(0|[1-9]\d{0,9}) (0|[1-9]\d{0,4}) R(?=[ \n\]>/]|\Z)")
-_NUMBER = re.compile(rb"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?=[ \n\]>/]|\Z)")
+_NUMERIC = re.compile(
+    rb"(?:(0|[1-9]\d{0,9}) (0|[1-9]\d{0,4}) R|[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20}))(?=[ \n\]>/]|\Z)"
+)
+"""A reference, whose two numbers are its groups, or else a number."""
 _WHOLE = re.compile(r"0|[1-9]\d{0,18}")
 _HEX = re.compile(rb"<((?:[0-9a-f]{2})*|(?:[0-9A-F]{2})*)>")
 _TEXT = re.compile(rb"\(((?:[^()\\\x00-\x1f\x7f-\xa0]|\\[nrtbf()\\]|\\[0-3][0-7]{2})*)\)")
@@ -77,14 +79,14 @@ def value_at(data: bytes, at: int, depth: int = 0) -> tuple[Value, int]:
     """The value that begins there, and where it ends."""
     if depth > limits.PDF_DEPTH:
         raise Malformed("Values are nested too deeply")
-    if data.startswith(b"<<", at):
-        return _dictionary(data, at + 2, depth)
     first = data[at : at + 1]
+    if first == b"<" and data.startswith(b"<<", at):
+        return _dictionary(data, at + 2, depth)
     if first == b"[":
         return _array(data, at + 1, depth)
-    for pattern, made in _SCALARS.get(first, _OTHERS):
-        if found := pattern.match(data, at):
-            return made(found), found.end()
+    pattern, made = _SCALARS.get(first, _NUMERIC_SCALAR)
+    if found := pattern.match(data, at):
+        return made(found), found.end()
     raise Malformed("A value is not written as values are written here")
 
 
@@ -118,10 +120,7 @@ def text(value: Value) -> str:
 def _dictionary(data: bytes, at: int, depth: int) -> tuple[dict[str, Value], int]:
     found: dict[str, Value] = {}
     at = _spaced(data, at)
-    while not data.startswith(b">>", at):
-        key = _NAME.match(data, at)
-        if key is None:
-            raise Malformed("A dictionary's entry has no name")
+    while (key := _NAME.match(data, at)) is not None:
         name, at = _name(key), _spaced(data, key.end())
         if name in found:
             raise Malformed("A dictionary has two entries of the same name")
@@ -131,6 +130,8 @@ def _dictionary(data: bytes, at: int, depth: int) -> tuple[dict[str, Value], int
         else:
             found[name], at = value_at(data, at, depth + 1)
         at = _spaced(data, at)
+    if not data.startswith(b">>", at):
+        raise Malformed("A dictionary's entry has no name")
     return found, at + 2
 
 
@@ -152,12 +153,22 @@ def _spaced(data: bytes, at: int) -> int:
 
 
 def _name(found: re.Match[bytes]) -> Name:
-    if b"#" not in found[1]:
-        return Name(found[1].decode("ascii"))
-    codes = [bytes.fromhex(code.decode()) for code in _CODE.findall(found[1])]
+    written = found[1]
+    if b"#" not in written:
+        return Name(written.decode("ascii"))
+    codes = [bytes.fromhex(code.decode()) for code in _CODE.findall(written)]
     if any(_NAME.fullmatch(b"/" + code) for code in codes):
         raise Malformed("A name has a code for a sign that needs none")
-    return Name(_CODE.sub(lambda code: bytes.fromhex(code[1].decode()), found[1]).decode("latin-1"))
+    return Name(_CODE.sub(lambda code: bytes.fromhex(code[1].decode()), written).decode("latin-1"))
+
+
+def _numeric(found: re.Match[bytes]) -> Value:
+    number, generation = found.groups()
+    return Number(found[0].decode()) if number is None else Reference(int(number), int(generation))
+
+
+def _word(found: re.Match[bytes]) -> bool | None:
+    return _WORDS[found[1]]
 
 
 def _string(found: re.Match[bytes]) -> bytes:
@@ -165,20 +176,20 @@ def _string(found: re.Match[bytes]) -> bytes:
         code = escape[1]
         return bytes([int(code, 8)]) if len(code) == 3 else _LETTERS.get(code, code)
 
-    return _ESCAPED.sub(plain, found[1])
+    return _ESCAPED.sub(plain, found[1]) if b"\\" in found[1] else found[1]
 
 
 def _digits(found: re.Match[bytes]) -> bytes:
     return bytes.fromhex(found[1].decode())
 
 
-_SCALARS: dict[bytes, list[tuple[re.Pattern[bytes], Any]]] = {
-    b"/": [(_NAME, _name)],
-    b"<": [(_HEX, _digits)],
-    b"(": [(_TEXT, _string)],
+_NUMERIC_SCALAR: tuple[re.Pattern[bytes], Any] = (_NUMERIC, _numeric)
+_SCALARS: dict[bytes, tuple[re.Pattern[bytes], Any]] = {
+    b"/": (_NAME, _name),
+    b"<": (_HEX, _digits),
+    b"(": (_TEXT, _string),
+    b"t": (_WORD, _word),
+    b"f": (_WORD, _word),
+    b"n": (_WORD, _word),
 }
-_OTHERS: list[tuple[re.Pattern[bytes], Any]] = [
-    (_REFERENCE, lambda found: Reference(int(found[1]), int(found[2]))),
-    (_NUMBER, lambda found: Number(found[0].decode())),
-    (_WORD, lambda found: _WORDS[found[1]]),
-]
+"""How the values are written that begin with such a sign; every other is numeric."""

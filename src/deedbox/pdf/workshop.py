@@ -15,7 +15,7 @@ from deedbox.pdf.completion import Completion
 from deedbox.pdf.convert import Source
 from deedbox.pdf.fonts import Hand
 from deedbox.pdf.lines import Line
-from deedbox.pdf.marks import Block, Marks, Place, Prepared
+from deedbox.pdf.marks import Block, Marks, Place, Placed, Prepared
 from deedbox.pdf.signed_input import EarlierSignature, Terms
 
 T = TypeVar("T")
@@ -105,6 +105,10 @@ class Workshop:
     async def take_in(self, data: Data, write: Write, terms: Terms | None = None) -> Prepared:
         """Writes the PDF as it will be shown, marked and sealed; after an error only a part may be written."""
         return await self._made(Prepared, "intake:take_in", data, terms, write=write)
+
+    async def take_in_and_place(self, data: Data, write: Write, terms: Terms, signers: int) -> Placed:
+        """The same, with places for so many signers if they could be found at once; else they are yet to be found."""
+        return await self._made(Placed, "signature_block:take_in_and_place", data, terms, signers, write=write)
 
     async def earlier_signatures(self, data: Data, now: str, password: str | None = None) -> list[EarlierSignature]:
         """The signatures that a file from outside brings along; BadRequest if they cannot be read."""

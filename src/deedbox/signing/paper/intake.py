@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -42,6 +42,15 @@ class RefusedFiles(BadRequest):
     def locked(self) -> set[int]:
         """The numbers of those that a password, or another one, would open."""
         return {number for number, why in self.reasons.items() if why in (LOCKED, NOT_OPENED)}
+
+
+class _Taken(NamedTuple):
+    """A file that was taken in."""
+
+    pdf: Received
+    file: PaperFile
+    places: Sequence[Place]
+    """For signatures, where they were found at once."""
 
 
 class Intake:
@@ -93,7 +102,9 @@ class Intake:
     ) -> AsyncIterator[Paper]:
         """The paper of these files for these signers, until the end of this; BadRequest says why there can be none."""
         async with AsyncExitStack() as held:
-            paper = await self._whole(originals, held)
+            # Where there are no fields but those that the file itself places, all who sign may need a place in it.
+            signers = without_field(parties, fields) if len(originals) == 1 and not fields else 0
+            paper = await self._whole(originals, held, signers)
             yield await self._placed(paper, Plan(parties, [*fields, *paper.tags]), originals[-1].pages, held)
 
     @asynccontextmanager
@@ -106,16 +117,20 @@ class Intake:
             bare = msgspec.structs.replace(paper, files=files)
             yield await self._placed(bare, plan, originals[-1].pages, held), plan
 
-    async def _whole(self, originals: Sequence[Original], held: AsyncExitStack) -> Paper:
-        """All files as one PDF, without places for signatures."""
-        taken = await self._each(originals, lambda number, one: self._taken(number, one, held))
-        pdfs, files = [pdf for pdf, _ in taken], [file for _, file in taken]
-        return Paper(pdfs[0] if len(pdfs) == 1 else await self._joined(pdfs, held), files)
+    async def _whole(self, originals: Sequence[Original], held: AsyncExitStack, signers: int = 0) -> Paper:
+        """All files as one PDF, without places for signatures; of the only one, perhaps with places for so many."""
+        taken = await self._each(originals, lambda number, one: self._taken(number, one, held, signers))
+        pdfs, files = [one.pdf for one in taken], [one.file for one in taken]
+        if len(taken) == 1:
+            return Paper(pdfs[0], files, taken[0].places)
+        return Paper(await self._joined(pdfs, held), files)
 
     async def _placed(self, paper: Paper, plan: Plan, shown: int, held: AsyncExitStack) -> Paper:
         """The paper with a place for each signature that has no field."""
         places = _taken_in_last(plan.fields, paper.files, shown)
         signers, pages = without_field(plan.parties, plan.fields), sum(len(file.sizes) for file in paper.files)
+        if signers == len(paper.places) and not places:
+            return paper
         if signers or any(place.page > pages for place in places):
             return await self._with_places(paper, signers, places, held)
         return paper
@@ -129,19 +144,24 @@ class Intake:
         if await self._source(original) not in ("pdf", "image"):
             raise refused(BadRequest, "attachment_kind")
         async with AsyncExitStack() as held:
-            [(pdf, made)] = await self._each([original], lambda number, one: self._taken(number, one, held))
-            yield pdf, made.sizes
+            [taken] = await self._each([original], lambda number, one: self._taken(number, one, held))
+            yield taken.pdf, taken.file.sizes
 
-    async def _taken(self, number: int, original: Original, held: AsyncExitStack) -> tuple[Received, PaperFile]:
+    async def _taken(self, number: int, original: Original, held: AsyncExitStack, signers: int = 0) -> "_Taken":
         password = original.password.reveal() if original.password else None
         terms = Terms(password, original.signed_input, original.tags, original.form)
         source = await self._source(original)
         pdf = original.blob if source == "pdf" else (await self._converted(original.blob, source, held)).blob
         incoming = await held.enter_async_context(self._blobs.receive(limits.PREPARED_FILE_BYTES))
         async with streamed(self._blobs, pdf) as data:
-            made = await self._workshop.take_in(data, incoming.write, terms)
+            if signers:
+                placed = await self._workshop.take_in_and_place(data, incoming.write, terms, signers)
+                made, block = placed.prepared, placed.block
+            else:
+                made, block = await self._workshop.take_in(data, incoming.write, terms), None
         signatures = await self._signatures(pdf, terms) if made.signed else []
-        return await incoming.finish(), _paper_file(number, made, signatures)
+        file = _paper_file(number, made, signatures)
+        return _Taken(await incoming.finish(), file, block.places if block is not None else ())
 
     async def _signatures(self, pdf: Blob, terms: Terms) -> list[EarlierSignature]:
         async with streamed(self._blobs, pdf) as data:

@@ -44,6 +44,7 @@ from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
 from deedbox.search.library import TextCache
 from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
+from deedbox.search.warm_indexes import warm_indexes
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
@@ -170,6 +171,7 @@ class Deedbox:
         """When each API key was last used, until it is written down."""
         self.seen_sessions: dict[str, str] = {}
         """On which day each login session was last in use, until it is written down."""
+        self._warming: list[asyncio.Task[None]] = []
 
     def _office(self) -> Office:
         return Office(
@@ -220,6 +222,7 @@ class Deedbox:
 
     async def stop(self) -> None:
         await tasks.end(self._noting, self._choosing, self._tidying, self._drawing)
+        await tasks.end(*self._warming)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
         await self._note_use()
         await self.search.times.flush()
@@ -255,11 +258,16 @@ class Deedbox:
                     await self.renewal.plan()
                     changed = False
                     self.jobs.wake()
+                    await self._warm_indexes()
                     await self.search.warm()
                 await self.completed_documents.catch_up()
             except DeedboxError as error:
                 log.warning("what another model made cannot be renewed", reason=error.message)
             await asyncio.sleep(limits.MODEL_WATCH_SECONDS)
+
+    async def _warm_indexes(self) -> None:
+        await tasks.end(*self._warming)
+        self._warming = [tasks.begin(warm_indexes(self.search), "indexes are brought up with their first questions")]
 
     async def _tidy_forever(self) -> None:
         # In every process: each server has its own folder of what it has made.

@@ -43,9 +43,9 @@ def vectors_deleted_after_the_record() -> None:
             known[upload_id, number] = found
         return known.get((upload_id, number))
 
-    async def late(self: WorkspaceIndex) -> Index:
-        if self._index is None or stopwatch() - brought.get(self, 0) > LATE_SECONDS:
-            index = await bring_up(self)
+    async def late(self: WorkspaceIndex, *, patient: bool) -> Index:
+        if self._index is None or self not in brought or stopwatch() - brought[self] > LATE_SECONDS:
+            index = await bring_up(self, patient=patient)
             brought[self] = stopwatch()
             return index
         return self._index

@@ -60,7 +60,7 @@ def command(data_dir: Path | None, as_json: bool, top_k: int, mode: Mode, questi
     if not 1 <= len(text) <= limits.QUERY_CHARS:
         raise click.BadParameter(f"it must have 1 to {limits.QUERY_CHARS} characters", param_hint="QUESTION")
     settings = load(data_dir=data_dir)
-    asked = query.Question(text, top_k=top_k, mode=mode)
+    asked = query.Question(text, top_k=top_k, mode=mode, patient=True)
     found = run(settings, lambda deedbox: _ask(deedbox, settings, asked))
     if as_json:
         print_json({"query": text, "results": found})

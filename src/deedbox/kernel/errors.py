@@ -32,6 +32,7 @@ class Code(StrEnum):
     OUTCOME_UNKNOWN = "outcome_unknown"
     SANDBOX_FAILED = "sandbox_failed"
     MODEL_MISSING = "model_missing"
+    INDEX_WARMING = "index_warming"
 
 
 MEANING: dict[Code, str] = {
@@ -60,6 +61,7 @@ MEANING: dict[Code, str] = {
     "made. Retrying with the same Idempotency-Key is safe.",
     Code.SANDBOX_FAILED: "The file could not be processed within its limits of time and memory.",
     Code.MODEL_MISSING: "No embedding model is installed; the message says what to run.",
+    Code.INDEX_WARMING: "The search index of the workspace is being built; try again after `Retry-After` seconds.",
 }
 
 

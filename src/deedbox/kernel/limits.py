@@ -493,6 +493,13 @@ QUERY_SECONDS = 30
 QUERY_SPARE_HITS = 20
 QUERY_TRIES = 4
 OPEN_INDEXES = 256
+INDEX_BUILDS = 2
+"""Large builds of indexes at a time, each in a thread of its own."""
+INDEX_NEAR_CHUNKS = 10_000
+"""An index that lacks no more is brought up to date while its question waits: less than a second's work."""
+INDEX_WAIT_SECONDS = 1
+"""So long a question waits for an index that lacks more."""
+INDEX_RETRY_SECONDS = 2
 FORGET_BATCH = 32
 MODEL_WATCH_SECONDS = 2
 PAGE_IMAGE_WIDTH = 1240

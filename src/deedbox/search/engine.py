@@ -13,6 +13,7 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.settings import Settings
 from deedbox.search import store
+from deedbox.search.builds import Builds
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
 from deedbox.search.embedders import Embedders
@@ -39,6 +40,12 @@ def local_index(folder: Path, dimensions: int, recipe: str) -> Index:
     return LocalIndex(folder, dimensions, recipe)
 
 
+def _local_watermark(folder: Path, dimensions: int, recipe: str) -> int:
+    from deedbox.search.index.local import stored_watermark
+
+    return stored_watermark(folder, dimensions, recipe)
+
+
 class SearchEngine:
     def __init__(
         self,
@@ -54,7 +61,8 @@ class SearchEngine:
         self.times = QueryTimes(db, clock)
         self.extractor = Extractor(settings.sandbox_processes)
         self._folder = settings.data_dir / "index"
-        self._open_index = open_index
+        self.builds = Builds()
+        self.open_index = open_index
         self._indexes: dict[tuple[str, str], WorkspaceIndex] = {}
         """By workspace and recipe, the least recently used first."""
         self._resting: dict[tuple[str, str], WorkspaceIndex] = {}
@@ -76,16 +84,18 @@ class SearchEngine:
         await self.db.write(lambda tx: chunk_store.serve(tx, workspace_id, current.recipe))
         return Serving(current.recipe, current)
 
-    async def index(self, workspace_id: str, serving: Serving) -> Index:
-        """The workspace's index, with every change that is durable by now."""
+    async def index(self, workspace_id: str, serving: Serving, *, patient: bool = False) -> Index:
+        """The workspace's index, with every change that is durable by now.
+
+        One that lacks much is built in the background, and whoever is not patient gets IndexWarming after a moment."""
         if not serving.embedder.dimensions:
             raise BadRequest(NOTHING_INDEXED)  # an endpoint tells them with its first vector
-        return await self.workspace_index(workspace_id, serving).current()
+        return await self.workspace_index(workspace_id, serving).current(patient=patient)
 
     def workspace_index(self, workspace_id: str, serving: Serving) -> WorkspaceIndex:
         place = (workspace_id, serving.recipe)
         index = self._taken(place) or WorkspaceIndex(
-            self.db, *place, self._folder_of(*place), serving.embedder.dimensions, self._open_index
+            self.db, place, self._folder_of(*place), serving.embedder.dimensions, self.open_index, self.builds
         )
         self._indexes[place] = index
         if len(self._indexes) > limits.OPEN_INDEXES:
@@ -99,7 +109,15 @@ class SearchEngine:
         # Another process may have it: its next query brings it up to date. Without dimensions there is nothing in it.
         with contextlib.suppress(IndexInUse):
             if serving.embedder.dimensions:
-                await self.index(workspace_id, serving)
+                await self.index(workspace_id, serving, patient=True)
+
+    async def lacks(self, workspace_id: str, serving: Serving) -> int:
+        """How many chunks the stored index lacks; it is not opened. None at all where the model's size is unknown."""
+        recipe, dimensions = serving.recipe, serving.embedder.dimensions
+        if not dimensions:
+            return 0
+        stored = await asyncio.to_thread(_local_watermark, self._folder_of(workspace_id, recipe), dimensions, recipe)
+        return await self.db.read_aside(lambda tx: _chunks_after(tx, workspace_id, recipe, stored))
 
     async def index_bytes(self, workspace_id: str) -> int:
         """The bytes that the workspace's indexes take on disk."""
@@ -121,7 +139,7 @@ class SearchEngine:
         if workspace_id is not None:
             index = self.workspace_index(workspace_id, await self.serving(workspace_id))
             index.distrust()
-            await index.current()
+            await index.current(patient=True)
 
     async def drop_index(self, workspace_id: str, recipe: str) -> None:
         """Closes and removes the workspace's index of a recipe out of service."""
@@ -130,6 +148,7 @@ class SearchEngine:
         await asyncio.to_thread(shutil.rmtree, self._folder_of(workspace_id, recipe), ignore_errors=True)
 
     async def close(self) -> None:
+        self.builds.stop()
         for index in (*self._indexes.values(), *self._resting.values()):
             await index.close()
         await self.embedders.close()
@@ -145,6 +164,12 @@ class SearchEngine:
 def _unclaim_all(tx: Tx) -> None:
     for upload in store.uploads_with_status(tx, "indexing"):
         store.unclaim(tx, upload)
+
+
+def _chunks_after(tx: Tx, workspace_id: str, recipe: str, stored: int) -> int:
+    target = chunk_store.watermark(tx, workspace_id, recipe)
+    begin = stored if stored <= target else 0  # one that is ahead of the database is built anew
+    return chunk_store.chunks_after(tx, workspace_id, recipe, begin, target)
 
 
 def _size(folder: Path) -> int:

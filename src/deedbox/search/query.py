@@ -37,6 +37,8 @@ class Question(msgspec.Struct, frozen=True):
     """Only documents that meet these conditions; the names are those of `store.matching`."""
     caller: str = ""
     """Who asks, and waits for the turn of nobody but others."""
+    patient: bool = False
+    """Waits for the index however much it lacks: for a command that has to build it itself."""
 
 
 class Passage(msgspec.Struct, frozen=True):
@@ -98,7 +100,8 @@ class _Search:
     async def begin(self) -> None:
         """Refuses the query if nothing is indexed or a document that it names does not exist, and embeds it."""
         serving = await self._engine.serving(self._workspace_id)
-        if (await self._engine.index(self._workspace_id, serving)).size == 0:
+        index = await self._engine.index(self._workspace_id, serving, patient=self._question.patient)
+        if index.size == 0:
             raise BadRequest(NOTHING_INDEXED)
         if (wanted := self._question.doc_ids) is not None:
             await self._engine.db.read(lambda tx: library.need_all(tx, self._reader, wanted))
@@ -124,7 +127,7 @@ class _Search:
         """The hits of the index with their rows; None when the index cannot be read."""
         place, reader, question = self._workspace_id, self._reader, self._question
         serving = await self._engine.serving(place)
-        index = await self._engine.index(place, serving)
+        index = await self._engine.index(place, serving, patient=question.patient)
         vector, mark = await self._vector(serving), index.watermark
         only = await self._engine.db.read(lambda tx: _scope(tx, reader, question))
         try:

@@ -3,39 +3,48 @@
 import asyncio
 import functools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
+from deedbox.search.builds import Build, Builds, Place
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import vectors_of
-from deedbox.search.index import Change, Entry, Index, IndexUnusable
+from deedbox.search.index import Change, Entry, Index, IndexUnusable, IndexWarming
 
 OpenIndex: TypeAlias = Callable[[Path, int, str], Index]
 """The index in a folder, with vectors of so many dimensions, made by this recipe."""
+_Log: TypeAlias = list[tuple[int, Change]]
+_Read: TypeAlias = Callable[[Callable[[Tx], _Log]], Coroutine[Any, Any, _Log]]
+"""How changes are read from the database."""
 
 
 class WorkspaceIndex:
     def __init__(
-        self, db: Database, workspace_id: str, recipe: str, folder: Path, dimensions: int, open_index: OpenIndex
+        self, db: Database, place: Place, folder: Path, dimensions: int, open_index: OpenIndex, builds: Builds
     ) -> None:
         self._db = db
-        self._workspace_id = workspace_id
+        self._place = place
+        self._workspace_id, self._recipe = place
         self._folder = folder
-        self._recipe = recipe
         self._dimensions = dimensions
-        self._open = functools.partial(open_index, folder, dimensions, recipe)
+        self._open = functools.partial(open_index, folder, dimensions, self._recipe)
+        self._builds = builds
+        self._build: Build | None = None
+        """While much that the index lacks is on its way into it."""
         self._index: Index | None = None
         self._following: asyncio.Task[None] | None = None
         self._distrusted = False
 
-    async def current(self) -> Index:
-        """The index with every change that is in the database now; costs one read when nothing changed."""
+    async def current(self, *, patient: bool) -> Index:
+        """The index with every change that is in the database now; costs one read when nothing changed.
+
+        Whoever is not patient gets IndexWarming, after a moment, if it lacks much."""
         target = await self._db.read(lambda tx: chunk_store.watermark(tx, self._workspace_id, self._recipe))
         while self._index is None or self._distrusted or self._index.watermark != target:
-            await self._follow()
+            await self._follow(patient=patient)
             if self._index is not None and self._index.watermark > target:
                 break
         return self._index
@@ -59,55 +68,75 @@ class WorkspaceIndex:
         if index is not None:
             await asyncio.to_thread(index.close)
 
-    async def _follow(self) -> None:
+    async def _follow(self, *, patient: bool) -> None:
         # One at a time, and not cancelled with the query that began it: a thread cannot be taken back.
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._catch_up())
             self._following.add_done_callback(_log_failure)
-        await asyncio.shield(self._following)
+        following, seconds = self._following, None if patient else limits.INDEX_WAIT_SECONDS
+        while not (await asyncio.wait({following}, timeout=seconds))[0]:
+            if self._build is not None:
+                raise IndexWarming(self._build.percent)
+        following.result()
 
     async def _catch_up(self) -> None:
-        target = await self._db.read(lambda tx: chunk_store.watermark(tx, self._workspace_id, self._recipe))
+        self._builds.go_on()
         distrusted, self._distrusted = self._distrusted, False
-        old, self._index = (self._index, None) if distrusted else (None, self._index)
-        loop = asyncio.get_running_loop()
         try:
             if distrusted:
                 raise IndexUnusable("it is to be built anew")
-            self._index = await asyncio.to_thread(self._caught_up, self._index, target, loop)
+            await self._bring_up()
         except IndexUnusable as reason:
             log.warning("an index is built anew", workspace=self._workspace_id, reason=str(reason))
-            old, self._index = old or self._index, None
-            self._index = await asyncio.to_thread(self._built_anew, old, target, loop)
+            await self._close()
+            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+            await self._bring_up()
 
-    def _caught_up(self, index: Index | None, target: int, loop: asyncio.AbstractEventLoop) -> Index:
-        if index is None:
-            index = self._open()
-        if index.watermark > target:
-            index.close()
+    async def _bring_up(self) -> None:
+        if self._index is None:
+            self._index = await asyncio.to_thread(self._open)
+        index, begin = self._index, self._index.watermark
+        target, chunks = await self._db.read(lambda tx: self._lacking(tx, begin))
+        if begin > target:
             raise IndexUnusable("it is ahead of the database")
-        if index.watermark < target:
-            index.apply(self._changes(index.watermark, target, loop), target)
-        return index
+        if chunks > limits.INDEX_NEAR_CHUNKS:
+            await self._fill(index, target)
+        elif begin < target:
+            changes = self._changes(begin, target, self._db.read, asyncio.get_running_loop())
+            await asyncio.to_thread(index.apply, changes, target)
 
-    def _built_anew(self, old: Index | None, target: int, loop: asyncio.AbstractEventLoop) -> Index:
-        if old is not None:
-            old.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        return self._caught_up(None, target, loop)
+    def _lacking(self, tx: Tx, begin: int) -> tuple[int, int]:
+        """The log's last number, and how many chunks came after that one; of very many, enough to know that."""
+        target = chunk_store.watermark(tx, self._workspace_id, self._recipe)
+        enough = limits.INDEX_NEAR_CHUNKS + 1
+        return target, chunk_store.chunks_after(tx, self._workspace_id, self._recipe, begin, enough)
 
-    def _changes(self, number: int, target: int, loop: asyncio.AbstractEventLoop) -> Iterator[Change]:
+    async def _fill(self, index: Index, target: int) -> None:
+        """Adds much to the index, when it is its turn, beside the reads of everyone else."""
+        begin, place = index.watermark, self._place
+        chunks = await self._db.read_aside(lambda tx: chunk_store.chunks_after(tx, *place, begin, target - begin))
+        changes = self._changes(begin, target, self._db.read_aside, asyncio.get_running_loop())
+        self._build = self._builds.expect(place, chunks)
+        try:
+            counted = self._build.counted(changes)
+            await self._builds.run(functools.partial(index.apply, counted, target))
+        finally:
+            self._build = None
+            self._builds.end(place)
+
+    def _changes(self, number: int, target: int, read: _Read, loop: asyncio.AbstractEventLoop) -> Iterator[Change]:
         """The changes after that number, up to the target, read as they are needed; runs in a thread."""
         while number < target:
             look = functools.partial(self._some_changes, after=number, target=target)
-            found = asyncio.run_coroutine_threadsafe(self._db.read(look), loop).result()
+            found = asyncio.run_coroutine_threadsafe(read(look), loop).result()
             if not found:
                 return
             for _, change in found:
+                self._builds.go_on()
                 yield change
             number = found[-1][0]
 
-    def _some_changes(self, tx: Tx, *, after: int, target: int) -> list[tuple[int, Change]]:
+    def _some_changes(self, tx: Tx, *, after: int, target: int) -> _Log:
         # Each with its chunks from one snapshot: what changes again meanwhile has moved behind the target.
         entries = chunk_store.log_after(tx, self._workspace_id, self._recipe, after, limits.INDEX_LOG_BATCH)
         return [

@@ -190,6 +190,20 @@ def log_after(tx: Tx, workspace_id: str, recipe: str, number: int, limit: int) -
     return [LogEntry(*row) for row in rows]
 
 
+def chunks_after(tx: Tx, workspace_id: str, recipe: str, number: int, most: int) -> int:
+    """How many chunks so many changes after that number bring; what a change removes counts as one."""
+    row = tx.one(
+        "select coalesce(sum(n), 0) from (select coalesce(s.chunks, 1) as n from index_log l"
+        " left join chunk_sets s on s.id = l.chunk_set_id where l.workspace_id = :workspace_id"
+        " and l.recipe = :recipe and l.number > :number order by l.number limit :most) as changes",
+        workspace_id=workspace_id,
+        recipe=recipe,
+        number=number,
+        most=most,
+    )
+    return int(row[0]) if row else 0
+
+
 # the recipe in service, one at a time in each workspace
 
 
@@ -297,3 +311,15 @@ def indexed_chunks(tx: Tx, workspace_id: str) -> int:
 def indexed_workspaces(tx: Tx) -> list[str]:
     """The workspaces in which anything was ever indexed."""
     return [row[0] for row in tx.all("select workspace_id from libraries order by workspace_id")]
+
+
+def workspaces_asked_last(tx: Tx, most: int) -> list[str]:
+    """Workspaces in which anything was ever indexed: by the day of the last query, then by the queries of that day."""
+    rows = tx.all(
+        "select a.workspace_id from (select b.workspace_id,"
+        " (select max(q.day) from query_days q where q.workspace_id = b.workspace_id) as day from libraries b) as a"
+        " order by coalesce(a.day, '') desc, coalesce((select sum(q.queries) from query_days q"
+        " where q.workspace_id = a.workspace_id and q.day = a.day), 0) desc, a.workspace_id limit :most",
+        most=most,
+    )
+    return [row[0] for row in rows]

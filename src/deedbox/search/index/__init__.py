@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from deedbox.kernel.errors import DeedboxError, Unavailable
+from deedbox.kernel import limits
+from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,16 @@ class IndexUnusable(DeedboxError):
 
 class IndexInUse(Unavailable):
     """Another process, or another object of this one, has the index open."""
+
+
+class IndexWarming(Unavailable):
+    """The index lacks so much that a question does not wait until it is built."""
+
+    code = Code.INDEX_WARMING
+    retry_after = limits.INDEX_RETRY_SECONDS
+
+    def __init__(self, percent: int) -> None:
+        super().__init__(f"The search index is being built: {percent} % are done. Try again in a moment.")
 
 
 class Entry(msgspec.Struct, frozen=True):

@@ -298,6 +298,15 @@ class _Batch:
             self._words.add(ordinal, entry.number, entry.text)
 
 
+def stored_watermark(folder: Path, dimensions: int, recipe: str) -> int:
+    """How far the index in the folder goes, without opening it; 0 when it is to be built anew."""
+    try:
+        known = files.read_manifest(folder)
+    except IndexUnusable:
+        return 0
+    return known.watermark if known and (known.dimensions, known.recipe) == (dimensions, recipe) else 0
+
+
 @contextlib.contextmanager
 def _disk() -> Iterator[None]:
     """A disk that is full or failing raises Unavailable."""

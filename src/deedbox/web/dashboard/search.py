@@ -93,6 +93,8 @@ async def search_page(request: AnyRequest) -> Response[Any]:
     except DeedboxError as error:
         if error.code is Code.MODEL_MISSING:
             return _page(request, asked, why="model")
+        if error.code is Code.INDEX_WARMING:
+            return _page(request, asked, why="warming")
         if error.message == NOTHING_INDEXED:
             return _page(request, asked, why="nothing")
         if error.status >= 500:

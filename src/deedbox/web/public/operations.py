@@ -25,8 +25,10 @@ async def readyz(request: AnyRequest) -> str:
     guard: Guard = request.app.state.guard
     if guard.draining:
         raise Unavailable("The server is stopping.", code=Code.DRAINING)
-    await context.of(request).deedbox.db.read(store.first_workspace)
-    return "ready\n"
+    deedbox = context.of(request).deedbox
+    await deedbox.db.read(store.first_workspace)
+    warming = deedbox.search.builds.percent
+    return "ready\n" if warming is None else f"ready\nsearch: warming {warming} %\n"
 
 
 @get("/metrics", opt=door(PROBE), summary="Prometheus metrics", tags=["operations"], media_type=MediaType.TEXT)

@@ -48,6 +48,8 @@ WORDS = {
     "search_try_add": "Is the file in the library?",
     "search_to_library": "Open the library",
     "search_nothing": "Nothing is searchable yet. Add files to the library, or have a document signed.",
+    "search_warming": "The search index is being built. Ask again in a moment.",
+    "search_ask_again": "Ask again",
     "search_no_model": "Search needs an embedding model, and none is installed. Whoever runs this server installs one"
     " with this command; no restart is needed:",
 }

@@ -1,0 +1,79 @@
+"""Builds of indexes that lack much: so many at a time, each in a thread of its own, and how far they all are."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
+from deedbox.kernel import limits
+from deedbox.kernel.errors import Code, Unavailable
+from deedbox.search.index import Change
+
+Place: TypeAlias = tuple[str, str]
+"""A workspace and a recipe, which have one index."""
+
+
+class Build:
+    """One index on its way, or waiting for its turn."""
+
+    def __init__(self, chunks: int) -> None:
+        self.chunks = chunks
+        """How many it lacked,"""
+        self.done = 0
+        """and how many of them it was given since."""
+        self.ended = False
+
+    def counted(self, changes: Iterable[Change]) -> Iterator[Change]:
+        """The changes, counted as they are taken."""
+        for change in changes:
+            yield change
+            self.done += max(1, len(change.entries))
+
+    @property
+    def percent(self) -> int:
+        """Never 100: what it was given is still to be written."""
+        return min(99, 100 * self.done // max(1, self.chunks))
+
+
+class Builds:
+    """All of this process. Threads of their own: however many wait, they hold up no search and no small change."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(limits.INDEX_BUILDS, thread_name_prefix="index")
+        self.stopping = False
+        self._all: dict[Place, Build] = {}
+        """Also those that have ended, until all have: the percentage of all does not go back."""
+
+    @property
+    def percent(self) -> int | None:
+        """How much of all builds is done; None while nothing is being built."""
+        if not self._all:
+            return None
+        together = Build(sum(build.chunks for build in self._all.values()))
+        together.done = sum(build.chunks if build.ended else build.done for build in self._all.values())
+        return together.percent
+
+    def expect(self, place: Place, chunks: int) -> Build:
+        """A build of so many chunks; it counts until it is ended."""
+        self._all[place] = Build(chunks)
+        return self._all[place]
+
+    def end(self, place: Place) -> None:
+        if place in self._all:
+            self._all[place].ended = True
+        if all(build.ended for build in self._all.values()):
+            self._all.clear()
+
+    async def run(self, act: Callable[[], None]) -> None:
+        """Does it, when it is its turn."""
+        await asyncio.get_running_loop().run_in_executor(self._threads, act)
+
+    def go_on(self) -> None:
+        """Unavailable once the server stops: what was taken by then is given up, and taken again after the start."""
+        if self.stopping:
+            raise Unavailable("The server is stopping.", code=Code.DRAINING)
+
+    def stop(self) -> None:
+        """Ends what runs, and begins nothing more."""
+        self.stopping = True
+        self._threads.shutdown(wait=False)

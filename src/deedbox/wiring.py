@@ -6,7 +6,7 @@ import functools
 import os
 import socket
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING
@@ -77,6 +77,10 @@ if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
 
 HOUSEKEEPING = "housekeeping"
+DELIVERIES = "webhooks"
+"""Deliveries to webhooks have a line of their own; to whoever chooses what a worker does they are one more kind."""
+_OF_THE_OWN_INDEX = (REBUILD_JOB,)
+"""Jobs about the index in the data folder of the process: servers run them, workers have no index."""
 ENCRYPTED_COLUMNS = [
     EncryptedColumn(
         table="idempotency",
@@ -205,21 +209,47 @@ class Deedbox:
         )
         return SearchEngine(self.db, self.clock, settings, known_embedders)
 
-    async def start(self) -> None:
-        """Begins the background work of a server."""
+    async def start(self, *, work: bool = True) -> None:
+        """Begins what a server does beside answering; without `work`, workers do the jobs and the deliveries."""
         await self.limiter.start()
+        if work:
+            await self._begin_work()
+            await self.jobs.start(alone=self.db.dialect == "sqlite")
+            await self.sender.start(alone=self.db.dialect == "sqlite")
+        else:
+            await self.jobs.start(alone=False, kinds=_OF_THE_OWN_INDEX)
+        self._loops = [
+            tasks.begin(self._tidy_forever(), "pictures of deleted documents are no longer removed"),
+            tasks.begin(self.first_pages.draw_forever(), "first pages are drawn when they are asked for"),
+            tasks.begin(self._note_use_forever(), "the use of keys and queries is no longer noted"),
+            self._begin_following_model(),
+        ]
+
+    @property
+    def worker_kinds(self) -> list[str]:
+        """The kinds of work that a worker can do."""
+        return [*(kind for kind in self.jobs.kinds if kind not in _OF_THE_OWN_INDEX), DELIVERIES]
+
+    async def start_worker(self, kinds: Collection[str]) -> None:
+        """Begins the work of a worker, which answers nobody: of these kinds."""
+        self.search.keeps_index = False
+        await self._begin_work()
+        if chosen := [kind for kind in self.jobs.kinds if kind in kinds]:
+            await self.jobs.start(alone=False, kinds=chosen)
+        if DELIVERIES in kinds:
+            await self.sender.start(alone=False)
+        self._loops = [self._begin_following_model()]
+
+    async def _begin_work(self) -> None:
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, self.clock.now()))
         await self.archive.start()
         await self.search.recover()
-        await self.jobs.start(alone=self.db.dialect == "sqlite")
-        await self.sender.start(alone=self.db.dialect == "sqlite")
-        self._tidying = tasks.begin(self._tidy_forever(), "pictures of deleted documents are no longer removed")
-        self._drawing = tasks.begin(self.first_pages.draw_forever(), "first pages are drawn when they are asked for")
-        self._noting = tasks.begin(self._note_use_forever(), "the use of keys and queries is no longer noted")
-        self._choosing = tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
+
+    def _begin_following_model(self) -> asyncio.Task[None]:
+        return tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
 
     async def stop(self) -> None:
-        await tasks.end(self._noting, self._choosing, self._tidying, self._drawing)
+        await tasks.end(*self._loops)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
         await self._note_use()
         await self.search.times.flush()

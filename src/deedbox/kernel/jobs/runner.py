@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 from typing import TypeAlias, TypeVar
 
@@ -69,6 +69,7 @@ class Runner:
         self._handlers = handlers
         self._concurrency = concurrency
         self._worker = worker
+        self._kinds: tuple[str, ...] = ()
         self._running: dict[asyncio.Task[None], Job] = {}
         self._wake = asyncio.Event()
         self._short_of_slots = False
@@ -77,10 +78,17 @@ class Runner:
         self._claiming: list[asyncio.Task[None]] = []
         self._renewing: list[asyncio.Task[None]] = []
 
-    async def start(self, *, alone: bool) -> None:
-        """Begins to work. `alone`: no other process uses this database, so every lease on it is a dead one's."""
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of jobs that there are."""
+        return sorted(self._handlers)
+
+    async def start(self, *, alone: bool, kinds: Collection[str] = ()) -> None:
+        """Begins to work, on these kinds of jobs; without any, on all. `alone`: no other process uses this database,
+        so every lease on it is a dead one's."""
         if alone:
             await self._db.write(store.abandon_all)
+        self._kinds = tuple(kind for kind in self.kinds if kind in kinds)
         self._is_claiming = True
         self._db.listeners.add(store.JOBS_DUE, self.wake)
         self._claiming = [tasks.begin(self._claim_until_stopped(), _DEATH)]
@@ -127,7 +135,7 @@ class Runner:
 
     def _slots(self) -> Slots:
         running = tuple(job.priority for job in self._running.values())
-        return Slots(self._concurrency, running, shared=True)
+        return Slots(self._concurrency, running, shared=True, kinds=self._kinds)
 
     async def _claim(self, slots: Slots) -> list[Job]:
         # Read committed: two processes that claim at once skip each other's rows instead of failing.

@@ -22,10 +22,10 @@ _COLUMNS = (
 # Materialized: PostgreSQL may otherwise run an inner query once per row, and lock more rows than `most`.
 _CLAIM = f"""
 with ready as materialized (
-    select id, run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now
+    select id, run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now {{of_kinds}}
     order by run_at limit :most {{lock}}
 ), lapsed as materialized (
-    select id, run_at from jobs where state = 'running' and priority = :priority and lease_until < :now
+    select id, run_at from jobs where state = 'running' and priority = :priority and lease_until < :now {{of_kinds}}
     order by run_at limit :most {{lock}}
 ), due as materialized (
     select id from (select * from ready union all select * from lapsed) as both_kinds order by run_at, id limit :most
@@ -92,7 +92,11 @@ def cancel(tx: Tx, unique_key: str) -> bool:
 
 def claim(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
     """Jobs that are due, or whose lease has lapsed, now leased to this worker; the most urgent first."""
-    sql = _CLAIM.format(lock="for update skip locked" if tx.dialect == "postgres" else "")
+    # The kinds in the text, as in `of_kind`: they are names of handlers, never what somebody wrote.
+    named = ", ".join(f"'{kind}'" for kind in slots.kinds)
+    of_kinds = f"and kind in ({named})" if named else ""
+    lock = "for update skip locked" if tx.dialect == "postgres" else ""
+    sql = _CLAIM.format(lock=lock, of_kinds=of_kinds)
     jobs: list[Job] = []
     for priority in PRIORITIES:
         most = slots.with_more(jobs).free(priority)

@@ -1,6 +1,7 @@
 """The one place where settings choose implementations. Server, worker and commands all start here."""
 
 import asyncio
+import contextlib
 import fcntl
 import functools
 import os
@@ -21,7 +22,7 @@ from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
 from deedbox.kernel.blobs.choose import open_blobs
 from deedbox.kernel.clock import Clock, SystemClock, instant
 from deedbox.kernel.crypto import Box, make_ring
-from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.kernel.db.migrate import migrate_postgres, migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.derived import Derived
@@ -43,13 +44,13 @@ from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
 from deedbox.search.library import TextCache
-from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
+from deedbox.search.renewal import FORGET_JOB, MODEL_CHOSEN, RENEW_JOB, Renewal
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
-from deedbox.signing.awaited import Awaited
+from deedbox.signing.awaited import COMPLETED, Awaited
 from deedbox.signing.bulk import uploads
 from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
@@ -165,8 +166,12 @@ class Deedbox:
         outbox.react(db, "document.sent", self.first_pages.plan)
         outbox.react(db, "document.completed", self.completed_documents.react)
         outbox.react(db, "document.completed", self.awaited.react)
+        db.listeners.add(COMPLETED, self.awaited.tell)
         for kind in days.EVENTS:
             outbox.react(db, kind, days.reopen)
+        self._look_at_model = asyncio.Event()
+        db.listeners.add(MODEL_CHOSEN, lambda _: self._look_at_model.set())
+        db.listeners.add(NOTICES_MISSED, self._look_at_model.set)
         self.checked_trails = Checks()
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
@@ -211,6 +216,7 @@ class Deedbox:
 
     async def start(self, *, work: bool = True) -> None:
         """Begins what a server does beside answering; without `work`, workers do the jobs and the deliveries."""
+        await self.db.listen()
         await self.limiter.start()
         if work:
             await self._begin_work()
@@ -233,6 +239,7 @@ class Deedbox:
     async def start_worker(self, kinds: Collection[str]) -> None:
         """Begins the work of a worker, which answers nobody: of these kinds."""
         self.search.keeps_index = False
+        await self.db.listen()
         await self._begin_work()
         if chosen := [kind for kind in self.jobs.kinds if kind in kinds]:
             await self.jobs.start(alone=False, kinds=chosen)
@@ -279,6 +286,7 @@ class Deedbox:
         # Beside the start, not in it: looking for the model loads modules that nothing else needs yet.
         changed = True
         while True:
+            self._look_at_model.clear()
             try:
                 changed = changed or await self.renewal.look_for_another_model()
                 if changed:
@@ -289,7 +297,9 @@ class Deedbox:
                 await self.completed_documents.catch_up()
             except DeedboxError as error:
                 log.warning("what another model made cannot be renewed", reason=error.message)
-            await asyncio.sleep(limits.MODEL_WATCH_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limits.MODEL_WATCH_SECONDS):
+                    await self._look_at_model.wait()
 
     async def _tidy_forever(self) -> None:
         # In every process: each server has its own folder of what it has made.

@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import store
 from deedbox.kernel.jobs.job import PRIORITIES, URGENT, GiveUp, Job, LeaseLost, Progress, Slots
@@ -90,7 +90,8 @@ class Runner:
             await self._db.write(store.abandon_all)
         self._kinds = tuple(kind for kind in self.kinds if kind in kinds)
         self._is_claiming = True
-        self._db.listeners.add(store.JOBS_DUE, self.wake)
+        self._db.listeners.add(store.JOBS_DUE, self._hear)
+        self._db.listeners.add(NOTICES_MISSED, self.wake)
         self._claiming = [tasks.begin(self._claim_until_stopped(), _DEATH)]
         self._renewing = [tasks.begin(self._renew_forever(), _DEATH)]
 
@@ -98,11 +99,16 @@ class Runner:
         """Look for work now instead of at the next poll; `enqueue` does so by itself."""
         self._wake.set()
 
+    def _hear(self, kind: str) -> None:
+        if not self._kinds or kind in self._kinds:
+            self.wake()
+
     async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
         """Lets running jobs end, for so long; then hands them back."""
         # A claim under way is waited for: cancelled, its thread would still lease jobs, to nobody.
         self._is_claiming = False
-        self._db.listeners.remove(store.JOBS_DUE, self.wake)
+        self._db.listeners.remove(store.JOBS_DUE, self._hear)
+        self._db.listeners.remove(NOTICES_MISSED, self.wake)
         self._wake.set()
         await asyncio.gather(*self._claiming, return_exceptions=True)
         await tasks.drain(self._running, seconds)

@@ -39,7 +39,7 @@ _INSERT = (
     " :run_at, 0, :max_attempts, :created_at) on conflict (unique_key) do nothing"
 )
 JOBS_DUE = "jobs due"
-"""Runners listen to it. They look for work by themselves; being told only makes it sooner."""
+"""Told with the job's kind. Runners look for work by themselves; being told only makes it sooner."""
 _OURS = "where id = :id and worker = :worker and attempts = :attempts and state = 'running'"
 
 
@@ -65,8 +65,7 @@ def _values(tx: Tx, job: NewJob, now: datetime) -> dict[str, Value]:
     if len(text) > limits.JOB_PAYLOAD_BYTES:
         raise ValueError(f"the payload of a {job.kind} job has more than {limits.JOB_PAYLOAD_BYTES} bytes")
     if job.run_at is None or job.run_at <= now:
-        for wake in tx.listeners.of(JOBS_DUE):
-            tx.on_commit(wake)
+        tx.notify(JOBS_DUE, job.kind)
     return {
         "id": new_id("job", now),
         "kind": job.kind,
@@ -156,11 +155,16 @@ def end(tx: Tx, job_id: str, reason: str, now: datetime) -> bool:
 
 def hand_back(tx: Tx, worker: str) -> int:
     """Returns this worker's running jobs at once, as if never begun: the process is stopping."""
-    return tx.run(
-        "update jobs set state = 'ready', lease_until = null, worker = null, attempts = attempts - 1"
-        " where worker = :worker and state = 'running'",
-        worker=worker,
-    )
+    back = "state = 'ready', lease_until = null, worker = null, attempts = attempts - 1"
+    sql = f"update jobs set {back} where worker = :worker and state = 'running' returning kind"
+    return _told(tx, tx.all(sql, worker=worker))
+
+
+def _told(tx: Tx, kinds: list[Row]) -> int:
+    """The number of jobs of these kinds, which are due now, as runners are told."""
+    for (kind,) in kinds:
+        tx.notify(JOBS_DUE, kind)
+    return len(kinds)
 
 
 def abandon_all(tx: Tx) -> int:
@@ -193,15 +197,9 @@ def parked(tx: Tx, most: int) -> list[Job]:
 
 def retry(tx: Tx, job_id: str, now: datetime) -> bool:
     """Whether a parked job was put back to run at once, with its attempts counted anew."""
-    return (
-        tx.run(
-            "update jobs set state = 'ready', attempts = 0, run_at = :now, finished_at = null"
-            " where id = :id and state = 'parked'",
-            id=job_id,
-            now=now.timestamp(),
-        )
-        > 0
-    )
+    back = "state = 'ready', attempts = 0, run_at = :now, finished_at = null"
+    sql = f"update jobs set {back} where id = :id and state = 'parked' returning kind"
+    return _told(tx, tx.all(sql, id=job_id, now=now.timestamp())) > 0
 
 
 def counts(tx: Tx) -> dict[str, int]:

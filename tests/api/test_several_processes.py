@@ -6,13 +6,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import NOTICES_MISSED
 from deedbox.search.embedders import Embedders
 from deedbox.search.renewal import MODEL_CHOSEN
-from tests.api.conftest import Api, opened
+from tests.api.conftest import Api, opened, served
 from tests.api.hooks.conftest import LOOPBACK
 from tests.api.signing.conftest import Office
 from tests.conftest import HandClock
@@ -29,7 +30,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def another(api: Api, **start: Any) -> AsyncIterator[Api]:
+async def another(api: Api, embedder: HashingEmbedder | None = None, **start: Any) -> AsyncIterator[Api]:
     """One more process's worth of the installation: a server, or a worker of these `kinds`; it hears the others."""
     settings = api.deedbox.settings
     assert settings.database_url is not None
@@ -37,6 +38,8 @@ async def another(api: Api, **start: Any) -> AsyncIterator[Api]:
     url, allowed = settings.database_url.reveal(), settings.egress_allow
     async with opened(url, settings.data_dir, api.clock, egress_allow=allowed) as made:
         made.key, made.workspace = api.key, api.workspace
+        if embedder is not None:
+            made.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
         made.deedbox.db.listeners.add(NOTICES_MISSED, lambda: heard.append(True))
         begin = made.deedbox.start_worker if "kinds" in start else made.deedbox.start
         await begin(**start)
@@ -93,3 +96,26 @@ async def test_another_model_is_used_as_soon_as_it_is_told(server: Api) -> None:
         chosen[0] = HashingEmbedder("other")
         await server.deedbox.db.write(lambda tx: tx.notify(MODEL_CHOSEN, "other"))
         await until(lambda: engine.recipe != before)
+
+
+async def test_an_index_run_of_a_worker_is_followed_at_any_server(server: Api) -> None:
+    embedder = HashingEmbedder()
+    server.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
+    note = {"file": ("note.txt", b"The red house stands by the river.")}
+    assert (await server.call("POST", "/documents/upload", files=note)).status_code == 200
+    planned = await server.post("/documents/index", {}, headers={"Prefer": "respond-async"})
+    assert planned.status_code == 202, planned.text
+    path = f"{planned.headers['location']}/events"
+    headers = {"Authorization": f"Bearer {server.key.plain}"}
+    async with (
+        served(server) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client,
+        client.stream("GET", path) as answer,
+        asyncio.timeout(60),
+    ):
+        events = (line async for line in answer.aiter_lines() if line.startswith("event: "))
+        assert await anext(events) == "event: progress"
+        async with another(server, embedder, kinds=["index"]):
+            assert [event async for event in events][-1] == "event: end"
+            again = await server.post("/documents/index", {})
+            assert (again.status_code, again.json()["documents_skipped"]) == (200, 1), again.text

@@ -168,8 +168,9 @@ class PostgresDatabase:
                 **_PATIENCE,
             )
 
-        hearing = notices.hear_forever(connect, self._sender, self.listeners)
-        self._listening = [tasks.begin(hearing, "changes of other processes are seen later: restart the server")]
+        if not self._listening:
+            hearing = notices.hear_forever(connect, self._sender, self.listeners)
+            self._listening = [tasks.begin(hearing, "changes of other processes are seen later: restart the server")]
 
     async def close(self) -> None:
         """Waits for what was already accepted, then closes."""

@@ -40,6 +40,8 @@ _INSERT = (
 )
 JOBS_DUE = "jobs due"
 """Told with the job's kind. Runners look for work by themselves; being told only makes it sooner."""
+JOB_CHANGED = "job changed"
+"""Told with the job's id when it has got further, failed or was ended early. Whoever is done tells it himself."""
 _OURS = "where id = :id and worker = :worker and attempts = :attempts and state = 'running'"
 
 
@@ -119,6 +121,7 @@ def renew(tx: Tx, jobs: Iterable[Job], worker: str, now: datetime) -> set[tuple[
 def report(tx: Tx, job: Job, worker: str, progress: Progress) -> None:
     text = msgspec.json.encode(progress).decode()
     _demand(tx.run(f"update jobs set progress = :text {_OURS}", text=text, **_lease(job, worker)))
+    tx.notify(JOB_CHANGED, job.id)
 
 
 def finish(tx: Tx, job: Job, worker: str, now: datetime) -> None:
@@ -131,6 +134,7 @@ def postpone(tx: Tx, job: Job, worker: str, run_at: float, error: str) -> None:
     """Back to waiting after a failure."""
     back = "state = 'ready', run_at = :run_at, error = :error, lease_until = null, worker = null"
     _demand(tx.run(f"update jobs set {back} {_OURS}", run_at=run_at, error=_cut(error), **_lease(job, worker)))
+    tx.notify(JOB_CHANGED, job.id)
 
 
 def put_off(tx: Tx, job: Job, worker: str, run_at: datetime, *, progress: bool = False) -> None:
@@ -144,12 +148,14 @@ def park(tx: Tx, job: Job, worker: str, now: datetime, error: str) -> None:
     """Set aside with its error, for a person to see and retry."""
     aside = "state = 'parked', unique_key = null, error = :error, lease_until = null, finished_at = :at"
     _demand(tx.run(f"update jobs set {aside} {_OURS}", error=_cut(error), at=instant(now), **_lease(job, worker)))
+    tx.notify(JOB_CHANGED, job.id)
 
 
 def end(tx: Tx, job_id: str, reason: str, now: datetime) -> bool:
     """Whether a job that waited or ran was ended before its time; whoever runs it has lost its lease."""
     ended = "state = 'done', unique_key = null, error = :error, lease_until = null, worker = null, finished_at = :at"
     sql = f"update jobs set {ended} where id = :id and state in ('ready', 'running')"
+    tx.notify(JOB_CHANGED, job_id)
     return tx.run(sql, id=job_id, error=_cut(reason), at=instant(now)) > 0
 
 

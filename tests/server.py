@@ -73,7 +73,12 @@ class Server:
 
 
 def start(
-    data: Path, *, module: str = "deedbox", env: Mapping[str, str] | None = None, port: int = 0, prepared: bool = True
+    data: Path,
+    *words: str,
+    module: str = "deedbox",
+    env: Mapping[str, str] | None = None,
+    port: int = 0,
+    prepared: bool = True,
 ) -> Server:
     """A running server on a free port; raises with its log when it does not start.
 
@@ -81,7 +86,7 @@ def start(
     if prepared:
         prepare(data, env)
     log = data.parent / f"{data.name}.log"
-    command = [sys.executable, "-m", module, "serve", "--json", "--data", str(data), "--port", str(port)]
+    command = [sys.executable, "-m", module, "serve", "--json", "--data", str(data), "--port", str(port), *words]
     began = nursery.Process if prepared else subprocess.Popen
     with log.open("a") as errors:
         process = began(command, env=environment(**(env or {})), stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -95,8 +100,8 @@ def start(
 
 
 @contextmanager
-def running(data: Path, *, env: Mapping[str, str] | None = None, prepared: bool = True) -> Iterator[Server]:
-    server = start(data, env=env, prepared=prepared)
+def running(data: Path, *words: str, env: Mapping[str, str] | None = None, prepared: bool = True) -> Iterator[Server]:
+    server = start(data, *words, env=env, prepared=prepared)
     try:
         yield server
     finally:

@@ -1,12 +1,13 @@
 """The one place where settings choose implementations. Server, worker and commands all start here."""
 
 import asyncio
+import contextlib
 import fcntl
 import functools
 import os
 import socket
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING
@@ -21,7 +22,7 @@ from deedbox.kernel import idempotency, jobs, limits, log, outbox, tasks
 from deedbox.kernel.blobs.choose import open_blobs
 from deedbox.kernel.clock import Clock, SystemClock, instant
 from deedbox.kernel.crypto import Box, make_ring
-from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.kernel.db.migrate import migrate_postgres, migrate_sqlite
 from deedbox.kernel.db.sqlite import SqliteDatabase
 from deedbox.kernel.derived import Derived
@@ -43,14 +44,14 @@ from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.ingest import Ingest
 from deedbox.search.library import TextCache
-from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
+from deedbox.search.renewal import FORGET_JOB, MODEL_CHOSEN, RENEW_JOB, Renewal
 from deedbox.search.warm_indexes import warm_indexes
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
-from deedbox.signing.awaited import Awaited
+from deedbox.signing.awaited import COMPLETED, Awaited
 from deedbox.signing.bulk import uploads
 from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
@@ -78,6 +79,10 @@ if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
 
 HOUSEKEEPING = "housekeeping"
+DELIVERIES = "webhooks"
+"""Deliveries to webhooks have a line of their own; to whoever chooses what a worker does they are one more kind."""
+_OF_THE_OWN_INDEX = (REBUILD_JOB,)
+"""Jobs about the index in the data folder of the process: servers run them, workers have no index."""
 ENCRYPTED_COLUMNS = [
     EncryptedColumn(
         table="idempotency",
@@ -162,8 +167,12 @@ class Deedbox:
         outbox.react(db, "document.sent", self.first_pages.plan)
         outbox.react(db, "document.completed", self.completed_documents.react)
         outbox.react(db, "document.completed", self.awaited.react)
+        db.listeners.add(COMPLETED, self.awaited.tell)
         for kind in days.EVENTS:
             outbox.react(db, kind, days.reopen)
+        self._look_at_model = asyncio.Event()
+        db.listeners.add(MODEL_CHOSEN, lambda _: self._look_at_model.set())
+        db.listeners.add(NOTICES_MISSED, self._look_at_model.set)
         self.checked_trails = Checks()
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
@@ -207,21 +216,49 @@ class Deedbox:
         )
         return SearchEngine(self.db, self.clock, settings, known_embedders)
 
-    async def start(self) -> None:
-        """Begins the background work of a server."""
+    async def start(self, *, work: bool = True) -> None:
+        """Begins what a server does beside answering; without `work`, workers do the jobs and the deliveries."""
+        await self.db.listen()
         await self.limiter.start()
+        if work:
+            await self._begin_work()
+            await self.jobs.start(alone=self.db.dialect == "sqlite")
+            await self.sender.start(alone=self.db.dialect == "sqlite")
+        else:
+            await self.jobs.start(alone=False, kinds=_OF_THE_OWN_INDEX)
+        self._loops = [
+            tasks.begin(self._tidy_forever(), "pictures of deleted documents are no longer removed"),
+            tasks.begin(self.first_pages.draw_forever(), "first pages are drawn when they are asked for"),
+            tasks.begin(self._note_use_forever(), "the use of keys and queries is no longer noted"),
+            self._begin_following_model(),
+        ]
+
+    @property
+    def worker_kinds(self) -> list[str]:
+        """The kinds of work that a worker can do."""
+        return [*(kind for kind in self.jobs.kinds if kind not in _OF_THE_OWN_INDEX), DELIVERIES]
+
+    async def start_worker(self, kinds: Collection[str]) -> None:
+        """Begins the work of a worker, which answers nobody: of these kinds."""
+        self.search.keeps_index = False
+        await self.db.listen()
+        await self._begin_work()
+        if chosen := [kind for kind in self.jobs.kinds if kind in kinds]:
+            await self.jobs.start(alone=False, kinds=chosen)
+        if DELIVERIES in kinds:
+            await self.sender.start(alone=False)
+        self._loops = [self._begin_following_model()]
+
+    async def _begin_work(self) -> None:
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, self.clock.now()))
         await self.archive.start()
         await self.search.recover()
-        await self.jobs.start(alone=self.db.dialect == "sqlite")
-        await self.sender.start(alone=self.db.dialect == "sqlite")
-        self._tidying = tasks.begin(self._tidy_forever(), "pictures of deleted documents are no longer removed")
-        self._drawing = tasks.begin(self.first_pages.draw_forever(), "first pages are drawn when they are asked for")
-        self._noting = tasks.begin(self._note_use_forever(), "the use of keys and queries is no longer noted")
-        self._choosing = tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
+
+    def _begin_following_model(self) -> asyncio.Task[None]:
+        return tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
 
     async def stop(self) -> None:
-        await tasks.end(self._noting, self._choosing, self._tidying, self._drawing)
+        await tasks.end(*self._loops)
         await tasks.end(*self._warming)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
         await self._note_use()
@@ -252,18 +289,22 @@ class Deedbox:
         # Beside the start, not in it: looking for the model loads modules that nothing else needs yet.
         changed = True
         while True:
+            self._look_at_model.clear()
             try:
                 changed = changed or await self.renewal.look_for_another_model()
                 if changed:
                     await self.renewal.plan()
                     changed = False
                     self.jobs.wake()
-                    await self._warm_indexes()
+                    if self.search.keeps_index:
+                        await self._warm_indexes()
                     await self.search.warm()
                 await self.completed_documents.catch_up()
             except DeedboxError as error:
                 log.warning("what another model made cannot be renewed", reason=error.message)
-            await asyncio.sleep(limits.MODEL_WATCH_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limits.MODEL_WATCH_SECONDS):
+                    await self._look_at_model.wait()
 
     async def _warm_indexes(self) -> None:
         await tasks.end(*self._warming)

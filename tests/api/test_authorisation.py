@@ -59,6 +59,9 @@ class CountingDatabase:
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         return await self.real.write(fn, isolation=isolation)
 
+    async def listen(self) -> None:
+        await self.real.listen()
+
     async def close(self) -> None:
         await self.real.close()
 

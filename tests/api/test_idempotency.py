@@ -256,6 +256,9 @@ class DyingDatabase:
         await self.real.write(fn, isolation=isolation)
         raise ServerDied
 
+    async def listen(self) -> None:
+        await self.real.listen()
+
     async def close(self) -> None:
         await self.real.close()
 

@@ -79,6 +79,9 @@ class StuckDatabase:
         await asyncio.Event().wait()
         raise AssertionError
 
+    async def listen(self) -> None:
+        return
+
     async def close(self) -> None:
         return
 

@@ -1,11 +1,16 @@
 """`deedbox model`: as a person types it."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deedbox.kernel.crypto import make_ring
+from deedbox.kernel.db import NOTICES_MISSED
+from deedbox.kernel.db.postgres import PostgresDatabase
+from deedbox.search.renewal import MODEL_CHOSEN
 from tests import server
 from tests.search.embed import tiny
 from tests.search.embed.loopback import Response, serving
@@ -13,9 +18,9 @@ from tests.search.embed.loopback import Response, serving
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": "/dev/null"}
 
 
-def model(data: Path, *words: str) -> Any:
+def model(data: Path, *words: str, env: dict[str, str] | None = None) -> Any:
     """What the command prints as JSON."""
-    done = server.run("model", *words, "--json", data=data)
+    done = server.run("model", *words, "--json", data=data, env=env)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -115,3 +120,26 @@ def test_a_model_comes_from_the_hub_that_is_named(tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stderr
     assert model(data, "list")["current"] == "owner--tiny"
+
+
+@pytest.mark.anyio
+async def test_servers_on_postgresql_are_told_of_the_choice(data: Path, postgres_url: str) -> None:
+    make_ring(data / "master.key")
+    other, told, listens = PostgresDatabase(postgres_url), asyncio.Event(), asyncio.Event()
+    other.listeners.add(MODEL_CHOSEN, lambda name: told.set() if name == "two" else None)
+    other.listeners.add(NOTICES_MISSED, listens.set)
+    await other.listen()
+    try:
+        async with asyncio.timeout(60):
+            await listens.wait()
+            env = {"DEEDBOX_DATABASE_URL": postgres_url}
+            assert (await asyncio.to_thread(model, data, "use", "two", env=env))["current"] == "two"
+            await told.wait()
+    finally:
+        await other.close()
+
+
+def test_a_model_is_chosen_also_while_postgresql_is_away(data: Path) -> None:
+    make_ring(data / "master.key")
+    env = {"DEEDBOX_DATABASE_URL": "postgresql://somebody@127.0.0.1:1/deedbox"}
+    assert model(data, "use", "two", env=env)["current"] == "two"

@@ -40,3 +40,6 @@ class Counted:
 
     def on_commit(self, callback: Callable[[], None]) -> None:
         self._tx.on_commit(callback)
+
+    def notify(self, notice: str, about: str) -> None:
+        self._tx.notify(notice, about)

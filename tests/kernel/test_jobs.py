@@ -640,6 +640,7 @@ async def test_a_job_whose_end_could_not_be_saved_lapses_although_its_worker_liv
         away = False
         read = staticmethod(bench.db.read)
         read_aside = staticmethod(bench.db.read_aside)
+        listen = staticmethod(bench.db.listen)
         close = staticmethod(bench.db.close)
 
         async def write(self, fn: Callable[[Tx], Any], **more: Any) -> Any:

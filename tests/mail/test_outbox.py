@@ -54,7 +54,8 @@ class Post:
         db.listeners.add(JOBS_DUE, self._wake)
         self.inbox = Inbox(self.box)
 
-    def _wake(self) -> None:
+    def _wake(self, kind: str) -> None:
+        assert kind == MAIL_JOB
         self.woken += 1
 
     async def queue(self, mail: Mail, workspace: str = US) -> str:

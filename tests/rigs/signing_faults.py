@@ -32,9 +32,9 @@ def event_after_commit() -> None:
     servers: list[wiring.Deedbox] = []
     following: set[asyncio.Task[list[Event]]] = set()
 
-    async def remembered(self: wiring.Deedbox) -> None:
+    async def remembered(self: wiring.Deedbox, *, work: bool = True) -> None:
         servers.append(self)
-        await begin(self)
+        await begin(self, work=work)
 
     def later(tx: Tx, workspace_id: str, news: Sequence[News], *, now: datetime) -> list[Event]:
         async def write() -> list[Event]:
@@ -54,9 +54,9 @@ def certified_after_commit() -> None:
     servers: list[wiring.Deedbox] = []
     following: set[asyncio.Task[None]] = set()
 
-    async def remembered(self: wiring.Deedbox) -> None:
+    async def remembered(self: wiring.Deedbox, *, work: bool = True) -> None:
         servers.append(self)
-        await begin(self)
+        await begin(self, work=work)
 
     def later(desk: Desk, packet: Packet, cause: str = "completed") -> None:
         async def write() -> None:

@@ -13,6 +13,7 @@ from deedbox.kernel.errors import DeedboxError, SetupError
 
 COMMANDS = {
     "serve": "Run the server.",
+    "worker": "Do the background work of servers that run elsewhere.",
     "demo": "Show Deedbox at work, with samples, and leave nothing behind.",
     "send": "Send a file to people to sign.",
     "template": "Make and list templates, of which documents are made.",

@@ -1,12 +1,13 @@
 """`deedbox model`: the model that turns text into vectors."""
 
+import contextlib
 from pathlib import Path
 
 import click
 
 from deedbox.cli import progress
-from deedbox.cli.options import data_option, json_option, load, print_json
-from deedbox.kernel.errors import BadRequest, SetupError
+from deedbox.cli.options import data_option, json_option, load, print_json, run
+from deedbox.kernel.errors import BadRequest, DeedboxError, SetupError
 from deedbox.kernel.settings import Settings
 from deedbox.search.embed import fetch, models
 from deedbox.search.embed.models import Model
@@ -36,6 +37,7 @@ def install(data_dir: Path | None, as_json: bool, if_missing: bool, hub: str | N
     if not as_json:
         click.echo(f"Installing the embedding model {source} …", err=True)
     model = _installed(settings, source)
+    _tell_servers(settings, model)
     if as_json:
         print_json(_state(settings))
         return
@@ -96,10 +98,25 @@ def use(data_dir: Path | None, as_json: bool, name: str) -> None:
     Everything is embedded anew in the background; until that is done, the model before goes on answering."""
     settings = load(data_dir=data_dir)
     model = models.use(settings.models, name)
+    _tell_servers(settings, model)
     if as_json:
         print_json(_state(settings))
     else:
         click.echo(f"{model.name} is in use. The server embeds everything anew; until then the model before answers.")
+
+
+def _tell_servers(settings: Settings, model: Model) -> None:
+    """Has servers and workers look at once. On SQLite, or where this cannot be told, they look in a moment anyway."""
+    if settings.database_url is None or not settings.ring.exists():
+        return
+    from deedbox.kernel.db import Tx
+    from deedbox.search.renewal import MODEL_CHOSEN
+
+    def tell(tx: Tx) -> None:
+        tx.notify(MODEL_CHOSEN, model.name)
+
+    with contextlib.suppress(DeedboxError, SetupError):
+        run(settings, lambda deedbox: deedbox.db.write(tell))
 
 
 def _state(settings: Settings) -> dict[str, object]:

@@ -43,12 +43,13 @@ async def jobs_done(deedbox: Any, *, alone: bool) -> AsyncIterator[None]:
 
 async def end_of_job(deedbox: Any, job_id: str) -> Job:
     """The job once it is done, with its progress on the screen meanwhile."""
-    while True:
-        job: Job | None = await deedbox.db.read(lambda tx: jobs.find(tx, job_id))
-        if job is None or job.state == "parked" or (job.state == "done" and job.error):
-            raise DeedboxError(f"The job did not end well: {job.error if job else 'it is gone'}")
-        if job.progress:
-            progress.show(job.progress.done, max(job.progress.total, 1))
-        if job.state == "done":
-            return job
-        await deedbox.ingest.changed(job_id)
+    with deedbox.ingest.watch(job_id) as watch:
+        while True:
+            job: Job | None = await deedbox.db.read(lambda tx: jobs.find(tx, job_id))
+            if job is None or job.state == "parked" or (job.state == "done" and job.error):
+                raise DeedboxError(f"The job did not end well: {job.error if job else 'it is gone'}")
+            if job.progress:
+                progress.show(job.progress.done, max(job.progress.total, 1))
+            if job.state == "done":
+                return job
+            await watch.further()

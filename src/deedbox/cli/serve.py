@@ -14,6 +14,7 @@ from deedbox.accounts.workspaces import FirstAccess
 from deedbox.cli import local_port
 from deedbox.cli.options import data_option, json_option, load
 from deedbox.kernel import limits, log, memory
+from deedbox.kernel.errors import SetupError
 from deedbox.kernel.settings import Settings
 
 
@@ -24,10 +25,16 @@ from deedbox.kernel.settings import Settings
 @click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on. Default: 8080")
 @click.option("--public", is_flag=True, default=None, help="Allow an address that other machines reach.")
 @click.option("--base-url", help="The address under which people reach this server.")
-def command(as_json: bool, **flags: Any) -> None:
+@click.option("--no-work", is_flag=True, help="Leave the background work to `deedbox worker`. Needs PostgreSQL.")
+def command(as_json: bool, no_work: bool, **flags: Any) -> None:
     """Run the server."""
     settings = load(**flags)
-    run(serve(settings, lambda address, first: _announce(address, first, as_json=as_json)))
+    if no_work and settings.database_url is None:
+        raise SetupError(
+            "With SQLite one process uses the data folder: nobody would do the work that --no-work leaves undone.",
+            "Leave --no-work out, or set DEEDBOX_DATABASE_URL to a PostgreSQL database.",
+        )
+    run(serve(settings, lambda address, first: _announce(address, first, as_json=as_json), work=not no_work))
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -40,7 +47,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
         asyncio.run(work)
 
 
-async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None]) -> None:
+async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None], *, work: bool = True) -> None:
     """The server, until a signal stops it; `ready` is told its address and how the first person gets in."""
     from deedbox import wiring
     from deedbox.kernel.sandbox import confine
@@ -60,7 +67,7 @@ async def serve(settings: Settings, ready: Callable[[str, FirstAccess], None]) -
             address = settings.base_url or local_port.address(listener)
             deedbox.address = address
             settings.address_file.write_text(address, encoding="utf-8")
-            await deedbox.start()
+            await deedbox.start(work=work)
             try:
                 app = build(deedbox)
                 gc.freeze()  # what was loaded stays, and need not be looked through again

@@ -150,6 +150,7 @@ POSTGRES_CONNECT_SECONDS = 5
 POSTGRES_RECONNECTS = 3
 POSTGRES_STATEMENT_SECONDS = 30
 POSTGRES_SILENCE_SECONDS = 10
+POSTGRES_LISTEN_AGAIN_SECONDS = 0.5
 WRITE_ATTEMPTS = 20
 RACES_AT_ONCE = 3
 """Of a change that others of this process make void by being faster: after so many it waits for its turn."""

@@ -60,6 +60,8 @@ class SearchEngine:
         self.embedders = embedders
         self.times = QueryTimes(db, clock)
         self.extractor = Extractor(settings.sandbox_processes)
+        self.keeps_index = True
+        """Whether queries are answered from an index here; a worker would only keep it from the server beside it."""
         self._folder = settings.data_dir / "index"
         self.builds = Builds()
         self.open_index = open_index
@@ -108,7 +110,7 @@ class SearchEngine:
         """Brings the index up to date, so that the next query need not wait for it."""
         # Another process may have it: its next query brings it up to date. Without dimensions there is nothing in it.
         with contextlib.suppress(IndexInUse):
-            if serving.embedder.dimensions:
+            if serving.embedder.dimensions and self.keeps_index:
                 await self.index(workspace_id, serving, patient=True)
 
     async def lacks(self, workspace_id: str, serving: Serving) -> int:

@@ -3,14 +3,14 @@
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 
 import msgspec
 
 from deedbox.kernel import jobs, limits, log
 from deedbox.kernel.clock import instant
-from deedbox.kernel.db import Tx
+from deedbox.kernel.db import NOTICES_MISSED, Tx
 from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
@@ -109,6 +109,23 @@ def cancel(tx: Tx, workspace_id: str, job_id: str, now: datetime) -> Job:
     return find(tx, workspace_id, job_id)
 
 
+class Watch:
+    """An index run that somebody follows, whichever process it runs in."""
+
+    def __init__(self) -> None:
+        self._told = asyncio.Event()
+
+    def tell(self) -> None:
+        self._told.set()
+
+    async def further(self) -> None:
+        """Returns when the run may have got further since the last time; at least now and then."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limits.JOB_WATCH_SECONDS):
+                await self._told.wait()
+        self._told.clear()
+
+
 class Ingest:
     """Runs index jobs. A document that two runs want is indexed by one of them; the other waits for it."""
 
@@ -116,16 +133,12 @@ class Ingest:
         self.engine = engine
         self.texts = texts
         self._busy: dict[str, asyncio.Event] = {}
-        self._watched: dict[str, asyncio.Event] = {}
+        self._watched: dict[str, list[Watch]] = {}
+        engine.db.listeners.add(jobs.JOB_CHANGED, self._tell)
+        engine.db.listeners.add(NOTICES_MISSED, self._tell_all)
 
     async def run(self, work: Work) -> None:
         """The handler of index jobs."""
-        try:
-            await self._run(work)
-        finally:
-            self.announce(work.job.id)
-
-    async def _run(self, work: Work) -> None:
         workspace_id = work.job.workspace_id
         if self.engine.embedders.current is None or workspace_id is None:
             raise GiveUp(MISSING)
@@ -134,28 +147,37 @@ class Ingest:
         await _IndexRun(self, work, workspace_id).index(doc_ids)
         # So that the next query need not wait for it.
         await self.engine.follow(workspace_id, await self.engine.serving(workspace_id))
-        await work.finish(lambda _: None)
+        await work.finish(lambda tx: tx.notify(jobs.JOB_CHANGED, work.job.id))
 
     async def ended(self, job_id: str) -> Job | None:
         """The job, once it is done or given up; None if it is gone."""
-        while True:
-            watch = self._watch(job_id)
-            job = await self.engine.db.read(lambda tx: jobs.find(tx, job_id))
-            if job is None or job.state in ("done", "parked"):
-                return job
-            await _wait(watch, limits.JOB_WATCH_SECONDS)
+        with self.watch(job_id) as watch:
+            while True:
+                job = await self.engine.db.read(lambda tx: jobs.find(tx, job_id))
+                if job is None or job.state in ("done", "parked"):
+                    return job
+                await watch.further()
 
-    async def changed(self, job_id: str) -> None:
-        """Returns when the job may have got further; it may run in another process, so at least now and then."""
-        await _wait(self._watch(job_id), limits.JOB_WATCH_SECONDS)
+    @contextlib.contextmanager
+    def watch(self, job_id: str) -> Iterator[Watch]:
+        """Hears from now on that the run gets further."""
+        watch = Watch()
+        self._watched.setdefault(job_id, []).append(watch)
+        try:
+            yield watch
+        finally:
+            of_job = self._watched[job_id]
+            of_job.remove(watch)
+            if not of_job:
+                del self._watched[job_id]
 
-    def _watch(self, job_id: str) -> asyncio.Event:
-        return self._watched.setdefault(job_id, asyncio.Event())
+    def _tell(self, job_id: str) -> None:
+        for watch in self._watched.get(job_id, ()):
+            watch.tell()
 
-    def announce(self, job_id: str) -> None:
-        """Tells those who watch the job that it has got further."""
-        if watch := self._watched.pop(job_id, None):
-            watch.set()
+    def _tell_all(self) -> None:
+        for job_id in self._watched:
+            self._tell(job_id)
 
     @contextlib.asynccontextmanager
     async def turn(self, upload_id: str) -> AsyncIterator[None]:
@@ -190,10 +212,6 @@ class _IndexRun(DocumentRun):
 
     def _note(self, doc_id: str, phase: Phase) -> str:
         return _encoded(Step(doc_id, phase))
-
-    async def _progress(self, note: str) -> None:
-        await super()._progress(note)
-        self._ingest.announce(self._work.job.id)
 
     async def _document(self, doc_id: str) -> None:
         async with self._ingest.turn(doc_id):
@@ -309,9 +327,3 @@ def _mark_failed(tx: Tx, upload: Upload, reason: str) -> bool:
 
 def _finish(tx: Tx, upload: Upload, changes: dict[str, str | None]) -> None:
     store.change_upload(tx, upload.id, {"revision": upload.revision}, {"status_before": None, **changes})
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()

@@ -19,6 +19,8 @@ from deedbox.search.library import TextCache
 
 RENEW_JOB = "renew"
 FORGET_JOB = "forget"
+MODEL_CHOSEN = "model chosen"
+"""Told with the model's name, to processes that would otherwise see it at their next look."""
 
 
 class Renewal:

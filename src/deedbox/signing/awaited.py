@@ -3,15 +3,17 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox import Event
 
+COMPLETED = "document completed"
+"""Told with the document's id."""
+
 
 class Completion:
-    """What a request waits for: that the document is completed in this process."""
+    """What a request waits for: that the document is completed."""
 
     def __init__(self) -> None:
         self._told = asyncio.Event()
@@ -20,7 +22,7 @@ class Completion:
         self._told.set()
 
     async def wait(self) -> None:
-        """Returns when that has happened, or after a moment in which it did not: another process may seal it."""
+        """Returns when that has happened, or after a moment in which nobody told of it."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limits.SEAL_WAIT_SECONDS):
                 await self._told.wait()
@@ -34,7 +36,7 @@ class Awaited:
     def react(self, tx: Tx, events: Sequence[Event]) -> None:
         """The reaction to documents that are completed."""
         for event in events:
-            tx.on_commit(partial(self._tell, event.subject_id))
+            tx.notify(COMPLETED, event.subject_id)
 
     @contextlib.contextmanager
     def completion_of(self, document_id: str) -> Iterator[Completion | None]:
@@ -54,6 +56,7 @@ class Awaited:
             if not of:
                 del self._of[document_id]
 
-    def _tell(self, document_id: str) -> None:
+    def tell(self, document_id: str) -> None:
+        """The document is completed, by this process or another."""
         for one in self._of.get(document_id, ()):
             one.tell()

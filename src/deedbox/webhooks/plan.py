@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Tx
@@ -12,13 +11,13 @@ from deedbox.webhooks import body, store
 from deedbox.webhooks.store import DeliveryRow
 
 DELIVERIES_DUE = "deliveries due"
-"""Senders listen to it. They look for work by themselves; being told only makes it sooner."""
+"""Told with the subscription's id. Senders look for work by themselves; being told only makes it sooner."""
 
 
 def announce(tx: Tx, hook_ids: Sequence[str]) -> None:
     """Once the transaction is durable, tells the senders that these subscriptions have something to send."""
-    for listener in tx.listeners.of(DELIVERIES_DUE):
-        tx.on_commit(partial(listener, hook_ids))
+    for hook_id in hook_ids:
+        tx.notify(DELIVERIES_DUE, hook_id)
 
 
 def plan(tx: Tx, events: Sequence[Event]) -> None:

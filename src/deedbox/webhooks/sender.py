@@ -1,11 +1,11 @@
 """The delivery loop of a process: claims what is due, endpoint by endpoint, posts it and writes down the outcome."""
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
 
 from deedbox.kernel import limits, tasks
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.webhooks import plan
 from deedbox.webhooks.attempt import DeliveryAttempts
 from deedbox.webhooks.queue import Claim, Room, store
@@ -57,6 +57,7 @@ class Sender:
         self._working = _Line(limits.WEBHOOK_PER_ENDPOINT)
         self._ailing = _Line(limits.WEBHOOK_PER_FAILING_ENDPOINT)
         self._sending = False
+        self._look_now = asyncio.Event()
         self._looking: list[asyncio.Task[None]] = []
         self._serving: list[asyncio.Task[None]] = []
 
@@ -65,19 +66,20 @@ class Sender:
         if alone:
             await self._db.write(store.abandon_all)
         self._db.listeners.add(plan.DELIVERIES_DUE, self.wake)
+        self._db.listeners.add(NOTICES_MISSED, self._look_now.set)
         self._sending = True
         self._looking = [tasks.begin(self._look_forever(), _DEATH)]
         self._serving = [tasks.begin(self._serve(line), _DEATH) for line in (self._working, self._ailing)]
 
-    def wake(self, hook_ids: Sequence[str]) -> None:
-        """These subscriptions may have something to send. The next look finds those that fail."""
-        for hook_id in hook_ids:
-            if hook_id not in self._failing:
-                self._working.join(hook_id)
+    def wake(self, hook_id: str) -> None:
+        """This subscription may have something to send. The next look finds those that fail."""
+        if hook_id not in self._failing:
+            self._working.join(hook_id)
 
     async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
         """Lets attempts under way end, for so long; then hands them back."""
         self._db.listeners.remove(plan.DELIVERIES_DUE, self.wake)
+        self._db.listeners.remove(NOTICES_MISSED, self._look_now.set)
         # A claim under way is waited for: cancelled, its thread would still lease deliveries, to nobody.
         self._sending = False
         for line in (self._working, self._ailing):
@@ -102,13 +104,16 @@ class Sender:
             await asyncio.gather(*(self._attempt(claim) for claim in claims))
 
     async def _look_forever(self) -> None:
-        """Finds what nobody told of: retries, other processes' events, lapsed leases."""
+        """Finds what nobody told of: retries, lapsed leases, and what was told while nobody could hear it."""
         while True:
+            self._look_now.clear()
             with tasks.going_on("deliveries cannot be looked for"):
                 await self._look()
             with tasks.going_on("idle connections to webhooks cannot be closed"):
                 await self._attempts.tidy()
-            await asyncio.sleep(limits.WEBHOOK_POLL_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limits.WEBHOOK_POLL_SECONDS):
+                    await self._look_now.wait()
 
     async def _look(self) -> None:
         now = self._clock.now()
@@ -184,7 +189,7 @@ class Sender:
         followers = [] if task.cancelled() else task.result()
         self._begin_all(followers)
         if not followers:
-            self.wake([hook_id])
+            self.wake(hook_id)
 
     async def _attempt(self, claim: Claim) -> list[Claim]:
         """Deliveries that follow at once: claimed with the outcome, so that a busy endpoint costs one commit each."""

@@ -284,6 +284,8 @@ class InterleavedDatabase:
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         return await self.db.write(fn, isolation=isolation)
 
+    async def listen(self) -> None: ...
+
     async def close(self) -> None: ...
 
 

@@ -9,6 +9,9 @@ Dialect: TypeAlias = Literal["sqlite", "postgres"]
 Isolation: TypeAlias = Literal["serializable", "repeatable read", "read committed"]
 T = TypeVar("T")
 
+NOTICES_MISSED = "notices missed"
+"""Told to its listeners when notices of other processes may have been lost: who goes by them looks for itself."""
+
 
 class Listeners:
     """The functions that an installation calls, by the name of what they listen to.
@@ -56,6 +59,10 @@ class Tx(Protocol):
     def on_commit(self, callback: Callable[[], None]) -> None:
         """Run on the event loop once this transaction is durable: a wake-up, never needed for durability."""
 
+    def notify(self, notice: str, about: str) -> None:
+        """Once this transaction is durable, tells the notice's listeners what it is about, in every process that
+        listens: a wake-up, which may be lost."""
+
 
 class Database(Protocol):
     dialect: Dialect
@@ -71,5 +78,8 @@ class Database(Protocol):
         """What fn returns, once its changes are durable. If it raises, nothing was changed. fn may run again
         (PostgreSQL retries a lost race), so it must have no effect outside the transaction. Less than serializable is
         for what changes or locks every row that it decides upon."""
+
+    async def listen(self) -> None:
+        """From now on, hears the notices of other processes too."""
 
     async def close(self) -> None: ...

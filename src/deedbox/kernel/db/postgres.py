@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import functools
+import os
 import random
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import psycopg
 import psycopg.conninfo
@@ -17,8 +18,8 @@ import psycopg_pool
 from psycopg import errors as pg
 from psycopg.pq import TransactionStatus
 
-from deedbox.kernel import limits
-from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value
+from deedbox.kernel import limits, tasks
+from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, notices
 from deedbox.kernel.db.put_off import PutOff
 from deedbox.kernel.errors import Code, SetupError, Unavailable
 
@@ -31,7 +32,7 @@ _PERHAPS_LOST_RACE = (pg.ForeignKeyViolation, pg.UniqueViolation)
 _READ = "begin isolation level repeatable read read only"
 _LOST_CONNECTION = (psycopg.OperationalError, psycopg.InterfaceError)
 # A machine that vanishes says nothing: without these a thread would wait for it for hours.
-_PATIENCE = {
+_PATIENCE: dict[str, Any] = {
     "keepalives_idle": limits.POSTGRES_SILENCE_SECONDS,
     "keepalives_interval": limits.POSTGRES_SILENCE_SECONDS,
     "keepalives_count": 3,
@@ -82,6 +83,7 @@ class PostgresTx:
         self._connection = connection
         self.listeners = listeners
         self.callbacks: list[Callable[[], None]] = []
+        self.notices: dict[tuple[str, str], None] = {}
         self._put_off = PutOff()
 
     def one(self, sql: str, /, **values: Value) -> Row | None:
@@ -108,6 +110,12 @@ class PostgresTx:
     def on_commit(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)
 
+    def notify(self, notice: str, about: str) -> None:
+        if (notice, about) not in self.notices:
+            self.notices[notice, about] = None
+            for listener in self.listeners.of(notice):
+                self.on_commit(functools.partial(listener, about))
+
     def _execute(self, sql: str, values: Mapping[str, Value]) -> psycopg.Cursor[Row]:
         self.settle()
         return self._connection.execute(_translated(sql).encode(), values)
@@ -118,6 +126,10 @@ class PostgresDatabase:
 
     def __init__(self, url: str) -> None:
         self.listeners = Listeners()
+        self._url = url
+        self._sender = os.urandom(8).hex()
+        """By which this process knows its own notices."""
+        self._listening: list[asyncio.Task[None]] = []
         self._aside = asyncio.Lock()
         self._pool = psycopg_pool.ConnectionPool(
             url,
@@ -147,9 +159,24 @@ class PostgresDatabase:
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         return await self._in_thread(_Task(fn, f"begin isolation level {isolation}", asyncio.get_running_loop()))
 
+    async def listen(self) -> None:
+        def connect() -> Awaitable[psycopg.AsyncConnection[Row]]:
+            return psycopg.AsyncConnection.connect(
+                self._url,
+                autocommit=True,
+                application_name=notices.APPLICATION,
+                connect_timeout=limits.POSTGRES_CONNECT_SECONDS,
+                **_PATIENCE,
+            )
+
+        if not self._listening:
+            hearing = notices.hear_forever(connect, self._sender, self.listeners)
+            self._listening = [tasks.begin(hearing, "changes of other processes are seen later: restart the server")]
+
     async def close(self) -> None:
         """Waits for what was already accepted, then closes."""
         self._closed = True
+        await tasks.end(*self._listening)
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self._pool.close)
 
@@ -214,6 +241,8 @@ class PostgresDatabase:
                 if connection.info.transaction_status == TransactionStatus.INERROR:
                     # PostgreSQL answers a commit now with a silent rollback: nothing would be saved.
                     raise RuntimeError("a statement failed and its error was swallowed")
+                if tx.notices:
+                    notices.send(connection, self._sender, tx.notices)
             except BaseException as error:
                 if not connection.broken:
                     connection.execute("rollback")

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,6 +71,10 @@ class SqliteTx:
 
     def on_commit(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)
+
+    def notify(self, notice: str, about: str) -> None:
+        for listener in self.listeners.of(notice):
+            self.on_commit(partial(listener, about))
 
 
 @dataclass(slots=True)
@@ -157,6 +162,9 @@ class SqliteDatabase:
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put(_Write(fn, future))
         return await future
+
+    async def listen(self) -> None:
+        """There are no other processes whose notices could be heard."""
 
     async def close(self) -> None:
         """Waits for the writes already accepted, then closes."""

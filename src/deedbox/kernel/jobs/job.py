@@ -59,6 +59,8 @@ class Slots(msgspec.Struct, frozen=True):
     taken: tuple[int, ...] = ()
     shared: bool = False
     """Whether some stay free for what is more urgent: work that stalls must not hold up all other."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of jobs that it takes; empty: every kind."""
 
     def free(self, priority: int) -> int:
         """How many more of this priority it may take."""
@@ -69,7 +71,7 @@ class Slots(msgspec.Struct, frozen=True):
         return self.total - int(self.total * _KEPT[level]) if self.shared else self.total
 
     def with_more(self, jobs: list[Job]) -> "Slots":
-        return Slots(self.total, (*self.taken, *(job.priority for job in jobs)), self.shared)
+        return msgspec.structs.replace(self, taken=(*self.taken, *(job.priority for job in jobs)))
 
 
 class GiveUp(Exception):

@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 from typing import TypeAlias, TypeVar
 
 from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.clock import Clock
-from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.kernel.errors import DeedboxError
 from deedbox.kernel.jobs import store
 from deedbox.kernel.jobs.job import PRIORITIES, URGENT, GiveUp, Job, LeaseLost, Progress, Slots
@@ -69,6 +69,7 @@ class Runner:
         self._handlers = handlers
         self._concurrency = concurrency
         self._worker = worker
+        self._kinds: tuple[str, ...] = ()
         self._running: dict[asyncio.Task[None], Job] = {}
         self._wake = asyncio.Event()
         self._short_of_slots = False
@@ -77,12 +78,20 @@ class Runner:
         self._claiming: list[asyncio.Task[None]] = []
         self._renewing: list[asyncio.Task[None]] = []
 
-    async def start(self, *, alone: bool) -> None:
-        """Begins to work. `alone`: no other process uses this database, so every lease on it is a dead one's."""
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of jobs that there are."""
+        return sorted(self._handlers)
+
+    async def start(self, *, alone: bool, kinds: Collection[str] = ()) -> None:
+        """Begins to work, on these kinds of jobs; without any, on all. `alone`: no other process uses this database,
+        so every lease on it is a dead one's."""
         if alone:
             await self._db.write(store.abandon_all)
+        self._kinds = tuple(kind for kind in self.kinds if kind in kinds)
         self._is_claiming = True
-        self._db.listeners.add(store.JOBS_DUE, self.wake)
+        self._db.listeners.add(store.JOBS_DUE, self._hear)
+        self._db.listeners.add(NOTICES_MISSED, self.wake)
         self._claiming = [tasks.begin(self._claim_until_stopped(), _DEATH)]
         self._renewing = [tasks.begin(self._renew_forever(), _DEATH)]
 
@@ -90,11 +99,16 @@ class Runner:
         """Look for work now instead of at the next poll; `enqueue` does so by itself."""
         self._wake.set()
 
+    def _hear(self, kind: str) -> None:
+        if not self._kinds or kind in self._kinds:
+            self.wake()
+
     async def stop(self, seconds: float = limits.DRAIN_SECONDS) -> None:
         """Lets running jobs end, for so long; then hands them back."""
         # A claim under way is waited for: cancelled, its thread would still lease jobs, to nobody.
         self._is_claiming = False
-        self._db.listeners.remove(store.JOBS_DUE, self.wake)
+        self._db.listeners.remove(store.JOBS_DUE, self._hear)
+        self._db.listeners.remove(NOTICES_MISSED, self.wake)
         self._wake.set()
         await asyncio.gather(*self._claiming, return_exceptions=True)
         await tasks.drain(self._running, seconds)
@@ -127,7 +141,7 @@ class Runner:
 
     def _slots(self) -> Slots:
         running = tuple(job.priority for job in self._running.values())
-        return Slots(self._concurrency, running, shared=True)
+        return Slots(self._concurrency, running, shared=True, kinds=self._kinds)
 
     async def _claim(self, slots: Slots) -> list[Job]:
         # Read committed: two processes that claim at once skip each other's rows instead of failing.

@@ -22,10 +22,10 @@ _COLUMNS = (
 # Materialized: PostgreSQL may otherwise run an inner query once per row, and lock more rows than `most`.
 _CLAIM = f"""
 with ready as materialized (
-    select id, run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now
+    select id, run_at from jobs where state = 'ready' and priority = :priority and run_at <= :now {{of_kinds}}
     order by run_at limit :most {{lock}}
 ), lapsed as materialized (
-    select id, run_at from jobs where state = 'running' and priority = :priority and lease_until < :now
+    select id, run_at from jobs where state = 'running' and priority = :priority and lease_until < :now {{of_kinds}}
     order by run_at limit :most {{lock}}
 ), due as materialized (
     select id from (select * from ready union all select * from lapsed) as both_kinds order by run_at, id limit :most
@@ -39,7 +39,9 @@ _INSERT = (
     " :run_at, 0, :max_attempts, :created_at) on conflict (unique_key) do nothing"
 )
 JOBS_DUE = "jobs due"
-"""Runners listen to it. They look for work by themselves; being told only makes it sooner."""
+"""Told with the job's kind. Runners look for work by themselves; being told only makes it sooner."""
+JOB_CHANGED = "job changed"
+"""Told with the job's id when it has got further, failed or was ended early. Whoever is done tells it himself."""
 _OURS = "where id = :id and worker = :worker and attempts = :attempts and state = 'running'"
 
 
@@ -65,8 +67,7 @@ def _values(tx: Tx, job: NewJob, now: datetime) -> dict[str, Value]:
     if len(text) > limits.JOB_PAYLOAD_BYTES:
         raise ValueError(f"the payload of a {job.kind} job has more than {limits.JOB_PAYLOAD_BYTES} bytes")
     if job.run_at is None or job.run_at <= now:
-        for wake in tx.listeners.of(JOBS_DUE):
-            tx.on_commit(wake)
+        tx.notify(JOBS_DUE, job.kind)
     return {
         "id": new_id("job", now),
         "kind": job.kind,
@@ -92,7 +93,11 @@ def cancel(tx: Tx, unique_key: str) -> bool:
 
 def claim(tx: Tx, worker: str, slots: Slots, now: datetime) -> list[Job]:
     """Jobs that are due, or whose lease has lapsed, now leased to this worker; the most urgent first."""
-    sql = _CLAIM.format(lock="for update skip locked" if tx.dialect == "postgres" else "")
+    # The kinds in the text, as in `of_kind`: they are names of handlers, never what somebody wrote.
+    named = ", ".join(f"'{kind}'" for kind in slots.kinds)
+    of_kinds = f"and kind in ({named})" if named else ""
+    lock = "for update skip locked" if tx.dialect == "postgres" else ""
+    sql = _CLAIM.format(lock=lock, of_kinds=of_kinds)
     jobs: list[Job] = []
     for priority in PRIORITIES:
         most = slots.with_more(jobs).free(priority)
@@ -116,6 +121,7 @@ def renew(tx: Tx, jobs: Iterable[Job], worker: str, now: datetime) -> set[tuple[
 def report(tx: Tx, job: Job, worker: str, progress: Progress) -> None:
     text = msgspec.json.encode(progress).decode()
     _demand(tx.run(f"update jobs set progress = :text {_OURS}", text=text, **_lease(job, worker)))
+    tx.notify(JOB_CHANGED, job.id)
 
 
 def finish(tx: Tx, job: Job, worker: str, now: datetime) -> None:
@@ -128,6 +134,7 @@ def postpone(tx: Tx, job: Job, worker: str, run_at: float, error: str) -> None:
     """Back to waiting after a failure."""
     back = "state = 'ready', run_at = :run_at, error = :error, lease_until = null, worker = null"
     _demand(tx.run(f"update jobs set {back} {_OURS}", run_at=run_at, error=_cut(error), **_lease(job, worker)))
+    tx.notify(JOB_CHANGED, job.id)
 
 
 def put_off(tx: Tx, job: Job, worker: str, run_at: datetime, *, progress: bool = False) -> None:
@@ -141,22 +148,29 @@ def park(tx: Tx, job: Job, worker: str, now: datetime, error: str) -> None:
     """Set aside with its error, for a person to see and retry."""
     aside = "state = 'parked', unique_key = null, error = :error, lease_until = null, finished_at = :at"
     _demand(tx.run(f"update jobs set {aside} {_OURS}", error=_cut(error), at=instant(now), **_lease(job, worker)))
+    tx.notify(JOB_CHANGED, job.id)
 
 
 def end(tx: Tx, job_id: str, reason: str, now: datetime) -> bool:
     """Whether a job that waited or ran was ended before its time; whoever runs it has lost its lease."""
     ended = "state = 'done', unique_key = null, error = :error, lease_until = null, worker = null, finished_at = :at"
     sql = f"update jobs set {ended} where id = :id and state in ('ready', 'running')"
+    tx.notify(JOB_CHANGED, job_id)
     return tx.run(sql, id=job_id, error=_cut(reason), at=instant(now)) > 0
 
 
 def hand_back(tx: Tx, worker: str) -> int:
     """Returns this worker's running jobs at once, as if never begun: the process is stopping."""
-    return tx.run(
-        "update jobs set state = 'ready', lease_until = null, worker = null, attempts = attempts - 1"
-        " where worker = :worker and state = 'running'",
-        worker=worker,
-    )
+    back = "state = 'ready', lease_until = null, worker = null, attempts = attempts - 1"
+    sql = f"update jobs set {back} where worker = :worker and state = 'running' returning kind"
+    return _told(tx, tx.all(sql, worker=worker))
+
+
+def _told(tx: Tx, kinds: list[Row]) -> int:
+    """The number of jobs of these kinds, which are due now, as runners are told."""
+    for (kind,) in kinds:
+        tx.notify(JOBS_DUE, kind)
+    return len(kinds)
 
 
 def abandon_all(tx: Tx) -> int:
@@ -189,15 +203,9 @@ def parked(tx: Tx, most: int) -> list[Job]:
 
 def retry(tx: Tx, job_id: str, now: datetime) -> bool:
     """Whether a parked job was put back to run at once, with its attempts counted anew."""
-    return (
-        tx.run(
-            "update jobs set state = 'ready', attempts = 0, run_at = :now, finished_at = null"
-            " where id = :id and state = 'parked'",
-            id=job_id,
-            now=now.timestamp(),
-        )
-        > 0
-    )
+    back = "state = 'ready', attempts = 0, run_at = :now, finished_at = null"
+    sql = f"update jobs set {back} where id = :id and state = 'parked' returning kind"
+    return _told(tx, tx.all(sql, id=job_id, now=now.timestamp())) > 0
 
 
 def counts(tx: Tx) -> dict[str, int]:

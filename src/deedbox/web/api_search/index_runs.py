@@ -238,19 +238,20 @@ def _answer(job: Job | None, size: int, seconds: float) -> Indexed:
 async def _events(deedbox: Deedbox, workspace_id: str, job_id: str) -> AsyncIterator[ServerSentEventMessage]:
     """An event whenever the run has got further, until it ends; a comment now and then, so that no proxy hangs up."""
     last, begun, spoken = b"", stopwatch(), stopwatch()
-    while stopwatch() - begun < limits.JOB_EVENTS_SECONDS:
-        seen = run(await deedbox.db.read(lambda tx: ingest.find(tx, workspace_id, job_id)))
-        text = msgspec.json.encode(seen)
-        ended = seen.finished_at is not None
-        if text != last:
-            last, spoken = text, stopwatch()
-            yield ServerSentEventMessage(data=text.decode(), event="end" if ended else "progress")
-        elif stopwatch() - spoken >= limits.JOB_HEARTBEAT_SECONDS:
-            spoken = stopwatch()
-            yield ServerSentEventMessage(comment="still running")
-        if ended:
-            return
-        await deedbox.ingest.changed(job_id)
+    with deedbox.ingest.watch(job_id) as watch:
+        while stopwatch() - begun < limits.JOB_EVENTS_SECONDS:
+            seen = run(await deedbox.db.read(lambda tx: ingest.find(tx, workspace_id, job_id)))
+            text = msgspec.json.encode(seen)
+            ended = seen.finished_at is not None
+            if text != last:
+                last, spoken = text, stopwatch()
+                yield ServerSentEventMessage(data=text.decode(), event="end" if ended else "progress")
+            elif stopwatch() - spoken >= limits.JOB_HEARTBEAT_SECONDS:
+                spoken = stopwatch()
+                yield ServerSentEventMessage(comment="still running")
+            if ended:
+                return
+            await watch.further()
 
 
 def run(job: Job) -> Run:

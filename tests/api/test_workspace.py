@@ -1,6 +1,7 @@
 """The workspace's own words: its name, its sender, and whether the sender is sent notices."""
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -164,18 +165,18 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("made", "says"),
     [
-        (SVG, "not a PNG, JPEG or WebP"),
-        (b"GIF89a" + bytes(40), "not a PNG, JPEG or WebP"),
-        (b"", "not a PNG, JPEG or WebP"),
-        (picture("PNG")[:200], "damaged"),
-        (picture("PNG", (5000, 4000)), "at most 16,000,000 pixels"),
+        (lambda: SVG, "not a PNG, JPEG or WebP"),
+        (lambda: b"GIF89a" + bytes(40), "not a PNG, JPEG or WebP"),
+        (lambda: b"", "not a PNG, JPEG or WebP"),
+        (lambda: picture("PNG")[:200], "damaged"),
+        (lambda: picture("PNG", (5000, 4000)), "at most 16,000,000 pixels"),
     ],
     ids=["svg", "gif", "empty", "cut", "large"],
 )
-async def test_what_is_no_logo_is_refused(api: Api, content: bytes, says: str) -> None:
-    answer = await put_logo(api, content)
+async def test_what_is_no_logo_is_refused(api: Api, made: Callable[[], bytes], says: str) -> None:
+    answer = await put_logo(api, made())
     assert answer.status_code == 400
     assert says in answer.json()["error"]
     assert (await api.get(PATH)).json()["logo"] is None

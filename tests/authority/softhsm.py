@@ -20,7 +20,8 @@ from deedbox.pdf.cms import PrivateKey
 
 LABEL, PIN = "Deeds", "12345678"
 _MODULES = [
-    *Path("/usr/lib").glob("**/softhsm/libsofthsm2.so"),
+    *Path("/usr/lib").glob("softhsm/libsofthsm2.so"),
+    *Path("/usr/lib").glob("*/softhsm/libsofthsm2.so"),
     Path("/usr/local/lib/softhsm/libsofthsm2.so"),
     Path("/opt/homebrew/lib/softhsm/libsofthsm2.so"),
 ]

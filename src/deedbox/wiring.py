@@ -162,17 +162,8 @@ class Deedbox:
             worker=worker,
         )
         self.sender = Sender(db, clock, DeliveryAttempts(self.box, clock, lambda: self.egress), worker=worker)
-        for kind in catalogue.KINDS:
-            outbox.react(db, kind, plan.plan)
-        outbox.react(db, "document.sent", self.first_pages.plan)
-        outbox.react(db, "document.completed", self.completed_documents.react)
-        outbox.react(db, "document.completed", self.awaited.react)
-        db.listeners.add(COMPLETED, self.awaited.tell)
-        for kind in days.EVENTS:
-            outbox.react(db, kind, days.reopen)
         self._look_at_model = asyncio.Event()
-        db.listeners.add(MODEL_CHOSEN, lambda _: self._look_at_model.set())
-        db.listeners.add(NOTICES_MISSED, self._look_at_model.set)
+        self._react()
         self.checked_trails = Checks()
         self.running_keys: set[tuple[str, str]] = set()
         """Callers' idempotency keys whose requests are under way in this process."""
@@ -181,6 +172,19 @@ class Deedbox:
         self.seen_sessions: dict[str, str] = {}
         """On which day each login session was last in use, until it is written down."""
         self._warming: list[asyncio.Task[None]] = []
+
+    def _react(self) -> None:
+        """What one part does when something happens in another."""
+        for kind in catalogue.KINDS:
+            outbox.react(self.db, kind, plan.plan)
+        outbox.react(self.db, "document.sent", self.first_pages.plan)
+        outbox.react(self.db, "document.completed", self.completed_documents.react)
+        outbox.react(self.db, "document.completed", self.awaited.react)
+        self.db.listeners.add(COMPLETED, self.awaited.tell)
+        for kind in days.EVENTS:
+            outbox.react(self.db, kind, days.reopen)
+        self.db.listeners.add(MODEL_CHOSEN, lambda _: self._look_at_model.set())
+        self.db.listeners.add(NOTICES_MISSED, self._look_at_model.set)
 
     def _office(self) -> Office:
         return Office(

@@ -1,11 +1,14 @@
 """Search, library and the API's reference in a real browser."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, FilePayload, expect
 
+from deedbox.kernel import limits
 from deedbox.search.embedders import Embedders
 from tests.api.conftest import opened, served
 from tests.api.search.files import pdf
@@ -102,6 +105,30 @@ async def test_files_are_dropped_become_searchable_are_found_and_deleted(browser
     await expect(page.get_by_text("Deleted. No search finds it any more.")).to_be_visible()
     await page.goto(f"{place.address}/app/search?q=tenant+pays+rent")
     await expect(page.get_by_text("lease.pdf")).to_have_count(0)
+
+
+async def test_while_the_index_is_being_built_the_page_says_so_and_asks_again(
+    browser: Browser, place: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "INDEX_NEAR_CHUNKS", 0)
+    monkeypatch.setattr(limits, "INDEX_WAIT_SECONDS", 0.01)
+    api, builds, free = place.api, place.api.deedbox.search.builds, threading.Event()
+    others = [asyncio.create_task(builds.run(free.wait)) for _ in range(limits.INDEX_BUILDS)]
+    await api.call("POST", "/documents/upload", files={"file": ("lease.txt", RENT.encode())})
+    await api.post("/documents/index", headers={"Prefer": "respond-async"})
+    page = await (await browser.new_context()).new_page()
+    await signed_in(place, page)
+    while builds.percent is None:
+        await asyncio.sleep(0.01)
+    await page.goto(f"{place.address}/app/search?q=rent")
+    await expect(page.get_by_text("The search index is being built.")).to_be_visible()
+    await accepted(page, "search-warming")
+    free.set()
+    await asyncio.gather(*others)
+    while builds.percent is not None:
+        await asyncio.sleep(0.01)
+    await page.get_by_role("link", name="Ask again").click()
+    await expect(page.locator("mark").first).to_be_visible()
 
 
 async def test_the_reference_tries_an_operation_and_the_key_is_never_in_address_or_storage(

@@ -64,7 +64,7 @@ class Builds:
         if all(build.ended for build in self._all.values()):
             self._all.clear()
 
-    async def run(self, act: Callable[[], None]) -> None:
+    async def run(self, act: Callable[[], object]) -> None:
         """Does it, when it is its turn."""
         await asyncio.get_running_loop().run_in_executor(self._threads, act)
 

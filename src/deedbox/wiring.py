@@ -51,7 +51,7 @@ from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
 from deedbox.signing.actions.convert_template import CONVERT_TEMPLATE_JOB, TemplateConversion
 from deedbox.signing.actions.expire import EXPIRE_JOB
 from deedbox.signing.actions.remind import REMIND_JOB
-from deedbox.signing.awaited import COMPLETED, Awaited
+from deedbox.signing.awaited import COMPLETED, Awaited, tell_of_completion
 from deedbox.signing.bulk import uploads
 from deedbox.signing.bulk.accept import BULK_JOB
 from deedbox.signing.bulk.model import ENCRYPTED_ROWS
@@ -179,7 +179,7 @@ class Deedbox:
             outbox.react(self.db, kind, plan.plan)
         outbox.react(self.db, "document.sent", self.first_pages.plan)
         outbox.react(self.db, "document.completed", self.completed_documents.react)
-        outbox.react(self.db, "document.completed", self.awaited.react)
+        outbox.react(self.db, "document.completed", tell_of_completion)
         self.db.listeners.add(COMPLETED, self.awaited.tell)
         for kind in days.EVENTS:
             outbox.react(self.db, kind, days.reopen)

@@ -6,7 +6,7 @@ from typing import Any
 
 from deedbox import wiring
 from deedbox.cli import progress
-from deedbox.kernel import jobs
+from deedbox.kernel import jobs, limits
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.jobs import Job
 from deedbox.kernel.settings import Settings
@@ -43,7 +43,7 @@ async def jobs_done(deedbox: Any, *, alone: bool) -> AsyncIterator[None]:
 
 async def end_of_job(deedbox: Any, job_id: str) -> Job:
     """The job once it is done, with its progress on the screen meanwhile."""
-    with deedbox.ingest.watch(job_id) as watch:
+    with deedbox.ingest.runs.watch(job_id) as watch:
         while True:
             job: Job | None = await deedbox.db.read(lambda tx: jobs.find(tx, job_id))
             if job is None or job.state == "parked" or (job.state == "done" and job.error):
@@ -52,4 +52,4 @@ async def end_of_job(deedbox: Any, job_id: str) -> Job:
                 progress.show(job.progress.done, max(job.progress.total, 1))
             if job.state == "done":
                 return job
-            await watch.further()
+            await watch.news(limits.JOB_WATCH_SECONDS)

@@ -171,7 +171,7 @@ def _unclaim_all(tx: Tx) -> None:
 def _chunks_after(tx: Tx, workspace_id: str, recipe: str, stored: int) -> int:
     target = chunk_store.watermark(tx, workspace_id, recipe)
     begin = stored if stored <= target else 0  # one that is ahead of the database is built anew
-    return chunk_store.chunks_after(tx, workspace_id, recipe, begin, target)
+    return chunk_store.chunks_after(tx, workspace_id, recipe, begin, target - begin)
 
 
 def _size(folder: Path) -> int:

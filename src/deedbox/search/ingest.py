@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -14,6 +14,7 @@ from deedbox.kernel.db import NOTICES_MISSED, Tx
 from deedbox.kernel.errors import DeedboxError, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.jobs import GiveUp, Job, LeaseLost, Work
+from deedbox.kernel.watches import Watches
 from deedbox.search import library, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed_document import DocumentRun, EmbeddedChunks, Phase
@@ -109,23 +110,6 @@ def cancel(tx: Tx, workspace_id: str, job_id: str, now: datetime) -> Job:
     return find(tx, workspace_id, job_id)
 
 
-class Watch:
-    """An index run that somebody follows, whichever process it runs in."""
-
-    def __init__(self) -> None:
-        self._told = asyncio.Event()
-
-    def tell(self) -> None:
-        self._told.set()
-
-    async def further(self) -> None:
-        """Returns when the run may have got further since the last time; at least now and then."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(limits.JOB_WATCH_SECONDS):
-                await self._told.wait()
-        self._told.clear()
-
-
 class Ingest:
     """Runs index jobs. A document that two runs want is indexed by one of them; the other waits for it."""
 
@@ -133,9 +117,10 @@ class Ingest:
         self.engine = engine
         self.texts = texts
         self._busy: dict[str, asyncio.Event] = {}
-        self._watched: dict[str, list[Watch]] = {}
-        engine.db.listeners.add(jobs.JOB_CHANGED, self._tell)
-        engine.db.listeners.add(NOTICES_MISSED, self._tell_all)
+        self.runs = Watches()
+        """Those that somebody follows."""
+        engine.db.listeners.add(jobs.JOB_CHANGED, self.runs.tell)
+        engine.db.listeners.add(NOTICES_MISSED, self.runs.tell_all)
 
     async def run(self, work: Work) -> None:
         """The handler of index jobs."""
@@ -151,33 +136,12 @@ class Ingest:
 
     async def ended(self, job_id: str) -> Job | None:
         """The job, once it is done or given up; None if it is gone."""
-        with self.watch(job_id) as watch:
+        with self.runs.watch(job_id) as watch:
             while True:
                 job = await self.engine.db.read(lambda tx: jobs.find(tx, job_id))
                 if job is None or job.state in ("done", "parked"):
                     return job
-                await watch.further()
-
-    @contextlib.contextmanager
-    def watch(self, job_id: str) -> Iterator[Watch]:
-        """Hears from now on that the run gets further."""
-        watch = Watch()
-        self._watched.setdefault(job_id, []).append(watch)
-        try:
-            yield watch
-        finally:
-            of_job = self._watched[job_id]
-            of_job.remove(watch)
-            if not of_job:
-                del self._watched[job_id]
-
-    def _tell(self, job_id: str) -> None:
-        for watch in self._watched.get(job_id, ()):
-            watch.tell()
-
-    def _tell_all(self) -> None:
-        for job_id in self._watched:
-            self._tell(job_id)
+                await watch.news(limits.JOB_WATCH_SECONDS)
 
     @contextlib.asynccontextmanager
     async def turn(self, upload_id: str) -> AsyncIterator[None]:

@@ -107,9 +107,8 @@ class WorkspaceIndex:
 
     def _lacking(self, tx: Tx, begin: int) -> tuple[int, int]:
         """The log's last number, and how many chunks came after that one; of very many, enough to know that."""
-        target = chunk_store.watermark(tx, self._workspace_id, self._recipe)
-        enough = limits.INDEX_NEAR_CHUNKS + 1
-        return target, chunk_store.chunks_after(tx, self._workspace_id, self._recipe, begin, enough)
+        target, enough = chunk_store.watermark(tx, *self._place), limits.INDEX_NEAR_CHUNKS + 1
+        return target, chunk_store.chunks_after(tx, *self._place, begin, enough) if begin < target else 0
 
     async def _fill(self, index: Index, target: int) -> None:
         """Adds much to the index, when it is its turn, beside the reads of everyone else."""

@@ -74,7 +74,7 @@ async def test_a_cancelled_run_ends_and_leaves_no_document_stuck(search: Search)
     job_id = await begun(search)
     await gate.reached.wait()
     waiting = asyncio.create_task(search.api.post("/documents/index", {}))
-    while job_id not in search.api.deedbox.ingest._watched:
+    while not search.api.deedbox.ingest.runs.waiting:
         await asyncio.sleep(0.01)  # until it waits for that very run
     answer = await search.api.call("DELETE", f"/jobs/{job_id}")
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")

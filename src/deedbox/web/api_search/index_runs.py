@@ -238,7 +238,7 @@ def _answer(job: Job | None, size: int, seconds: float) -> Indexed:
 async def _events(deedbox: Deedbox, workspace_id: str, job_id: str) -> AsyncIterator[ServerSentEventMessage]:
     """An event whenever the run has got further, until it ends; a comment now and then, so that no proxy hangs up."""
     last, begun, spoken = b"", stopwatch(), stopwatch()
-    with deedbox.ingest.watch(job_id) as watch:
+    with deedbox.ingest.runs.watch(job_id) as watch:
         while stopwatch() - begun < limits.JOB_EVENTS_SECONDS:
             seen = run(await deedbox.db.read(lambda tx: ingest.find(tx, workspace_id, job_id)))
             text = msgspec.json.encode(seen)
@@ -251,7 +251,7 @@ async def _events(deedbox: Deedbox, workspace_id: str, job_id: str) -> AsyncIter
                 yield ServerSentEventMessage(comment="still running")
             if ended:
                 return
-            await watch.further()
+            await watch.news(limits.JOB_WATCH_SECONDS)
 
 
 def run(job: Job) -> Run:

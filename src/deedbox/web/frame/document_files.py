@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from litestar import Response
 
+from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.db import Tx
@@ -89,7 +90,7 @@ async def _awaited(deedbox: "Deedbox", document_id: str, look: Callable[[Tx], T]
         except _BeingSealed:
             if completion is None:
                 raise
-            await completion.wait()
+            await completion.news(limits.SEAL_WAIT_SECONDS)
     return await deedbox.db.read(look)
 
 

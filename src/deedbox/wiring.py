@@ -141,23 +141,7 @@ class Deedbox:
         self.jobs = jobs.Runner(
             db,
             clock,
-            {
-                HOUSEKEEPING: self._keep_house,
-                INDEX_JOB: self.ingest.run,
-                RENEW_JOB: self.renewal.run,
-                FORGET_JOB: self.renewal.forget,
-                REBUILD_JOB: self.search.rebuild,
-                CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
-                CONVERT_TEMPLATE_JOB: TemplateConversion(self.office, self.paper_mill).run,
-                FINALIZE_JOB: Finalize(self.office, sealer, certifier).run,
-                CERTIFY_PACKET_JOB: PacketCertification(self.office, certifier).run,
-                UPGRADE_JOB: Upgrade(self.office, certifier, remote).run,
-                EXPIRE_JOB: functools.partial(expire.run, self.office),
-                REMIND_JOB: functools.partial(remind.run, self.office),
-                BULK_JOB: SendRows(self.office, self.box).run,
-                MAIL_JOB: self.mailer.deliver,
-                **self.archive.handlers,
-            },
+            self._handlers(sealer, certifier, remote),
             concurrency=settings.job_concurrency,
             worker=worker,
         )
@@ -172,6 +156,28 @@ class Deedbox:
         self.seen_sessions: dict[str, str] = {}
         """On which day each login session was last in use, until it is written down."""
         self._warming: list[asyncio.Task[None]] = []
+
+    def _handlers(
+        self, sealer: Sealer, certifier: Certifier, remote: RemoteTimestamper | None
+    ) -> dict[str, jobs.Handler]:
+        """What is done for each kind of job."""
+        return {
+            HOUSEKEEPING: self._keep_house,
+            INDEX_JOB: self.ingest.run,
+            RENEW_JOB: self.renewal.run,
+            FORGET_JOB: self.renewal.forget,
+            REBUILD_JOB: self.search.rebuild,
+            CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
+            CONVERT_TEMPLATE_JOB: TemplateConversion(self.office, self.paper_mill).run,
+            FINALIZE_JOB: Finalize(self.office, sealer, certifier).run,
+            CERTIFY_PACKET_JOB: PacketCertification(self.office, certifier).run,
+            UPGRADE_JOB: Upgrade(self.office, certifier, remote).run,
+            EXPIRE_JOB: functools.partial(expire.run, self.office),
+            REMIND_JOB: functools.partial(remind.run, self.office),
+            BULK_JOB: SendRows(self.office, self.box).run,
+            MAIL_JOB: self.mailer.deliver,
+            **self.archive.handlers,
+        }
 
     def _react(self) -> None:
         """What one part does when something happens in another."""

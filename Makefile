@@ -43,13 +43,13 @@ ifeq ($(RIGS),small)
 else
 	@scripts/setup producers
 	@scripts/rig-deps
-	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/signing/test_machine.py tests/signing/bulk/test_machine.py tests/api/test_schemathesis.py tests/kernel/test_sandbox_kinds.py $(ARGS)
+	@RIGS=full $(PY) -m pytest -n $(WORKERS) -rP tests/rigs tests/signing/test_machine.py tests/signing/bulk/test_machine.py tests/kernel/test_sandbox_kinds.py $(ARGS)
 endif
 
 fuzz: ## schemathesis in full, stateful phase included, against a running server
 	@scripts/setup test
 	@scripts/test-deps
-	@RIGS=full PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -rP tests/api/test_schemathesis.py $(ARGS)
+	@RIGS=full PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -rP tests/rigs/test_r7_description.py $(ARGS)
 
 reference: ## write docs/reference from the code
 	@scripts/setup test

@@ -1,6 +1,7 @@
 """Small linters for rules that no tool knows: where SQL, the time, the network and printing may be."""
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -135,12 +136,17 @@ def many_parameters(module: ast.Module) -> Iterator[Offence]:
                 yield _at(node, f"{getattr(node, 'name', 'lambda')} takes {', '.join(names)}")
 
 
+@functools.cache
+def _module(name: str) -> ast.Module:
+    return ast.parse((SOURCE / name).read_text(encoding="utf-8"))
+
+
 def offences(linter: Linter, exempt: Callable[[str], bool]) -> list[str]:
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
         if not exempt(name):
-            found += [f"{name} {offence}" for offence in linter(ast.parse(path.read_text(encoding="utf-8")))]
+            found += [f"{name} {offence}" for offence in linter(_module(name))]
     return found
 
 
@@ -188,7 +194,7 @@ def test_every_error_code_has_a_meaning() -> None:
 
 def test_the_linters_find_what_the_exempt_files_are_known_to_hold() -> None:
     def found(linter: Linter, name: str) -> bool:
-        return any(linter(ast.parse((SOURCE / name).read_text(encoding="utf-8"))))
+        return any(linter(_module(name)))
 
     assert found(sql, "kernel/jobs/store.py")
     assert found(sql, "kernel/outbox/store.py")
@@ -263,7 +269,7 @@ def test_what_is_allowed_is_left_alone(linter: Linter, code: str) -> None:
 
 def test_every_limit_is_set_once() -> None:
     """The second of two with one name would hold for both."""
-    module = ast.parse((SOURCE / "kernel/limits.py").read_text(encoding="utf-8"))
+    module = _module("kernel/limits.py")
     names = [
         target.id
         for node in module.body

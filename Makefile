@@ -29,11 +29,10 @@ check: ## ruff, mypy and import-linter
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-logo
 
-bench: ## every figure, beside its peer
+bench: ## every figure, beside its peer, into README; ONLY="lifecycle bulk" runs some
 	@scripts/setup test
 	@scripts/test-deps
-	@scripts/setup bench
-	@for name in request freeze write start pages ingest query whole_query seal lifecycle bulk webhooks weight pages_served editor_frames; do $(PY) -m bench.$$name || exit 1; done
+	@$(PY) scripts/bench.py $(ONLY)
 
 rigs: ## the fault and attack rigs; RIGS=small takes minutes, in full they take hours
 	@scripts/setup test

@@ -23,7 +23,7 @@ import psycopg
 from bench import postgres, query
 from bench.corpus import Corpus
 from bench.lifecycle import Place, Server, at_once, make_pdf, places, serving, tree_seconds
-from bench.measure import get, median, process, temporary_folder
+from bench.measure import get, median, process, ratio, temporary_folder
 from bench.options import Options, tell
 from bench.request import PATH, make_key
 from deedbox.kernel.clock import stopwatch
@@ -154,7 +154,7 @@ def show(wish: Any, what: str, who: str, found: Mapping[int, Rate]) -> None:
             f"  {number} {who}{'s' * (number > 1)}  {rate.per_second:7.1f}/s   {rate.cpu_ms:6.2f} ms of CPU each",
             end="",
         )
-        print(f"   {cores() * 1000 / rate.cpu_ms:7.1f}/s if these cores did nothing else", flush=True)
+        print(f"   {ratio(cores() * 1000, rate.cpu_ms):7.1f}/s if these cores did nothing else", flush=True)
     rates, cpu = (rate.per_second for rate in found.values()), (rate.cpu_ms for rate in found.values())
     digits = 0 if who == "server" else 1
     tell(

@@ -239,6 +239,15 @@ def kept_by(data_dir: Path) -> dict[str, Any]:
     }
 
 
+def names_kept_by(data_dir: Path) -> list[str] | None:
+    """What lies in the bucket of an installation; None if its files are in its folder."""
+    if not _kept or data_dir not in _kept[-1][1]:
+        return None
+    bucket = _kept[-1][1][data_dir]
+    listed = client(bucket).list_objects_v2(Bucket=bucket.place.bucket).get("Contents", ())
+    return sorted(one["Key"] for one in listed)
+
+
 @pytest.fixture(scope="session")
 def s3_store() -> Iterator[Store]:
     with running() as store:

@@ -17,10 +17,10 @@ demo: ## set up, install the embedding model, show a server with samples; nothin
 	@.venv/bin/deedbox demo $(ARGS)
 
 # Bytecode is written whatever the environment says: the plugins' and the tests' own is made anew by each process else.
-test: ## set up and run the suite; DATABASE=postgres tries pages and API on PostgreSQL, which else only the rest is
+test: ## set up and run the suite; DATABASE=postgres tries pages and API on PostgreSQL, BLOBS=s3 with files in S3, which else only the rest is
 	@scripts/setup test
 	@scripts/test-deps
-	@PYTHONDONTWRITEBYTECODE= DATABASE=$(DATABASE) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/rigs $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= DATABASE=$(DATABASE) BLOBS=$(BLOBS) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/rigs $(ARGS)
 
 check: ## ruff, mypy and import-linter
 	@scripts/setup test
@@ -29,11 +29,10 @@ check: ## ruff, mypy and import-linter
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-logo
 
-bench: ## every figure, beside its peer
+bench: ## every figure, beside its peer, into README; ONLY="lifecycle bulk" runs some
 	@scripts/setup test
 	@scripts/test-deps
-	@scripts/setup bench
-	@for name in request freeze write start pages ingest query whole_query seal lifecycle bulk webhooks weight pages_served editor_frames; do $(PY) -m bench.$$name || exit 1; done
+	@$(PY) scripts/bench.py $(ONLY)
 
 rigs: ## the fault and attack rigs; RIGS=small takes minutes, in full they take hours
 	@scripts/setup test

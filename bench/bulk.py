@@ -4,9 +4,8 @@ A server of its own gets the rows as JSON and sends them, while another caller l
 before that, the same caller has the server for itself. Beside it the limit: the same rows of all tables, by bare
 executemany in slices of the same size.
 
-Usage: python -m bench.bulk [--rows 10000] [--batches 1] [--idle 10] [--postgres postgresql://…/postgres]"""
+Usage: python -m bench.bulk [--rows 10000] [--batches 1] [--idle 10] [--postgres [postgresql://…/postgres]] [--small]"""
 
-import argparse
 import asyncio
 import base64
 import http.client
@@ -20,8 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from bench import postgres
 from bench.lifecycle import Place, administer, database_of, make_pdf, places, serving
-from bench.measure import cpu_seconds, median, temporary_folder
+from bench.measure import cpu_seconds, median, ratio, temporary_folder
+from bench.options import Options, tell
 from bench.request import make_key
 from deedbox import wiring
 from deedbox.kernel import limits
@@ -310,38 +311,45 @@ def show(batches: Sequence[Batch], rows: int, kind: str) -> None:
         print(f"; the last beside the first × {rates[-1] / rates[0]:.2f}")
 
 
-def measured(place: Place, key: str, wish: argparse.Namespace, kind: str) -> tuple[str, float]:
+def measured(place: Place, key: str, wish: Any, kind: str) -> tuple[str, float]:
     """Prints what a running server does; its template, and its rows a second."""
     pdf = make_pdf()
     with serving(place, key, pdf) as server:
         port, pid = server.port, server.pid
         caller = Caller(port, key)
         template_id = make_template(caller, pdf)
-        send(caller, template_id, -1, 100, pid)  # everything is loaded
+        send(caller, template_id, -1, wish.first, pid)  # everything is loaded
         with Others(port, key, template_id) as idle:
             time.sleep(wish.idle)
         with Memory(pid) as memory, Others(port, key, template_id) as meanwhile:
             batches = [send(caller, template_id, number, wish.rows, pid) for number in range(wish.batches)]
     show(batches, wish.rows, kind)
     for name in idle.waited:
-        ratio = meanwhile.p99(name) / idle.p99(name)
+        times = ratio(meanwhile.p99(name), idle.p99(name))
         print(
             f"another caller's {name}: p50 {median(idle.waited[name]):.1f} → {median(meanwhile.waited[name]):.1f} ms,"
-            f" p99 {idle.p99(name):.1f} → {meanwhile.p99(name):.1f} ms (× {ratio:.1f}, aim 2)"
+            f" p99 {idle.p99(name):.1f} → {meanwhile.p99(name):.1f} ms (× {times:.1f}, aim 2)"
         )
+        tell(wish, **{name: f"{times:.1f} ×", f"{name}_p99": f"{meanwhile.p99(name):.0f} ms"})
     print(memory.told())
+    tell(wish, memory=f"{memory.most[0] - memory.before[0]:.0f} MB")
     return template_id, median([wish.rows / batch.seconds for batch in batches])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=limits.BULK_ROWS)
-    parser.add_argument("--batches", type=int, default=1)
-    parser.add_argument("--idle", type=float, default=10, help="seconds for which the other caller is alone")
-    parser.add_argument("--postgres", help="where databases for the bench may be made, instead of SQLite")
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("rows", limits.BULK_ROWS, small=20)
+    options.size("batches", 1, small=1)
+    options.size("first", 100, small=5, help="rows that are sent before, so that everything is loaded")
+    options.size("idle", 10.0, small=0.2, help="seconds for which the other caller is alone")
+    postgres.add_option(options)
+    wish = options.wish()
     kind = "PostgreSQL" if wish.postgres else "SQLite"
-    with temporary_folder() as folder, places(folder, [1], wish.postgres) as (place, rest):
+    with (
+        temporary_folder() as folder,
+        postgres.found(wish.postgres) as url,
+        places(folder, [1], url) as (place, rest),
+    ):
         os.environ.update(place.environment)
         key = make_key(place.data, "*")
         template_id, rate = measured(place, key, wish, kind)
@@ -349,10 +357,11 @@ def main() -> None:
         statements = asyncio.run(count_statements(place, template_id))
         beside = rest[1]
         if beside.url:
-            administer(str(wish.postgres), f"create database {database_of(beside.url)}")
+            administer(str(url), f"create database {database_of(beside.url)}")
         limit = asyncio.run(bare(place, beside))
     print(f"statements a row: {statements:.2f}")
     print(f"the same rows by bare executemany: {limit:.0f} rows/s, {limit / rate:.1f} times as fast")
+    tell(wish, rate=f"{rate:.0f}", bare=f"{limit / rate:.1f} ×")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
 In chromium. Our figure beside the limit: 16.7 ms a frame, and no task over 50 ms between press and release.
 
-Usage: python -m bench.editor_frames [--pages 80] [--fields 200] [--moves 240]"""
+Usage: python -m bench.editor_frames [--pages 80] [--fields 200] [--moves 240] [--small]"""
 
-import argparse
 import asyncio
 import io
 import itertools
@@ -20,6 +19,7 @@ import pikepdf
 from playwright.async_api import CDPSession, Page, async_playwright, expect
 
 from bench.measure import median, process, temporary_folder
+from bench.options import Options, tell
 from bench.request import free_port, make_key, wait_for
 from deedbox.client import Deedbox, LoneSigner, NewDocument, NewField
 
@@ -125,11 +125,11 @@ async def measured(address: str, link: str, moves: int) -> Drag:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pages", type=int, default=80)
-    parser.add_argument("--fields", type=int, default=200)
-    parser.add_argument("--moves", type=int, default=240)
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("pages", 80, small=2)
+    options.size("fields", 200, small=4)
+    options.size("moves", 240, small=16)
+    wish = options.wish()
     with temporary_folder() as folder:
         data, port = folder / "data", free_port()
         key = make_key(data, "*")
@@ -147,6 +147,8 @@ def main() -> None:
     print(f"  deedbox  {each:5.1f} ms of CPU a frame; longest task {longest:.1f}; over {LONG_MS}: {long or 'none'}")
     print(f"           {median(frames):5.1f} ms a frame by the clock, {late} of {len(frames)} late")
     print(f"  limit    {FRAME_MS:5.1f} ms a frame (60 a second), no task over {LONG_MS} ms")
+    over = f"{len(long)} tasks over" if long else "no task over"
+    tell(wish, cpu=f"{each:.1f} ms", over=f"{over} {LONG_MS} ms", limit=f"{FRAME_MS:.1f} ms")
 
 
 if __name__ == "__main__":

@@ -1,32 +1,49 @@
 """One large file up and down through a server, its files in a folder and in S3 (moto on loopback): seconds and memory.
 
-python -m bench.files
-"""
+Usage: python -m bench.files [--megabytes 50] [--rounds 3] [--small]"""
 
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 from tests import s3, server
 
-SIZE_BYTES = 50_000_000
-ROUNDS = 3
+from bench.measure import median
+from bench.options import Options, tell
 
 
 def main() -> None:
+    options = Options(__doc__)
+    options.size("megabytes", 50, small=1)
+    options.size("rounds", 3, small=1)
+    wish = options.wish()
     with tempfile.TemporaryDirectory() as folder, s3.running() as store:
         for name, env in {"folder": {}, "s3": store.settings(store.bucket())}.items():
             with server.running(Path(folder) / name, env=env) as running:
-                for number in range(ROUNDS):
-                    sys.stdout.write(f"{name:8}{passed(running, number)}\n")
-                    sys.stdout.flush()
+                passages = [passed(running, number, wish.megabytes) for number in range(wish.rounds)]
+            for one in passages:
+                print(
+                    f"{name:8}{wish.megabytes} MB  up {one.up:6.2f} s  down {one.down:6.2f} s"
+                    f"  peak memory of the server +{one.grown:.0f} MB"
+                )
+            up, down, grown = (median(each) for each in zip(*passages, strict=True))
+            tell(wish, **{f"{name}_up": f"{up:.1f} s", f"{name}_down": f"{down:.1f} s"})
+            tell(wish, **{f"{name}_memory": f"{grown:.0f} MB"})
 
 
-def passed(running: server.Server, number: int) -> str:
+class Passage(NamedTuple):
+    """One file, up and down again: seconds, and the megabytes by which the server's peak grew."""
+
+    up: float
+    down: float
+    grown: float
+
+
+def passed(running: server.Server, number: int, megabytes: int) -> Passage:
     before = memory_mb(running)
     boundary = "b" * 20
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{number}.txt"\r\n\r\n'.encode()
@@ -34,7 +51,7 @@ def passed(running: server.Server, number: int) -> str:
 
     def body() -> Iterator[bytes]:
         yield head
-        for _ in range(SIZE_BYTES // (len(line) * 1000)):
+        for _ in range(megabytes * 1_000_000 // (len(line) * 1000)):
             yield line * 1000
         yield f"\r\n--{boundary}--\r\n".encode()
 
@@ -51,8 +68,9 @@ def passed(running: server.Server, number: int) -> str:
             for chunk in stream.iter_bytes():
                 size += len(chunk)
         down = time.perf_counter() - begun
-    grown = memory_mb(running) - before
-    return f"{size / 1e6:.0f} MB  up {up:6.2f} s  down {down:6.2f} s  peak memory of the server +{grown:.0f} MB"
+    if size < 0.9 * megabytes * 1_000_000:
+        raise SystemExit(f"only {size} bytes came back")
+    return Passage(up, down, memory_mb(running) - before)
 
 
 def memory_mb(running: server.Server) -> float:

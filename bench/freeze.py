@@ -1,8 +1,7 @@
 """What large wrong bodies do to everybody else: 20 of 8 MB at once, with and without key or cookie.
 
-Usage: python -m bench.freeze [--bodies 20] [--megabytes 8]"""
+Usage: python -m bench.freeze [--bodies 20] [--megabytes 8] [--small]"""
 
-import argparse
 import base64
 import http.client
 import json
@@ -19,13 +18,13 @@ from urllib.parse import urlsplit
 
 from bench.lifecycle import make_pdf
 from bench.measure import process, temporary_folder
+from bench.options import Options, tell
 from bench.request import free_port, make_key, wait_for
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 
 PATHS = ("/sign/{signer_id}/complete", "/api/v1/documents", "/query")
 LIVEZ_MS, GROWTH_MB = 100, 100
-REST_SECONDS = 3
 PAUSE_SECONDS = 0.005
 
 
@@ -107,13 +106,16 @@ def percentile(values: Sequence[float], share: int) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[share - 1] if len(values) > 1 else values[0]
 
 
-def measure(server: Server, bodies: int, size: int) -> None:
+def measure(server: Server, wish: Any) -> None:
+    # A little less, so that the route whose bound is 8 MB reads it to its end.
+    bodies, size = wish.bodies, wish.megabytes * limits.MB - limits.KB
     body = b"[" + b"[]," * (size // 3 - 1) + b"[]]"
     cookie = signers_cookie(server)
-    quiet = watched(server, lambda: time.sleep(REST_SECONDS))
+    quiet = watched(server, lambda: time.sleep(wish.rest))
     before = max(quiet.sizes)
     print(f"/livez alone: p50 {percentile(quiet.times, 50):.1f} ms, p99 {percentile(quiet.times, 99):.1f} ms")
     print(f"/livez while {bodies} bodies of {size / limits.MB:.0f} MB come at once, the server had {before:.0f} MB:")
+    slowest, most = [], []
     for path in PATHS:
         known = {"Cookie": cookie} if path.startswith("/sign") else {"Authorization": f"Bearer {server.key}"}
         for name, headers in (("nobody", {}), ("known", known)):
@@ -124,21 +126,24 @@ def measure(server: Server, bodies: int, size: int) -> None:
                 f"  {path:26} {name:7} {dict(statuses)!s:10} p50 {percentile(seen.times, 50):5.1f} ms"
                 f"  p99 {percentile(seen.times, 99):5.1f} ms  memory +{max(seen.sizes) - before:.0f} MB"
             )
+            slowest.append(percentile(seen.times, 99))
+            most.append(max(seen.sizes) - before)
     print(f"  (aim: p99 under {LIVEZ_MS} ms; 401, 400 or 413; memory less than +{GROWTH_MB} MB)")
+    tell(wish, p99=f"{min(slowest):.0f}–{max(slowest):.0f} ms", memory=f"{max(most):.0f} MB")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bodies", type=int, default=20)
-    parser.add_argument("--megabytes", type=int, default=8)
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("bodies", 20, small=2)
+    options.size("megabytes", 8, small=1)
+    options.size("rest", 3.0, small=0.1, help="seconds for which /livez is watched before")
+    wish = options.wish()
     with temporary_folder() as folder:
         key, port = make_key(folder / "data", "*"), free_port()
         command = [sys.executable, "-m", "deedbox", "serve", "--data", str(folder / "data"), "--port", str(port)]
         with process(command, DEEDBOX_ACCESS_LOG="false", DEEDBOX_ANONYMOUS_PER_MINUTE="100000") as child:
             wait_for(port).close()
-            # A little less, so that the route whose bound is 8 MB reads it to its end.
-            measure(Server(port, child.pid, key), wish.bodies, wish.megabytes * limits.MB - limits.KB)
+            measure(Server(port, child.pid, key), wish)
 
 
 if __name__ == "__main__":

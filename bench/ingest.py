@@ -1,15 +1,14 @@
 """Chunks embedded a second, beside sentence-transformers on torch with the same weights and cores; documents indexed
 through the server, beside the bare embedding of their chunks; text cut a second, beside the tokenizer alone.
 
-Usage: python -m bench.ingest [--chunks 96] [--rounds 5]"""
+Usage: python -m bench.ingest [--chunks 96] [--rounds 5] [--no-peers] [--small]"""
 
-import argparse
 import asyncio
 import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tokenizers import Tokenizer
 
 from bench.client import MODELS, default_model, search_server
 from bench.measure import ROOT, median, peers_python
+from bench.options import NOT_MEASURED, Options, tell
 from deedbox.cli import progress
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
@@ -32,6 +32,8 @@ from deedbox.search.upload import Extraction
 
 FILES = ROOT / ".cache" / "bench-model"
 DOCUMENT_CHARS = 20_000
+CHUNK_CHARS = 1_000
+"""More than a chunk of 200 tokens has."""
 QUERY = "When does the licence for the contributions end?"
 
 
@@ -103,30 +105,35 @@ def seconds(act: Callable[[], Any]) -> float:
     return stopwatch() - begun
 
 
-def embedding(texts: list[str], rounds: int) -> None:
+def embedding(wish: Any, texts: list[str]) -> None:
     ours = engines()
-    taken: dict[str, list[float]] = {"int8": [], "fp32": [], "peer": []}
-    with peer(texts) as other:
-        for _ in range(rounds):
-            taken["int8"].append(seconds(lambda: ours["int8"].vectors(texts)))
-            taken["peer"].append(other.seconds("all")[0])
-            taken["fp32"].append(seconds(lambda: ours["fp32"].vectors(texts)))
-        same = np.array(other.seconds("one")[1], np.float32)
-        asked = [other.seconds("one")[0] for _ in range(10)]
-        cold = other.cold
-    print(f"embedding {len(texts)} chunks on {cores()} cores, by turns, median of {rounds} rounds, chunks a second:")
-    rate = {name: len(texts) / median(times) for name, times in taken.items()}
-    for name in ("int8", "fp32"):
-        cosine = float(ours[name].vectors(texts[:1])[0] @ same)
-        aim = "  (aim at least 2.2 for the one that is chosen)" if name == "int8" else ""
-        print(f"  deedbox {name}           {rate[name]:6.1f}   ratio = {rate[name] / rate['peer']:.2f}{aim}")
-        print(f"    cosine to the peer's vector {cosine:.4f}")
-    print(
-        f"  sentence-transformers  {rate['peer']:6.1f}   (one chunk {median(asked) * 1000:.1f} ms, cold {cold:.1f} s)"
-    )
+    taken: dict[str, list[float]] = {"int8": [], "fp32": []}
+    with peer(texts) if wish.peers else nullcontext() as other:
+        theirs = []
+        for _ in range(wish.rounds):
+            for name, model in ours.items():
+                taken[name].append(seconds(lambda model=model: model.vectors(texts)))  # type: ignore[misc]
+            if other is not None:
+                theirs.append(other.seconds("all")[0])
+        print(f"embedding {len(texts)} chunks on {cores()} cores, by turns, {wish.rounds} rounds, chunks a second:")
+        rate = {name: len(texts) / median(times) for name, times in taken.items()}
+        for name in ours:
+            print(f"  deedbox {name}           {rate[name]:6.1f}")
+        peers = f"{rate['int8'] / beside(other, texts, theirs, ours):.1f} ×" if other is not None else NOT_MEASURED
+    tell(wish, rate=f"{rate['int8']:.0f}", peer=peers)
 
 
-async def serving() -> None:
+def beside(other: Peer, texts: list[str], taken: list[float], ours: dict[str, LoadedModel]) -> float:
+    """Chunks a second of the peer; its vector is held against ours."""
+    rate, same = len(texts) / median(taken), np.array(other.seconds("one")[1], np.float32)
+    alone = median([other.seconds("one")[0] for _ in range(10)]) * 1000
+    print(f"  sentence-transformers  {rate:6.1f}   (one chunk {alone:.1f} ms, cold {other.cold:.1f} s; aim 2.2 ×)")
+    for name, model in ours.items():
+        print(f"    cosine of {name} to the peer's vector {float(model.vectors(texts[:1])[0] @ same):.4f}")
+    return rate
+
+
+async def serving(queries: int) -> None:
     """What a query costs in the sandbox that the server uses."""
     model = default_model()
     embedder = LocalEmbedder(MODELS, model, size=limits.CHUNK_TOKENS, overlap=limits.CHUNK_OVERLAP)
@@ -134,14 +141,14 @@ async def serving() -> None:
     await embedder.embed([QUERY], urgent=True)
     cold = stopwatch() - begun
     times = []
-    for _ in range(100):
+    for _ in range(queries):
         begun = stopwatch()
         await embedder.embed([QUERY], urgent=True)
         times.append((stopwatch() - begun) * 1000)
-    memory = _memory_mb()
+    p99, memory = sorted(times)[len(times) * 98 // 100], _memory_mb()
     await embedder.close()
-    print(f"a query through the sandbox ({model.precision}), 100 times:")
-    print(f"  p50 {median(times):.1f} ms, p99 {sorted(times)[98]:.1f} ms; cold {cold:.2f} s; memory {memory} MB")
+    print(f"a query through the sandbox ({model.precision}), {queries} times:")
+    print(f"  p50 {median(times):.1f} ms, p99 {p99:.1f} ms; cold {cold:.2f} s; memory {memory} MB")
 
 
 def _memory_mb() -> str:
@@ -156,14 +163,14 @@ def _memory_mb() -> str:
     return "?"
 
 
-def indexing(text: str, rounds: int) -> None:
+def indexing(wish: Any, text: str) -> None:
     """Documents from upload to indexed through HTTP, by turns with their chunks through the engine alone."""
     model = default_model()
     place = MODELS / model.name
     engine = LoadedModel((place / GRAPH).read_bytes(), (place / TOKENIZER).read_bytes(), model.window, cores())
     whole, bare, count = [], [], 0
     with search_server() as client:
-        for number in range(rounds + 1):
+        for number in range(wish.rounds + 1):
             ids = [_uploaded(client, f"Copy {number}.\n\n{part}") for part in _parts(text)]
             taken = seconds(lambda ids=ids: client.post("/documents/index", json={"doc_ids": ids}).raise_for_status())  # type: ignore[misc]
             texts = [text for one in ids for text in _texts(client, one)]
@@ -171,10 +178,11 @@ def indexing(text: str, rounds: int) -> None:
                 whole.append(taken)
                 bare.append(seconds(lambda texts=texts: engine.vectors(texts)))  # type: ignore[misc]
                 count = len(texts)
-    print(f"indexing {len(ids)} documents of {count} chunks through the server, median of {rounds}, chunks a second:")
+    print(f"indexing {len(ids)} documents of {count} chunks through the server, {wish.rounds} rounds, chunks a second:")
     share = median(bare) / median(whole)
     print(f"  parse, cut, embed, store, index  {count / median(whole):6.1f}   ratio = {share:.2f}  (aim at least 0.9)")
     print(f"  embedding alone                  {count / median(bare):6.1f}")
+    tell(wish, whole=f"{share * 100:.0f} %")
 
 
 def _parts(text: str) -> list[str]:
@@ -215,17 +223,21 @@ def chunking(text: str, rounds: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chunks", type=int, default=96)
-    parser.add_argument("--rounds", type=int, default=5)
-    wish = parser.parse_args()
+    options = Options(__doc__, peers="sentence-transformers on torch")
+    options.size("chunks", 96, small=2)
+    options.size("rounds", 5, small=1)
+    options.size("documents", 4, small=1)
+    options.size("queries", 100, small=3)
+    options.size("characters", 1_000_000, small=20_000, help="of the text that is cut")
+    wish = options.wish()
     text = prose()
-    made = [chunk.text for chunk in chunks(Extraction(text, None, []), tokenizer(), 200, 40)]
+    begin = text[: wish.chunks * CHUNK_CHARS]
+    made = [chunk.text for chunk in chunks(Extraction(begin, None, []), tokenizer(), 200, 40)]
     texts = [made[number % len(made)] for number in range(wish.chunks)]
-    embedding(texts, wish.rounds)
-    asyncio.run(serving())
-    indexing(text[: 4 * DOCUMENT_CHARS], wish.rounds)
-    chunking(text * max(1, 1_000_000 // len(text)), wish.rounds)
+    embedding(wish, texts)
+    asyncio.run(serving(wish.queries))
+    indexing(wish, text[: wish.documents * DOCUMENT_CHARS])
+    chunking((text * (wish.characters // len(text) + 1))[: wish.characters], wish.rounds)
 
 
 if __name__ == "__main__":

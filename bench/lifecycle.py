@@ -7,9 +7,8 @@ Each round is done twice: by clients that look every 10 ms for the sealed file, 
 it. What the first costs more is what looking costs; the second pays for its deliveries.
 
 Usage: python -m bench.lifecycle [--filled 1 100 10000] [--rounds 5] [--alone 4] [--clients 6] [--each 3]
-                                 [--own-papers] [--postgres postgresql://…/postgres]"""
+                                 [--own-papers] [--postgres [postgresql://…/postgres]] [--small]"""
 
-import argparse
 import asyncio
 import base64
 import http.client
@@ -33,9 +32,10 @@ from urllib.parse import urlsplit, urlunsplit
 import pikepdf
 import psycopg
 
-from bench import filling
+from bench import filling, postgres
 from bench.bare import BareWork
-from bench.measure import cpu_seconds, median, process, temporary_folder
+from bench.measure import cpu_seconds, median, process, ratio, temporary_folder
+from bench.options import Options, tell
 from bench.request import free_port, make_key, wait_for
 from deedbox import wiring
 from deedbox.kernel import limits
@@ -234,26 +234,26 @@ class Server:
         desk, self._receiver = self.desk(), receiver
         hook = desk.add_hook(receiver.url)
         try:
-            before, waiting = _tree_seconds(self.pid), self.desk()
+            before, waiting = tree_seconds(self.pid), self.desk()
             for _ in range(alone):
                 waiting.lifecycle(own_paper=self.own_papers)
-            _at_once(self, clients, each)
-            self.cpu_told.append((_tree_seconds(self.pid) - before) / (alone + clients * each) * 1000)
+            at_once(self, clients, each)
+            self.cpu_told.append((tree_seconds(self.pid) - before) / (alone + clients * each) * 1000)
         finally:
             self._receiver = None
             self.desk().remove_hook(hook)
 
     def round(self, alone: int, clients: int, each: int) -> None:
         """Some documents one after the other, then by several clients at once."""
-        before, desk = _tree_seconds(self.pid), self.desk()
+        before, desk = tree_seconds(self.pid), self.desk()
         self.alone += [desk.lifecycle(own_paper=self.own_papers) for _ in range(alone)]
         begun = stopwatch()
-        self.together += _at_once(self, clients, each)
+        self.together += at_once(self, clients, each)
         self.rates.append(clients * each / (stopwatch() - begun))
-        self.cpu.append((_tree_seconds(self.pid) - before) / (alone + clients * each) * 1000)
+        self.cpu.append((tree_seconds(self.pid) - before) / (alone + clients * each) * 1000)
 
 
-def _at_once(server: Server, clients: int, each: int) -> list[dict[str, float]]:
+def at_once(server: Server, clients: int, each: int) -> list[dict[str, float]]:
     done: list[dict[str, float]] = []
 
     def work() -> None:
@@ -271,16 +271,16 @@ def _at_once(server: Server, clients: int, each: int) -> list[dict[str, float]]:
     return done
 
 
-def _tree_seconds(pid: int) -> float:
+def tree_seconds(pid: int) -> float:
     """CPU time of the process and its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return cpu_seconds(pid) + sum(cpu_seconds(int(child)) for child in children)
 
 
 @contextmanager
-def serving(place: Place, key: str, pdf: bytes) -> Iterator[Server]:
+def serving(place: Place, key: str, pdf: bytes, *words: str) -> Iterator[Server]:
     port = free_port()
-    command = [sys.executable, "-m", "deedbox", "serve", "--data", str(place.data), "--port", str(port)]
+    command = [sys.executable, "-m", "deedbox", "serve", "--data", str(place.data), "--port", str(port), *words]
     settings = {
         "DEEDBOX_ACCESS_LOG": "false",
         "DEEDBOX_ANONYMOUS_PER_MINUTE": str(limits.RATE_PER_MINUTE_MAX),
@@ -353,7 +353,7 @@ def _p(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def show(servers: Mapping[int, Server], spent: Sequence[dict[str, float]]) -> None:
+def show(wish: Any, servers: Mapping[int, Server], spent: Sequence[dict[str, float]]) -> None:
     least = servers[min(servers)]
     print("p50 (p99) in ms, and p50 beside the one with the fewest documents:")
     print(f"{'documents in the database':32}" + "".join(f"{number:>26,}" for number in servers))
@@ -362,8 +362,8 @@ def show(servers: Mapping[int, Server], spent: Sequence[dict[str, float]]) -> No
             cells = ""
             for server in servers.values():
                 values = _step(getattr(server, kind), step)
-                ratio = median(values) / median(_step(getattr(least, kind), step))
-                cells += f"{median(values):8.1f} ({_p(values, 0.99):7.1f}) × {ratio:4.2f}"
+                times = ratio(median(values), median(_step(getattr(least, kind), step)))
+                cells += f"{median(values):8.1f} ({_p(values, 0.99):7.1f}) × {times:4.2f}"
             print(f"{title if step == 'whole' else '':17}{step:15}{cells}")
     for title, name in (
         ("documents/s at once", "rates"),
@@ -372,8 +372,8 @@ def show(servers: Mapping[int, Server], spent: Sequence[dict[str, float]]) -> No
     ):
         cells = ""
         for server in servers.values():
-            ratio = median(getattr(server, name)) / median(getattr(least, name))
-            cells += f"{median(getattr(server, name)):18.1f} × {ratio:4.2f}"
+            times = ratio(median(getattr(server, name)), median(getattr(least, name)))
+            cells += f"{median(getattr(server, name)):18.1f} × {times:4.2f}"
         print(f"{title:32}{cells}")
     each = {name: median([one[name] for one in spent]) for name in spent[0]}
     bare, whole = sum(each.values()), median(least.cpu)
@@ -381,6 +381,7 @@ def show(servers: Mapping[int, Server], spent: Sequence[dict[str, float]]) -> No
     print(f"the whole server with its sandboxes: {whole:.1f} ms of CPU, {whole / bare:.2f} times it (aim: {AIM_MS} ms)")
     told = median(least.cpu_told)
     print(f"the same, the clients told by a webhook: {told:.1f} ms of CPU, {told / bare:.2f} times it")
+    tell(wish, time=f"{median(_step(least.alone, 'whole')):.0f} ms", cpu=f"{whole:.0f} ms", bare=f"{bare:.0f} ms")
 
 
 def _step(measured: Sequence[dict[str, float]], step: str) -> list[float]:
@@ -392,20 +393,21 @@ def _told(each: Mapping[str, float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--filled", type=int, nargs="+", default=[1, 100, 10_000])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--alone", type=int, default=4, help="documents of each round that are made one by one")
-    parser.add_argument("--clients", type=int, default=6)
-    parser.add_argument("--each", type=int, default=3, help="documents of each client in each round")
-    parser.add_argument("--own-papers", action="store_true", help="each document is another PDF, whose page 1 is drawn")
-    parser.add_argument("--postgres", help="where databases for the bench may be made, instead of SQLite")
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("filled", [1, 100, 10_000], small=[1])
+    options.size("rounds", 5, small=1)
+    options.size("alone", 4, small=1, help="documents of each round that are made one by one")
+    options.size("clients", 6, small=1)
+    options.size("each", 3, small=1, help="documents of each client in each round")
+    options.add_argument("--own-papers", action="store_true", help="each document is another PDF, with its own page 1")
+    postgres.add_option(options)
+    wish = options.wish()
     pdf, spent = make_pdf(), []
     bare = BareWork(pdf, SIGNERS)
     with (
         temporary_folder() as folder,
-        places(folder, wish.filled, wish.postgres) as (first, rest),
+        postgres.found(wish.postgres) as url,
+        places(folder, wish.filled, url) as (first, rest),
         receiving() as receiver,
         ExitStack() as stack,
     ):
@@ -414,11 +416,11 @@ def main() -> None:
         ids = seeded(first, key, pdf)
         servers: dict[int, Server] = {}
         for number, place in rest.items():
-            copied(first, place, wish.postgres)
+            copied(first, place, url)
             asyncio.run(fill(place, ids, number))
             servers[number] = stack.enter_context(serving(place, key, pdf))
             servers[number].own_papers = wish.own_papers
-            _at_once(servers[number], wish.clients, 1)  # starts the sandboxes
+            at_once(servers[number], wish.clients, 1)  # starts the sandboxes
         for _ in range(wish.rounds):
             spent.append(bare.once())
             for server in servers.values():
@@ -427,7 +429,7 @@ def main() -> None:
                 server.round_told(receiver, wish.alone, wish.clients, wish.each)
     kind = "PostgreSQL" if wish.postgres else "SQLite"
     print(f"create → send → sign ({SIGNERS} signers) → sealed, {PAGES} pages, {kind}, {wish.clients} clients:")
-    show(servers, spent)
+    show(wish, servers, spent)
 
 
 if __name__ == "__main__":

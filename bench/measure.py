@@ -69,5 +69,10 @@ def get(connection: http.client.HTTPConnection, path: str, key: str) -> bytes:
     return body
 
 
+def ratio(one: float, other: float) -> float:
+    """How many times the other; nothing that can be told of what was too short to measure."""
+    return one / other if other else float("nan")
+
+
 def median(values: Sequence[float]) -> float:
     return statistics.median(values)

@@ -1,14 +1,14 @@
 """Pages a second from a PDF to its text, sandbox and pipe included, beside a bare loop over pypdfium2 in one process.
 
-Usage: python -m bench.pages [--pages 500] [--rounds 5]"""
+Usage: python -m bench.pages [--pages 500] [--rounds 5] [--small]"""
 
-import argparse
 import asyncio
 import random
 
 import pypdfium2 as pdfium
 
 from bench.measure import median
+from bench.options import Options, tell
 from deedbox.kernel.clock import stopwatch
 from deedbox.search.extract import Extractor
 
@@ -69,15 +69,16 @@ async def measure(pages: int, rounds: int) -> tuple[list[float], list[float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pages", type=int, default=500)
-    parser.add_argument("--rounds", type=int, default=5)
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("pages", 500, small=5)
+    options.size("rounds", 5, small=1)
+    wish = options.wish()
     ours, theirs = asyncio.run(measure(wish.pages, wish.rounds))
     share = median([own / other for own, other in zip(ours, theirs, strict=True)])
     print(f"PDF to text, {wish.pages} full pages, median of {wish.rounds} rounds:")
     print(f"  deedbox, in its sandbox  {median(ours):6.0f} pages/s   ratio = {share:.2f}  (aim at least {AIM})")
     print(f"  bare pypdfium2           {median(theirs):6.0f} pages/s")
+    tell(wish, rate=f"{median(ours):.0f}", share=f"{share:.2f} ×")
 
 
 if __name__ == "__main__":

@@ -4,22 +4,22 @@ Both come from the same server in turns, and show as many documents: what the pa
 HTML. Whoever looks has signed, or is to sign, every fourth document. With them the usage of the year, and the live part
 of a document's page when nothing has happened since.
 
-Usage: python -m bench.pages_served [--documents 200000] [--requests 20] [--rounds 5]"""
+Usage: python -m bench.pages_served [--documents 200000] [--requests 20] [--rounds 5] [--small]"""
 
-import argparse
 import asyncio
 import http.client
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from bench.measure import cpu_seconds, median, process, temporary_folder
+from bench.measure import cpu_seconds, median, process, ratio, temporary_folder
+from bench.options import Options, tell
 from bench.request import free_port, make_key, wait_for
 from deedbox import wiring
 from deedbox.accounts import store as accounts
@@ -146,8 +146,8 @@ def cost(wire: http.client.HTTPConnection, pid: int, path: str, headers: Mapping
     return Cost(wall / requests * 1000, (cpu_seconds(pid) - before) / requests * 1000)
 
 
-def documents_served(count: int, requests: int, rounds: int) -> Iterator[str]:
-    """The figures, line by line."""
+def documents_served(count: int, requests: int, rounds: int) -> tuple[dict[str, Cost], int]:
+    """What each page costs, and how large the list is."""
     with temporary_folder() as folder:
         data, port = folder / "data", free_port()
         key = make_key(data)
@@ -167,27 +167,36 @@ def documents_served(count: int, requests: int, rounds: int) -> Iterator[str]:
                     spent = cost(wire, child.pid, path, headers, requests)
                     found[name] += [spent] if turn else []  # the first fills caches, which a server does once
             size = len(asked(wire, PAGES["the page"], person))
-    yield (
-        f"{limits.PAGE_DEFAULT} of {count} documents, median of {rounds} rounds of {requests}; a page of"
-        f" {size / 1000:.0f} KB, aim at most {AIM_MS} ms:"
+    medians = {name: Cost(*(median(each) for each in zip(*costs, strict=True))) for name, costs in found.items()}
+    return medians, size
+
+
+def show(wish: Any, costs: Mapping[str, Cost], size: int) -> None:
+    print(
+        f"{limits.PAGE_DEFAULT} of {wish.documents} documents, median of {wish.rounds} rounds of {wish.requests}; a"
+        f" page of {size / 1000:.0f} KB, aim at most {AIM_MS} ms:"
     )
-    usual = Cost(*(median(each) for each in zip(*found["the API's list"], strict=True)))
-    for name, costs in found.items():
-        wall, cpu = (median(each) for each in zip(*costs, strict=True))
-        yield (
+    usual = costs["the API's list"]
+    for name, (wall, cpu) in costs.items():
+        print(
             f"  {name:15} {wall:6.1f} ms {cpu:6.1f} ms CPU   beside the API's list: {wall / usual.wall:.2f} times"
-            f" the time, {cpu / usual.cpu if usual.cpu else 0:.2f} times the CPU"
+            f" the time, {ratio(cpu, usual.cpu):.2f} times the CPU"
         )
+    named = {
+        "page": "the page", "person": "by a person", "searched": "searched", "both": "and a title",
+        "usage": "a year's usage",
+    }  # fmt: skip
+    tell(wish, list=f"{ratio(costs['the page'].cpu, usual.cpu):.1f} ×", limit=f"{AIM_MS} ms")
+    tell(wish, **{name: f"{costs[page].wall:.0f} ms" for name, page in named.items()})
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--documents", type=int, default=200_000)
-    parser.add_argument("--requests", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=5)
-    wish = parser.parse_args()
-    for line in documents_served(wish.documents, wish.requests, wish.rounds):
-        print(line)
+    options = Options(__doc__)
+    options.size("documents", 200_000, small=200)
+    options.size("requests", 20, small=2)
+    options.size("rounds", 5, small=1)
+    wish = options.wish()
+    show(wish, *documents_served(wish.documents, wish.requests, wish.rounds))
 
 
 if __name__ == "__main__":

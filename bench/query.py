@@ -1,9 +1,8 @@
 """The query engine without embedding: both legs of a hybrid query and their fusion, at growing sizes; recall of the
 vectors against an exact float search; memory and time to open; beside LanceDB and Chroma at 100,000 in the same run.
 
-Usage: python -m bench.query [--sizes 1000 10000 100000] [--million] [--queries 100] [--no-peers]"""
+Usage: python -m bench.query [--sizes 1000 10000 100000] [--million] [--queries 100] [--no-peers] [--small]"""
 
-import argparse
 import ctypes
 import gc
 import json
@@ -17,6 +16,7 @@ import numpy as np
 
 from bench.corpus import DIMENSIONS, WORDS_PER_QUERY, Corpus, Floats
 from bench.measure import median, peers_python, process, temporary_folder
+from bench.options import NOT_MEASURED, Options, tell
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.search.index import Candidate, Change, Entry, Hit
@@ -144,8 +144,8 @@ class Engine:
         return self.index.words(self._asked.texts[number], top)
 
 
-def measure(folder: Path, size: int, asked: Asked) -> Times:
-    """Prints the figures of one size."""
+def measure(folder: Path, size: int, asked: Asked) -> tuple[Times, float]:
+    """Prints the figures of one size; times, and recall@10."""
     trim()
     before = memory_mb()
     begun = stopwatch()
@@ -153,8 +153,8 @@ def measure(folder: Path, size: int, asked: Asked) -> Times:
     opened = (stopwatch() - begun) * 1000
     trim()
     taken = memory_mb() - before
-    spent = engine.times()
-    print(f"{size:9,d} vectors: {shown('hybrid', spent.hybrid)}  recall@10 {engine.recall():.4f}")
+    spent, recall = engine.times(), engine.recall()
+    print(f"{size:9,d} vectors: {shown('hybrid', spent.hybrid)}  recall@10 {recall:.4f}")
     print(f"{'':19}{shown('near', spent.near)};  {shown('words', spent.words)}  ({limits.LEG_CANDIDATES} of each leg)")
     print(
         f"{'':19}opened in {opened:.0f} ms; {taken:.0f} MB of memory, {taken / size * 100_000:.1f} MB per 100,000; "
@@ -162,11 +162,12 @@ def measure(folder: Path, size: int, asked: Asked) -> Times:
         flush=True,
     )
     engine.index.close()
-    return spent
+    return spent, recall
 
 
-def compare(folder: Path, chunks: Path, before: Times, asked: Asked) -> None:
-    """The same chunks and queries in the peers, each in its own process; ours is measured again after them."""
+def compare(folder: Path, chunks: Path, before: Times, asked: Asked) -> dict[str, str]:
+    """The same chunks and queries in the peers, each in its own process; ours is measured again after them.
+    How many times as long each peer takes."""
     np.save(chunks / "queries.npy", asked.vectors)
     (chunks / "queries.txt").write_text("\n".join(asked.texts))
     (chunks / "exact.json").write_text(json.dumps(asked.exact))
@@ -186,6 +187,7 @@ def compare(folder: Path, chunks: Path, before: Times, asked: Asked) -> None:
         "vectors": min(median(before.near), median(after.near)),
     }
     print(f"{'':19}beside them: hybrid p50 {ours['hybrid']:.2f} ms, near p50 {ours['vectors']:.2f} ms")
+    times: dict[str, str] = {}
     for (name, way), it in figures.items():
         recall = "" if it["recall"] is None else f"  recall@10 {it['recall']:.4f}"
         ratio = it["p50"] / ours["hybrid" if way == "hybrid" else "vectors"]
@@ -194,15 +196,18 @@ def compare(folder: Path, chunks: Path, before: Times, asked: Asked) -> None:
             "  (aim at least 5)",
             flush=True,
         )
+        if name not in times or way == "hybrid":  # Chroma has no words of its own
+            times[name] = f"{ratio:.1f} ×"
+    return times
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--million", action="store_true", help="also 1,000,000 vectors: 4 GB of disk, some minutes")
-    parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
-    wish = parser.parse_args()
+    options = Options(__doc__, peers="LanceDB and Chroma")
+    options.size("sizes", [1_000, 10_000, 100_000], small=[200])
+    options.size("queries", 100, small=3)
+    options.add_argument("--million", action="store_true", help="also 1,000,000 vectors: 4 GB of disk, some minutes")
+    wish = options.wish()
+    tell(wish, lancedb=NOT_MEASURED, chroma=NOT_MEASURED)
     print("engine without embedding (aim: p50 at most 3 ms at 100,000 and 20 ms at 1,000,000; recall@10 at least 0.99)")
     for size in [*wish.sizes, *([1_000_000] if wish.million else [])]:
         with temporary_folder() as folder:
@@ -210,9 +215,11 @@ def main() -> None:
             keep = folder / "chunks"
             keep.mkdir()
             asked = built(folder / "index", Corpus(), size, wish.queries, keep if compared else None)
-            spent = measure(folder / "index", size, asked)
+            spent, recall = measure(folder / "index", size, asked)
+            if size == max(wish.sizes):
+                tell(wish, hybrid=f"{median(spent.hybrid):.1f} ms", recall=f"{recall:.2f}")
             if compared:
-                compare(folder / "index", keep, spent, asked)
+                tell(wish, **compare(folder / "index", keep, spent, asked))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,8 @@
 The set is a JSON file {docs: {id: [title, text]}, queries: {id: text}, qrels: {query id: {doc id: gain}}}; each
 document is one upload. A document's rank is that of its best chunk.
 
-Usage: python -m bench.ranking SET.json [--limit-queries N]"""
+Usage: python -m bench.ranking SET.json [--queries N] [--small]"""
 
-import argparse
 import json
 import math
 import os
@@ -15,10 +14,21 @@ from typing import Any
 import httpx
 
 from bench.client import MODELS, search_server
+from bench.options import Options, tell
 from deedbox.kernel.clock import stopwatch
 
 MODES = ("keyword", "semantic", "hybrid")
 DEPTH = 10
+SAMPLE: dict[str, Any] = {
+    "docs": {
+        "lease": ["Lease", "The tenant pays the rent on the first day of every month."],
+        "loan": ["Loan", "The bank may ask for its money back when an instalment is missed."],
+        "licence": ["Licence", "Anyone may copy the program if this notice is kept."],
+    },
+    "queries": {"1": "When is the rent due?", "2": "May I copy the software?"},
+    "qrels": {"1": {"lease": 1}, "2": {"licence": 1}},
+}
+"""The least that is a set: it shows that the bench works."""
 
 
 def ndcg(ranked: list[str], gains: dict[str, float]) -> float:
@@ -51,7 +61,7 @@ def ranked_documents(client: httpx.Client, query: str, mode: str, ids: dict[str,
     return list(dict.fromkeys(found))
 
 
-def measure(client: httpx.Client, judged: dict[str, Any]) -> None:
+def measure(wish: Any, client: httpx.Client, judged: dict[str, Any]) -> None:
     begun = stopwatch()
     ids = upload_all(client, judged["docs"])
     print(f"{len(ids)} documents, one upload each, in {stopwatch() - begun:.0f} s", flush=True)
@@ -68,19 +78,21 @@ def measure(client: httpx.Client, judged: dict[str, Any]) -> None:
         print(
             f"  {mode:9} nDCG@10 {sum(scores) / len(scores):.4f}   R@10 {sum(recalls) / len(recalls):.4f}", flush=True
         )
+        tell(wish, **{mode: f"{sum(scores) / len(scores):.4f}"})
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("set", type=Path)
-    parser.add_argument("--limit-queries", type=int, default=0)
-    wish = parser.parse_args()
-    judged = json.loads(wish.set.read_text(encoding="utf-8"))
-    if wish.limit_queries:
-        judged["qrels"] = dict(list(judged["qrels"].items())[: wish.limit_queries])
+    options = Options(__doc__)
+    options.size("queries", 1_000_000, small=2, help="at most so many of the set's")
+    options.add_argument("set", type=Path, nargs="?", help="not needed for --small, which brings a set of its own")
+    wish = options.wish()
+    if wish.set is None and not wish.small:
+        options.error("which set? Its shape is above")
+    judged = SAMPLE if wish.set is None else json.loads(wish.set.read_text(encoding="utf-8"))
+    judged = {**judged, "qrels": dict(list(judged["qrels"].items())[: wish.queries])}
     models = os.environ.get("DEEDBOX_MODELS_DIR")
     with search_server(Path(models) if models else MODELS) as client:
-        measure(client, judged)
+        measure(wish, client, judged)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,21 @@ queries and the worst, beside the time of a search.
 
 A set is a JSON file as of bench.ranking. The sets are one library; each document is one upload of one chunk.
 
-Usage: python -m bench.recall SET.json [SET.json ...] [--keep VECTORS.npz]"""
+Usage: python -m bench.recall SET.json [SET.json ...] [--keep VECTORS.npz] [--small]"""
 
-import argparse
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bench.client import MODELS, default_model
 from bench.corpus import Floats
 from bench.measure import median, temporary_folder
+from bench.options import Options, tell
 from bench.query import times
+from bench.ranking import SAMPLE
 from deedbox.kernel import limits
 from deedbox.search.embed.local import LocalEmbedder
 from deedbox.search.index import Change, Entry
@@ -28,8 +30,7 @@ def texts(sets: list[Path]) -> tuple[list[str], list[str]]:
     """Documents and queries."""
     documents: list[str] = []
     queries: list[str] = []
-    for path in sets:
-        judged = json.loads(path.read_text(encoding="utf-8"))
+    for judged in [json.loads(path.read_text(encoding="utf-8")) for path in sets] or [SAMPLE]:
         documents += [f"{title}\n\n{text}".strip() or "-" for title, text in judged["docs"].values()]
         queries += judged["queries"].values()
     return documents, queries
@@ -55,7 +56,7 @@ def vectors(sets: list[Path], keep: Path | None) -> tuple[Floats, Floats]:
     return documents, queries
 
 
-def measure(folder: Path, documents: Floats, queries: Floats) -> None:
+def measure(wish: Any, folder: Path, documents: Floats, queries: Floats) -> None:
     """Fills an index one upload after another, as people do, and prints the figures."""
     index, top = LocalIndex(folder, documents.shape[1], "bench"), limits.LEG_CANDIDATES
     for begin in range(0, len(documents), AT_ONCE):
@@ -74,15 +75,20 @@ def measure(folder: Path, documents: Floats, queries: Floats) -> None:
         f"{len(documents):,} chunks, {len(queries)} queries: recall@{top} {np.mean(recalls):.4f}, worst query"
         f" {min(recalls):.2f}   near p50 {median(spent):.2f} ms   (aim: recall at least 0.99)"
     )
+    tell(wish, recall=f"{np.mean(recalls):.4f}", worst=f"{min(recalls):.2f}", near=f"{median(spent):.2f} ms")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", type=Path, nargs="+")
-    parser.add_argument("--keep", type=Path, help="embeds once, so that two versions can be measured on the same")
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("queries", 1_000_000, small=2, help="at most so many of the sets'")
+    options.add_argument("sets", type=Path, nargs="*", help="not needed for --small, which brings a set of its own")
+    options.add_argument("--keep", type=Path, help="embeds once, so that two versions can be measured on the same")
+    wish = options.wish()
+    if not wish.sets and not wish.small:
+        options.error("which sets? Their shape is that of bench.ranking's")
     with temporary_folder() as folder:
-        measure(folder / "index", *vectors(wish.sets, wish.keep))
+        documents, queries = vectors(wish.sets, wish.keep)
+        measure(wish, folder / "index", documents, queries[: wish.queries])
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
 @signpdf does less than the other two: RSA, no time-stamp, no validation data, no lock against changes.
 
-Usage: python -m bench.seal [--seals 200] [--rounds 5]"""
+Usage: python -m bench.seal [--seals 200] [--rounds 5] [--no-peers] [--small]"""
 
-import argparse
 import asyncio
 import io
 import logging
@@ -13,7 +12,7 @@ import random
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +34,7 @@ from pyhanko.sign.validation.dss import DocumentSecurityStore
 from pyhanko_certvalidator.registry import SimpleCertificateStore
 
 from bench.measure import ROOT, cpu_seconds, median, temporary_folder
+from bench.options import NOT_MEASURED, Options, tell
 from deedbox.accounts import workspaces
 from deedbox.authority import Certificates, issue
 from deedbox.kernel import limits
@@ -241,7 +241,7 @@ def forgotten_peak_mb() -> float:
     return peak_mb("self")
 
 
-async def whole_way(seals: int, small: bytes) -> None:
+async def whole_way(seals: int, small: bytes, megabytes: int) -> None:
     with temporary_folder() as folder:
         here = Installation(folder)
         here.workspace = (await here.db.write(lambda tx: workspaces.ensure(tx, now=NOW))).id
@@ -256,47 +256,54 @@ async def whole_way(seals: int, small: bytes) -> None:
             f"through sandbox, disk (fsync) and database, one after the other: {seals / seconds:6.0f}/s,"
             f" {cpu / seals * 1000:.2f} ms of CPU each (server and sandbox)"
         )
-        large = await here.store(make_pdf(50 * limits.MB))
+        large = await here.store(make_pdf(megabytes * limits.MB))
         before, begun = forgotten_peak_mb(), stopwatch()
         await here.seal(large)
         seconds, more, child = stopwatch() - begun, peak_mb("self") - before, peak_mb(here.child)
-        print(f"50 MB: {seconds:.2f} s; at most {child:.0f} MB in the sandbox, {more:.0f} MB more in the server")
+        print(
+            f"{megabytes} MB: {seconds:.2f} s; at most {child:.0f} MB in the sandbox, {more:.0f} MB more in the server"
+        )
         await here.workshop.close()
         await here.db.close()
 
 
-def in_turns(small: bytes, issued: Hierarchy, wish: Any) -> tuple[float, float, float]:
+def in_turns(small: bytes, issued: Hierarchy, wish: Any) -> dict[str, float]:
     """The rates of deedbox, stock pyHanko and pdf-lib with @signpdf, measured one after the other in every round."""
     makers = {"deedbox": ours(small, issued), "pyHanko": stock(small, issued)}
-    few = max(10, wish.seals // 10)
-    with signpdf(small) as node:
+    few = max(1, wish.seals // 10)
+    with signpdf(small) if wish.peers else nullcontext() as node:
         turns: dict[str, Callable[[], float]] = {
             "deedbox": lambda: rate(makers["deedbox"], wish.seals),
             "pyHanko": lambda: rate(makers["pyHanko"], few),
-            "signpdf": lambda: node(few),
         }
+        if node is not None:
+            turns["signpdf"] = lambda: node(few)
         for once in makers.values():
             once()
         rounds = [{name: turn() for name, turn in turns.items()} for _ in range(wish.rounds)]
-    mine, theirs, other = (median([one[name] for one in rounds]) for name in turns)
-    return mine, theirs, other
+    return {name: median([one[name] for one in rounds]) for name in turns}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seals", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=5)
-    wish: Any = parser.parse_args()
+    options = Options(__doc__, peers="pdf-lib with @signpdf")
+    options.size("seals", 200, small=5)
+    options.size("rounds", 5, small=1)
+    options.size("megabytes", 50, small=1, help="of the large file")
+    wish = options.wish()
     logging.disable(logging.CRITICAL)
     issued, small = make_hierarchy(), make_pdf(12_300)
-    mine, theirs, node = in_turns(small, issued, wish)
+    rates = in_turns(small, issued, wish)
+    mine, theirs = rates["deedbox"], rates["pyHanko"]
     print(f"{len(small) / 1000:.0f} KB, P-256, PAdES B-LT in one revision, seals a second and core:")
     print(f"deedbox {mine:6.0f}   stock pyHanko {theirs:6.1f}   {mine / theirs:.0f} times as fast")
-    print(
-        f"{'':16}pdf-lib + @signpdf {node:6.1f}   {mine / node:.0f} times as fast; it signs with RSA and adds no more",
-        flush=True,
-    )
-    asyncio.run(whole_way(wish.seals, small))
+    node = NOT_MEASURED
+    if wish.peers:
+        node = f"{rates['signpdf']:.1f}"
+        print(f"{'':16}pdf-lib + @signpdf {node:>6}   {mine / rates['signpdf']:.0f} times as fast; it signs with RSA")
+    tell(wish, rate=f"{mine:,.0f}", size=f"{len(small) / 1000:.0f} KB", pyhanko=f"{theirs:.1f}", signpdf=node)
+    asyncio.run(whole_way(wish.seals, small, wish.megabytes))
+    if wish.small:  # too few for an aim
+        return
     if mine < AIM_RATE or mine / theirs < AIM_TIMES:
         raise SystemExit(f"below the aim of {AIM_RATE}/s and {AIM_TIMES} times")
 

@@ -42,7 +42,7 @@ class Sink:
         return True
 
 
-async def main() -> None:
+async def receive() -> None:
     server = await asyncio.start_server(Sink().serve, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     async with server:
@@ -52,4 +52,4 @@ async def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:]:
         raise SystemExit(__doc__)
-    asyncio.run(main())
+    asyncio.run(receive())

@@ -1,13 +1,13 @@
 """From the command to the first healthy answer, with an existing data folder, beside importing the framework alone.
 
-Usage: python -m bench.start [--rounds 7]"""
+Usage: python -m bench.start [--rounds 7] [--small]"""
 
-import argparse
 import json
 import subprocess
 import sys
 
 from bench.measure import get, median, process, temporary_folder
+from bench.options import Options, tell
 from bench.request import free_port, make_key, wait_for
 from deedbox.kernel.clock import stopwatch
 
@@ -31,9 +31,9 @@ def import_alone() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("rounds", 7, small=1)
+    wish = options.wish()
     with temporary_folder() as folder:
         data = str(folder / "data")
         key = make_key(folder / "data", "search:read")
@@ -48,6 +48,7 @@ def main() -> None:
         f"  deedbox serve           {start:5.2f} s   of the limit of {LIMIT_SECONDS} s = {share:.2f}  (aim at most 1)"
     )
     print(f"  importing its framework {median(bare):5.2f} s   ratio = {start / median(bare):.2f}")
+    tell(wish, start=f"{start:.1f} s", limit=f"{LIMIT_SECONDS} s")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Deliveries a second and the delay from commit to arrival, alone and beside 100 dead endpoints.
 
 Beside them, in the same run, what bare httpcore posts to the same receiver: the limit of the client in use.
-"""
+
+Usage: python -m bench.webhooks [--burst 1000] [--delays 200] [--dead 100] [--rounds 3] [--small]"""
 
 import asyncio
 import contextlib
@@ -10,14 +11,15 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpcore
 import uvloop
 
-from bench.measure import process, temporary_folder
+from bench.measure import median, process, temporary_folder
+from bench.options import Options, tell
 from deedbox import wiring
 from deedbox.accounts import workspaces
 from deedbox.kernel import outbox
@@ -28,17 +30,14 @@ from deedbox.webhooks import hooks
 from deedbox.webhooks.hook import NewHook
 from deedbox.wiring import Deedbox
 
-BURST = 1000
-DELAYS = 200
 RATE = 100
-DEAD = 100
-ROUNDS = 3
 WORKERS = 4
 DATA = {"document_id": "doc_0", "title": "Lease agreement", "status": "sent", "metadata": {"department": "sales"}}
 
 
 class Office:
-    def __init__(self, deedbox: Deedbox, workspace: str, port: int) -> None:
+    def __init__(self, wish: Any, deedbox: Deedbox, workspace: str, port: int) -> None:
+        self.wish = wish
         self.deedbox = deedbox
         self.workspace = workspace
         self.port = port
@@ -80,12 +79,12 @@ class Office:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, port: int) -> AsyncIterator[Office]:
+async def opened(wish: Any, folder: Path, port: int) -> AsyncIterator[Office]:
     settings = Settings(data_dir=folder, egress_allow=Networks(networks("127.0.0.0/8")))
     async with wiring.opened(settings) as deedbox:
         now = deedbox.clock.now()
         workspace = await deedbox.db.write(lambda tx: workspaces.ensure(tx, now=now))
-        yield Office(deedbox, workspace.id, port)
+        yield Office(wish, deedbox, workspace.id, port)
 
 
 class Burst(NamedTuple):
@@ -98,48 +97,49 @@ async def burst(office: Office) -> Burst:
     """Deliveries of events that wait already."""
     hook_id, db, operator = office.healthy, office.deedbox.db, workspaces.operator(office.workspace)
     await db.write(lambda tx: hooks.pause(tx, operator, hook_id, now=office.deedbox.clock.now()))
-    await asyncio.gather(*(office.emit("document.sent") for _ in range(BURST)))
+    number = office.wish.burst
+    await asyncio.gather(*(office.emit("document.sent") for _ in range(number)))
     started = time.process_time()
     await db.write(lambda tx: hooks.resume(tx, operator, hook_id, now=office.deedbox.clock.now()))
-    times = sorted((await office.all_arrived(BURST)).values())
+    times = sorted((await office.all_arrived(number)).values())
     cpu = time.process_time() - started
-    return Burst((len(times) - 1) / (times[-1] - times[0]), cpu * 1000 / BURST)
+    return Burst((len(times) - 1) / (times[-1] - times[0]), cpu * 1000 / number)
 
 
 async def delays(office: Office) -> list[float]:
     """Milliseconds from commit to arrival, of events that come at a steady rate."""
     committed: dict[str, float] = {}
-    for _ in range(DELAYS):
+    for _ in range(office.wish.delays):
         event, at = await office.emit("document.sent")
         committed[event.upper()] = at
         await asyncio.sleep(1 / RATE)
-    arrived = await office.all_arrived(DELAYS)
+    arrived = await office.all_arrived(office.wish.delays)
     return [max(0.0, (arrived[event] - at) * 1000) for event, at in committed.items()]
 
 
-async def bare(port: int) -> Burst:
+async def bare(port: int, number: int) -> Burst:
     """Posts by httpcore alone, four at a time as the sender makes them."""
     body = json.dumps({"id": "evt_0", "data": DATA}, separators=(",", ":")).encode()
-    left = iter(range(BURST))
+    left = iter(range(number))
     async with httpcore.AsyncConnectionPool(max_connections=WORKERS) as pool:
 
         async def post() -> None:
-            for number in left:
+            for one in left:
                 headers: dict[bytes | str, bytes | str] = {
                     "Content-Type": "application/json",
-                    "X-Service-Event-Id": f"BARE_{number}",
+                    "X-Service-Event-Id": f"BARE_{one}",
                 }
                 await pool.request("POST", f"http://127.0.0.1:{port}/hook", headers=headers, content=body)
 
         started, cpu = time.monotonic(), time.process_time()
         await asyncio.gather(*(post() for _ in range(WORKERS)))
-        return Burst(BURST / (time.monotonic() - started), (time.process_time() - cpu) * 1000 / BURST)
+        return Burst(number / (time.monotonic() - started), (time.process_time() - cpu) * 1000 / number)
 
 
 @contextlib.asynccontextmanager
 async def dead_ones(office: Office) -> AsyncIterator[None]:
     """A hundred endpoints that refuse, stall or answer 500, and events for all of them that keep coming."""
-    for number in range(DEAD):
+    for number in range(office.wish.dead):
         ways = f"http://127.0.0.1:1/{number}", f"http://127.0.0.1:{office.port}/stall/{number}"
         await office.subscribe((*ways, f"http://127.0.0.1:{office.port}/500/{number}")[number % 3], "document.voided")
 
@@ -151,20 +151,22 @@ async def dead_ones(office: Office) -> AsyncIterator[None]:
     for _ in range(20):
         await office.emit("document.voided")
     coming = asyncio.create_task(keep_coming())
-    await asyncio.sleep(3)
+    await asyncio.sleep(office.wish.pause)
     try:
         yield
     finally:
         coming.cancel()
 
 
-async def measured(office: Office, say: Callable[[str], None], name: str) -> None:
-    bursts, times = [], []
-    for _ in range(ROUNDS):
+async def measured(office: Office, name: str) -> tuple[str, str]:
+    """Prints what was measured; deliveries a second, and the median delay of each round."""
+    bursts, rounds = [], []
+    for _ in range(office.wish.rounds):
         bursts.append(await burst(office))
-        times += await delays(office)
-    cuts = statistics.quantiles(times, n=100)
-    say(f"{name:26} {shown(bursts)}   commit to arrival p50 {cuts[49]:5.1f} ms   p99 {cuts[98]:5.1f} ms")
+        rounds.append(await delays(office))
+    cuts = statistics.quantiles([one for each in rounds for one in each], n=100)
+    print(f"{name:26} {shown(bursts)}   commit to arrival p50 {cuts[49]:5.1f} ms   p99 {cuts[98]:5.1f} ms")
+    return between([one.per_second for one in bursts], 0), between([median(each) for each in rounds], 1)
 
 
 def shown(bursts: list[Burst]) -> str:
@@ -173,25 +175,40 @@ def shown(bursts: list[Burst]) -> str:
     return f"{rate:6.0f}/s, {cpu:4.2f} ms of CPU each"
 
 
-async def run(port: int) -> None:
-    print(f"Webhooks to one endpoint on loopback, SQLite; medians of {ROUNDS} rounds")
-    limit = [await bare(port) for _ in range(ROUNDS)]
+def between(values: Sequence[float], digits: int) -> str:
+    """The least and the most of the rounds."""
+    least, most = f"{min(values):,.{digits}f}", f"{max(values):,.{digits}f}"
+    return least if least == most else f"{least}–{most}"
+
+
+async def run(wish: Any, port: int) -> None:
+    print(f"Webhooks to one endpoint on loopback, SQLite; medians of {wish.rounds} rounds")
+    limit = [await bare(port, wish.burst) for _ in range(wish.rounds)]
     with temporary_folder() as folder:
-        async with opened(folder, port) as office:
+        async with opened(wish, folder, port) as office:
             office.healthy = await office.subscribe(f"http://127.0.0.1:{port}/hook", "document.sent")
             await office.deedbox.sender.start(alone=True)
             office.arrived()
-            await measured(office, print, "alone")
+            alone, delay = await measured(office, "alone")
             async with dead_ones(office):
-                await measured(office, print, f"beside {DEAD} dead endpoints")
+                crowded, _ = await measured(office, f"beside {wish.dead} dead endpoints")
             await office.deedbox.sender.stop(0)
     print(f"{'bare httpcore posts':26} {shown(limit)}   (unsigned, unrecorded)")
+    posts = between([one.per_second for one in limit], 0)
+    tell(wish, rate=alone, delay=f"{delay} ms", crowded=crowded, bare=posts)
 
 
 def main() -> None:
+    options = Options(__doc__)
+    options.size("burst", 1000, small=20)
+    options.size("delays", 200, small=5)
+    options.size("dead", 100, small=3)
+    options.size("rounds", 3, small=1)
+    options.size("pause", 3.0, small=0.1, help="seconds after which the dead endpoints have been tried")
+    wish = options.wish()
     with process([sys.executable, "-m", "bench.sink"]) as sink:
         assert sink.stdout is not None
-        uvloop.run(run(int(sink.stdout.readline())))
+        uvloop.run(run(wish, int(sink.stdout.readline())))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
 4G: 9 Mbit/s and 60 ms; the phone: a quarter of this machine. The peer is pdfjs-dist, which only shows the first page.
 
-Usage: python -m bench.weight [--rounds 5]"""
+Usage: python -m bench.weight [--rounds 5] [--no-peers] [--small]"""
 
-import argparse
 import asyncio
 import functools
 import gzip
@@ -23,6 +22,7 @@ from playwright.async_api import Browser, CDPSession, Page, async_playwright
 
 from bench.lifecycle import make_pdf
 from bench.measure import ROOT, median, process, temporary_folder
+from bench.options import NOT_MEASURED, Options, tell
 from bench.request import free_port, make_key, wait_for
 from deedbox.client import Deedbox, LoneSigner, NewDocument
 
@@ -155,7 +155,7 @@ def reader(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-async def measured(link: str, peer: str, rounds: int) -> dict[str, list[Visit]]:
+async def measured(link: str, peer: str | None, rounds: int) -> dict[str, list[Visit]]:
     """Both pages, in turn."""
     program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     async with async_playwright() as playwright:
@@ -163,8 +163,9 @@ async def measured(link: str, peer: str, rounds: int) -> dict[str, list[Visit]]:
         address, cookies = await cookies_of(browser, link)
         ways: dict[str, Callable[[], Awaitable[Visit]]] = {
             "deedbox": lambda: visited(browser, address, cookies, SIGNING_READY),
-            "pdf.js": lambda: visited(browser, peer, [], READER_READY),
         }
+        if peer is not None:
+            ways["pdf.js"] = lambda: visited(browser, peer, [], READER_READY)
         found: dict[str, list[Visit]] = {name: [] for name in ways}
         for _ in range(rounds):
             for name, way in ways.items():
@@ -174,9 +175,9 @@ async def measured(link: str, peer: str, rounds: int) -> dict[str, list[Visit]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    wish = parser.parse_args()
+    options = Options(__doc__, peers="pdf.js")
+    options.size("rounds", 5, small=1)
+    wish = options.wish()
     with temporary_folder() as folder, ExitStack() as stack:
         data, port = folder / "data", free_port()
         key = make_key(data, "*")
@@ -184,19 +185,25 @@ def main() -> None:
         stack.enter_context(process(serve))
         wait_for(port).close()
         (folder / "peer").mkdir()
-        peer = stack.enter_context(reader(folder / "peer"))
+        peer = stack.enter_context(reader(folder / "peer")) if wish.peers else None
         found = asyncio.run(measured(link_of(port, key), peer, wish.rounds))
-    told = {name: Visit(*(median(each) for each in zip(*visits, strict=True))) for name, visits in found.items()}
-    scripts = sum(size for name, size in _Zipped.sent.items() if not name.endswith(".pdf"))
-    told["pdf.js"] = told["pdf.js"]._replace(page_kb=scripts)
-    ours, theirs = told["deedbox"], told["pdf.js"]
+    show(wish, {name: Visit(*(median(each) for each in zip(*visits, strict=True))) for name, visits in found.items()})
+
+
+def show(wish: Any, told: dict[str, Visit]) -> None:
+    weight = wait = NOT_MEASURED
+    ours = told["deedbox"]
+    if wish.peers:
+        scripts = sum(size for name, size in _Zipped.sent.items() if not name.endswith(".pdf"))
+        theirs = told["pdf.js"] = told["pdf.js"]._replace(page_kb=scripts)
+        weight, wait = f"{theirs.page_kb / ours.page_kb:.0f} ×", f"{theirs.ready_ms / ours.ready_ms:.1f} ×"
     print(f"A signing page on a phone (4G, CPU ÷ {CPU_SLOWER}), a lease of 3 pages, median of {wish.rounds}:")
     for name, one in told.items():
         whole = f"{one.page_kb:7.1f} KB of HTML, CSS and JS, {one.page_kb + one.first_kb:7.1f} KB with the first page"
         print(f"  {name:8} {whole}, usable after {one.ready_ms:6.0f} ms")
-    weight, wait = theirs.page_kb / ours.page_kb, theirs.ready_ms / ours.ready_ms
     print(f"  aims     {PAGE_AIM_KB} KB, {WHOLE_AIM_KB} KB, {READY_AIM_MS} ms")
-    print(f"  pdf.js / deedbox: {weight:.1f} times the weight, {wait:.1f} times the wait")
+    print(f"  pdf.js / deedbox: {weight} the weight, {wait} the wait")
+    tell(wish, size=f"{ours.page_kb:.0f} KB", ready=f"{ours.ready_ms / 1000:.1f} s", weight=weight, wait=wait)
 
 
 if __name__ == "__main__":

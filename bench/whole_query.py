@@ -1,8 +1,7 @@
 """A whole query over HTTP, in a library of 100,000 chunks, beside the bare embedding of the same question.
 
-Usage: python -m bench.whole_query [--chunks 100000] [--queries 100]"""
+Usage: python -m bench.whole_query [--chunks 100000] [--queries 100] [--small]"""
 
-import argparse
 import asyncio
 import hashlib
 import sys
@@ -13,6 +12,7 @@ import httpx
 from bench.client import MODELS, default_model
 from bench.corpus import Corpus
 from bench.measure import median, process, temporary_folder
+from bench.options import Options, tell
 from bench.request import free_port, make_key, wait_for
 from deedbox import wiring
 from deedbox.accounts import store as accounts
@@ -85,19 +85,21 @@ async def bare(questions: list[str]) -> list[float]:
 def asked(client: httpx.Client, questions: list[str]) -> tuple[list[float], list[float]]:
     """Milliseconds of each query, as the client sees it and as the server says."""
     seen, said = [], []
-    for question in [*questions[:5], *questions]:
+    first = questions[:5]
+    for question in [*first, *questions]:
         begun = stopwatch()
         answer = client.post("/query", json={"query": question, "top_k": 10})
         seen.append((stopwatch() - begun) * 1000)
         said.append(float(answer.raise_for_status().json()["elapsed_ms"]))
-    return seen[5:], said[5:]
+    return seen[len(first) :], said[len(first) :]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chunks", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=100)
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("chunks", 100_000, small=200)
+    options.size("queries", 100, small=3)
+    options.size("rounds", 3, small=1)
+    wish = options.wish()
     questions = Corpus().texts(wish.queries, 6)
     with temporary_folder() as folder:
         key, port = make_key(folder / "data", "*"), free_port()
@@ -110,13 +112,14 @@ def main() -> None:
                 base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=300, trust_env=False
             ) as http:
                 http.post("/query", json={"query": "once"}).raise_for_status()  # builds the index
-                rounds = [(asyncio.run(bare(questions)), *asked(http, questions)) for _ in range(3)]
+                rounds = [(asyncio.run(bare(questions)), *asked(http, questions)) for _ in range(wish.rounds)]
     alone, seen, said = min(rounds, key=lambda each: median(each[1]))
     print(f"a query in {wish.chunks:,} chunks, p50 (p99) in ms:")
     print(f"  the whole request, seen by the client  {median(seen):.2f} ({sorted(seen)[-2]:.2f})")
     print(f"  the whole request, said by the server  {median(said):.2f}")
     ratio = median(said) / median(alone)
     print(f"  the bare embedding of the question     {median(alone):.2f}   ratio = {ratio:.2f}  (aim at most 1.5)")
+    tell(wish, query=f"{median(said):.1f} ms", bare=f"{ratio:.1f} ×")
 
 
 if __name__ == "__main__":

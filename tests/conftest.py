@@ -6,6 +6,7 @@ import itertools
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Database, migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
+from tests import s3
 from tests.hangs import pytest_runtest_protocol
 from tests.models import models_dir
 from tests.postgres import Cluster, binaries, shared_cluster
@@ -42,6 +44,9 @@ USUAL = "sqlite"
 DATABASE = os.environ.get("DATABASE") or USUAL
 """The kind of database that pages and API are tried on in this run."""
 assert DATABASE in (USUAL, "postgres"), f"DATABASE is {DATABASE}, which is neither sqlite nor postgres"
+BLOBS = os.environ.get("BLOBS") or "folder"
+"""Where the files of pages and API are kept in this run."""
+assert BLOBS in ("folder", "s3"), f"BLOBS is {BLOBS}, which is neither folder nor s3"
 ABOVE = ("api", "archive", "browser")
 """What reaches a database only through what has tests of its own."""
 
@@ -71,6 +76,14 @@ def clock() -> HandClock:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def files_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    """An installation that a test opens keeps its files where this run does, unless the test is about a folder."""
+    in_s3 = BLOBS == "s3" and request.node.get_closest_marker("files_in_folder") is None
+    with s3.keeping(request.getfixturevalue("s3_store")) if in_s3 else nullcontext():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -65,14 +65,16 @@ class Cluster:
     def url(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
-    def start(self) -> None:
+    def start(self, *, durable: bool = False) -> None:
+        """Starts a new one. A durable one keeps what it has acknowledged, as PostgreSQL does unless told otherwise."""
         programs = binaries()
         assert programs is not None
         data = self.folder / "data"
         if os.getuid() == 0:  # PostgreSQL refuses to run as root
             shutil.chown(self.folder, "postgres", "postgres")
         self._run(programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
-        options = f"-c listen_addresses='' -k {self.folder} -c max_connections=200 {NO_CRASHES} {NO_HOUSEKEEPING}"
+        careless = "" if durable else f"{NO_CRASHES} {NO_HOUSEKEEPING}"
+        options = f"-c listen_addresses='' -k {self.folder} -c max_connections=200 {careless}"
         self._run(programs / "pg_ctl", "-D", data, "-o", options, "-l", self.folder / "log", "-w", "start")
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"create database {TEMPLATE}")

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
@@ -205,6 +206,46 @@ def spoiling(store: Store) -> Iterator[tuple[Proxy, str]]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+_kept: list[tuple[Store, dict[Path, Bucket]]] = []
+"""Where the installations of a test keep their files, if not in a folder: a store, and a bucket by data folder."""
+
+
+@contextmanager
+def keeping(store: Store) -> Iterator[None]:
+    """Has `kept_by` name a bucket of the store, while this lasts."""
+    _kept.append((store, {}))
+    try:
+        yield
+    finally:
+        _kept.pop()
+
+
+def kept_by(data_dir: Path) -> dict[str, Any]:
+    """The settings with which an installation keeps its files where this run does: the same for the same folder."""
+    if not _kept:
+        return {}
+    store, buckets = _kept[-1]
+    if data_dir not in buckets:
+        buckets[data_dir] = store.bucket()
+    bucket = buckets[data_dir]
+    return {
+        "blobs_url": str(bucket.place),
+        "s3_endpoint": store.address,
+        "s3_region": "us-east-1",
+        "s3_access_key": Secret("test"),
+        "s3_secret_key": Secret("test-secret"),
+    }
+
+
+def names_kept_by(data_dir: Path) -> list[str] | None:
+    """What lies in the bucket of an installation; None if its files are in its folder."""
+    if not _kept or data_dir not in _kept[-1][1]:
+        return None
+    bucket = _kept[-1][1][data_dir]
+    listed = client(bucket).list_objects_v2(Bucket=bucket.place.bucket).get("Contents", ())
+    return sorted(one["Key"] for one in listed)
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import migrate
 from tests import nursery
 
-STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY", "MAKE", "MFLAGS", "ARGS", "WORKERS", "DATABASE", "RIGS")
+STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY", "MAKE", "MFLAGS", "ARGS", "WORKERS", "DATABASE", "BLOBS", "RIGS")
 """Settings of Deedbox, and what `make test` was told: another `make` would take it for its own."""
 
 

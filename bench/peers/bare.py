@@ -12,14 +12,16 @@ import msgspec
 import uvicorn
 
 LIST = (
-    "d.id, d.title, d.status, d.source, d.external_id, d.metadata, d.template_id, d.bulk_send_id, p.message,"
-    " p.language, d.files, d.seal, p.reminders, p.expires_at, d.created_at, d.updated_at, d.sent_at, d.completed_at,"
-    " d.declined_at, d.voided_at, d.expired_at, d.decline, d.void, d.verification_code, d.error, d.archive_status,"
-    " d.archive_attempts"
+    "d.id, d.title, d.status, d.source, d.external_id, d.metadata, d.template_id, d.template_version, d.bulk_send_id,"
+    " p.message, p.language, d.files, d.seal, p.reminders, p.expires_at, p.expires_after_hours, d.created_at,"
+    " d.updated_at, d.sent_at, d.completed_at, d.declined_at, d.voided_at, d.expired_at, d.decline, d.void,"
+    " d.verification_code, d.signed_input, d.error, d.archive_status, d.archive_attempts"
 )
 COLUMNS = tuple(name[2:] for name in LIST.split(", "))
 JSON = frozenset(("metadata", "message", "files", "seal", "reminders", "decline", "void"))
 PROGRESS = {"signers_total": 0, "signers_signed": 0, "parties_total": 0, "parties_completed": 0}
+NOBODY = {"parties": [], "fields": [], "attachments": [], "progress": PROGRESS}
+"""Of a document without people."""
 KEY = (
     "select id, workspace_id, name, prefix, last4, scopes, tier, per_minute, per_day, created_at, created_by,"
     " expires_at, last_used_at, revoked_at from api_keys where key_hash = ?"
@@ -39,7 +41,7 @@ def record(row: tuple[Any, ...]) -> dict[str, Any]:
     }
     archive = {"status": made.pop("archive_status"), "attempts": made.pop("archive_attempts")}
     made["archive"] = {**archive, "archived_at": None, "receipt": None, "error": None}
-    return {**made, "object": "document", "packet_id": None, "parties": [], "fields": [], "progress": PROGRESS}
+    return {**made, "object": "document", "packet_id": None, **NOBODY}
 
 
 async def app(

@@ -36,6 +36,7 @@ class PacketRow(Base):
     language: Mapped[str]
     reminders: Mapped[str | None]
     expires_at: Mapped[str | None]
+    expires_after_hours: Mapped[int | None]
 
 
 class DocumentRow(Base):
@@ -50,6 +51,7 @@ class DocumentRow(Base):
     external_id: Mapped[str | None]
     metadata_: Mapped[str] = mapped_column("metadata")
     template_id: Mapped[str | None]
+    template_version: Mapped[int | None]
     bulk_send_id: Mapped[str | None]
     files: Mapped[str]
     seal: Mapped[str | None]
@@ -65,6 +67,7 @@ class DocumentRow(Base):
     archive_status: Mapped[str]
     archive_attempts: Mapped[int]
     verification_code: Mapped[str | None]
+    signed_input: Mapped[str]
     error: Mapped[str | None]
 
 
@@ -84,6 +87,7 @@ class Document(BaseModel):
     external_id: str | None
     metadata: dict[str, str]
     template_id: str | None
+    template_version: int | None
     packet_id: str | None = None
     bulk_send_id: str | None
     message: dict[str, Any] | None
@@ -95,6 +99,7 @@ class Document(BaseModel):
     seal: dict[str, Any] | None
     reminders: dict[str, Any] | None
     expires_at: str | None
+    expires_after_hours: int | None
     created_at: str
     updated_at: str
     sent_at: str | None
@@ -106,6 +111,8 @@ class Document(BaseModel):
     void: dict[str, Any] | None
     archive: dict[str, Any]
     verification_code: str | None
+    signed_input: str
+    attachments: list[Any] = []
     error: str | None
 
 
@@ -140,7 +147,10 @@ def loaded(text: str | None) -> Any:
 
 def document(row: DocumentRow) -> Document:
     own = {name: getattr(row, name) for name in Document.model_fields if name in DocumentRow.__table__.columns}
-    shared = {name: getattr(row.packet, name) for name in ("message", "language", "reminders", "expires_at")}
+    shared = {
+        name: getattr(row.packet, name)
+        for name in ("message", "language", "reminders", "expires_at", "expires_after_hours")
+    }
     same = {**own, **shared, "packet_id": None}
     for name in ("message", "files", "seal", "reminders", "decline", "void"):
         same[name] = loaded(same[name])

@@ -28,7 +28,7 @@ from deedbox.web.frame.guard import Guard
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
 from deedbox.web.frame.server import Server
-from tests import warm
+from tests import s3, warm
 from tests.conftest import HandClock
 
 _idle: list[tuple[Litestar, Doors]] = []
@@ -136,7 +136,8 @@ class Api:
 async def opened(database_url: str, data_dir: Path, clock: HandClock, **settings: Any) -> AsyncIterator[Api]:
     """An application on this database; to be settled if the database is new."""
     url = None if database_url.startswith("sqlite:") else Secret(database_url)
-    settings = {"access_log": False, "anonymous_per_minute": limits.RATE_PER_MINUTE_MAX, **settings}
+    usual = {"access_log": False, "anonymous_per_minute": limits.RATE_PER_MINUTE_MAX, **s3.kept_by(data_dir)}
+    settings = {**usual, **settings}
     async with wiring.opened(Settings(data_dir=data_dir, database_url=url, **settings), clock) as deedbox:
         made = Api(deedbox, clock)
         routed = cast(Litestar, made.guard.app), made.guard.doors

@@ -180,6 +180,7 @@ async def test_a_package_is_the_same_whenever_it_is_made(office: Archivist, cloc
     assert receipt.sha256 == hashlib.sha256(first).hexdigest()
 
 
+@pytest.mark.files_in_folder
 async def test_a_file_that_rotted_in_the_store_is_not_archived_as_if_it_were_good(office: Archivist) -> None:
     faulty = office.with_fault()
     faulty.down = True

@@ -114,6 +114,7 @@ async def test_the_entry_is_there_with_the_completion_and_only_once(search: Sear
     assert await search.api.rows("select id from uploads") == [(upload_id,)]
 
 
+@pytest.mark.files_in_folder
 async def test_what_cannot_be_read_fails_with_the_reason_and_harms_no_other(search: Search) -> None:
     office, deedbox = Office(search.api), search.api.deedbox
     deedbox.search.embedders = Embedders(lambda: None, lambda _: None)

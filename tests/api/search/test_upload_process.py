@@ -100,6 +100,7 @@ def wait_for_bytes(data_dir: Path) -> None:
     raise AssertionError("nothing of the upload arrived")
 
 
+@pytest.mark.files_in_folder
 def test_a_kill_during_an_upload_leaves_no_half_record(tmp_path: Path) -> None:
     """Acknowledged ones are whole afterwards, the interrupted one is not there."""
     data = tmp_path / "data"
@@ -144,6 +145,7 @@ def test_a_restored_backup_has_the_texts(tmp_path: Path) -> None:
         assert client.get(f"/documents/{doc_id}/text").text.strip() == "Hello there"
 
 
+@pytest.mark.files_in_folder
 def test_an_upload_that_is_abandoned_leaves_nothing(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with server.running(data) as started:
@@ -160,6 +162,7 @@ def test_an_upload_that_is_abandoned_leaves_nothing(tmp_path: Path) -> None:
         assert '"level":"error"' not in started.log.read_text()
 
 
+@pytest.mark.files_in_folder
 @LINUX
 def test_a_full_disk_is_503_and_passes(tmp_path: Path) -> None:
     """No file of the server may grow beyond a megabyte, which it sees as a disk that takes no more."""

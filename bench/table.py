@@ -1,0 +1,197 @@
+"""README's table of figures: which there are, and how they are said. The figures are those of bench/figures.json."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from string import Formatter
+from typing import NamedTuple
+
+import msgspec
+
+from bench.measure import ROOT
+
+KEPT = ROOT / "bench" / "figures.json"
+BEGIN, END = "<!-- figures, written by make bench -->", "<!-- end of figures -->"
+RUNS: Mapping[str, tuple[str, ...]] = {
+    "request": ("request",),
+    "freeze": ("freeze",),
+    "write": ("write",),
+    "start": ("start",),
+    "pages": ("pages",),
+    "ingest": ("ingest",),
+    "query": ("query",),
+    "whole_query": ("whole_query",),
+    "seal": ("seal",),
+    "files": ("files",),
+    "lifecycle": ("lifecycle",),
+    "lifecycle_postgres": ("lifecycle", "--postgres"),
+    "bulk": ("bulk",),
+    "bulk_postgres": ("bulk", "--postgres"),
+    "scale": ("scale",),
+    "webhooks": ("webhooks",),
+    "weight": ("weight",),
+    "pages_served": ("pages_served",),
+    "editor_frames": ("editor_frames",),
+}
+"""What `make bench` runs, by name: a bench, and what it is told. Those that need a set of judged texts run by hand."""
+
+
+class Measured(msgspec.Struct, forbid_unknown_fields=True):
+    """What one run has told."""
+
+    commit: str
+    machine: str
+    figures: dict[str, str]
+
+
+class Row(NamedTuple):
+    """A line of the table: of which run it tells, and its cells, with figures by their names."""
+
+    run: str
+    what: str
+    ours: str
+    beside: str
+
+    @property
+    def names(self) -> set[str]:
+        """Of the figures in it."""
+        return {name for cell in self[1:] for _, name, _, _ in Formatter().parse(cell) if name is not None}
+
+
+ROWS: Sequence[Row] = (
+    Row(
+        "request",
+        "CPU per request, a list of 25 out of 200,000 documents",
+        "{cpu}",
+        "{bare} a bare ASGI app with the same SQL; CPU of FastAPI with SQLAlchemy: {fastapi}",
+    ),
+    Row(
+        "query",
+        "a hybrid query among 100,000 chunks, without embedding",
+        "{hybrid}, recall@10 {recall}",
+        "time of LanceDB: {lancedb}; of Chroma (vectors and texts only): {chroma}",
+    ),
+    Row(
+        "ingest",
+        "chunks embedded a second",
+        "{rate}",
+        "beside sentence-transformers: {peer}; {whole} of it remains through the whole server",
+    ),
+    Row("seal", "seals a second on one core, {size}", "{rate}", "stock pyHanko {pyhanko}"),
+    Row(
+        "lifecycle",
+        "create, send, two signatures, document and certificate sealed and verified, entered in the library without a"
+        " model to index it",
+        "{time}, {cpu} of CPU",
+        "the PDF work alone takes {bare} of CPU",
+    ),
+    Row(
+        "lifecycle_postgres",
+        "the same on PostgreSQL",
+        "{time}, {cpu} of CPU",
+        "the PDF work alone takes {bare} of CPU; PostgreSQL's own CPU is not counted",
+    ),
+    Row(
+        "bulk",
+        "rows of a bulk send a second, each a document sent, its invitation queued",
+        "{rate}, {memory} more",
+        "rate of bare inserts of the same rows: {bare}; meanwhile another's send takes {send} as long at p99"
+        " ({send_p99}), a list {list} ({list_p99})",
+    ),
+    Row("bulk_postgres", "the same on PostgreSQL", "{rate}", "rate of bare inserts of the same rows: {bare}"),
+    Row(
+        "scale",
+        "requests a second with {servers} servers on one PostgreSQL, {cores} cores for all and their clients",
+        "{server_rates}",
+        "{server_cpu} of CPU each, PostgreSQL's included",
+    ),
+    Row(
+        "scale",
+        "documents sealed a second with {workers} workers on one PostgreSQL, {cores} cores for all and their clients",
+        "{worker_rates}",
+        "{worker_cpu} of CPU each, PostgreSQL's included",
+    ),
+    Row(
+        "webhooks",
+        "webhooks a second to one endpoint, signed and recorded",
+        "{rate}, {delay} from commit to arrival",
+        "{crowded} beside 100 dead endpoints; bare posts {bare}",
+    ),
+    Row(
+        "write",
+        "durable writes a second, 32 clients, a disk that flushes in {flush}",
+        "{rate}",
+        "{single} one flush per write",
+    ),
+    Row("start", "start to healthy", "{start}", "limit {limit}"),
+    Row(
+        "pages_served",
+        "the page of documents among 200,000",
+        "{page}",
+        "{list} the CPU of the API's list; by a person with 50,000 of them {person}, searched by title {searched},"
+        " both {both}, a year of usage {usage}; limit {limit}",
+    ),
+    Row(
+        "editor_frames",
+        "dragging one of 200 fields on 80 pages, a quarter of this machine's CPU",
+        "{cpu} of CPU a frame, {over}",
+        "limit {limit} (60 frames a second)",
+    ),
+    Row(
+        "weight",
+        "the signing page on a phone, 4G and a quarter of this machine's CPU",
+        "{size}, usable after {ready}",
+        "pdf.js in the browser: weight {weight}, wait {wait}",
+    ),
+    Row(
+        "freeze",
+        "`/livez` while 20 wrong bodies of 8 MB come at once, with and without key or cookie",
+        "p99 {p99}, memory + {memory}",
+        "limits 100 ms and 100 MB",
+    ),
+)
+
+
+def kept() -> dict[str, Measured]:
+    """What was measured, by run."""
+    return msgspec.json.decode(KEPT.read_bytes(), type=dict[str, Measured])
+
+
+def keep(measured: Mapping[str, Measured]) -> None:
+    text = json.dumps(msgspec.to_builtins(measured), ensure_ascii=False, indent=1, sort_keys=True)
+    KEPT.write_text(text + "\n", encoding="utf-8")
+
+
+def rendered(measured: Mapping[str, Measured]) -> str:
+    """The table with what was measured; a row that was not is left out."""
+    return "\n".join([BEGIN, "", *_lines(measured), "", *_machines(measured), "", END])
+
+
+def _lines(measured: Mapping[str, Measured]) -> Iterator[str]:
+    yield "| figure | Deedbox | beside it | commit |"
+    yield "|---|---|---|---|"
+    for row in ROWS:
+        if (found := measured.get(row.run)) is not None:
+            cells = [cell.format_map(found.figures) for cell in (row.what, row.ours, row.beside)]
+            yield f"| {' | '.join(cells)} | `{found.commit}` |"
+
+
+def _machines(measured: Mapping[str, Measured]) -> Iterator[str]:
+    commits: dict[str, list[str]] = {}
+    for row in ROWS:
+        if (found := measured.get(row.run)) is not None and found.commit not in commits.setdefault(found.machine, []):
+            commits[found.machine].append(found.commit)
+    told = "; ".join(f"{', '.join(f'`{one}`' for one in those)} on {machine}" for machine, those in commits.items())
+    yield f"Each was measured at the commit beside it: {told}."
+
+
+def replaced(readme: str, table: str) -> str:
+    """README with this table."""
+    return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: table, readme, flags=re.DOTALL)
+
+
+def write(readme: Path, measured: Mapping[str, Measured]) -> None:
+    """Keeps the figures, and puts them into README."""
+    keep(measured)
+    readme.write_text(replaced(readme.read_text(encoding="utf-8"), rendered(measured)), encoding="utf-8")

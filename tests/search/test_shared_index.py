@@ -97,12 +97,12 @@ async def test_an_index_is_built_anew_whoever_is_asked_for_it(servers: Servers, 
     before = await servers.answers("rent")
     [writer] = await servers.writers()
     identity = (await servers.index(writer)).identity
-    reader = servers.engines[(writer + 1) % 3]
+    asked = (writer + 1) % 3
     job = jobs.NewJob(REBUILD_JOB, workspace_id=servers.corpus.workspace, payload={})
-    await rebuild(reader, job, clock)
-    assert {(await servers.index(number)).identity for number in range(3)} != {identity}
+    await rebuild(servers.engines[asked], job, clock)
+    assert (await servers.index(asked)).identity == (await servers.index(writer)).identity != identity
     assert await servers.answers("rent") == before
-    assert await servers.writers() == [writer]
+    assert len(await servers.writers()) == 1
 
 
 async def rebuild(engine: SearchEngine, job: jobs.NewJob, clock: HandClock) -> None:
@@ -122,7 +122,7 @@ async def test_what_a_reader_cannot_read_the_writer_begins_anew(servers: Servers
     assert await corpus.words("rent", servers.engines[1]) == ["rent one"]
     assert await servers.answers("rent") == ["rent one"]
     assert (await servers.index(0)).identity == (await servers.index(1)).identity != before
-    assert await servers.writers() == [0]
+    assert len(await servers.writers()) == 1
 
 
 async def test_an_index_out_of_service_goes_whoever_writes_it(servers: Servers) -> None:

@@ -62,7 +62,7 @@ class SearchEngine:
         self.times = QueryTimes(db, clock)
         self.extractor = Extractor(settings.sandbox_processes)
         self.keeps_index = True
-        """Whether queries are answered from an index here; a worker would only keep it from the server beside it."""
+        """Whether queries are answered from an index here; a worker answers none."""
         self._folder = settings.data_dir / "index"
         self.builds = Builds()
         self.open_index = open_index

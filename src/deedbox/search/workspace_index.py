@@ -116,8 +116,8 @@ class WorkspaceIndex:
             await self._ask_writer(INDEX_UNUSABLE, index, is_other)
             if not index.writes:
                 return
-        await self._close()
-        await asyncio.to_thread(lock.discard, self._folder)
+        self._index = None
+        await asyncio.to_thread(index.discard if index is not None else functools.partial(lock.discard, self._folder))
 
     async def _bring_up(self) -> None:
         if self._index is None:

@@ -123,6 +123,7 @@ def test_a_reader_tells_files_gone_bad_from_a_change_under_way(folder: Path) -> 
 def test_a_folder_that_is_discarded_while_others_come_to_it_has_one_writer(folder: Path) -> None:
     held: list[int] = []
     together: list[int] = []
+    ended: list[bool] = []
 
     def come() -> None:
         for _ in range(200):
@@ -131,6 +132,7 @@ def test_a_folder_that_is_discarded_while_others_come_to_it_has_one_writer(folde
                 together.append(len(held))
                 held.remove(file)
                 os.close(file)
+        ended.append(True)
 
     threads = [threading.Thread(target=come) for _ in range(3)]
     for thread in threads:
@@ -139,7 +141,7 @@ def test_a_folder_that_is_discarded_while_others_come_to_it_has_one_writer(folde
         lock.discard(folder)
     for thread in threads:
         thread.join()
-    assert max(together) == 1
+    assert (max(together), len(ended)) == (1, 3)
 
 
 def test_indexes_of_older_formats_go_unless_they_are_open(folder: Path) -> None:

@@ -110,4 +110,7 @@ class Index(Protocol):
     ) -> list[Candidate]:
         """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
 
+    def discard(self) -> None:
+        """Leaves nothing of the index, and closes it; for the one that writes it."""
+
     def close(self) -> None: ...

@@ -133,6 +133,15 @@ class LocalIndex:
             self.writes, self._words = False, None
             self._closing.close()
 
+    def discard(self) -> None:
+        """Leaves nothing of the index, and lets go of the folder; for the one that writes it."""
+        with self._writing:
+            if self._words is not None:
+                self._words.close()
+            if self.writes:
+                lock.remove(self._folder)
+        self.close()
+
     def _begin_writing(self, held: int) -> None:
         """Opens the index to write it. Also if it is unusable, no other writes it until this one is closed."""
         self._closing.callback(os.close, held)

@@ -13,10 +13,10 @@ _LOCK = "lock"
 def take(folder: Path) -> int | None:
     """An open file, which is the lock until it is closed; None while another has it, here or in another process."""
     while True:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        except FileNotFoundError:  # the folder was discarded just now
+        except (FileExistsError, FileNotFoundError):  # the folder was there, and was discarded just now
             continue
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -36,14 +36,19 @@ def discard(folder: Path) -> bool:
     if held is None:
         return False
     try:
-        gone = folder.with_name(f"{folder.name}.gone")
-        shutil.rmtree(gone, ignore_errors=True)
-        # In one step: whoever comes now finds no folder, and never half of one.
-        folder.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        remove(folder)
     finally:
         os.close(held)
     return True
+
+
+def remove(folder: Path) -> None:
+    """Removes the folder, whose lock the caller has."""
+    gone = folder.with_name(f"{folder.name}.gone")
+    shutil.rmtree(gone, ignore_errors=True)
+    # In one step: whoever comes now finds no folder, and never half of one.
+    folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def discard_older(folder: Path) -> None:

@@ -242,6 +242,9 @@ class Deedbox:
             tasks.begin(self._note_use_forever(), "the use of keys and queries is no longer noted"),
             self._begin_following_model(),
         ]
+        if self.db.dialect == "postgres":  # then other processes may read the indexes that this one writes
+            following = self.search.follow_forever()
+            self._loops.append(tasks.begin(following, "indexes are brought up at their questions only"))
 
     @property
     def worker_kinds(self) -> list[str]:

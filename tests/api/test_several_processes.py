@@ -55,8 +55,8 @@ async def server(
     postgres_url: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Api]:
     """A server that does no work. Nobody looks for anything by himself."""
-    for interval in ("JOB_POLL_SECONDS", "WEBHOOK_POLL_SECONDS", "MODEL_WATCH_SECONDS", "JOB_WATCH_SECONDS"):
-        monkeypatch.setattr(limits, interval, 3600)
+    for interval in ("JOB_POLL", "WEBHOOK_POLL", "MODEL_WATCH", "JOB_WATCH", "INDEX_FOLLOW"):
+        monkeypatch.setattr(limits, f"{interval}_SECONDS", 3600)
     monkeypatch.setattr(limits, "SEAL_WAIT_SECONDS", 60)
     async with AsyncExitStack() as stack, opened(postgres_url, tmp_path, clock, egress_allow=LOOPBACK) as first:
         await first.settle()
@@ -119,3 +119,18 @@ async def test_an_index_run_of_a_worker_is_followed_at_any_server(server: Api) -
             assert [event async for event in events][-1] == "event: end"
             again = await server.post("/documents/index", {})
             assert (again.status_code, again.json()["documents_skipped"]) == (200, 1), again.text
+
+
+async def test_a_server_that_reads_an_index_gets_what_it_lacks_from_the_one_that_writes_it(server: Api) -> None:
+    embedder = HashingEmbedder()
+    server.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
+    async with another(server, embedder, kinds=["index"]), another(server, embedder, work=False) as other:
+        for number in range(1, 4):
+            note = {"file": ("note.txt", f"The red house {number} stands by the river.".encode())}
+            assert (await server.call("POST", "/documents/upload", files=note)).status_code == 200
+            assert (await server.post("/documents/index", {})).status_code == 200
+            for asked in (server, other) if number == 1 else (other, server):
+                found = await asked.post("/query", {"query": "river", "mode": "keyword"})
+                assert (found.status_code, len(found.json()["results"])) == (200, number), found.text
+        indexes = [next(iter(one.deedbox.search._indexes.values())) for one in (server, other)]
+        assert [index.written is not None for index in indexes] == [True, False]

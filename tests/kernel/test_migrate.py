@@ -1,6 +1,7 @@
 """A database comes to the newest schema by itself, or stays exactly as it was."""
 
 import contextlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -125,6 +126,36 @@ def test_a_newer_schema_is_refused_with_the_way_out(store: Store) -> None:
     assert store.schema == [("0999",)]
 
 
+def test_a_schema_that_a_newer_version_has_added_to_is_worked_with(
+    store: Store, next_version: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    next_version(GOOD)
+    store.migrate()
+    monkeypatch.undo()
+    store.migrate()
+    assert store.schema == [(NEW,)]
+    add_workspace(store)
+    assert store.rows("select name, colour from workspaces") == [("kept", None)]
+
+
+BREAKING = re.compile(
+    r"\b(drop|rename|alter column|create unique index|add constraint)\b|add column (?![^;]*\bdefault\b)[^;]*\bnot null",
+    re.IGNORECASE,
+)
+"""What an older version beside a newer one would trip over, on tables that it knows."""
+
+
+def test_within_an_era_a_migration_only_adds() -> None:
+    known = migrate.known_schemas()
+    firsts = {min(one for one in known if migrate.era(one) == era) for era in map(migrate.era, known)}
+    later = [path for path in (migrate.MIGRATIONS / "versions").glob("[0-9]*.py") if path.name[:4] not in firsts]
+    assert [path.name for path in later if BREAKING.search(path.read_text())] == []
+    assert not BREAKING.search(GOOD)
+    assert not BREAKING.search("alter table workspaces add column size INT not null default 0")
+    for script in ("drop column name", "rename to places", "add column size INT not null"):
+        assert BREAKING.search(f"alter table workspaces {script}")
+
+
 def test_an_older_schema_is_upgraded_with_what_is_in_it(store: Store, next_version: Callable[[str], None]) -> None:
     add_workspace(store)
     next_version(GOOD)
@@ -172,14 +203,14 @@ def test_processes_that_start_at_once_migrate_once(kind: str, tmp_path: Path, re
     )
     starts = [
         subprocess.Popen([sys.executable, "-c", code, target], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(3)
+        for _ in range(4)
     ]
     for process in starts:
         assert process.stdin is not None
         process.stdin.write("g")
         process.stdin.flush()
     errors = [process.communicate()[1] for process in starts]
-    assert ([process.returncode for process in starts], errors) == ([0, 0, 0], ["", "", ""])
+    assert ([process.returncode for process in starts], errors) == ([0] * 4, [""] * 4)
     store = sqlite_store(Path(target)) if kind == "sqlite" else postgres_store(str(target))
     assert store.schema == [(OLD,)]
 

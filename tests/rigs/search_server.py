@@ -82,10 +82,23 @@ def entry_after_its_document() -> None:
     CompletedDocuments.react = late  # type: ignore[method-assign]
 
 
+def a_reader_answers_with_what_it_has() -> None:
+    """Who does not write the index does not wait for the one that does."""
+    bring_up = WorkspaceIndex.current
+
+    async def current(self: WorkspaceIndex, *, patient: bool) -> Index:
+        if self._index is not None and self._index.watermark and not self._index.writes:
+            return self._index
+        return await bring_up(self, patient=patient)
+
+    WorkspaceIndex.current = current  # type: ignore[method-assign]
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "vectors deleted after the record": vectors_deleted_after_the_record,
     "a claim outlives its process": a_claim_outlives_its_process,
     "entry after its document": entry_after_its_document,
+    "a reader answers with what it has": a_reader_answers_with_what_it_has,
 }
 
 if __name__ == "__main__":

@@ -196,13 +196,20 @@ async def test_an_index_that_lacks_nothing_is_left_alone(house: House) -> None:
     assert len(await house.corpus.words("rent", workspace="wsp_a")) == 4
 
 
-async def test_an_index_open_elsewhere_is_not_waited_for(house: House) -> None:
+async def test_an_index_that_another_process_builds_is_waited_for(house: House) -> None:
     await fill(house, "wsp_a")
     await house.start()
     await house.held(1)
     other = house.corpus.opened()
-    await warm_indexes(other)
+    warming = asyncio.create_task(warm_indexes(other))
+    with pytest.raises(IndexWarming):
+        await house.corpus.words("rent", other, "wsp_a")
+    assert other.builds.percent is not None
+    house.gate.open()
+    await warming
     assert other.builds.percent is None
+    assert len(await house.corpus.words("rent", other, "wsp_a")) == 4
+    assert house.gate.came == ["wsp_a"], "it was built once"
     await other.close()
 
 

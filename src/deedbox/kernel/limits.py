@@ -501,6 +501,14 @@ INDEX_NEAR_CHUNKS = 10_000
 INDEX_WAIT_SECONDS = 1
 """So long a question waits for an index that lacks more."""
 INDEX_RETRY_SECONDS = 2
+INDEX_LOOK_SECONDS = 0.01
+"""So often a process that lacks something looks whether the one that writes the index has done it,"""
+INDEX_NOTICE_LOOKS = 100
+"""so often it says again that it waits,"""
+INDEX_WRITER_LOOKS = 1500
+"""and so often it looks before it gives up: unless much is lacking, which takes its time."""
+INDEX_FOLLOW_SECONDS = 2
+"""So often the process that writes an index looks by itself whether it lacks anything: a notice may be lost."""
 FORGET_BATCH = 32
 MODEL_WATCH_SECONDS = 2
 PAGE_IMAGE_WIDTH = 1240

@@ -1,29 +1,30 @@
 """The search engine: the recipe and embedder that serve each workspace, and its index."""
 
 import asyncio
-import contextlib
 import hashlib
-import shutil
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from deedbox.kernel import jobs, limits
+from deedbox.kernel import jobs, limits, tasks
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.settings import Settings
 from deedbox.search import store
-from deedbox.search.builds import Builds
+from deedbox.search.builds import Builds, Place
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
 from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
-from deedbox.search.index import Index, IndexInUse
+from deedbox.search.index import FORMAT, Index, lock
 from deedbox.search.query_times import QueryTimes
-from deedbox.search.workspace_index import OpenIndex, WorkspaceIndex
+from deedbox.search.workspace_index import INDEX_UNUSABLE, INDEX_WANTED, OpenIndex, WorkspaceIndex
 
 INDEX_JOB = "index"
 REBUILD_JOB = "rebuild"
+INDEX_DROPPED = "index dropped"
+"""Told with workspace and recipe, to every process that may have such an index: it is out of service."""
 NOTHING_INDEXED = "No documents indexed. Call /documents/index first."
 
 
@@ -61,13 +62,17 @@ class SearchEngine:
         self.times = QueryTimes(db, clock)
         self.extractor = Extractor(settings.sandbox_processes)
         self.keeps_index = True
-        """Whether queries are answered from an index here; a worker would only keep it from the server beside it."""
+        """Whether queries are answered from an index here; a worker answers none."""
         self._folder = settings.data_dir / "index"
         self.builds = Builds()
         self.open_index = open_index
         self._indexes: dict[tuple[str, str], WorkspaceIndex] = {}
         """By workspace and recipe, the least recently used first."""
         self._resting: dict[tuple[str, str], WorkspaceIndex] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        db.listeners.add(INDEX_WANTED, lambda identity: self._begin(self._bring_up(identity)))
+        db.listeners.add(INDEX_UNUSABLE, lambda identity: self._begin(self._bring_up(identity, anew=True)))
+        db.listeners.add(INDEX_DROPPED, lambda place: self._begin(self._drop_index(*place.split(" ", 1))))
 
     @property
     def recipe(self) -> str | None:
@@ -108,10 +113,9 @@ class SearchEngine:
 
     async def follow(self, workspace_id: str, serving: Serving) -> None:
         """Brings the index up to date, so that the next query need not wait for it."""
-        # Another process may have it: its next query brings it up to date. Without dimensions there is nothing in it.
-        with contextlib.suppress(IndexInUse):
-            if serving.embedder.dimensions and self.keeps_index:
-                await self.index(workspace_id, serving, patient=True)
+        # Without dimensions there is nothing in it.
+        if serving.embedder.dimensions and self.keeps_index:
+            await self.index(workspace_id, serving, patient=True)
 
     async def lacks(self, workspace_id: str, serving: Serving) -> int:
         """How many chunks the stored index lacks; it is not opened. None at all where the model's size is unknown."""
@@ -144,28 +148,69 @@ class SearchEngine:
             await index.current(patient=True)
 
     async def drop_index(self, workspace_id: str, recipe: str) -> None:
-        """Closes and removes the workspace's index of a recipe out of service."""
-        if index := self._taken((workspace_id, recipe)):
-            await index.close()
-        await asyncio.to_thread(shutil.rmtree, self._folder_of(workspace_id, recipe), ignore_errors=True)
+        """Closes and removes the workspace's index of a recipe out of service, here and wherever else it is."""
+        await self._drop_index(workspace_id, recipe)
+        await self.db.write(lambda tx: tx.notify(INDEX_DROPPED, f"{workspace_id} {recipe}"))
+
+    async def follow_forever(self) -> None:
+        """Brings up the indexes that are written here, which other processes may be waiting for."""
+        while True:
+            await asyncio.sleep(limits.INDEX_FOLLOW_SECONDS)
+            with tasks.going_on("an index is brought up to date at its next question only"):
+                await self._follow_written()
 
     async def close(self) -> None:
         self.builds.stop()
+        await tasks.end(*self._tasks)
         for index in (*self._indexes.values(), *self._resting.values()):
             await index.close()
         await self.embedders.close()
         await self.extractor.close()
 
+    def _begin(self, act: Coroutine[Any, Any, None]) -> None:
+        if self.builds.stopping:
+            act.close()
+            return
+        task = asyncio.create_task(act)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _bring_up(self, identity: str, *, anew: bool = False) -> None:
+        """For another process, which reads what this one writes; nothing, if this one does not write that index."""
+        with tasks.going_on("an index that another process waits for cannot be brought up to date"):
+            for index in list(self._indexes.values()):
+                if (written := index.written) and written.identity == identity:
+                    if anew:
+                        index.distrust()
+                    await index.current(patient=True)
+
+    async def _follow_written(self) -> None:
+        written = {place: one.watermark for place, index in self._indexes.items() if (one := index.written)}
+        if written:
+            behind = await self.db.read(lambda tx: _behind(tx, written))
+            indexes = [index for place in behind if (index := self._indexes.get(place))]
+            await asyncio.gather(*(index.current(patient=True) for index in indexes))
+
+    async def _drop_index(self, workspace_id: str, recipe: str) -> None:
+        if index := self._taken((workspace_id, recipe)):
+            await index.close()
+        # One that another process writes is left to that one.
+        await asyncio.to_thread(lock.discard, self._folder_of(workspace_id, recipe))
+
     def _taken(self, place: tuple[str, str]) -> WorkspaceIndex | None:
         return self._indexes.pop(place, None) or self._resting.pop(place, None)
 
     def _folder_of(self, workspace_id: str, recipe: str) -> Path:
-        return self._folder / workspace_id / hashlib.sha256(recipe.encode()).hexdigest()[:16]
+        return self._folder / workspace_id / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}-{FORMAT}"
 
 
 def _unclaim_all(tx: Tx) -> None:
     for upload in store.uploads_with_status(tx, "indexing"):
         store.unclaim(tx, upload)
+
+
+def _behind(tx: Tx, written: dict[Place, int]) -> list[Place]:
+    return [place for place, mark in written.items() if chunk_store.watermark(tx, *place) != mark]
 
 
 def _chunks_after(tx: Tx, workspace_id: str, recipe: str, stored: int) -> int:

@@ -1,19 +1,25 @@
 """One workspace's index of one recipe, brought up to date with the database before it is searched."""
 
 import asyncio
+import contextlib
 import functools
-import shutil
+import itertools
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
+from deedbox.kernel.errors import Unavailable
 from deedbox.search.builds import Build, Builds, Place
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import vectors_of
-from deedbox.search.index import Change, Entry, Index, IndexUnusable, IndexWarming
+from deedbox.search.index import Change, Entry, Index, IndexUnusable, IndexWarming, lock
 
+INDEX_WANTED = "index wanted"
+"""Told with its identity, to the process that writes an index: another lacks what is in the database."""
+INDEX_UNUSABLE = "index unusable"
+"""Told with its identity, to the process that writes an index: it is to be begun anew."""
 OpenIndex: TypeAlias = Callable[[Path, int, str], Index]
 """The index in a folder, with vectors of so many dimensions, made by this recipe."""
 _Log: TypeAlias = list[tuple[int, Change]]
@@ -37,6 +43,11 @@ class WorkspaceIndex:
         self._index: Index | None = None
         self._following: asyncio.Task[None] | None = None
         self._distrusted = False
+
+    @property
+    def written(self) -> Index | None:
+        """The index, if this is the process that writes it."""
+        return self._index if self._index is not None and self._index.writes else None
 
     async def current(self, *, patient: bool) -> Index:
         """The index with every change that is in the database now; costs one read when nothing changed.
@@ -88,22 +99,65 @@ class WorkspaceIndex:
             await self._bring_up()
         except IndexUnusable as reason:
             log.warning("an index is built anew", workspace=self._workspace_id, reason=str(reason))
-            await self._close()
-            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+            await self._begin_anew()
             await self._bring_up()
+
+    async def _begin_anew(self) -> None:
+        """Leaves nothing of the index; where another process writes it, has that one do so."""
+        index = self._index
+        if index is not None and not index.writes:
+            before = index.identity
+
+            def is_other() -> bool:
+                with contextlib.suppress(IndexUnusable):  # still the one that is to go
+                    index.claim()
+                return index.writes or index.identity != before
+
+            await self._ask_writer(INDEX_UNUSABLE, index, is_other)
+            if not index.writes:
+                return
+        self._index = None
+        await asyncio.to_thread(index.discard if index is not None else functools.partial(lock.discard, self._folder))
 
     async def _bring_up(self) -> None:
         if self._index is None:
+            await asyncio.to_thread(lock.discard_older, self._folder)
             self._index = await asyncio.to_thread(self._open)
-        index, begin = self._index, self._index.watermark
+        index = self._index
+        writes, begin = await asyncio.to_thread(index.claim), index.watermark
         target, chunks = await self._db.read(lambda tx: self._lacking(tx, begin))
         if begin > target:
             raise IndexUnusable("it is ahead of the database")
-        if chunks > limits.INDEX_NEAR_CHUNKS:
+        if begin < target and not writes:
+            await self._wait_for_writer(index, target, chunks)
+        elif chunks > limits.INDEX_NEAR_CHUNKS:
             await self._fill(index, target)
         elif begin < target:
             changes = self._changes(begin, target, self._db.read, asyncio.get_running_loop())
             await asyncio.to_thread(index.apply, changes, target)
+
+    async def _wait_for_writer(self, index: Index, target: int, chunks: int) -> None:
+        """Until the process that writes the index has brought it so far."""
+        if chunks > limits.INDEX_NEAR_CHUNKS:
+            self._build = self._builds.expect(self._place, chunks)
+        try:
+            await self._ask_writer(INDEX_WANTED, index, lambda: index.claim() or index.watermark >= target)
+        finally:
+            if self._build is not None:
+                self._build = None
+                self._builds.end(self._place)
+
+    async def _ask_writer(self, notice: str, index: Index, is_done: Callable[[], bool]) -> None:
+        """Tells the process that writes the index until it has done so, or is gone: then this one writes it."""
+        for look in itertools.count():
+            if look % limits.INDEX_NOTICE_LOOKS == 0:
+                await self._db.write(lambda tx: tx.notify(notice, index.identity))
+            if look == limits.INDEX_WRITER_LOOKS and self._build is None:
+                raise Unavailable("The process that writes the search index does not answer. Try again in a moment.")
+            await asyncio.sleep(limits.INDEX_LOOK_SECONDS)
+            self._builds.go_on()
+            if await asyncio.to_thread(is_done):
+                return
 
     def _lacking(self, tx: Tx, begin: int) -> tuple[int, int]:
         """The log's last number, and how many chunks came after that one; of very many, enough to know that."""

@@ -12,7 +12,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Change, IndexInUse, IndexUnusable, files
+from deedbox.search.index import Change, IndexUnusable, files
 from deedbox.search.index.local import LocalIndex
 from tests.search.index.model import DIMENSIONS, WORDS, Model, assert_same, change, vector
 
@@ -222,13 +222,17 @@ def test_a_folder_without_a_manifest_begins_from_nothing(folder: Path) -> None:
     index.close()
 
 
-def test_an_index_is_open_once(folder: Path) -> None:
-    index = opened(folder)
-    for recipe in ("recipe", "another"):
-        with pytest.raises(IndexInUse):
-            opened(folder, recipe)
+def test_one_index_writes_a_folder(folder: Path) -> None:
+    index, other = opened(folder), opened(folder)
+    assert (index.writes, other.writes, other.claim()) == (True, False, False)
+    with pytest.raises(Unavailable):
+        other.apply([change("upl_0", random.Random(4))], 1)
+    with pytest.raises(IndexUnusable):
+        opened(folder, "another").claim()
     index.close()
-    opened(folder).close()
+    assert other.claim()
+    assert other.writes
+    other.close()
     with pytest.raises(IndexUnusable):
         opened(folder, "another")
     opened(folder).close()

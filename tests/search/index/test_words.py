@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.search.index import IndexInUse
+from deedbox.kernel.errors import Unavailable
 from deedbox.search.index.analysis import analyser, indexable, terms
 from deedbox.search.index.terms import Counts, Numbers, number, of_text
 from deedbox.search.index.word_search import Match, WordSearch
@@ -149,7 +149,7 @@ def test_the_stamp_grows_with_commits_and_is_kept(tmp_path: Path) -> None:
 
 
 def test_no_second_writer_opens_the_same_words(words: Words, tmp_path: Path) -> None:
-    with pytest.raises(IndexInUse):
+    with pytest.raises(Unavailable, match="open in another process"):
         WordIndex(tmp_path / "words")
 
 

@@ -85,9 +85,16 @@ def _refuse_half_restored(connection: "psycopg.Connection[Row]") -> None:
         )
 
 
+def era(schema: str) -> str:
+    """The schemas among which any version of Deedbox works with a later one: each only adds to the one before."""
+    return schema[:2]
+
+
 def _due(present: str | None) -> bool:
     newest = newest_schema()
     if present is not None and present > newest:
+        if era(present) == era(newest):
+            return False  # a newer version beside this one has added to it, and this one goes on
         raise SetupError(
             f"The database has schema {present}, newer than this version of Deedbox knows ({newest}).",
             "Run the newer version, or restore a backup made by this one.",

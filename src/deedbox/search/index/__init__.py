@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 
+FORMAT = 4
+"""Of the files; part of a folder's name, so that two versions beside each other have an index each."""
+
+
 class IndexUnusable(DeedboxError):
     """The stored index is corrupt, or of another recipe, dimension or format: discard it and build it anew."""
-
-
-class IndexInUse(Unavailable):
-    """Another process, or another object of this one, has the index open."""
 
 
 class IndexWarming(Unavailable):
@@ -69,7 +69,21 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Index(Protocol):
-    """Synchronous and thread-safe: callers run it in a thread. Searches may run while changes are applied."""
+    """Synchronous and thread-safe: callers run it in a thread. Searches may run while changes are applied.
+
+    Any number may have it open, and one of them writes it."""
+
+    @property
+    def identity(self) -> str:
+        """By which all who have this index open know it; one that is begun anew has another, a new one none."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether this is the one that writes the index."""
+
+    def claim(self) -> bool:
+        """Whether this is the one that writes the index: from now on, if no other is. If another is, searches see
+        what that one has written by now."""
 
     @property
     def watermark(self) -> int:
@@ -95,5 +109,8 @@ class Index(Protocol):
         self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None
     ) -> list[Candidate]:
         """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
+
+    def discard(self) -> None:
+        """Leaves nothing of the index, and closes it; for the one that writes it."""
 
     def close(self) -> None: ...

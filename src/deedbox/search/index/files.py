@@ -1,6 +1,5 @@
 """The files of an index. A manifest says how much of each counts; the rest is of a change that never ended."""
 
-import fcntl
 import os
 import zlib
 from collections.abc import Iterable
@@ -11,13 +10,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deedbox.search.index import IndexInUse, IndexUnusable
+from deedbox.search.index import FORMAT, IndexUnusable
 from deedbox.search.index.bits import Codes, Floats, Vectors, code_bytes
 from deedbox.search.index.terms import Numbers, Terms
 
-FORMAT = 3
 _MANIFEST = "manifest.json"
-_LOCK = "lock"
 WORDS = "words"
 PARTS = ("rows", "floats", "terms", "names")
 MAPPED = ("floats", "terms")
@@ -33,32 +30,26 @@ class Part(msgspec.Struct, frozen=True):
     sum: int = 0
 
 
+NOTHING = Part()
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The state of an index: swapped in one step, after everything that it names is durable."""
 
     format: int = FORMAT
+    identity: str
+    """An index that is begun anew has another one."""
     recipe: str
     dimensions: int
     watermark: int = 0
     generation: int = 0
     """Part of the names of the files; a rewrite begins the next one."""
-    rows: Part = Part()
-    floats: Part = Part()
-    terms: Part = Part()
-    names: Part = Part()
+    rows: Part = NOTHING
+    floats: Part = NOTHING
+    terms: Part = NOTHING
+    names: Part = NOTHING
     words_opstamp: int = 0
     check: int = 0
-
-
-def lock(folder: Path) -> int:
-    """An open file; until it is closed, no other process, nor this one again, can lock the folder."""
-    file = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(file)
-        raise IndexInUse("The search index is open in another process; stop that one first.") from error
-    return file
 
 
 def record(dimensions: int) -> np.dtype[np.void]:
@@ -201,6 +192,13 @@ def load(folder: Path, manifest: Manifest) -> Loaded:
     return Loaded(vectors, names, {names[ordinal]: ordinal for ordinal in np.unique(uploads).tolist()})
 
 
+def added(folder: Path, before: Manifest, manifest: Manifest) -> tuple[list[str], Record]:
+    """The names and rows that this manifest has more than one before it, of the same generation."""
+    names = _true_part(folder, manifest, "names", before.names).decode("utf-8", "replace").split("\n")[:-1]
+    rows = np.frombuffer(_true_part(folder, manifest, "rows", before.rows), record(manifest.dimensions))
+    return names, rows
+
+
 def open_floats(folder: Path, manifest: Manifest) -> Floats:
     """The vectors, mapped: only those that are rescored are read."""
     mapped = _mapped(folder, manifest, "floats", np.dtype("<f4"), manifest.dimensions)
@@ -217,9 +215,12 @@ def _mapped(folder: Path, manifest: Manifest, part: str, kind: np.dtype[Any], wi
     if length == 0:
         return np.zeros(0, kind)
     file = path(folder, part, manifest.generation)
-    if length % (kind.itemsize * width) or not file.exists() or file.stat().st_size < length:
-        raise IndexUnusable(f"{file.name} is shorter than the manifest says.")
-    return np.asarray(np.memmap(file, kind, "r", shape=(length // kind.itemsize,)))
+    try:
+        if length % (kind.itemsize * width) == 0:
+            return np.asarray(np.memmap(file, kind, "r", shape=(length // kind.itemsize,)))
+    except (FileNotFoundError, ValueError) as error:
+        raise IndexUnusable(f"{file.name} is shorter than the manifest says.") from error
+    raise IndexUnusable(f"{file.name} is no whole number of rows.")
 
 
 def remove_others(folder: Path, generation: int) -> None:
@@ -230,14 +231,16 @@ def remove_others(folder: Path, generation: int) -> None:
                 file.unlink(missing_ok=True)
 
 
-def _true_part(folder: Path, manifest: Manifest, part: str) -> bytes:
+def _true_part(folder: Path, manifest: Manifest, part: str, known: Part = NOTHING) -> bytes:
+    """The true part of a file, after what is known of it."""
     wanted: Part = getattr(manifest, part)
     file = path(folder, part, manifest.generation)
     try:
         with file.open("rb") as opened:
-            body = opened.read(wanted.length)
+            opened.seek(known.length)
+            body = opened.read(wanted.length - known.length)
     except FileNotFoundError:
         body = b""
-    if len(body) != wanted.length or zlib.crc32(body) != wanted.sum:
+    if len(body) != wanted.length - known.length or zlib.crc32(body, known.sum) != wanted.sum:
         raise IndexUnusable(f"{file.name} is not what the manifest says.")
     return body

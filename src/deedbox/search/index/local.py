@@ -3,81 +3,53 @@
 import contextlib
 import os
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 import numpy as np
+import tantivy
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Candidate, Change, Entry, Hit, IndexUnusable, bits, files, terms
+from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, bits, files, lock
+from deedbox.search.index.batch import Batch, Step
 from deedbox.search.index.bits import Floats, Vectors
 from deedbox.search.index.files import Manifest, Tails
-from deedbox.search.index.terms import Numbers, Terms
-from deedbox.search.index.word_search import Match, WordSearch
-from deedbox.search.index.words import WordIndex
+from deedbox.search.index.view import View
+from deedbox.search.index.word_search import WordSearch
+from deedbox.search.index.words import WordIndex, WordReader, empty_searcher
 
 _beside = ThreadPoolExecutor(limits.SEARCH_THREADS, thread_name_prefix="words")
-_Place: TypeAlias = tuple[int, int]
-"""The ordinal of an upload and the number of one of its chunks."""
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """The state of the index that a search sees; a change makes a new one."""
-
-    vectors: Vectors
-    said: WordSearch
-    names: list[str]
-
-    def near(self, vector: Floats, top: int, allowed: list[int] | None) -> list[Match]:
-        found = self.vectors.near(vector, top, None if allowed is None else np.array(allowed, np.uint32))
-        matches = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
-        return self._cut(list(matches), top)
-
-    def by_words(self, query: str, top: int, allowed: list[int] | None) -> list[Match]:
-        return self._cut(self.said.best(query, top, None if allowed is None else set(allowed)), top)
-
-    def cosines(self, vector: Floats, places: Collection[_Place]) -> dict[_Place, float]:
-        uploads, numbers = np.array(list(places), np.uint32).reshape(-1, 2).T
-        return dict(zip(places, self.vectors.cosines(vector, uploads, numbers).tolist(), strict=True))
-
-    def hits(self, matches: Iterable[Match]) -> list[Hit]:
-        """Best first."""
-        return [Hit(self.names[ordinal], number, score) for score, ordinal, number in self._ranked(matches)]
-
-    def _cut(self, matches: list[Match], top: int) -> list[Match]:
-        return matches if len(matches) <= top else self._ranked(matches)[:top]
-
-    def _ranked(self, matches: Iterable[Match]) -> list[Match]:
-        names = self.names
-        return sorted(matches, key=lambda match: (-match[0], names[match[1]], match[2]))
 
 
 class LocalIndex:
-    """An Index in a folder of its own, for one process. Raises IndexUnusable when the folder has to be made anew,
-    IndexInUse while it is open elsewhere."""
+    """An Index in a folder of its own. Raises IndexUnusable when the folder has to be made anew.
+
+    One that another writes seems empty until it is claimed."""
 
     def __init__(self, folder: Path, dimensions: int, recipe: str) -> None:
         self._folder = folder
         self._writing = threading.Lock()
         self._looking = threading.Lock()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.ExitStack() as opening:
-            opening.callback(os.close, files.lock(folder))
-            known = files.read_manifest(folder)
-            if known is not None and (known.dimensions, known.recipe) != (dimensions, recipe):
-                raise IndexUnusable(f"The index was made by {known.recipe} with {known.dimensions} dimensions.")
-            self._words = WordIndex(folder / files.WORDS)
-            opening.callback(self._words.close)
-            self._manifest = known or self._begun(dimensions, recipe)
-            self._unfinished = False
-            self._open()
-            self._closing = opening.pop_all()
+        self._closing = contextlib.ExitStack()
+        self._words: WordIndex | None = None
+        """While this is the one that writes."""
+        self._reader: WordReader | None = None
+        self._unfinished = False
+        self.writes = False
+        self.identity = ""
+        self._nothing = Manifest(identity="", recipe=recipe, dimensions=dimensions)
+        nothing = files.Loaded(bits.empty(dimensions), [], {})
+        self._show(self._nothing, nothing, WordSearch(empty_searcher(), nothing.vectors, 0))
+        held = lock.take(folder)
+        if held is not None:
+            try:
+                self._begin_writing(held)
+            except BaseException:
+                self._closing.close()
+                raise
 
     @property
     def watermark(self) -> int:
@@ -96,18 +68,33 @@ class LocalIndex:
                 total += file.stat().st_size
         return total
 
+    def claim(self) -> bool:
+        """Whether this is the one that writes the index: from now on, if no other is. If another is, searches see
+        what that one has written by now."""
+        with self._writing:
+            if not self.writes:
+                held = lock.take(self._folder)
+                if held is None:
+                    self._read()
+                else:
+                    self._begin_writing(held)
+            return self.writes
+
     def apply(self, changes: Iterable[Change], watermark: int) -> None:
         """Makes the changes visible to the next search, and durable together with the new watermark."""
         with self._writing, _disk():
+            words = self._words
+            if words is None:
+                raise Unavailable("The search index is closed.")
             if self._unfinished:
-                self._words.reopen()
-                self._words.forget_from(len(self._names))
+                words.reopen()
+                words.forget_from(len(self._names))
             self._unfinished = True
-            batch = _Batch(self._folder, self._manifest, self._words, self._names, self._ordinals)
+            batch = Batch(self._folder, self._manifest, words, self._names, self._ordinals)
             try:
                 for change in changes:
                     batch.take(change)
-                self._finish(batch, watermark)
+                self._finish(words, batch, watermark)
             finally:
                 batch.abandon()
             self._unfinished = False
@@ -141,33 +128,98 @@ class LocalIndex:
         return [Candidate(view.names[place[0]], place[1], cosine, said.get(place)) for place, cosine in near.items()]
 
     def close(self) -> None:
-        """Lets go of the folder, so that it can be opened again."""
+        """Lets go of the folder, so that another can write the index."""
         with self._writing:
+            self.writes, self._words = False, None
             self._closing.close()
 
-    def _begun(self, dimensions: int, recipe: str) -> Manifest:
-        self._words.forget_from(0)
-        manifest = Manifest(recipe=recipe, dimensions=dimensions, words_opstamp=self._words.opstamp)
+    def discard(self) -> None:
+        """Leaves nothing of the index, and lets go of the folder; for the one that writes it."""
+        with self._writing:
+            if self._words is not None:
+                self._words.close()
+            if self.writes:
+                lock.remove(self._folder)
+        self.close()
+
+    def _begin_writing(self, held: int) -> None:
+        """Opens the index to write it. Also if it is unusable, no other writes it until this one is closed."""
+        self._closing.callback(os.close, held)
+        self.writes = True
+        known = self._known_manifest()
+        words = WordIndex(self._folder / files.WORDS)
+        self._closing.callback(words.close)
+        if known is None:
+            known = self._begun(words)
+        self.identity = known.identity
+        loaded = files.load(self._folder, known)
+        files.remove_others(self._folder, known.generation)
+        opstamp = words.opstamp
+        # The words are committed before the manifest: a crash in between leaves them ahead, never behind.
+        if opstamp < known.words_opstamp:
+            raise IndexUnusable("The word index is older than the manifest says.")
+        words.forget_from(len(loaded.names))
+        said = WordSearch(words.searcher(), loaded.vectors, len(loaded.ordinals))
+        if opstamp == known.words_opstamp:
+            _check_same(said, loaded.vectors)
+        self._show(known, loaded, said)
+        self._words = words
+
+    def _begun(self, words: WordIndex) -> Manifest:
+        words.forget_from(0)
+        manifest = msgspec.structs.replace(self._nothing, identity=os.urandom(8).hex(), words_opstamp=words.opstamp)
         # Files of an index whose manifest was lost are none of this one's.
         files.remove_others(self._folder, -1)
         files.write_manifest(self._folder, manifest)
         return manifest
 
-    def _open(self) -> None:
-        loaded = files.load(self._folder, self._manifest)
-        files.remove_others(self._folder, self._manifest.generation)
-        self._names, self._ordinals = loaded.names, loaded.ordinals
-        opstamp = self._words.opstamp
-        # The words are committed before the manifest: a crash in between leaves them ahead, never behind.
-        if opstamp < self._manifest.words_opstamp:
-            raise IndexUnusable("The word index is older than the manifest says.")
-        self._words.forget_from(len(loaded.names))
-        said = WordSearch(self._words.searcher(), loaded.vectors, len(loaded.ordinals))
-        if opstamp == self._manifest.words_opstamp and said.size != len(loaded.vectors):
-            raise IndexUnusable(f"The word index has {said.size} chunks, the vectors {len(loaded.vectors)}.")
-        self._view = _View(loaded.vectors, said, loaded.names)
+    def _read(self) -> None:
+        """Sees what the one that writes has finished."""
+        manifest = self._known_manifest()
+        if manifest is None or manifest == self._manifest:
+            return
+        self.identity = manifest.identity
+        try:
+            self._read_up_to(manifest)
+        except IndexUnusable:
+            # Files go when the index is rewritten or begun anew: there is another manifest then, for the next look.
+            if self._known_manifest() == manifest:
+                raise
 
-    def _look(self, only: Collection[str] | None) -> tuple[_View, list[int] | None]:
+    def _read_up_to(self, manifest: Manifest) -> None:
+        known = self._manifest
+        if self._reader is None or known.identity != manifest.identity:
+            self._reader = WordReader(self._folder / files.WORDS)
+        searcher = self._reader.searcher(manifest.words_opstamp)
+        if searcher is None:
+            return  # a change is just being finished
+        if (known.identity, known.generation) == (manifest.identity, manifest.generation):
+            step = self._step_to(manifest)
+            view = self._after(step, manifest, lambda: searcher)
+            _check_same(view.said, view.vectors)
+            self._advance(manifest, step, view)
+        else:
+            loaded = files.load(self._folder, manifest)
+            said = WordSearch(searcher, loaded.vectors, len(loaded.ordinals))
+            _check_same(said, loaded.vectors)
+            self._show(manifest, loaded, said)
+
+    def _step_to(self, manifest: Manifest) -> Step:
+        """What the one that writes has added to the files."""
+        names, rows = files.added(self._folder, self._manifest, manifest)
+        step = Step(len(self._names), rows=[rows])
+        living = set(rows["upload"].tolist())
+        for ordinal, name in enumerate(names, step.first):
+            step.add(name, step.ordinals.get(name, self._ordinals.get(name)), living=ordinal in living)
+        return step
+
+    def _known_manifest(self) -> Manifest | None:
+        known, wanted = files.read_manifest(self._folder), self._nothing
+        if known is not None and (known.dimensions, known.recipe) != (wanted.dimensions, wanted.recipe):
+            raise IndexUnusable(f"The index was made by {known.recipe} with {known.dimensions} dimensions.")
+        return known
+
+    def _look(self, only: Collection[str] | None) -> tuple[View, list[int] | None]:
         """The present state, and the ordinals in it of the uploads that may answer."""
         with self._looking:
             if only is None:
@@ -175,30 +227,39 @@ class LocalIndex:
             known = self._ordinals
             return self._view, [known[upload_id] for upload_id in only if upload_id in known]
 
-    def _finish(self, batch: "_Batch", watermark: int) -> None:
-        manifest = self._manifest
-        if batch.names:
+    def _show(self, manifest: Manifest, loaded: files.Loaded, said: WordSearch) -> None:
+        with self._looking:
+            self._manifest, self._names, self._ordinals = manifest, loaded.names, loaded.ordinals
+            self._view = View(loaded.vectors, said, loaded.names)
+
+    def _finish(self, words: WordIndex, batch: Batch, watermark: int) -> None:
+        manifest = msgspec.structs.replace(self._manifest, watermark=watermark)
+        if batch.step.names:
             parts = batch.tails.finish()
             files.flush_folder(self._folder)
-            self._words.commit()
-            manifest = msgspec.structs.replace(manifest, words_opstamp=self._words.opstamp, **parts)
-        manifest = msgspec.structs.replace(manifest, watermark=watermark)
-        vectors, searcher = self._view.vectors, None
-        if batch.names:
-            added = batch.added(files.open_floats(self._folder, manifest), files.open_terms(self._folder, manifest))
-            vectors, searcher = vectors.changed(batch.dead, added), self._words.searcher()
+            words.commit()
+            manifest = msgspec.structs.replace(manifest, words_opstamp=words.opstamp, **parts)
+        view = self._after(batch.step, manifest, words.searcher)
         files.write_manifest(self._folder, manifest)
+        self._advance(manifest, batch.step, view)
+
+    def _after(self, step: Step, manifest: Manifest, searcher: Callable[[], tantivy.Searcher]) -> View:
+        """What searches see after this step."""
+        if not step.names:
+            return self._view
+        added = step.added(files.open_floats(self._folder, manifest), files.open_terms(self._folder, manifest))
+        vectors, uploads = self._view.vectors.changed(step.dead, added), len(self._ordinals) + step.growth
+        return View(vectors, WordSearch(searcher(), vectors, uploads), self._names)
+
+    def _advance(self, manifest: Manifest, step: Step, view: View) -> None:
         with self._looking:
-            self._manifest = manifest
-            self._names += batch.names
-            for upload_id, ordinal in batch.ordinals.items():
+            self._manifest, self._view = manifest, view
+            self._names += step.names
+            for upload_id, ordinal in step.ordinals.items():
                 if ordinal is None:
                     self._ordinals.pop(upload_id, None)
                 else:
                     self._ordinals[upload_id] = ordinal
-            if searcher is not None:
-                said = WordSearch(searcher, vectors, len(self._ordinals))
-                self._view = _View(vectors, said, self._names)
 
     def _rewrite_if_due(self) -> None:
         alive, stored = self.size, len(self._view.vectors.floats)
@@ -213,10 +274,10 @@ class LocalIndex:
         manifest = msgspec.structs.replace(
             self._manifest,
             generation=self._manifest.generation + 1,
-            rows=files.Part(),
-            floats=files.Part(),
-            terms=files.Part(),
-            names=files.Part(),
+            rows=files.NOTHING,
+            floats=files.NOTHING,
+            terms=files.NOTHING,
+            names=files.NOTHING,
         )
         tails = Tails(self._folder, manifest)
         try:
@@ -233,69 +294,8 @@ class LocalIndex:
         files.flush_folder(self._folder)
         loaded = files.load(self._folder, manifest)
         files.write_manifest(self._folder, manifest)
-        with self._looking:
-            self._manifest, self._names, self._ordinals = manifest, loaded.names, loaded.ordinals
-            self._view = _View(loaded.vectors, self._view.said.beside(loaded.vectors), loaded.names)
+        self._show(manifest, loaded, self._view.said.beside(loaded.vectors))
         files.remove_others(self._folder, manifest.generation)
-
-
-class _Batch:
-    """Changes on their way: written to the files and given to the words, and not yet true."""
-
-    def __init__(
-        self, folder: Path, manifest: Manifest, words: WordIndex, names: list[str], known: dict[str, int]
-    ) -> None:
-        self._words, self._known, self._first, self._dimensions = words, known, len(names), manifest.dimensions
-        self._rows: list[files.Record] = []
-        self.tails = Tails(folder, manifest)
-        self.names: list[str] = []
-        self.ordinals: dict[str, int | None] = {}
-        self.dead: list[int] = []
-
-    def take(self, change: Change) -> None:
-        """The new entries of an upload, under a new ordinal; those of its old ordinal die."""
-        old = self.ordinals.get(change.upload_id, self._known.get(change.upload_id))
-        if old is not None:
-            self._words.drop(old)
-            self.dead.append(old)
-        elif not change.entries:
-            return
-        ordinal = self._first + len(self.names)
-        self.names.append(change.upload_id)
-        self.tails.name([change.upload_id])
-        self.ordinals[change.upload_id] = ordinal if change.entries else None
-        if change.entries:
-            self._add(ordinal, change.entries)
-
-    def added(self, floats: Floats, stream: Numbers) -> Vectors:
-        """The new rows, with the files of floats and terms as they are now."""
-        rows = np.concatenate([np.zeros(0, files.record(floats.shape[1])), *self._rows])
-        positions = np.arange(len(floats) - len(rows), len(floats), dtype=np.uint32)
-        lengths = rows["terms"].astype(np.int64)
-        begins = len(stream) - lengths.sum() + np.cumsum(lengths) - lengths
-        return Vectors(
-            rows["code"], rows["upload"], rows["number"], positions, floats, Terms(begins, rows["terms"], stream)
-        )
-
-    def abandon(self) -> None:
-        self.tails.abandon()
-
-    def _add(self, ordinal: int, entries: list[Entry]) -> None:
-        dimensions = self._dimensions
-        if any(len(entry.vector) != 4 * dimensions for entry in entries):
-            raise ValueError(f"a vector has not the {dimensions} dimensions of the index")
-        entries = sorted(entries, key=lambda entry: entry.number)
-        raw = np.frombuffer(b"".join(entry.vector for entry in entries), "<f4").reshape(len(entries), -1)
-        floats = bits.unit(raw)
-        numbers: Numbers = np.array([entry.number for entry in entries], np.uint32)
-        uploads = np.full(len(entries), ordinal, np.uint32)
-        said = [terms.of_text(entry.text) for entry in entries]
-        lengths: Numbers = np.array([len(each) for each in said], np.uint32)
-        rows = files.records(uploads, numbers, lengths, bits.packed(floats), dimensions)
-        self.tails.write(rows, floats, np.concatenate(said))
-        self._rows.append(rows)
-        for entry in entries:
-            self._words.add(ordinal, entry.number, entry.text)
 
 
 def stored_watermark(folder: Path, dimensions: int, recipe: str) -> int:
@@ -305,6 +305,11 @@ def stored_watermark(folder: Path, dimensions: int, recipe: str) -> int:
     except IndexUnusable:
         return 0
     return known.watermark if known and (known.dimensions, known.recipe) == (dimensions, recipe) else 0
+
+
+def _check_same(said: WordSearch, vectors: Vectors) -> None:
+    if said.size != len(vectors):
+        raise IndexUnusable(f"The word index has {said.size} chunks, the vectors {len(vectors)}.")
 
 
 @contextlib.contextmanager

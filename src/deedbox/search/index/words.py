@@ -13,7 +13,7 @@ from tantivy import Query
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import IndexInUse, IndexUnusable
+from deedbox.search.index import IndexUnusable
 from deedbox.search.index.analysis import analyser, indexable
 
 _ANALYSER = "deedbox"
@@ -27,7 +27,9 @@ class WordIndex:
 
     def __init__(self, folder: Path) -> None:
         self._schema = schema()
-        self._index = _opened(folder, self._schema)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with readable():
+            self._index = _prepared(tantivy.Index(self._schema, str(folder)))
         self._writer: tantivy.IndexWriter | None = self._new_writer()
         _check_segments(folder)
         self.opstamp = self._writer.commit_opstamp
@@ -92,8 +94,30 @@ class WordIndex:
             return writer
         except ValueError as error:
             if "lock" in str(error).lower():
-                raise IndexInUse("The search index is open in another process; stop that one first.") from error
+                raise Unavailable("The word index is open in another process; stop that one first.") from error
             raise IndexUnusable(f"The word index cannot be opened: {error}") from error
+
+
+class WordReader:
+    """The words of one index, which another process writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with readable():
+            self._index = _prepared(tantivy.Index.open(str(folder)))
+
+    def searcher(self, opstamp: int) -> tantivy.Searcher | None:
+        """A searcher of what this commit has left; None when there is a later one."""
+        with readable():
+            self._index.reload()
+            found = self._index.searcher()
+        # Merges change the files, but neither the number nor what can be found.
+        return found if _meta(self._folder).opstamp == opstamp else None
+
+
+def empty_searcher() -> tantivy.Searcher:
+    """Finds nothing."""
+    return tantivy.Index(schema()).searcher()
 
 
 def schema() -> tantivy.Schema:
@@ -105,14 +129,11 @@ def schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _opened(folder: Path, schema: tantivy.Schema) -> tantivy.Index:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with readable():
-        index = tantivy.Index(schema, str(folder))
-        index.register_tokenizer(_ANALYSER, analyser())
-        # Searchers change when a change is applied, and never by themselves.
-        index.config_reader("manual")
-        return index
+def _prepared(index: tantivy.Index) -> tantivy.Index:
+    index.register_tokenizer(_ANALYSER, analyser())
+    # Searchers change when a change is applied, and never by themselves.
+    index.config_reader("manual")
+    return index
 
 
 @contextmanager
@@ -145,6 +166,7 @@ class _Segment(msgspec.Struct):
 
 
 class _Meta(msgspec.Struct):
+    opstamp: int
     segments: list[_Segment]
 
 
@@ -152,13 +174,20 @@ class _Footer(msgspec.Struct):
     crc: int
 
 
+def _meta(folder: Path) -> _Meta:
+    """What tantivy says of its last commit; IndexUnusable if it cannot be read."""
+    try:
+        return msgspec.json.decode((folder / "meta.json").read_bytes(), type=_Meta)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise IndexUnusable(f"The word index cannot be read: {error}") from error
+
+
 def _check_segments(folder: Path) -> None:
     """IndexUnusable when a file of a segment in use was altered: tantivy writes a checksum, but does not read it.
 
     Leftovers of a crash do not count."""
     try:
-        meta = msgspec.json.decode((folder / "meta.json").read_bytes(), type=_Meta)
-        for segment in meta.segments:
+        for segment in _meta(folder).segments:
             name = segment.segment_id.replace("-", "")
             deletes = None if segment.deletes is None else f"{name}.{segment.deletes.opstamp}.del"
             for file in folder.glob(f"{name}.*"):

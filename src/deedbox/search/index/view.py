@@ -1,0 +1,46 @@
+"""The state of an index that a search sees."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from deedbox.search.index import Hit
+from deedbox.search.index.bits import Floats, Vectors
+from deedbox.search.index.word_search import Match, WordSearch
+
+Place: TypeAlias = tuple[int, int]
+"""The ordinal of an upload and the number of one of its chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One state; a change makes another."""
+
+    vectors: Vectors
+    said: WordSearch
+    names: list[str]
+
+    def near(self, vector: Floats, top: int, allowed: list[int] | None) -> list[Match]:
+        found = self.vectors.near(vector, top, None if allowed is None else np.array(allowed, np.uint32))
+        matches = zip(found.scores.tolist(), found.uploads.tolist(), found.numbers.tolist(), strict=True)
+        return self._cut(list(matches), top)
+
+    def by_words(self, query: str, top: int, allowed: list[int] | None) -> list[Match]:
+        return self._cut(self.said.best(query, top, None if allowed is None else set(allowed)), top)
+
+    def cosines(self, vector: Floats, places: Collection[Place]) -> dict[Place, float]:
+        uploads, numbers = np.array(list(places), np.uint32).reshape(-1, 2).T
+        return dict(zip(places, self.vectors.cosines(vector, uploads, numbers).tolist(), strict=True))
+
+    def hits(self, matches: Iterable[Match]) -> list[Hit]:
+        """Best first."""
+        return [Hit(self.names[ordinal], number, score) for score, ordinal, number in self._ranked(matches)]
+
+    def _cut(self, matches: list[Match], top: int) -> list[Match]:
+        return matches if len(matches) <= top else self._ranked(matches)[:top]
+
+    def _ranked(self, matches: Iterable[Match]) -> list[Match]:
+        names = self.names
+        return sorted(matches, key=lambda match: (-match[0], names[match[1]], match[2]))

@@ -2,9 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
-import shutil
-from pathlib import Path
 from typing import NamedTuple
 
 from deedbox.kernel import jobs, limits
@@ -18,9 +15,10 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
 from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
-from deedbox.search.index import Index, IndexInUse
+from deedbox.search.index import Index, IndexInUse, Place
+from deedbox.search.index.choose import open_indexes
 from deedbox.search.query_times import QueryTimes
-from deedbox.search.workspace_index import OpenIndex, WorkspaceIndex
+from deedbox.search.workspace_index import WorkspaceIndex
 
 INDEX_JOB = "index"
 REBUILD_JOB = "rebuild"
@@ -34,27 +32,8 @@ class Serving(NamedTuple):
     embedder: Embedder
 
 
-def local_index(folder: Path, dimensions: int, recipe: str) -> Index:
-    from deedbox.search.index.local import LocalIndex
-
-    return LocalIndex(folder, dimensions, recipe)
-
-
-def _local_watermark(folder: Path, dimensions: int, recipe: str) -> int:
-    from deedbox.search.index.local import stored_watermark
-
-    return stored_watermark(folder, dimensions, recipe)
-
-
 class SearchEngine:
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        settings: Settings,
-        embedders: Embedders,
-        open_index: OpenIndex = local_index,
-    ) -> None:
+    def __init__(self, db: Database, clock: Clock, settings: Settings, embedders: Embedders) -> None:
         self.db = db
         self.clock = clock
         self.embedders = embedders
@@ -62,12 +41,11 @@ class SearchEngine:
         self.extractor = Extractor(settings.sandbox_processes)
         self.keeps_index = True
         """Whether queries are answered from an index here; a worker would only keep it from the server beside it."""
-        self._folder = settings.data_dir / "index"
+        self.indexes = open_indexes(settings, db)
         self.builds = Builds()
-        self.open_index = open_index
-        self._indexes: dict[tuple[str, str], WorkspaceIndex] = {}
+        self._indexes: dict[Place, WorkspaceIndex] = {}
         """By workspace and recipe, the least recently used first."""
-        self._resting: dict[tuple[str, str], WorkspaceIndex] = {}
+        self._resting: dict[Place, WorkspaceIndex] = {}
 
     @property
     def recipe(self) -> str | None:
@@ -97,7 +75,7 @@ class SearchEngine:
     def workspace_index(self, workspace_id: str, serving: Serving) -> WorkspaceIndex:
         place = (workspace_id, serving.recipe)
         index = self._taken(place) or WorkspaceIndex(
-            self.db, place, self._folder_of(*place), serving.embedder.dimensions, self.open_index, self.builds
+            self.db, place, serving.embedder.dimensions, self.indexes, self.builds
         )
         self._indexes[place] = index
         if len(self._indexes) > limits.OPEN_INDEXES:
@@ -118,12 +96,12 @@ class SearchEngine:
         recipe, dimensions = serving.recipe, serving.embedder.dimensions
         if not dimensions:
             return 0
-        stored = await asyncio.to_thread(_local_watermark, self._folder_of(workspace_id, recipe), dimensions, recipe)
+        stored = await asyncio.to_thread(self.indexes.watermark, (workspace_id, recipe), dimensions)
         return await self.db.read_aside(lambda tx: _chunks_after(tx, workspace_id, recipe, stored))
 
     async def index_bytes(self, workspace_id: str) -> int:
-        """The bytes that the workspace's indexes take on disk."""
-        return await asyncio.to_thread(_size, self._folder / workspace_id)
+        """The bytes that the workspace's indexes take."""
+        return await asyncio.to_thread(self.indexes.size_bytes, workspace_id)
 
     async def recover(self) -> None:
         """After a crash: no document stays in the middle of being indexed."""
@@ -147,20 +125,18 @@ class SearchEngine:
         """Closes and removes the workspace's index of a recipe out of service."""
         if index := self._taken((workspace_id, recipe)):
             await index.close()
-        await asyncio.to_thread(shutil.rmtree, self._folder_of(workspace_id, recipe), ignore_errors=True)
+        await asyncio.to_thread(self.indexes.discard, (workspace_id, recipe))
 
     async def close(self) -> None:
         self.builds.stop()
         for index in (*self._indexes.values(), *self._resting.values()):
             await index.close()
+        await asyncio.to_thread(self.indexes.close)
         await self.embedders.close()
         await self.extractor.close()
 
-    def _taken(self, place: tuple[str, str]) -> WorkspaceIndex | None:
+    def _taken(self, place: Place) -> WorkspaceIndex | None:
         return self._indexes.pop(place, None) or self._resting.pop(place, None)
-
-    def _folder_of(self, workspace_id: str, recipe: str) -> Path:
-        return self._folder / workspace_id / hashlib.sha256(recipe.encode()).hexdigest()[:16]
 
 
 def _unclaim_all(tx: Tx) -> None:
@@ -172,7 +148,3 @@ def _chunks_after(tx: Tx, workspace_id: str, recipe: str, stored: int) -> int:
     target = chunk_store.watermark(tx, workspace_id, recipe)
     begin = stored if stored <= target else 0  # one that is ahead of the database is built anew
     return chunk_store.chunks_after(tx, workspace_id, recipe, begin, target - begin)
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0

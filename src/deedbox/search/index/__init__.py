@@ -1,13 +1,15 @@
-"""The interface of an index: derived from the database, one per workspace, rebuilt at any time.
+"""The interface of an index: derived from the database, one per workspace and recipe, rebuilt at any time.
 
-This module is light; `local` imports numpy, faiss and tantivy, so the server loads it when it first needs an index."""
+This module is light; `local` and `postgres` import numpy, faiss and tantivy, so the server loads them when it first
+needs an index."""
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
 from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 
 if TYPE_CHECKING:
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float32]
+
+
+Place: TypeAlias = tuple[str, str]
+"""A workspace and a recipe, which have one index."""
 
 
 class IndexUnusable(DeedboxError):
@@ -49,6 +55,8 @@ class Change(msgspec.Struct, frozen=True):
 
     upload_id: str
     entries: list[Entry]
+    number: int = 0
+    """Its number in the log; 0 if it has none."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -82,8 +90,13 @@ class Index(Protocol):
     @property
     def size_bytes(self) -> int: ...
 
-    def apply(self, changes: Iterable[Change], watermark: int) -> None:
-        """Makes the changes visible to the next search, and durable together with the new watermark."""
+    def look(self, tx: Tx) -> None:
+        """Sees how far others have brought the index, where it is not this process's alone."""
+
+    def apply(self, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+        """Makes the changes visible to the next search, and durable together with the new watermark.
+
+        `since` is the watermark that they follow: where another process has moved it meanwhile, nothing is done."""
 
     def near(self, vector: "Vector", top: int, only: Collection[str] | None = None) -> list[Hit]:
         """The nearest chunks by cosine, best first, ties by upload id and number; `only` of these, none lost."""
@@ -95,5 +108,23 @@ class Index(Protocol):
         self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None
     ) -> list[Candidate]:
         """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
+
+    def close(self) -> None: ...
+
+
+class Indexes(Protocol):
+    """Where the indexes of all workspaces are kept. Synchronous, as an index is: callers run it in a thread."""
+
+    def open(self, place: Place, dimensions: int) -> Index:
+        """The index of the place, empty if there is none; IndexUnusable when it has to be discarded first."""
+
+    def watermark(self, place: Place, dimensions: int) -> int:
+        """How far the stored index goes, without opening it; 0 when it is to be built anew."""
+
+    def discard(self, place: Place) -> None:
+        """Removes an index that is not open here."""
+
+    def size_bytes(self, workspace_id: str) -> int:
+        """The room that the workspace's indexes take."""
 
     def close(self) -> None: ...

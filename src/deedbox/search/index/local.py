@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.index import Candidate, Change, Entry, Hit, IndexUnusable, bits, files, terms
 from deedbox.search.index.bits import Floats, Vectors
@@ -96,7 +97,10 @@ class LocalIndex:
                 total += file.stat().st_size
         return total
 
-    def apply(self, changes: Iterable[Change], watermark: int) -> None:
+    def look(self, tx: Tx) -> None:
+        """Nobody else changes it while it is open."""
+
+    def apply(self, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:  # noqa: ARG002
         """Makes the changes visible to the next search, and durable together with the new watermark."""
         with self._writing, _disk():
             if self._unfinished:

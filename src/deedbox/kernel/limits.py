@@ -622,7 +622,7 @@ HIGHLIGHT_WORDS = 65_536
 # the index in PostgreSQL
 POSTINGS_BLOCK_CHUNKS = 1024
 """The postings of a term that lie in one row; with what is below 8 KB they stay in its page."""
-INDEX_EXACT_CHUNKS = 20_000
+INDEX_EXACT_CHUNKS = 5_000
 """Up to so many vectors are compared one by one; for more there is a graph."""
 INDEX_WRITE_CHUNKS = 1024
 """The chunks that one transaction of a build takes."""

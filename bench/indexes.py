@@ -1,0 +1,212 @@
+"""The two indexes beside each other, and PostgreSQL's own means beside both: hybrid queries (both legs and their
+fusion, without embedding) on the local index and in PostgreSQL, then ts_rank and pgvector alone on the same chunks.
+
+Recall is against an exact float search. Scores of both indexes are compared, and must be the same.
+
+Usage: python -m bench.indexes --postgres postgresql://…/postgres [--size 20000] [--queries 100] [--rounds 3]"""
+
+import argparse
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import psycopg
+
+from bench.corpus import DIMENSIONS, WORDS_PER_QUERY, Corpus, Floats
+from bench.lifecycle import administer
+from bench.measure import median, temporary_folder
+from bench.query import CHUNKS_PER_UPLOAD, changes, upload_id
+from deedbox.kernel import limits
+from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.db.postgres import PostgresDatabase
+from deedbox.search.index import Index
+from deedbox.search.index.folders import IndexFolders
+from deedbox.search.index.postgres import store
+from deedbox.search.index.postgres.indexes import PostgresIndexes
+from deedbox.search.query import fused
+
+Connection: TypeAlias = "psycopg.Connection[tuple[object, ...]]"
+TOP = 10
+DATABASE = "bench_indexes"
+PLACE = ("bench", "recipe")
+
+
+class Questions:
+    """Queries, and the rows that an exact float search finds for each."""
+
+    def __init__(self, corpus: Corpus, count: int) -> None:
+        self.vectors = corpus.vectors(count)
+        self.texts = corpus.texts(count, WORDS_PER_QUERY)
+        self._best = np.full((count, TOP), -2, np.float32)
+        self.exact = np.zeros((count, TOP), np.int64)
+
+    def see(self, vectors: Floats, begin: int) -> None:
+        """Counts more rows among those that can be found."""
+        scores = np.concatenate([self._best, self.vectors @ vectors.T], axis=1)
+        new = np.broadcast_to(np.arange(begin, begin + len(vectors)), (len(self.texts), len(vectors)))
+        rows = np.concatenate([self.exact, new], axis=1)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :TOP]
+        self._best, self.exact = np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
+
+    def recall(self, near: Callable[[int], set[tuple[str, int]]]) -> float:
+        """Which part of the ten nearest is found."""
+        found = [
+            sum((upload_id(row), row % CHUNKS_PER_UPLOAD) in near(number) for row in rows)
+            for number, rows in enumerate(self.exact.tolist())
+        ]
+        return sum(found) / len(found) / TOP
+
+
+def fill(indexes: list[Index], connection: Connection, size: int, queries: int) -> Questions:
+    """The same chunks in both indexes and in a plain table; says how long each took."""
+    corpus, done, spent = Corpus(), 0, [0.0] * (len(indexes) + 1)
+    questions = Questions(corpus, queries)
+    connection.execute("create table plain (upload_id text, number int, body text, vector vector)")
+    for vectors, texts in corpus.blocks(size):
+        for at, index in enumerate(indexes):
+            begun = stopwatch()
+            index.apply(changes(vectors, texts, done), done + len(vectors))
+            spent[at] += stopwatch() - begun
+        begun = stopwatch()
+        with connection.cursor().copy("copy plain from stdin") as copy:
+            for row, (vector, text) in enumerate(zip(vectors, texts, strict=True), done):
+                copy.write_row((upload_id(row), row % CHUNKS_PER_UPLOAD, text, str(vector.tolist())))
+        spent[-1] += stopwatch() - begun
+        questions.see(vectors, done)
+        done += len(vectors)
+    begun = stopwatch()
+    connection.execute("set maintenance_work_mem = '512MB'")
+    connection.execute("create index on plain using gin (to_tsvector('english', body))")
+    connection.execute(f"create index on plain using hnsw ((vector::halfvec({DIMENSIONS})) halfvec_ip_ops)")
+    connection.execute("analyze plain")
+    spent[-1] += stopwatch() - begun
+    print("filled in (s): local {:.0f}, PostgreSQL {:.0f}, plain table with its own indexes {:.0f}".format(*spent))
+    return questions
+
+
+def times(work: Callable[[int], object], queries: int, rounds: int) -> str:
+    """Of the quietest round after one to warm up."""
+    spent = []
+    for _ in range(rounds + 1):
+        each = []
+        for number in range(queries):
+            begun = stopwatch()
+            work(number)
+            each.append((stopwatch() - begun) * 1000)
+        spent.append(each)
+    best = min(spent[1:], key=median)
+    return f"p50 {median(best):6.2f} ms  p99 {np.percentile(best, 99):6.2f} ms"
+
+
+def measure(name: str, index: Index, asked: Questions, rounds: int) -> None:
+    top, queries = limits.LEG_CANDIDATES, len(asked.texts)
+
+    def hybrid(number: int) -> object:
+        return fused(index.candidates(asked.vectors[number], asked.texts[number], top), top)
+
+    def nearest(number: int) -> set[tuple[str, int]]:
+        return {(hit.upload_id, hit.number) for hit in index.near(asked.vectors[number], top)[:TOP]}
+
+    print(f"  {name:24} hybrid   {times(hybrid, queries, rounds)}   recall@{TOP} {asked.recall(nearest):.4f}")
+    print(f"  {'':24} near     {times(lambda n: index.near(asked.vectors[n], top), queries, rounds)}")
+    print(f"  {'':24} words    {times(lambda n: index.words(asked.texts[n], top), queries, rounds)}", flush=True)
+
+
+def measure_plain(connection: Connection, asked: Questions, rounds: int) -> None:
+    top, queries = limits.LEG_CANDIDATES, len(asked.texts)
+    half = f"halfvec({DIMENSIONS})"
+    connection.execute("set hnsw.iterative_scan = 'strict_order'")
+    connection.execute(f"set hnsw.ef_search = {limits.GRAPH_SEARCH_MIN}")
+
+    def nearest(number: int) -> set[tuple[str, int]]:
+        rows = connection.execute(
+            f"select upload_id, number from plain order by vector::{half} <#> %s::{half} limit {top}",
+            [str(asked.vectors[number].tolist())],
+        ).fetchall()
+        return {(str(row[0]), int(str(row[1]))) for row in rows[:TOP]}
+
+    def ranked(number: int) -> object:
+        return connection.execute(
+            "select upload_id, number, ts_rank(to_tsvector('english', body), q) as score"
+            " from plain, to_tsquery('english', %s) q where to_tsvector('english', body) @@ q"
+            f" order by score desc limit {top}",
+            [" | ".join(asked.texts[number].split())],
+        ).fetchall()
+
+    spent = times(nearest, queries, rounds)
+    print(f"  {'pgvector alone':24} near     {spent}   recall@{TOP} {asked.recall(nearest):.4f}")
+    print(f"  {'ts_rank alone':24} words    {times(ranked, 2, 1)}   (2 queries)", flush=True)
+
+
+def compare(local: Index, other: Index, asked: Questions) -> None:
+    """The scores of the words must be the same; so must the cosines of what both find."""
+    for vector, text in zip(asked.vectors, asked.texts, strict=True):
+        if local.words(text, limits.LEG_CANDIDATES) != other.words(text, limits.LEG_CANDIDATES):
+            raise SystemExit(f"The two indexes rank {text!r} differently.")
+        mine = {(hit.upload_id, hit.number): hit.score for hit in local.near(vector, TOP)}
+        theirs = {(hit.upload_id, hit.number): hit.score for hit in other.near(vector, TOP)}
+        if any(mine[place] != theirs[place] for place in mine.keys() & theirs.keys()):
+            raise SystemExit("The two indexes give one chunk two cosines.")
+    print(f"both rank the words of {len(asked.texts)} queries alike, and give the same cosines to the last bit")
+
+
+@contextmanager
+def database(postgres: str) -> Iterator[str]:
+    administer(postgres, f"drop database if exists {DATABASE} with (force)")
+    administer(postgres, f"create database {DATABASE}")
+    try:
+        yield psycopg.conninfo.make_conninfo(postgres, dbname=DATABASE)
+    finally:
+        administer(postgres, f"drop database if exists {DATABASE} with (force)")
+
+
+def settle(db: PostgresDatabase, index: Index) -> None:
+    """Waits for the graph, where the index is large enough for one."""
+    begun = stopwatch()
+    while index.size > limits.INDEX_EXACT_CHUNKS:
+        found = db.read_here(lambda tx: store.find(tx, PLACE))
+        if found and found.graph:
+            print(f"the graph took {stopwatch() - begun:.0f} s more")
+            break
+        db.read_here(index.look)
+        time.sleep(0.5)
+
+
+def run(wish: argparse.Namespace, folder: Path, url: str) -> None:
+    db = PostgresDatabase(url)
+    indexes = PostgresIndexes(db, url)
+    local, other = IndexFolders(folder).open(PLACE, DIMENSIONS), indexes.open(PLACE, DIMENSIONS)
+    with psycopg.connect(url, autocommit=True) as connection:
+        asked = fill([local, other], connection, wish.size, wish.queries)
+        settle(db, other)
+        connection.execute("vacuum analyze")
+        print(f"{wish.size} chunks; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+        sizes = [index.size_bytes / wish.size / 1024 for index in (local, other)]
+        print("KB for each chunk: local {:.1f}, PostgreSQL {:.1f}".format(*sizes))
+        measure("local index", local, asked, wish.rounds)
+        measure("index in PostgreSQL", other, asked, wish.rounds)
+        measure_plain(connection, asked, wish.rounds)
+        compare(local, other, asked)
+    local.close()
+    indexes.close()
+    asyncio.run(db.close())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--postgres", required=True, help="where a database for the bench may be made")
+    parser.add_argument("--size", type=int, default=20_000)
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    wish = parser.parse_args()
+    with temporary_folder() as folder, database(wish.postgres) as url:
+        run(wish, folder, url)
+
+
+if __name__ == "__main__":
+    main()

@@ -25,8 +25,9 @@ from deedbox.search.engine import REBUILD_JOB, SearchEngine
 from deedbox.search.entries import entries
 from deedbox.search.index import Change
 from deedbox.search.index.local import LocalIndex
-from deedbox.search.index.postgres import store
 from deedbox.search.index.postgres.index import PostgresIndex
+from deedbox.search.index.postgres.store import indexes as index_rows
+from deedbox.search.index.postgres.store import tables
 from deedbox.search.ingest import Ingest
 from deedbox.search.query import Question
 from deedbox.search.renewal import FORGET_JOB, RENEW_JOB, Renewal
@@ -209,7 +210,7 @@ async def test_a_large_index_gets_a_graph_that_finds_the_same(
     exact = await ask(corpus, "colour of number 3", mode="semantic", top_k=8)
     place = (corpus.workspace, corpus.embedder.recipe)
     async with asyncio.timeout(60):
-        while not (await corpus.db.read(lambda tx: store.find(tx, place))).graph:  # type: ignore[union-attr]
+        while not (await corpus.db.read(lambda tx: index_rows.find(tx, place))).graph:  # type: ignore[union-attr]
             await asyncio.sleep(0.05)
     graphs = "select count(*) from pg_index where indisvalid and indexrelid = to_regclass(:name)::oid"
     [index_id] = await corpus.db.read(lambda tx: tx.one("select id from search_indexes")) or ()
@@ -238,7 +239,7 @@ def test_a_server_without_pgvector_is_told_what_to_do(postgres_url: str, monkeyp
     db = PostgresDatabase(postgres_url)
     chosen = Settings(database_url=Secret(postgres_url), index="postgres")
     for offered, message in ((None, "does not have"), ("0.7.4", "needs 0.8 or newer")):
-        monkeypatch.setattr(store, "extension_version", lambda _, offered=offered: (offered, None))
+        monkeypatch.setattr(tables, "extension_version", lambda _, offered=offered: (offered, None))
         with pytest.raises(SetupError, match=message) as refused:
             SearchEngine(db, HandClock(), chosen, Embedders(lambda: None, lambda _: None))
         assert "DEEDBOX_INDEX" in refused.value.next_step

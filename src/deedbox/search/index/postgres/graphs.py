@@ -10,7 +10,8 @@ from deedbox.kernel import log
 from deedbox.kernel.db import Row
 from deedbox.kernel.db.postgres import connect
 from deedbox.kernel.errors import DeedboxError
-from deedbox.search.index.postgres import store
+from deedbox.search.index.postgres.store import graphs as graph_indexes
+from deedbox.search.index.postgres.store import indexes as index_rows
 
 if TYPE_CHECKING:
     from deedbox.kernel.db.postgres import PostgresDatabase
@@ -61,9 +62,9 @@ class Graphs:
                     return
                 self._connection = connection
             try:
-                if store.take_graph_lock(connection, index_id):
-                    store.make_graph(connection, index_id, dimensions)
-                    self._db.write_here(lambda tx: store.note_graph(tx, index_id))
+                if graph_indexes.take_graph_lock(connection, index_id):
+                    graph_indexes.make_graph(connection, index_id, dimensions)
+                    self._db.write_here(lambda tx: index_rows.note_graph(tx, index_id))
             finally:
                 with self._lock:
                     self._connection = None

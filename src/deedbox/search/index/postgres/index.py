@@ -11,10 +11,14 @@ from deedbox.kernel.errors import Unavailable
 from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, Place, bits, bm25
 from deedbox.search.index.analysis import terms
 from deedbox.search.index.bits import Floats
-from deedbox.search.index.postgres import postings, store
+from deedbox.search.index.postgres import postings
 from deedbox.search.index.postgres.graphs import Graphs
 from deedbox.search.index.postgres.postings import POSTING
-from deedbox.search.index.postgres.store import ChunkRow, IndexRow
+from deedbox.search.index.postgres.store import chunks as chunk_rows
+from deedbox.search.index.postgres.store import indexes as index_rows
+from deedbox.search.index.postgres.store import postings as posting_rows
+from deedbox.search.index.postgres.store.chunks import ChunkRow
+from deedbox.search.index.postgres.store.indexes import IndexRow
 from deedbox.search.index.postgres.write import write, written
 from deedbox.search.index.terms import number
 
@@ -36,6 +40,7 @@ class PostgresIndex:
         self._dimensions = dimensions
         self._graphs = graphs
         self._seen: IndexRow | None = None
+        self._building = False
         db.read_here(self.look)
         if self._seen is not None and self._seen.dimensions != dimensions:
             raise IndexUnusable(f"The index has {self._seen.dimensions} dimensions.")
@@ -51,22 +56,27 @@ class PostgresIndex:
     @property
     def size_bytes(self) -> int:
         seen = self._seen
-        return self._db.read_here(lambda tx: store.share_bytes(tx, "id", seen.id)) if seen else 0
+        return self._db.read_here(lambda tx: index_rows.share_bytes(tx, "id", seen.id)) if seen else 0
 
     def look(self, tx: Tx) -> None:
         """Sees how far others have brought the index."""
-        self._seen = seen = store.find(tx, self._place)
-        if seen is not None and seen.chunks > limits.INDEX_EXACT_CHUNKS and not seen.graph:
+        self._seen = seen = index_rows.find(tx, self._place)
+        # Not while it is being built: each chunk would have to find its place in the graph.
+        large = seen is not None and seen.chunks > limits.INDEX_EXACT_CHUNKS
+        if seen is not None and large and not seen.graph and not self._building:
             self._graphs.want(seen.id, seen.dimensions)
 
     def apply(self, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
         """Makes the changes, in transactions of a bounded size: each goes as far as its last change's number."""
-        reached = self.watermark if since is None else since
-        for batch, following in _batches(changes):
-            goal = watermark if not following else batch[-1].number or reached
-            if not self._written(batch, reached, goal):
-                break  # another process is at it too, and has gone further
-            reached = goal
+        reached, self._building = self.watermark if since is None else since, True
+        try:
+            for batch, following in _batches(changes):
+                goal = watermark if not following else batch[-1].number or reached
+                if not self._written(batch, reached, goal):
+                    break  # another process is at it too, and has gone further
+                reached = goal
+        finally:
+            self._building = False
         self._db.read_here(self.look)
 
     def near(self, vector: Floats, top: int, only: Collection[str] | None = None) -> list[Hit]:
@@ -94,7 +104,7 @@ class PostgresIndex:
             near = {ordinal: hit for hit, ordinal in _near(tx, index, asked, top, only)}
             said = {ordinal: hit for hit, ordinal in _said(tx, index, query, top, only)}
             if others := said.keys() - near.keys():
-                near |= {ordinal: hit for hit, ordinal in _scored(store.chunks(tx, index, others), asked)}
+                near |= {ordinal: hit for hit, ordinal in _scored(chunk_rows.chunks(tx, index, others), asked)}
             return [
                 Candidate(hit.upload_id, hit.number, hit.score, said[ordinal].score if ordinal in said else None)
                 for ordinal, hit in near.items()
@@ -114,7 +124,7 @@ class PostgresIndex:
         mark = self.watermark
 
         def run(tx: Tx) -> list[T]:
-            index = store.find(tx, self._place)
+            index = index_rows.find(tx, self._place)
             if (index.watermark if index else 0) < mark:
                 raise Unavailable("The index is being made anew. Try again in a moment.")
             return search(tx, index) if index and index.chunks else nothing
@@ -131,10 +141,10 @@ class PostgresIndex:
         """Whether the batch was written: not if the index is elsewhere than at `since`."""
 
         def run(tx: Tx) -> bool:
-            index = store.find(tx, self._place)
+            index = index_rows.find(tx, self._place)
             if index is None and since == 0:
-                index = store.add(tx, self._place, self._dimensions)
-            if index is None or not store.move(tx, index, since, watermark):
+                index = index_rows.add(tx, self._place, self._dimensions)
+            if index is None or not index_rows.move(tx, index, since, watermark):
                 return False
             write(tx, index, batch)
             return True
@@ -157,11 +167,11 @@ def _batches(changes: Iterable[Change]) -> Iterator[tuple[list[Change], bool]]:
 
 def _near(tx: Tx, index: IndexRow, asked: Floats, top: int, only: Collection[str] | None) -> list[tuple[Hit, int]]:
     """The nearest with their ordinals, best first."""
-    compared = index.chunks if only is None else sum(chunks for _, chunks in store.ranges(tx, index, only))
+    compared = index.chunks if only is None else sum(chunks for _, chunks in chunk_rows.ranges(tx, index, only))
     if index.graph and compared > limits.INDEX_EXACT_CHUNKS:
-        found = store.near_by_graph(tx, index, written(asked), 2 * top, only)
+        found = chunk_rows.near_by_graph(tx, index, written(asked), 2 * top, only)
     else:
-        found = store.near(tx, index, written(asked), top + limits.NEAR_SPARE, only)
+        found = chunk_rows.near(tx, index, written(asked), top + limits.NEAR_SPARE, only)
     return sorted(_scored(found, asked), key=_rank)[:top]
 
 
@@ -175,12 +185,12 @@ def _scored(found: list[ChunkRow], asked: Floats) -> list[tuple[Hit, int]]:
 def _said(tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] | None) -> list[tuple[Hit, int]]:
     """The best by their words with their ordinals, best first."""
     asked = {term: number(term) for term in terms(query)}
-    lengths = store.posting_bytes(tx, index, asked.values()) if asked else {}
+    lengths = posting_rows.posting_bytes(tx, index, asked.values()) if asked else {}
     having = {term: lengths.get(known, 0) // POSTING.itemsize for term, known in asked.items()}
     weights = {asked[term]: weight for term, weight in bm25.weights(index.chunks, having).items()}
     if not weights:
         return []
-    rows = store.postings(tx, index, weights)
+    rows = posting_rows.postings(tx, index, weights)
     scores = postings.scores(rows, weights, index.words / max(1, index.chunks), index.next)
     if only is not None:
         scores *= _allowed(tx, index, only)
@@ -190,7 +200,7 @@ def _said(tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] |
 def _allowed(tx: Tx, index: IndexRow, only: Collection[str]) -> "np.typing.NDArray[np.bool_]":
     """Whether the chunk with each ordinal belongs to one of these uploads."""
     allowed = np.zeros(index.next, np.bool_)
-    for begins, chunks in store.ranges(tx, index, only):
+    for begins, chunks in chunk_rows.ranges(tx, index, only):
         allowed[begins : begins + chunks] = True
     return allowed
 
@@ -201,7 +211,7 @@ def _named(tx: Tx, index: IndexRow, found: list[tuple[float, int]], top: int) ->
     scores = {ordinal: score for score, ordinal in found}
     better = [ordinal for score, ordinal in found if score > last]
     tied = [ordinal for score, ordinal in found if score == last]
-    rows = store.names(tx, index, better, len(better)) + store.names(tx, index, tied, top - len(better))
+    rows = chunk_rows.names(tx, index, better, len(better)) + chunk_rows.names(tx, index, tied, top - len(better))
     return sorted(((Hit(upload, number_, scores[ordinal]), ordinal) for ordinal, upload, number_ in rows), key=_rank)
 
 

@@ -9,8 +9,10 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import SetupError
 from deedbox.search.chunks.store import LOGGED
 from deedbox.search.index import Index, Place
-from deedbox.search.index.postgres import store
 from deedbox.search.index.postgres.graphs import Graphs
+from deedbox.search.index.postgres.store import graphs as graph_indexes
+from deedbox.search.index.postgres.store import indexes as index_rows
+from deedbox.search.index.postgres.store import tables
 
 if TYPE_CHECKING:
     from deedbox.kernel.db.postgres import PostgresDatabase
@@ -35,26 +37,26 @@ class PostgresIndexes:
         return PostgresIndex(self._db, place, dimensions, self._graphs)
 
     def watermark(self, place: Place, dimensions: int) -> int:
-        index = self._db.read_here(lambda tx: store.find(tx, place))
+        index = self._db.read_here(lambda tx: index_rows.find(tx, place))
         return index.watermark if index and index.dimensions == dimensions else 0
 
     def discard(self, place: Place) -> None:
         """What it holds goes in steps, and what an earlier call left too."""
-        self._db.write_here(lambda tx: store.abandon(tx, place))
-        for index_id in self._db.read_here(store.abandoned):
+        self._db.write_here(lambda tx: index_rows.abandon(tx, place))
+        for index_id in self._db.read_here(index_rows.abandoned):
             self._sweep(index_id)
 
     def size_bytes(self, workspace_id: str) -> int:
-        return self._db.read_here(lambda tx: store.share_bytes(tx, "workspace_id", workspace_id))
+        return self._db.read_here(lambda tx: index_rows.share_bytes(tx, "workspace_id", workspace_id))
 
     def close(self) -> None:
         self._graphs.close()
 
     def _sweep(self, index_id: int) -> None:
-        store.drop_graph(self._url, index_id)
+        graph_indexes.drop_graph(self._url, index_id)
 
         def some(tx: Tx) -> bool:
-            return store.sweep(tx, index_id, limits.INDEX_DISCARD_ROWS)
+            return index_rows.sweep(tx, index_id, limits.INDEX_DISCARD_ROWS)
 
         while self._db.write_here(some, isolation="read committed"):
             pass
@@ -74,7 +76,7 @@ def prepare(db: "PostgresDatabase") -> None:
 
 
 def _prepared(tx: Tx) -> bool:
-    offered, installed = store.extension_version(tx)
+    offered, installed = tables.extension_version(tx)
     if offered is None:
         raise SetupError(
             "The setting DEEDBOX_INDEX=postgres needs the extension pgvector, which the database server does not have.",
@@ -87,12 +89,12 @@ def _prepared(tx: Tx) -> bool:
             f"The database has pgvector {version}; the search index needs 0.8 or newer.",
             'Install a newer one on the server and run "alter extension vector update", or unset DEEDBOX_INDEX.',
         )
-    return installed is not None and store.ready(tx)
+    return installed is not None and tables.ready(tx)
 
 
 def _make(tx: Tx) -> None:
-    store.make_extension(tx)
-    store.make_tables(tx)
+    tables.make_extension(tx)
+    tables.make_tables(tx)
 
 
 def _follow(tx: Tx, logged: object) -> None:

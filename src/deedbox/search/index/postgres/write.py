@@ -9,8 +9,12 @@ from deedbox.kernel.db import Tx, Value
 from deedbox.search.chunks.store import Logged
 from deedbox.search.entries import entries
 from deedbox.search.index import Change, Entry, bits, terms
-from deedbox.search.index.postgres import postings, store
-from deedbox.search.index.postgres.store import IndexRow, UploadRow
+from deedbox.search.index.postgres import postings
+from deedbox.search.index.postgres.store import chunks as chunk_rows
+from deedbox.search.index.postgres.store import indexes as index_rows
+from deedbox.search.index.postgres.store import postings as posting_rows
+from deedbox.search.index.postgres.store.chunks import UploadRow
+from deedbox.search.index.postgres.store.indexes import IndexRow
 from deedbox.search.index.terms import Numbers
 
 
@@ -19,7 +23,7 @@ def follow(tx: Tx, logged: Logged) -> None:
 
     One that lacks something is left as it is: whoever asks it next, or a build, brings it up in the log's order."""
     place = (logged.workspace_id, logged.recipe)
-    index = store.find(tx, place)
+    index = index_rows.find(tx, place)
     if (index.watermark if index else 0) != logged.before:
         return
     added: list[Entry] = []
@@ -28,8 +32,8 @@ def follow(tx: Tx, logged: Logged) -> None:
     if index is None:
         if not added:
             return
-        index = store.add(tx, place, len(added[0].vector) // 4)
-    if _fitting(added, index.dimensions) and store.move(tx, index, logged.before, logged.number):
+        index = index_rows.add(tx, place, len(added[0].vector) // 4)
+    if _fitting(added, index.dimensions) and index_rows.move(tx, index, logged.before, logged.number):
         write(tx, index, [Change(logged.upload_id, added, logged.number)])
 
 
@@ -45,7 +49,7 @@ def write(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> None:
     if uploads:
         chunks = sum(sign * row.chunks for sign, row in uploads)
         words = sum(sign * row.words for sign, row in uploads)
-        store.count(tx, index, chunks, words, following)
+        index_rows.count(tx, index, chunks, words, following)
 
 
 def _fitting(added: Sequence[Entry], dimensions: int) -> bool:
@@ -54,17 +58,17 @@ def _fitting(added: Sequence[Entry], dimensions: int) -> bool:
 
 def _remove(tx: Tx, index: IndexRow, upload_ids: list[str]) -> list[UploadRow]:
     """Takes out the chunks of those uploads that the index has."""
-    found = store.uploads(tx, index, upload_ids)
+    found = chunk_rows.uploads(tx, index, upload_ids)
     if found:
         keys: set[tuple[int, int]] = set()
         for row in found:
             blocks = postings.blocks(row.begins, row.chunks)
             keys.update((term, block) for term in np.frombuffer(row.terms, "<u4").tolist() for block in blocks)
         gone = np.concatenate([np.arange(row.begins, row.begins + row.chunks) for row in found])
-        rows = store.postings_at(tx, index, [term for term, _ in keys], [block for _, block in keys])
+        rows = posting_rows.postings_at(tx, index, [term for term, _ in keys], [block for _, block in keys])
         left = postings.without(rows, gone)
-        store.replace_postings(tx, index, left.terms, left.blocks, left.written)
-        store.remove_uploads(tx, index, found)
+        posting_rows.replace_postings(tx, index, left.terms, left.blocks, left.written)
+        chunk_rows.remove_uploads(tx, index, found)
     return found
 
 
@@ -84,9 +88,9 @@ def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[Uploa
         said += spoken
     if uploads:
         new = postings.of_chunks(range(index.next, following), said)
-        store.append_postings(tx, index, new.terms, new.blocks, new.written)
-        store.add_chunks(tx, index, chunks)
-        store.add_uploads(tx, index, uploads)
+        posting_rows.append_postings(tx, index, new.terms, new.blocks, new.written)
+        chunk_rows.add_chunks(tx, index, chunks)
+        chunk_rows.add_uploads(tx, index, uploads)
     return uploads, following
 
 

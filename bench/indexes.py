@@ -1,12 +1,16 @@
 """The two indexes beside each other, and PostgreSQL's own means beside both: hybrid queries (both legs and their
-fusion, without embedding) on the local index and in PostgreSQL, then ts_rank and a bare pgvector query on the same chunks.
+fusion, without embedding) on the local index and in PostgreSQL, then ts_rank and a bare pgvector query on the same
+chunks. With --set, instead, nDCG@10 of hybrid queries on a judged set (as bench.ranking takes it, each document one
+chunk) for both, and for PostgreSQL with a graph too.
 
 Recall is against an exact float search. Scores of both indexes are compared, and must be the same.
 
-Usage: python -m bench.indexes --postgres postgresql://…/postgres [--size 20000] [--queries 100] [--rounds 3]"""
+Usage: python -m bench.indexes --postgres postgresql://…/postgres [--size 20000] [--queries 100] [--rounds 3]
+       python -m bench.indexes --postgres postgresql://…/postgres --set SET.json"""
 
 import argparse
 import asyncio
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -21,10 +25,12 @@ from bench.corpus import DIMENSIONS, WORDS_PER_QUERY, Corpus, Floats
 from bench.lifecycle import administer
 from bench.measure import median, temporary_folder
 from bench.query import CHUNKS_PER_UPLOAD, changes, upload_id
+from bench.ranking import ndcg
+from bench.recall import vectors as embedded_vectors
 from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db.postgres import PostgresDatabase
-from deedbox.search.index import Index
+from deedbox.search.index import Change, Entry, Index
 from deedbox.search.index.folders import IndexFolders
 from deedbox.search.index.postgres.indexes import PostgresIndexes
 from deedbox.search.index.postgres.store import indexes as index_rows
@@ -32,7 +38,7 @@ from deedbox.search.query import fused
 
 Connection: TypeAlias = "psycopg.Connection[tuple[object, ...]]"
 TOP = 10
-DATABASE = "bench_indexes"
+DATABASE = f"bench_indexes_{os.getpid()}"
 PLACE = ("bench", "recipe")
 
 
@@ -178,6 +184,40 @@ def settle(db: PostgresDatabase, index: Index) -> None:
         time.sleep(0.5)
 
 
+def judge(path: Path, folder: Path, url: str) -> None:
+    """nDCG@10 of hybrid queries on a judged set."""
+    judged = json.loads(path.read_text(encoding="utf-8"))
+    documents, queries = embedded_vectors([path], None)
+    names = list(judged["docs"])
+    filled = [
+        Change(f"upl_{name}", [Entry(0, "\n\n".join(judged["docs"][name]), row.astype("<f4").tobytes())])
+        for name, row in zip(names, documents, strict=True)
+    ]
+    asked = dict(zip(judged["queries"], queries, strict=True))
+    top, db = limits.LEG_CANDIDATES, PostgresDatabase(url)
+    indexes = PostgresIndexes(db, url)
+    dimensions = documents.shape[1]
+    local, other = IndexFolders(folder).open(PLACE, dimensions), indexes.open(PLACE, dimensions)
+
+    def score(index: Index) -> float:
+        index.apply(filled, len(filled))
+        settle(db, index)
+        scores = []
+        for name, gains in judged["qrels"].items():
+            hits = fused(index.candidates(asked[name], judged["queries"][name], top), top)
+            scores.append(ndcg([hit.upload_id.removeprefix("upl_") for hit in hits], gains))
+        return sum(scores) / len(scores)
+
+    print(f"{len(names)} documents, {len(judged['qrels'])} queries, nDCG@10:")
+    print(f"  local index              {score(local):.4f}")
+    print(f"  PostgreSQL, one by one   {score(other):.4f}")
+    limits.INDEX_EXACT_CHUNKS = 100
+    print(f"  PostgreSQL, with a graph {score(other):.4f}", flush=True)
+    local.close()
+    indexes.close()
+    asyncio.run(db.close())
+
+
 def run(wish: argparse.Namespace, folder: Path, url: str) -> None:
     db = PostgresDatabase(url)
     indexes = PostgresIndexes(db, url)
@@ -204,9 +244,13 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--set", type=Path, help="a judged set, for nDCG@10")
     wish = parser.parse_args()
     with temporary_folder() as folder, database(wish.postgres) as url:
-        run(wish, folder, url)
+        if wish.set:
+            judge(wish.set, folder, url)
+        else:
+            run(wish, folder, url)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 import threading
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
-from deedbox.search.engine import local_index
-from deedbox.search.index import Change, Index
+from deedbox.search.engine import SearchEngine
+from deedbox.search.index import Change, Index, Place
 
 
 class Gate:
-    """Opens indexes whose changes stop at the gate: so many pass before it is opened."""
+    """The changes of an engine's indexes stop at the gate: so many pass before it is opened."""
 
     def __init__(self, passing: int = 0) -> None:
         self._passing = passing
@@ -18,15 +17,21 @@ class Gate:
         self.came: list[str] = []
         """The workspaces whose builds have come to the gate, the first one first."""
 
-    def index(self, folder: Path, dimensions: int, recipe: str) -> Index:
-        index = local_index(folder, dimensions, recipe)
-        take = index.apply
+    def stand_before(self, engine: SearchEngine) -> None:
+        """The indexes that the engine opens from now on get their changes through the gate."""
+        opened = engine.indexes.open
 
-        def apply(changes: Iterable[Change], watermark: int) -> None:
-            take(self._held(folder.parent.name, changes), watermark)
+        def open_index(place: Place, dimensions: int) -> Index:
+            index = opened(place, dimensions)
+            take = index.apply
 
-        index.apply = apply  # type: ignore[method-assign]
-        return index
+            def apply(changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+                take(self._held(place[0], changes), watermark, since)
+
+            index.apply = apply  # type: ignore[method-assign]
+            return index
+
+        engine.indexes.open = open_index  # type: ignore[method-assign]
 
     def open(self) -> None:
         self._opened.set()

@@ -24,8 +24,8 @@ def hold_builds(gate: Path) -> None:
                 time.sleep(LOOK_SECONDS)
             yield change
 
-    def apply(self: LocalIndex, changes: Iterable[Change], watermark: int) -> None:
-        take(self, held(changes), watermark)
+    def apply(self: LocalIndex, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+        take(self, held(changes), watermark, since)
 
     LocalIndex.apply = apply  # type: ignore[method-assign]
 

@@ -12,8 +12,8 @@ from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Unavailable
 from deedbox.search import query, store
 from deedbox.search.builds import Builds
-from deedbox.search.engine import SearchEngine, local_index
-from deedbox.search.index import Change, Index, IndexWarming
+from deedbox.search.engine import SearchEngine
+from deedbox.search.index import Change, Index, IndexWarming, Place
 from deedbox.search.query import Question
 from deedbox.search.warm_indexes import warm_indexes
 from tests.conftest import HandClock
@@ -37,7 +37,7 @@ class House:
         shutil.rmtree(self.corpus.folder / "index", ignore_errors=True)
         self.gate = Gate(passing)
         self.corpus.engine = self.corpus.opened()
-        self.corpus.engine.open_index = self.gate.index
+        self.gate.stand_before(self.corpus.engine)
         self.warming = asyncio.create_task(warm_indexes(self.corpus.engine))
         return self.corpus.engine
 
@@ -190,7 +190,7 @@ async def test_an_index_that_lacks_nothing_is_left_alone(house: House) -> None:
     await warm_indexes(house.corpus.engine)
     await house.corpus.engine.close()
     house.corpus.engine = house.corpus.opened()
-    house.corpus.engine.open_index = house.gate.index
+    house.gate.stand_before(house.corpus.engine)
     await warm_indexes(house.corpus.engine)
     assert (house.gate.came, house.corpus.engine.builds.percent) == ([], None)
     assert len(await house.corpus.words("rent", workspace="wsp_a")) == 4
@@ -217,21 +217,23 @@ async def test_a_build_that_fails_can_be_tried_again(house: House) -> None:
     await fill(house, "wsp_a")
     full = [True]
 
-    def opened(folder: Path, dimensions: int, recipe: str) -> Index:
-        index = local_index(folder, dimensions, recipe)
+    engine = house.corpus.engine
+    open_index = engine.indexes.open
+
+    def opened(place: Place, dimensions: int) -> Index:
+        index = open_index(place, dimensions)
         take = index.apply
 
-        def apply(changes: Iterable[Change], watermark: int) -> None:
+        def apply(changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
             if full:
                 full.clear()
                 raise Unavailable("The disk is full.")
-            take(changes, watermark)
+            take(changes, watermark, since)
 
         index.apply = apply  # type: ignore[method-assign]
         return index
 
-    house.corpus.engine.open_index = opened
-    engine = house.corpus.engine
+    engine.indexes.open = opened  # type: ignore[method-assign]
     serving = await engine.serving("wsp_a")
     with pytest.raises(Unavailable, match="The disk is full"):
         await engine.index("wsp_a", serving, patient=True)

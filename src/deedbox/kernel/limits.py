@@ -627,6 +627,23 @@ FILTER_UPLOADS = 500
 WORDS_HEAP_BYTES = 50 * MB
 HIGHLIGHT_WORDS = 65_536
 
+# the index in PostgreSQL
+POSTINGS_BLOCK_CHUNKS = 1024
+"""The postings of a term that lie in one row; with what is below 8 KB they stay in its page."""
+INDEX_EXACT_CHUNKS = 5_000
+"""Up to so many vectors are compared one by one; for more there is a graph."""
+INDEX_WRITE_CHUNKS = 1024
+"""The chunks that one transaction of a build takes."""
+INDEX_DISCARD_ROWS = 20_000
+GRAPH_NEIGHBOURS = 16
+GRAPH_CANDIDATES = 64
+GRAPH_SEARCH_MIN = 200
+GRAPH_SEARCH_MAX = 1000
+"""The most that pgvector looks at before it goes on from where it was."""
+GRAPH_MEMORY_MB = 512
+GRAPH_SECONDS = 4 * 3600
+NEAR_SPARE = 64
+
 # verification
 EVIDENCE_BYTES = 64 * MB
 VERIFY_SECONDS = 60

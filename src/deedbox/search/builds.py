@@ -3,14 +3,10 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Change
-
-Place: TypeAlias = tuple[str, str]
-"""A workspace and a recipe, which have one index."""
+from deedbox.search.index import Change, Place
 
 
 class Build:

@@ -1,9 +1,7 @@
 """The search engine: the recipe and embedder that serve each workspace, and its index."""
 
 import asyncio
-import hashlib
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from deedbox.kernel import jobs, limits, tasks
@@ -12,14 +10,15 @@ from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.settings import Settings
 from deedbox.search import store
-from deedbox.search.builds import Builds, Place
+from deedbox.search.builds import Builds
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
 from deedbox.search.embedders import Embedders
 from deedbox.search.extract import Extractor
-from deedbox.search.index import FORMAT, Index, lock
+from deedbox.search.index import Index, Place
+from deedbox.search.index.choose import open_indexes
 from deedbox.search.query_times import QueryTimes
-from deedbox.search.workspace_index import INDEX_UNUSABLE, INDEX_WANTED, OpenIndex, WorkspaceIndex
+from deedbox.search.workspace_index import INDEX_UNUSABLE, INDEX_WANTED, WorkspaceIndex
 
 INDEX_JOB = "index"
 REBUILD_JOB = "rebuild"
@@ -35,27 +34,8 @@ class Serving(NamedTuple):
     embedder: Embedder
 
 
-def local_index(folder: Path, dimensions: int, recipe: str) -> Index:
-    from deedbox.search.index.local import LocalIndex
-
-    return LocalIndex(folder, dimensions, recipe)
-
-
-def _local_watermark(folder: Path, dimensions: int, recipe: str) -> int:
-    from deedbox.search.index.local import stored_watermark
-
-    return stored_watermark(folder, dimensions, recipe)
-
-
 class SearchEngine:
-    def __init__(
-        self,
-        db: Database,
-        clock: Clock,
-        settings: Settings,
-        embedders: Embedders,
-        open_index: OpenIndex = local_index,
-    ) -> None:
+    def __init__(self, db: Database, clock: Clock, settings: Settings, embedders: Embedders) -> None:
         self.db = db
         self.clock = clock
         self.embedders = embedders
@@ -63,12 +43,11 @@ class SearchEngine:
         self.extractor = Extractor(settings.sandbox_processes)
         self.keeps_index = True
         """Whether queries are answered from an index here; a worker answers none."""
-        self._folder = settings.data_dir / "index"
+        self.indexes = open_indexes(settings, db)
         self.builds = Builds()
-        self.open_index = open_index
-        self._indexes: dict[tuple[str, str], WorkspaceIndex] = {}
+        self._indexes: dict[Place, WorkspaceIndex] = {}
         """By workspace and recipe, the least recently used first."""
-        self._resting: dict[tuple[str, str], WorkspaceIndex] = {}
+        self._resting: dict[Place, WorkspaceIndex] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         db.listeners.add(INDEX_WANTED, lambda identity: self._begin(self._bring_up(identity)))
         db.listeners.add(INDEX_UNUSABLE, lambda identity: self._begin(self._bring_up(identity, anew=True)))
@@ -102,7 +81,7 @@ class SearchEngine:
     def workspace_index(self, workspace_id: str, serving: Serving) -> WorkspaceIndex:
         place = (workspace_id, serving.recipe)
         index = self._taken(place) or WorkspaceIndex(
-            self.db, place, self._folder_of(*place), serving.embedder.dimensions, self.open_index, self.builds
+            self.db, place, serving.embedder.dimensions, self.indexes, self.builds
         )
         self._indexes[place] = index
         if len(self._indexes) > limits.OPEN_INDEXES:
@@ -122,12 +101,12 @@ class SearchEngine:
         recipe, dimensions = serving.recipe, serving.embedder.dimensions
         if not dimensions:
             return 0
-        stored = await asyncio.to_thread(_local_watermark, self._folder_of(workspace_id, recipe), dimensions, recipe)
+        stored = await asyncio.to_thread(self.indexes.watermark, (workspace_id, recipe), dimensions)
         return await self.db.read_aside(lambda tx: _chunks_after(tx, workspace_id, recipe, stored))
 
     async def index_bytes(self, workspace_id: str) -> int:
-        """The bytes that the workspace's indexes take on disk."""
-        return await asyncio.to_thread(_size, self._folder / workspace_id)
+        """The bytes that the workspace's indexes take."""
+        return await asyncio.to_thread(self.indexes.size_bytes, workspace_id)
 
     async def recover(self) -> None:
         """After a crash: no document stays in the middle of being indexed."""
@@ -164,6 +143,7 @@ class SearchEngine:
         await tasks.end(*self._tasks)
         for index in (*self._indexes.values(), *self._resting.values()):
             await index.close()
+        await asyncio.to_thread(self.indexes.close)
         await self.embedders.close()
         await self.extractor.close()
 
@@ -195,13 +175,10 @@ class SearchEngine:
         if index := self._taken((workspace_id, recipe)):
             await index.close()
         # One that another process writes is left to that one.
-        await asyncio.to_thread(lock.discard, self._folder_of(workspace_id, recipe))
+        await asyncio.to_thread(self.indexes.discard, (workspace_id, recipe))
 
-    def _taken(self, place: tuple[str, str]) -> WorkspaceIndex | None:
+    def _taken(self, place: Place) -> WorkspaceIndex | None:
         return self._indexes.pop(place, None) or self._resting.pop(place, None)
-
-    def _folder_of(self, workspace_id: str, recipe: str) -> Path:
-        return self._folder / workspace_id / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}-{FORMAT}"
 
 
 def _unclaim_all(tx: Tx) -> None:
@@ -217,7 +194,3 @@ def _chunks_after(tx: Tx, workspace_id: str, recipe: str, stored: int) -> int:
     target = chunk_store.watermark(tx, workspace_id, recipe)
     begin = stored if stored <= target else 0  # one that is ahead of the database is built anew
     return chunk_store.chunks_after(tx, workspace_id, recipe, begin, target - begin)
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0

@@ -5,38 +5,32 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Unavailable
-from deedbox.search.builds import Build, Builds, Place
+from deedbox.search.builds import Build, Builds
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.embed import vectors_of
-from deedbox.search.index import Change, Entry, Index, IndexUnusable, IndexWarming, lock
+from deedbox.search.entries import entries
+from deedbox.search.index import Change, Entry, Index, Indexes, IndexUnusable, IndexWarming, Place
 
 INDEX_WANTED = "index wanted"
 """Told with its identity, to the process that writes an index: another lacks what is in the database."""
 INDEX_UNUSABLE = "index unusable"
 """Told with its identity, to the process that writes an index: it is to be begun anew."""
-OpenIndex: TypeAlias = Callable[[Path, int, str], Index]
-"""The index in a folder, with vectors of so many dimensions, made by this recipe."""
 _Log: TypeAlias = list[tuple[int, Change]]
 _Read: TypeAlias = Callable[[Callable[[Tx], _Log]], Coroutine[Any, Any, _Log]]
 """How changes are read from the database."""
 
 
 class WorkspaceIndex:
-    def __init__(
-        self, db: Database, place: Place, folder: Path, dimensions: int, open_index: OpenIndex, builds: Builds
-    ) -> None:
+    def __init__(self, db: Database, place: Place, dimensions: int, indexes: Indexes, builds: Builds) -> None:
         self._db = db
         self._place = place
         self._workspace_id, self._recipe = place
-        self._folder = folder
         self._dimensions = dimensions
-        self._open = functools.partial(open_index, folder, dimensions, self._recipe)
+        self._indexes = indexes
         self._builds = builds
         self._build: Build | None = None
         """While much that the index lacks is on its way into it."""
@@ -53,12 +47,18 @@ class WorkspaceIndex:
         """The index with every change that is in the database now; costs one read when nothing changed.
 
         Whoever is not patient gets IndexWarming, after a moment, if it lacks much."""
-        target = await self._db.read(lambda tx: chunk_store.watermark(tx, self._workspace_id, self._recipe))
+        target = await self._db.read(self._look)
         while self._index is None or self._distrusted or self._index.watermark != target:
             await self._follow(patient=patient)
             if self._index is not None and self._index.watermark > target:
                 break
         return self._index
+
+    def _look(self, tx: Tx) -> int:
+        """The number of the log's last change; how far the index goes is known from the same moment."""
+        if self._index is not None:
+            self._index.look(tx)
+        return chunk_store.watermark(tx, *self._place)
 
     def distrust(self) -> None:
         """Has the index built anew before the next search: it could not be read, or someone wants it so."""
@@ -117,24 +117,24 @@ class WorkspaceIndex:
             if not index.writes:
                 return
         self._index = None
-        await asyncio.to_thread(index.discard if index is not None else functools.partial(lock.discard, self._folder))
+        discard = index.discard if index is not None else functools.partial(self._indexes.discard, self._place)
+        await asyncio.to_thread(discard)
 
     async def _bring_up(self) -> None:
         if self._index is None:
-            await asyncio.to_thread(lock.discard_older, self._folder)
-            self._index = await asyncio.to_thread(self._open)
+            self._index = await asyncio.to_thread(self._indexes.open, self._place, self._dimensions)
         index = self._index
-        writes, begin = await asyncio.to_thread(index.claim), index.watermark
-        target, chunks = await self._db.read(lambda tx: self._lacking(tx, begin))
+        writes = await asyncio.to_thread(index.claim)
+        begin, target, chunks = await self._db.read(lambda tx: self._lacking(tx, index))
         if begin > target:
             raise IndexUnusable("it is ahead of the database")
         if begin < target and not writes:
             await self._wait_for_writer(index, target, chunks)
         elif chunks > limits.INDEX_NEAR_CHUNKS:
-            await self._fill(index, target)
+            await self._fill(index, begin, target)
         elif begin < target:
             changes = self._changes(begin, target, self._db.read, asyncio.get_running_loop())
-            await asyncio.to_thread(index.apply, changes, target)
+            await asyncio.to_thread(index.apply, changes, target, begin)
 
     async def _wait_for_writer(self, index: Index, target: int, chunks: int) -> None:
         """Until the process that writes the index has brought it so far."""
@@ -159,20 +159,23 @@ class WorkspaceIndex:
             if await asyncio.to_thread(is_done):
                 return
 
-    def _lacking(self, tx: Tx, begin: int) -> tuple[int, int]:
-        """The log's last number, and how many chunks came after that one; of very many, enough to know that."""
-        target, enough = chunk_store.watermark(tx, *self._place), limits.INDEX_NEAR_CHUNKS + 1
-        return target, chunk_store.chunks_after(tx, *self._place, begin, enough) if begin < target else 0
+    def _lacking(self, tx: Tx, index: Index) -> tuple[int, int, int]:
+        """How far the index goes, the log's last number, and how many chunks came between; of very many, enough to
+        know that."""
+        index.look(tx)
+        begin, target = index.watermark, chunk_store.watermark(tx, *self._place)
+        enough = limits.INDEX_NEAR_CHUNKS + 1
+        return begin, target, chunk_store.chunks_after(tx, *self._place, begin, enough) if begin < target else 0
 
-    async def _fill(self, index: Index, target: int) -> None:
+    async def _fill(self, index: Index, begin: int, target: int) -> None:
         """Adds much to the index, when it is its turn, beside the reads of everyone else."""
-        begin, place = index.watermark, self._place
+        place = self._place
         chunks = await self._db.read_aside(lambda tx: chunk_store.chunks_after(tx, *place, begin, target - begin))
         changes = self._changes(begin, target, self._db.read_aside, asyncio.get_running_loop())
         self._build = self._builds.expect(place, chunks)
         try:
             counted = self._build.counted(changes)
-            await self._builds.run(functools.partial(index.apply, counted, target))
+            await self._builds.run(functools.partial(index.apply, counted, target, begin))
         finally:
             self._build = None
             self._builds.end(place)
@@ -191,23 +194,15 @@ class WorkspaceIndex:
 
     def _some_changes(self, tx: Tx, *, after: int, target: int) -> _Log:
         # Each with its chunks from one snapshot: what changes again meanwhile has moved behind the target.
-        entries = chunk_store.log_after(tx, self._workspace_id, self._recipe, after, limits.INDEX_LOG_BATCH)
+        found = chunk_store.log_after(tx, self._workspace_id, self._recipe, after, limits.INDEX_LOG_BATCH)
         return [
-            (entry.number, Change(entry.upload_id, self._entries(tx, entry.chunk_set_id)))
-            for entry in entries
+            (entry.number, Change(entry.upload_id, self._entries(tx, entry.chunk_set_id), entry.number))
+            for entry in found
             if entry.number <= target
         ]
 
     def _entries(self, tx: Tx, set_id: str | None) -> list[Entry]:
-        if set_id is None:
-            return []
-        # Chunks of a lost model are found by words only, until they are embedded anew: their vectors mean nothing here.
-        foreign = None
-        if vectors_of(chunk_store.recipe(tx, set_id) or "") != vectors_of(self._recipe):
-            foreign = bytes(4 * self._dimensions)
-        return [
-            Entry(number, text, foreign or vector) for number, text, vector in chunk_store.chunk_vectors(tx, set_id)
-        ]
+        return [] if set_id is None else entries(tx, self._recipe, set_id, self._dimensions)
 
 
 def _log_failure(following: asyncio.Task[None]) -> None:

@@ -33,7 +33,7 @@ QUESTION = {"query": "rent of house 2", "top_k": 4}
 async def started(made: Api, gate: Gate) -> AsyncIterator[Search]:
     embedder = HashingEmbedder()
     made.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
-    made.deedbox.search.open_index = gate.index
+    gate.stand_before(made.deedbox.search)
     await made.deedbox.start()
     try:
         yield Search(made, embedder)

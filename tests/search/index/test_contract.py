@@ -1,5 +1,6 @@
 """What every index promises; each implementation runs all of these."""
 
+import os
 import random
 import tempfile
 import threading
@@ -14,17 +15,13 @@ from hypothesis import strategies as st
 from deedbox.kernel import limits
 from deedbox.search.index import Change, Hit, Index
 from deedbox.search.index.local import LocalIndex
+from tests.postgres import Cluster
 from tests.rigs import FULL
 from tests.search.index.model import DIMENSIONS, Model, assert_same, change, entry, in_order, places, vector
+from tests.search.index.on_postgres import postgres_indexes
 
 Opener = Callable[[Path], Index]
-
-
-def local(folder: Path) -> Index:
-    return LocalIndex(folder, DIMENSIONS, "recipe")
-
-
-IMPLEMENTATIONS: list[Opener] = [local]
+IMPLEMENTATIONS = ["local", "postgres"]
 ODD = [
     "",
     "   \n\t",
@@ -43,10 +40,16 @@ ODD = [
 ]
 
 
-@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda opener: opener.__name__)
-def opener(request: pytest.FixtureRequest) -> Opener:
-    chosen: Opener = request.param
-    return chosen
+@pytest.fixture(scope="module", params=IMPLEMENTATIONS)
+def opener(request: pytest.FixtureRequest) -> Iterator[Opener]:
+    """Opens the index of a folder; in PostgreSQL, that of a workspace with the folder's name."""
+    if request.param == "local":
+        yield lambda folder: LocalIndex(folder, DIMENSIONS, "recipe")
+        return
+    cluster: Cluster = request.getfixturevalue("cluster")
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    with cluster.database(f"contract_{worker}") as url, postgres_indexes(url) as indexes:
+        yield lambda folder: indexes.open((str(folder), "recipe"), DIMENSIONS)
 
 
 @pytest.fixture
@@ -269,9 +272,9 @@ def test_no_query_raises(index: Index, query: str) -> None:
 
 @given(st.text(max_size=200))
 @settings(max_examples=300 if FULL else 25, deadline=None)
-def test_no_text_and_no_query_of_any_letters_raises(text: str) -> None:
+def test_no_text_and_no_query_of_any_letters_raises(opener: Opener, text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        index = local(Path(folder))
+        index = opener(Path(folder))
         index.apply([one(text), Change("upl_two", [entry(0, "lease " + text, vector(random.Random(1)))])], 1)
         found = index.words(text, 5)
         # What has any term finds itself.
@@ -350,19 +353,18 @@ Batches = list[list[tuple[int, int]]]
     seed=st.integers(0, 1000),
 )
 @settings(max_examples=200 if FULL else 12, deadline=None)
-def test_any_history_leaves_the_index_as_the_model(batches: Batches, seed: int) -> None:
+def test_any_history_leaves_the_index_as_the_model(opener: Opener, batches: Batches, seed: int) -> None:
     """Batches of (upload, seed of its content), with the index reopened in between."""
-    for opener in IMPLEMENTATIONS:
-        with tempfile.TemporaryDirectory() as folder:
-            index, model, random_ = opener(Path(folder)), Model(), random.Random(seed)
-            for number, batch in enumerate(batches, 1):
-                changes = [change(f"upl_{upload}", random.Random(content)) for upload, content in batch]
-                index.apply(changes, number)
-                model.apply(changes)
-                if random_.random() < 0.3:
-                    index.close()
-                    index = opener(Path(folder))
-                assert index.watermark == number
-                assert_same(index, model, random_)
-                assert_same(index, model, random_, only=["upl_1", "upl_2", "upl_9"])
-            index.close()
+    with tempfile.TemporaryDirectory() as folder:
+        index, model, random_ = opener(Path(folder)), Model(), random.Random(seed)
+        for number, batch in enumerate(batches, 1):
+            changes = [change(f"upl_{upload}", random.Random(content)) for upload, content in batch]
+            index.apply(changes, number)
+            model.apply(changes)
+            if random_.random() < 0.3:
+                index.close()
+                index = opener(Path(folder))
+            assert index.watermark == number
+            assert_same(index, model, random_)
+            assert_same(index, model, random_, only=["upl_1", "upl_2", "upl_9"])
+        index.close()

@@ -12,7 +12,9 @@ from deedbox.kernel.backup.archive import DATABASE, Kind
 from deedbox.kernel.db import Dialect, Row
 from deedbox.kernel.errors import SetupError
 
-MADE_AGAIN: frozenset[str] = frozenset()
+MADE_AGAIN: frozenset[str] = frozenset(
+    {"search_indexes", "search_index_uploads", "search_index_chunks", "search_index_postings"}
+)
 """Tables that one kind of database has alone, and that a server fills from the others: no backup carries them."""
 
 

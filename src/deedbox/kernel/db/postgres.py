@@ -159,6 +159,14 @@ class PostgresDatabase:
     async def write(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
         return await self._in_thread(_Task(fn, f"begin isolation level {isolation}", asyncio.get_running_loop()))
 
+    def read_here(self, fn: Callable[[Tx], T]) -> T:
+        """As `read`, for whoever is in a thread already."""
+        return self._until_done(_Task(fn, _READ, None))
+
+    def write_here(self, fn: Callable[[Tx], T], *, isolation: Isolation = "serializable") -> T:
+        """As `write`, for whoever is in a thread already; nothing is told to anybody."""
+        return self._until_done(_Task(fn, f"begin isolation level {isolation}", None))
+
     async def listen(self) -> None:
         def connect() -> Awaitable[psycopg.AsyncConnection[Row]]:
             return psycopg.AsyncConnection.connect(
@@ -187,7 +195,7 @@ class PostgresDatabase:
             raise Unavailable("Too many requests are waiting for the database. Try again in a moment.")
         self._waiting += 1
         try:
-            return await task.loop.run_in_executor(self._threads, self._until_done, task)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._until_done, task)
         finally:
             self._waiting -= 1
 
@@ -251,17 +259,18 @@ class PostgresDatabase:
                 raise
             _commit(connection, changes=task.begin != _READ)
         for callback in tx.callbacks:
-            with contextlib.suppress(
-                RuntimeError
-            ):  # the loop that asked was closed; the change is durable all the same
-                task.loop.call_soon_threadsafe(callback)
+            # The loop that asked may be closed; the change is durable all the same.
+            with contextlib.suppress(RuntimeError):
+                if task.loop is not None:
+                    task.loop.call_soon_threadsafe(callback)
         return result
 
 
 class _Task(NamedTuple, Generic[T]):
     fn: Callable[[Tx], T]
     begin: str
-    loop: asyncio.AbstractEventLoop
+    loop: asyncio.AbstractEventLoop | None
+    """Where callbacks run; None where nobody waits for any."""
 
 
 def _commit(connection: psycopg.Connection[Row], *, changes: bool) -> None:

@@ -23,6 +23,11 @@ def check(settings: Settings) -> None:
             "The setting DEEDBOX_DATABASE_URL is not a PostgreSQL address.",
             "Write it as postgresql://user@host/name.",
         )
+    if settings.index == "postgres" and settings.database_url is None:
+        raise SetupError(
+            "The setting DEEDBOX_INDEX=postgres needs a PostgreSQL database.",
+            "Give DEEDBOX_DATABASE_URL, or leave DEEDBOX_INDEX away to keep the indexes in the data folder.",
+        )
     _check_models(settings)
     _check_mail(settings)
     _check_token(settings)

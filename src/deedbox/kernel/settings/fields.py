@@ -74,6 +74,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = None
     s3_secret_key: Annotated[Secret | None, Meta(description="The secret key for the store.")] = None
+    index: Annotated[
+        Literal["local", "postgres"],
+        Meta(
+            description="Where search indexes are kept: `local` in the data folder of each server, `postgres` in the"
+            " database, with the extension pgvector. `postgres` needs `database_url`."
+        ),
+    ] = "local"
     service_ecosystem_key: Annotated[
         Secret | None,
         Meta(description=f"The long-term archive's key, from the variable `{ECOSYSTEM_KEY}`. Without it, no archive."),

@@ -11,6 +11,22 @@ from deedbox.search.upload import Chunk, Upload
 _CHUNK = "number, text, char_start, char_end, page, heading"
 
 
+LOGGED = "chunks logged"
+"""Told to its listeners, in the transaction, with what was logged: an index in the database follows at once."""
+
+
+class Logged(msgspec.Struct, frozen=True):
+    """A change of the log of one recipe."""
+
+    workspace_id: str
+    recipe: str
+    upload_id: str
+    chunk_set_id: str | None
+    before: int
+    """The number of the log's last change before this one."""
+    number: int
+
+
 class LogEntry(msgspec.Struct, frozen=True):
     number: int
     upload_id: str
@@ -128,7 +144,7 @@ def log_change(tx: Tx, workspace_id: str, recipe: str, upload_id: str, chunk_set
     """Takes the place of an earlier change of the same upload; the set that thereby falls out of use is removed."""
     # Two at once must not take the same number: whoever is second here begins again.
     tx.run("update libraries set recipe = recipe where workspace_id = :id", id=workspace_id)
-    before = set_of(tx, workspace_id, recipe, upload_id)
+    before, mark = set_of(tx, workspace_id, recipe, upload_id), watermark(tx, workspace_id, recipe)
     tx.run(
         "insert into index_log (workspace_id, recipe, number, upload_id, chunk_set_id)"
         " values (:workspace_id, :recipe, :number, :upload_id, :chunk_set_id)"
@@ -136,10 +152,12 @@ def log_change(tx: Tx, workspace_id: str, recipe: str, upload_id: str, chunk_set
         " chunk_set_id = excluded.chunk_set_id",
         workspace_id=workspace_id,
         recipe=recipe,
-        number=watermark(tx, workspace_id, recipe) + 1,
+        number=mark + 1,
         upload_id=upload_id,
         chunk_set_id=chunk_set_id,
     )
+    for follow in tx.listeners.of(LOGGED):
+        follow(tx, Logged(workspace_id, recipe, upload_id, chunk_set_id, mark, mark + 1))
     if before is not None and before != chunk_set_id:
         drop_unused_set(tx, before)
 

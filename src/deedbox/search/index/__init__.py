@@ -1,13 +1,15 @@
-"""The interface of an index: derived from the database, one per workspace, rebuilt at any time.
+"""The interface of an index: derived from the database, one per workspace and recipe, rebuilt at any time.
 
-This module is light; `local` imports numpy, faiss and tantivy, so the server loads it when it first needs an index."""
+This module is light; `local` and `postgres` import numpy, faiss and tantivy, so the server loads them when it first
+needs an index."""
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
 from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 FORMAT = 4
 """Of the files; part of a folder's name, so that two versions beside each other have an index each."""
+Place: TypeAlias = tuple[str, str]
+"""A workspace and a recipe, which have one index."""
 
 
 class IndexUnusable(DeedboxError):
@@ -49,6 +53,8 @@ class Change(msgspec.Struct, frozen=True):
 
     upload_id: str
     entries: list[Entry]
+    number: int = 0
+    """Its number in the log; 0 if it has none."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -96,8 +102,13 @@ class Index(Protocol):
     @property
     def size_bytes(self) -> int: ...
 
-    def apply(self, changes: Iterable[Change], watermark: int) -> None:
-        """Makes the changes visible to the next search, and durable together with the new watermark."""
+    def look(self, tx: Tx) -> None:
+        """Sees how far others have brought the index, where that stands in the database."""
+
+    def apply(self, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:
+        """Makes the changes visible to the next search, and durable together with the new watermark.
+
+        `since` is the watermark that they follow: where another process has moved it meanwhile, nothing is done."""
 
     def near(self, vector: "Vector", top: int, only: Collection[str] | None = None) -> list[Hit]:
         """The nearest chunks by cosine, best first, ties by upload id and number; `only` of these, none lost."""
@@ -112,5 +123,23 @@ class Index(Protocol):
 
     def discard(self) -> None:
         """Leaves nothing of the index, and closes it; for the one that writes it."""
+
+    def close(self) -> None: ...
+
+
+class Indexes(Protocol):
+    """Where the indexes of all workspaces are kept. Synchronous, as an index is: callers run it in a thread."""
+
+    def open(self, place: Place, dimensions: int) -> Index:
+        """The index of the place, empty if there is none; IndexUnusable when it has to be discarded first."""
+
+    def watermark(self, place: Place, dimensions: int) -> int:
+        """How far the stored index goes, without opening it; 0 when it is to be built anew."""
+
+    def discard(self, place: Place) -> None:
+        """Removes an index that is not open here; one that another process writes stays."""
+
+    def size_bytes(self, workspace_id: str) -> int:
+        """The room that the workspace's indexes take."""
 
     def close(self) -> None: ...

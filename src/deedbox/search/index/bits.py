@@ -145,12 +145,17 @@ class Vectors:
         return promising
 
     def _scores(self, asked: Floats, rows: Rows) -> Scores:
-        wanted = _whole(asked)
-        # Row by row: a matrix product would wake a team of threads, and stall the searches beside it.
-        blocks = [np.vecdot(_whole(self.floats[self.positions[block]]), wanted) for block in _blocks(rows)]
-        scores = np.concatenate([np.zeros(0), *blocks]) / _STEPS**2
-        # What is not a number, of a file gone bad, ranks last.
-        return np.minimum(np.fmax(scores, -1), 1)
+        blocks = [cosines(asked, self.floats[self.positions[block]]) for block in _blocks(rows)]
+        return np.concatenate([np.zeros(0), *blocks])
+
+
+def cosines(asked: Floats, rows: Floats) -> Scores:
+    """The exact score of each row: rows and query have length 1."""
+    # Row by row: a matrix product would wake a team of threads, and stall the searches beside it.
+    scores = np.vecdot(_whole(rows), _whole(asked)) / _STEPS**2
+    # What is not a number, of a file gone bad, ranks last.
+    bounded: Scores = np.minimum(np.fmax(scores, -1), 1)
+    return bounded
 
 
 def _blocks(rows: Rows) -> list[Rows]:

@@ -12,6 +12,7 @@ import numpy as np
 import tantivy
 
 from deedbox.kernel import limits
+from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, bits, files, lock
 from deedbox.search.index.batch import Batch, Step
@@ -80,7 +81,10 @@ class LocalIndex:
                     self._begin_writing(held)
             return self.writes
 
-    def apply(self, changes: Iterable[Change], watermark: int) -> None:
+    def look(self, tx: Tx) -> None:
+        """Who claims it sees what another has written."""
+
+    def apply(self, changes: Iterable[Change], watermark: int, since: int | None = None) -> None:  # noqa: ARG002
         """Makes the changes visible to the next search, and durable together with the new watermark."""
         with self._writing, _disk():
             words = self._words

@@ -3,7 +3,6 @@
 tantivy's own statistics count chunks that are gone until it merges them away, so its scores, and which chunks are the
 best by them, depend on how the index grew. Here its scores only bound those of the chunks that it did not name."""
 
-import math
 import threading
 from collections.abc import Collection
 from typing import Protocol
@@ -11,10 +10,10 @@ from typing import Protocol
 import msgspec
 import numpy as np
 import tantivy
-from numpy.typing import NDArray
 from tantivy import Occur, Query
 
 from deedbox.kernel import limits
+from deedbox.search.index import bm25
 from deedbox.search.index.analysis import terms
 from deedbox.search.index.terms import Counts, Numbers, number
 from deedbox.search.index.words import readable, schema
@@ -22,8 +21,6 @@ from deedbox.search.index.words import readable, schema
 Match = tuple[float, int, int]
 """Score, ordinal of the upload, number of the chunk."""
 
-_K1, _B = 1.2, 0.75
-_SCORE_DIGITS = 4
 _ROUNDING = 1 + 1e-5
 """More than what tantivy loses by reckoning in float32."""
 _SHORT = 0.02
@@ -86,11 +83,7 @@ class WordSearch:
 
     def _weights(self, query: str) -> dict[str, float]:
         """The weights of the query's terms; those that no chunk has are left out."""
-        having = {term: count for term in terms(query) if (count := self._frequency(term))}
-        if len(having) > limits.QUERY_TERMS:
-            # A pasted page: its rarest terms say what it is about.
-            having = dict(sorted(having.items(), key=lambda each: each[1])[: limits.QUERY_TERMS])
-        return {term: _weight(len(self._chunks), count) for term, count in having.items()}
+        return bm25.weights(len(self._chunks), {term: self._frequency(term) for term in terms(query)})
 
     def _frequency(self, term: str) -> int:
         """How many of the chunks that can be found have the term."""
@@ -120,7 +113,9 @@ class WordSearch:
 
     def _query(self, weights: dict[str, float]) -> tuple[Query, float]:
         """Any of the terms, and how much less than by their true weights tantivy may score a chunk."""
-        theirs = {term: _weight(self._engine(term).chunks, self._searcher.doc_freq("body", term)) for term in weights}
+        theirs = {
+            term: bm25.weight(self._engine(term).chunks, self._searcher.doc_freq("body", term)) for term in weights
+        }
         short = sum(max(0.0, weight - theirs[term]) for term, weight in weights.items())
         boosted = short > _SHORT
         clauses = []
@@ -144,17 +139,17 @@ class WordSearch:
         """The highest score of any chunk that tantivy does not rank above one to which it gave this score."""
         # Where tantivy's average is too short, it is too hard on length: by no more than the averages differ.
         harder = 1.0 if self._statistics is None else max(1.0, self._average / self._statistics.average)
-        return round((found + short) * harder * _ROUNDING, _SCORE_DIGITS)
+        return round((found + short) * harder * _ROUNDING, bm25.SCORE_DIGITS)
 
     def _scored(self, found: list[Match], weights: dict[str, float]) -> list[Match]:
         """The same chunks with their true scores, best first."""
         uploads, numbers = np.array([match[1:] for match in found], np.uint32).reshape(-1, 2).T
         counts, lengths = self._chunks.said(uploads, numbers, np.array([number(term) for term in weights], np.uint32))
-        damping = _K1 * (1 - _B + _B * _kept(lengths) / max(self._average, 1))
+        damping = bm25.damping(bm25.LENGTHS[bm25.length_codes(lengths)], self._average)
         scores = np.zeros(len(found))
         for count, weight in zip(counts.T, weights.values(), strict=True):
             scores += weight * (count / (count + damping))
-        rounded = [round(score, _SCORE_DIGITS) for score in scores.tolist()]
+        rounded = [round(score, bm25.SCORE_DIGITS) for score in scores.tolist()]
         return sorted(zip(rounded, uploads.tolist(), numbers.tolist(), strict=True), reverse=True)
 
 
@@ -180,24 +175,7 @@ def _explained(explanation: str) -> _Statistics:
     return _Statistics(int(values["N"]), values["avgdl"])
 
 
-def _weight(chunks: int, having: int) -> float:
-    return (_K1 + 1) * math.log(1 + (chunks - having + 0.5) / (having + 0.5))
-
-
 def _filtered(schema_: tantivy.Schema, asked: Query, only: Collection[int]) -> Query:
     # The filter scores nothing, or it would add to the score of every hit.
     allowed = Query.const_score_query(Query.term_set_query(schema_, "upload", list(only)), 0.0)
     return Query.boolean_query([(Occur.Must, allowed), (Occur.Must, asked)])
-
-
-def _kept(lengths: Numbers) -> NDArray[np.int64]:
-    """The lengths as tantivy keeps them, in one byte: the longer, the coarser, rounded down."""
-    return _LENGTHS[np.searchsorted(_LENGTHS, lengths, "right") - 1]
-
-
-def _length(code: int) -> int:
-    beyond = code - 24
-    return code if beyond < 8 else 24 + ((8 | beyond & 7) << (beyond >> 3) - 1)
-
-
-_LENGTHS = np.array([_length(code) for code in range(256)], np.int64)

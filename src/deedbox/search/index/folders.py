@@ -1,0 +1,39 @@
+"""Indexes in the data folder, one folder for each."""
+
+import hashlib
+from pathlib import Path
+
+from deedbox.search.index import FORMAT, Index, Place, lock
+
+
+class IndexFolders:
+    """The indexes of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def open(self, place: Place, dimensions: int) -> Index:
+        from deedbox.search.index.local import LocalIndex
+
+        folder = self.folder_of(place)
+        lock.discard_older(folder)
+        return LocalIndex(folder, dimensions, place[1])
+
+    def watermark(self, place: Place, dimensions: int) -> int:
+        from deedbox.search.index.local import stored_watermark
+
+        return stored_watermark(self.folder_of(place), dimensions, place[1])
+
+    def discard(self, place: Place) -> None:
+        lock.discard(self.folder_of(place))
+
+    def size_bytes(self, workspace_id: str) -> int:
+        folder = self._folder / workspace_id
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
+
+    def close(self) -> None:
+        """Each index is closed by itself."""
+
+    def folder_of(self, place: Place) -> Path:
+        workspace_id, recipe = place
+        return self._folder / workspace_id / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}-{FORMAT}"

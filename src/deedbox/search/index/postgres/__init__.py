@@ -1,0 +1,1 @@
+"""Indexes in PostgreSQL: vectors by pgvector, postings in a table, both changed in the transaction of the document."""

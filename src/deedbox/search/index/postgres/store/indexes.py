@@ -1,0 +1,107 @@
+"""The rows of the indexes: how far each goes, and how much it holds."""
+
+import msgspec
+
+from deedbox.kernel.db import Tx, Value
+from deedbox.search.index import Place
+from deedbox.search.index.postgres.store.arrays import numbers
+from deedbox.search.index.postgres.store.tables import TABLES
+
+
+class IndexRow(msgspec.Struct, frozen=True):
+    id: int
+    dimensions: int
+    watermark: int
+    chunks: int
+    words: int
+    """The number of terms of all chunks together."""
+    next: int
+    """The ordinal of the next chunk."""
+    graph: int
+    """1 once the graph of the vectors can be used."""
+
+
+_ROW = "id, dimensions, watermark, chunks, words, next, graph"
+
+
+def find(tx: Tx, place: Place) -> IndexRow | None:
+    row = tx.one(
+        f"select {_ROW} from search_indexes where workspace_id = :workspace_id and recipe = :recipe and gone = 0",
+        workspace_id=place[0],
+        recipe=place[1],
+    )
+    return IndexRow(*row) if row else None
+
+
+def add(tx: Tx, place: Place, dimensions: int) -> IndexRow:
+    [row] = tx.all(
+        "insert into search_indexes (workspace_id, recipe, dimensions) values (:workspace_id, :recipe, :dimensions)"
+        f" returning {_ROW}",
+        workspace_id=place[0],
+        recipe=place[1],
+        dimensions=dimensions,
+    )
+    return IndexRow(*row)
+
+
+def move(tx: Tx, index: IndexRow, since: int, watermark: int) -> bool:
+    """Whether the index goes as far as the watermark now: not if it was elsewhere than at `since`."""
+    return bool(
+        tx.run(
+            "update search_indexes set watermark = :watermark where id = :id and watermark = :since and gone = 0",
+            id=index.id,
+            since=since,
+            watermark=watermark,
+        )
+    )
+
+
+def count(tx: Tx, index: IndexRow, chunks: int, words: int, following: int) -> None:
+    """So many chunks and terms more, or fewer; the next ordinal is told."""
+    tx.run(
+        "update search_indexes set chunks = chunks + :chunks, words = words + :words, next = :following where id = :id",
+        id=index.id,
+        chunks=chunks,
+        words=words,
+        following=following,
+    )
+
+
+def note_graph(tx: Tx, index_id: int) -> None:
+    tx.run("update search_indexes set graph = 1 where id = :id", id=index_id)
+
+
+def abandon(tx: Tx, place: Place) -> None:
+    """The index is none any more; what it holds goes by and by."""
+    tx.run(
+        "update search_indexes set gone = 1 where workspace_id = :workspace_id and recipe = :recipe and gone = 0",
+        workspace_id=place[0],
+        recipe=place[1],
+    )
+
+
+def abandoned(tx: Tx) -> list[int]:
+    return [row[0] for row in tx.all("select id from search_indexes where gone = 1 order by id")]
+
+
+def sweep(tx: Tx, index_id: int, most: int) -> bool:
+    """Removes so many rows of an index that is none any more; whether there may be others."""
+    for table in TABLES[1:]:
+        some = f"select ctid from {table} where index_id = {index_id} limit :most"
+        if tx.run(f"delete from {table} where ctid = any(array({some}))", most=most):
+            return True
+    tx.run("delete from search_indexes where id = :id", id=index_id)
+    return False
+
+
+def share_bytes(tx: Tx, column: str, value: Value) -> int:
+    """The room of all tables and their indexes, by the part of the chunks that belong to these indexes."""
+    row = tx.one(
+        "select coalesce((select sum(chunks) from search_indexes where gone = 0 and " + column + " = :value)"
+        " * (select sum(pg_total_relation_size(cast(name as regclass)))"
+        " from unnest(cast(:tables as text[])) as t(name))"
+        " / nullif((select sum(chunks) from search_indexes), 0), 0)",
+        value=value,
+        tables=numbers(TABLES),
+    )
+    return int(row[0]) if row else 0

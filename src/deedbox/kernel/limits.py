@@ -501,6 +501,17 @@ INDEX_NEAR_CHUNKS = 10_000
 INDEX_WAIT_SECONDS = 1
 """So long a question waits for an index that lacks more."""
 INDEX_RETRY_SECONDS = 2
+SNAPSHOT_CHUNKS = 50_000
+"""A library with fewer has no snapshot: its index is built in seconds."""
+SNAPSHOT_PART = 20
+"""A snapshot that lacks more than this part of its library is made anew,"""
+SNAPSHOT_SECONDS = 24 * 3600
+"""at most so often; after that long, one that holds something deleted goes."""
+SNAPSHOT_BYTES = 64 * 1024 * MB
+SNAPSHOT_PIECE_BYTES = 60 * MB
+SNAPSHOT_BLOCK_BYTES = 5 * MB
+"""A part of a piece, as large as S3_PART_BYTES: so nothing of a piece that is stored stays in memory."""
+SNAPSHOT_PARALLEL = 4
 FORGET_BATCH = 32
 MODEL_WATCH_SECONDS = 2
 PAGE_IMAGE_WIDTH = 1240

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias
+from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
@@ -11,6 +12,8 @@ from deedbox.search.index import Change
 
 Place: TypeAlias = tuple[str, str]
 """A workspace and a recipe, which have one index."""
+Span: TypeAlias = tuple[int, int]
+"""The number of the log up to which an index goes, and the one up to which it is to go."""
 
 
 class Build:
@@ -35,12 +38,24 @@ class Build:
         return min(99, 100 * self.done // max(1, self.chunks))
 
 
+class Snapshots(Protocol):
+    """Finished indexes that a server can have instead of building its own."""
+
+    async def fetch(self, place: Place, lacking: Span, folder: Path, build: Build) -> str | None:
+        """The id of a snapshot whose files are now in the folder, every byte checked; None if there is none to use."""
+
+    async def drop(self, snapshot_id: str) -> None:
+        """Removes a snapshot that is no good, so that nobody tries it again."""
+
+
 class Builds:
     """All of this process. Threads of their own: however many wait, they hold up no search and no small change."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(limits.INDEX_BUILDS, thread_name_prefix="index")
         self.stopping = False
+        self.snapshots: Snapshots | None = None
+        """Where they are kept."""
         self._all: dict[Place, Build] = {}
         """Also those that have ended, until all have: the percentage of all does not go back."""
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
-from deedbox.search.builds import Build, Builds, Place
+from deedbox.search.builds import Build, Builds, Place, Span
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import vectors_of
 from deedbox.search.index import Change, Entry, Index, IndexUnusable, IndexWarming
@@ -85,14 +85,15 @@ class WorkspaceIndex:
         try:
             if distrusted:
                 raise IndexUnusable("it is to be built anew")
-            await self._bring_up()
+            await self._bring_up(snapshots=True)
         except IndexUnusable as reason:
             log.warning("an index is built anew", workspace=self._workspace_id, reason=str(reason))
             await self._close()
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
-            await self._bring_up()
+            # One that is not trusted is built from nothing but the database.
+            await self._bring_up(snapshots=not distrusted)
 
-    async def _bring_up(self) -> None:
+    async def _bring_up(self, *, snapshots: bool) -> None:
         if self._index is None:
             self._index = await asyncio.to_thread(self._open)
         index, begin = self._index, self._index.watermark
@@ -100,7 +101,7 @@ class WorkspaceIndex:
         if begin > target:
             raise IndexUnusable("it is ahead of the database")
         if chunks > limits.INDEX_NEAR_CHUNKS:
-            await self._fill(index, target)
+            await self._fill(index, target, snapshots=snapshots)
         elif begin < target:
             changes = self._changes(begin, target, self._db.read, asyncio.get_running_loop())
             await asyncio.to_thread(index.apply, changes, target)
@@ -110,18 +111,35 @@ class WorkspaceIndex:
         target, enough = chunk_store.watermark(tx, *self._place), limits.INDEX_NEAR_CHUNKS + 1
         return target, chunk_store.chunks_after(tx, *self._place, begin, enough) if begin < target else 0
 
-    async def _fill(self, index: Index, target: int) -> None:
+    async def _fill(self, index: Index, target: int, *, snapshots: bool) -> None:
         """Adds much to the index, when it is its turn, beside the reads of everyone else."""
         begin, place = index.watermark, self._place
         chunks = await self._db.read_aside(lambda tx: chunk_store.chunks_after(tx, *place, begin, target - begin))
-        changes = self._changes(begin, target, self._db.read_aside, asyncio.get_running_loop())
         self._build = self._builds.expect(place, chunks)
         try:
-            counted = self._build.counted(changes)
-            await self._builds.run(functools.partial(index.apply, counted, target))
+            if snapshots:
+                index = await self._from_snapshot(self._build, (begin, target)) or index
+            changes = self._changes(index.watermark, target, self._db.read_aside, asyncio.get_running_loop())
+            await self._builds.run(functools.partial(index.apply, self._build.counted(changes), target))
         finally:
             self._build = None
             self._builds.end(place)
+
+    async def _from_snapshot(self, build: Build, lacking: Span) -> Index | None:
+        """A snapshot in the place of the index, if there is one that has much of what is lacking."""
+        stored, incoming = self._builds.snapshots, self._folder.with_name(f"{self._folder.name}.incoming")
+        snapshot_id = await stored.fetch(self._place, lacking, incoming, build) if stored else None
+        if stored is None or snapshot_id is None:
+            return None
+        await self._close()
+        await asyncio.to_thread(shutil.rmtree, self._folder)
+        incoming.rename(self._folder)
+        try:
+            self._index = await asyncio.to_thread(self._open)
+        except IndexUnusable:
+            await stored.drop(snapshot_id)
+            raise
+        return self._index
 
     def _changes(self, number: int, target: int, read: _Read, loop: asyncio.AbstractEventLoop) -> Iterator[Change]:
         """The changes after that number, up to the target, read as they are needed; runs in a thread."""

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 
 from deedbox.kernel.backup.archive import Kind, Stopped, damaged
-from deedbox.kernel.backup.tables import MADE_AGAIN, Shape, kind_of
+from deedbox.kernel.backup.tables import CARRIED, MADE_AGAIN, Shape, kind_of
 from deedbox.kernel.db import Dialect, Row, postgres
 from deedbox.kernel.db.migrate import RESTORING
 from deedbox.kernel.errors import SetupError
@@ -77,8 +77,8 @@ class PostgresTables:
 
     @contextlib.contextmanager
     def rows(self, table: str, shape: Shape) -> Iterator[Iterator[Row]]:
-        query = sql.SQL("copy (select {} from {} order by {}) to stdout (format binary)").format(
-            _listed(shape.columns), sql.Identifier(table), _listed(shape.key)
+        query = sql.SQL("copy (select {} from {} where {} order by {}) to stdout (format binary)").format(
+            _listed(shape.columns), sql.Identifier(table), sql.SQL(CARRIED.get(table, "true")), _listed(shape.key)
         )
         with self.connection.cursor().copy(query) as copy:
             copy.set_types(_types(shape))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deedbox.kernel.backup.archive import Kind, damaged
-from deedbox.kernel.backup.tables import MADE_AGAIN, Shape, kind_of
+from deedbox.kernel.backup.tables import CARRIED, MADE_AGAIN, Shape, kind_of
 from deedbox.kernel.db import Dialect, Row, sqlite
 from deedbox.kernel.errors import SetupError
 
@@ -40,7 +40,8 @@ class SqliteTables:
     @contextlib.contextmanager
     def rows(self, table: str, shape: Shape) -> Iterator[Iterator[Row]]:
         columns, order = _listed(shape.columns), _listed(shape.key)
-        query = f'select {columns} from "{table}" order by {order}'  # noqa: S608 (ours)
+        condition = CARRIED.get(table, "true")
+        query = f'select {columns} from "{table}" where {condition} order by {order}'  # noqa: S608 (ours)
         with contextlib.closing(self._connection.execute(query)) as found:
             yield found
 

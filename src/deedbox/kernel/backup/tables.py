@@ -12,8 +12,13 @@ from deedbox.kernel.backup.archive import DATABASE, Kind
 from deedbox.kernel.db import Dialect, Row
 from deedbox.kernel.errors import SetupError
 
-MADE_AGAIN: frozenset[str] = frozenset()
-"""Tables that one kind of database has alone, and that a server fills from the others: no backup carries them."""
+MADE_AGAIN: frozenset[str] = frozenset({"index_snapshots"})
+"""Tables that a server fills from the others, or that one kind of database has alone: no backup carries them."""
+CARRIED = {
+    "blobs": "exists (select 1 from blob_refs r where r.sha256 = blobs.sha256 and r.owner not like 'snapshot:%')",
+    "blob_refs": "owner not like 'snapshot:%'",
+}
+"""Of these tables a backup carries such rows only: snapshots of indexes are made again, and so are their files."""
 
 
 class Shape(msgspec.Struct, frozen=True):

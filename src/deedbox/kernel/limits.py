@@ -507,6 +507,8 @@ SNAPSHOT_PART = 20
 """A snapshot that lacks more than this part of its library is made anew,"""
 SNAPSHOT_SECONDS = 24 * 3600
 """at most so often; after that long, one that holds something deleted goes."""
+SNAPSHOT_WAIT_SECONDS = 60
+"""So long the making of one is put off while a server builds an index that it lacks."""
 SNAPSHOT_BYTES = 64 * 1024 * MB
 SNAPSHOT_PIECE_BYTES = 60 * MB
 SNAPSHOT_BLOCK_BYTES = 5 * MB

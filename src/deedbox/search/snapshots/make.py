@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -41,6 +41,11 @@ class MakeSnapshots:
         workspace_id = work.job.workspace_id
         if workspace_id is None:
             raise GiveUp("The job does not say of which workspace a snapshot is to be made.")
+        if self._engine.builds.percent is not None:
+            # Questions wait for what is being built here, and nobody for this.
+            later = self._engine.clock.now() + timedelta(seconds=limits.SNAPSHOT_WAIT_SECONDS)
+            await work.put_off(later)
+            return
         try:
             serving = await self._engine.serving(workspace_id)
             if serving.embedder.dimensions:

@@ -18,7 +18,7 @@ from deedbox.kernel.errors import LostFile, Unavailable
 from deedbox.search.builds import Build, Builds, Place, Span
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.index import IndexUnusable
-from deedbox.search.snapshots import File, Snapshot, store, write
+from deedbox.search.snapshots import File, Snapshot, spans, store, write
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class TakeSnapshots:
                     group.create_task(self._take_pieces(download, waiting))
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from failed
-        await asyncio.to_thread(download.flush)
+        await asyncio.to_thread(download.flush_folders)
 
     async def _take_pieces(self, download: "_Download", waiting: Iterator[tuple[int, Blob]]) -> None:
         for begin, blob in waiting:
@@ -88,6 +88,7 @@ class TakeSnapshots:
             await asyncio.to_thread(download.write, digest, at, bytes(block))
             if at + len(block) != begin + blob.size_bytes or digest.hexdigest() != blob.sha256:
                 raise IndexUnusable(f"The blob {blob.sha256} is not what was stored.")
+            await asyncio.to_thread(download.flush, begin, blob.size_bytes)
 
 
 class _Download:
@@ -121,14 +122,22 @@ class _Download:
         self._received += len(data)
         self._build.done = self._chunks * self._received // max(1, self._size)
 
-    def flush(self) -> None:
-        """All is durable: a mapped file has no sum that would tell what a power cut took away."""
-        for path in (*(self._folder / file.name for file in self._files), self._folder / "words", self._folder):
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+    def flush(self, begin: int, length: int) -> None:
+        """These bytes are durable: a mapped file has no sum that would tell what a power cut took away."""
+        for name, _, _ in spans(self._files, begin, length):
+            _flush(self._folder / name)
+
+    def flush_folders(self) -> None:
+        for folder in {(self._folder / file.name).parent for file in self._files}:
+            _flush(folder)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _wanted(tx: Tx, place: Place, lacking: Span) -> _Wanted | None:

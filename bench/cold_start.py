@@ -155,9 +155,7 @@ def measured(chunks: int, folder: Path) -> tuple[float, float]:
     asyncio.run(library.forget(first, made))
     built, built_cpu = first_answer(folder / "third", key)
     print(f"  first right answer, built from the rows   {built:6.1f} s   CPU {built_cpu:6.1f} s")
-    print(
-        f"  ratio = {taken / built:.2f}; of the {LIMIT_SECONDS} s for 1,000,000: {taken / LIMIT_SECONDS:.2f}"
-    )
+    print(f"  ratio = {taken / built:.2f}; of the {LIMIT_SECONDS} s for 1,000,000: {taken / LIMIT_SECONDS:.2f}")
     return taken, built
 
 

@@ -37,7 +37,8 @@ class Tables(Protocol):
     def shapes(self) -> dict[str, Shape]:
         """Every table but the one that tells the schema, parents before children."""
 
-    def count(self, table: str) -> int: ...
+    def count(self, table: str) -> int:
+        """How many rows `rows` gives."""
 
     def rows(self, table: str, shape: Shape) -> AbstractContextManager[Iterator[Row]]:
         """All rows in the order of their key, a few at a time."""

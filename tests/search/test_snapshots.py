@@ -7,21 +7,24 @@ from typing import Any
 
 import pytest
 
+from deedbox import wiring
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.s3 import S3Blobs
 from deedbox.kernel.db import Database
 from deedbox.kernel.errors import Unavailable
+from deedbox.kernel.settings import load
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.index import IndexWarming
+from deedbox.search.snapshots.plan import SNAPSHOT_JOB
 from tests import s3
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder
 from tests.search.snapshots import Machine, Site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_databases]
+pytestmark = pytest.mark.anyio
 DAY = limits.SNAPSHOT_SECONDS
 
 
@@ -62,6 +65,7 @@ async def patiently(site: Site, machine: Machine) -> None:
     await machine.engine.index(site.corpus.workspace, serving, patient=True)
 
 
+@pytest.mark.both_databases
 async def test_a_new_machine_takes_the_snapshot_and_replays_the_rest(site: Site) -> None:
     first = await fill(site, *range(6))
     made = await site.make()
@@ -77,6 +81,7 @@ async def test_a_new_machine_takes_the_snapshot_and_replays_the_rest(site: Site)
     assert not list(machine.folder.rglob("*.incoming"))
 
 
+@pytest.mark.both_databases
 async def test_two_machines_with_disks_of_their_own_share_it_through_a_bucket(
     site: Site, s3_store: s3.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +240,7 @@ class _Slow:
             yield data
 
 
+@pytest.mark.both_databases
 async def test_it_is_made_after_large_changes_and_at_most_daily(site: Site) -> None:
     await fill(site, 1)
     assert await site.plan() == 0, "so small a library needs none"
@@ -249,6 +255,7 @@ async def test_it_is_made_after_large_changes_and_at_most_daily(site: Site) -> N
     assert await site.plan() == 0, "nothing has changed"
 
 
+@pytest.mark.both_databases
 async def test_a_day_after_it_was_made_nothing_deleted_is_in_a_snapshot(site: Site) -> None:
     uploads = await fill(site, *range(6))
     made = await site.make()
@@ -269,6 +276,7 @@ async def test_a_day_after_it_was_made_nothing_deleted_is_in_a_snapshot(site: Si
     assert uploads[3].encode() in await site.stored(again)
 
 
+@pytest.mark.both_databases
 async def test_one_of_a_library_that_has_become_empty_goes_too(site: Site) -> None:
     uploads = await fill(site, *range(3))
     await site.make()
@@ -299,6 +307,7 @@ async def test_what_is_deleted_while_it_is_made_counts_as_deleted_since(site: Si
     assert await site.snapshot() is None
 
 
+@pytest.mark.both_databases
 async def test_one_of_a_recipe_out_of_service_goes(site: Site) -> None:
     await fill(site, *range(6))
     made = await site.make()
@@ -319,3 +328,38 @@ async def test_a_stop_gives_up_what_is_being_made_and_another_makes_it(site: Sit
     assert waiting.get("ready") == 1, waiting
     assert await site.snapshot() is None
     assert (await site.make()).chunks == 12
+
+
+async def test_a_machine_that_builds_what_it_lacks_makes_no_snapshot_meanwhile(site: Site) -> None:
+    await fill(site, *range(6))
+    await site.plan()
+    busy = site.machine()
+    busy.engine.builds.expect(("wsp_other", "recipe"), 100)
+    await busy.runner.run_due()
+    assert await site.snapshot() is None
+    busy.engine.builds.end(("wsp_other", "recipe"))
+    assert await busy.runner.run_due() == 0, "it waits for a while"
+    site.corpus.clock.forward(limits.SNAPSHOT_WAIT_SECONDS)
+    assert await busy.runner.run_due() == 1
+    assert await site.snapshot() is not None
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("elsewhere", [True, False])
+async def test_snapshots_are_made_and_taken_only_where_database_and_files_lie_elsewhere(
+    elsewhere: bool, site: Site, postgres_url: str, s3_store: s3.Store, tmp_path: Path
+) -> None:
+    settings = {"DEEDBOX_DATABASE_URL": postgres_url, "DEEDBOX_DATA_DIR": str(tmp_path / "server")}
+    if elsewhere:
+        settings |= s3_store.settings(s3_store.bucket())
+    async with wiring.opened(load(settings), site.corpus.clock) as deedbox:
+        corpus = Corpus(deedbox.db, site.corpus.clock, tmp_path)
+        await corpus.settle()
+        for number in range(3):
+            await corpus.indexed(f"rent {number}")
+        await deedbox.db.write(lambda tx: deedbox._schedule_housekeeping(tx, site.corpus.clock.now()))
+        await deedbox.jobs.run_due()
+        planned = await deedbox.db.read(lambda tx: tx.all("select 1 from jobs where kind = 'snapshot'"))
+        assert (len(planned), deedbox.search.builds.snapshots is not None) == (elsewhere, elsewhere)
+        assert SNAPSHOT_JOB not in deedbox.worker_kinds, "a worker has no index"
+        await corpus.engine.close()

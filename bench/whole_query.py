@@ -47,14 +47,17 @@ async def fill(folder: Path, count: int) -> None:
                 ]
                 number += 1
                 await deedbox.db.write(
-                    lambda tx, made=made, number=number: _index(tx, workspace, embedder.recipe, made, number, deedbox)  # type: ignore[misc]
+                    lambda tx, made=made, number=number: add_upload(
+                        tx, workspace, embedder.recipe, made, number, deedbox
+                    )  # type: ignore[misc]
                 )
     await embedder.close()
 
 
-def _index(
+def add_upload(
     tx: Tx, workspace: str, recipe: str, made: list[tuple[Chunk, bytes]], number: int, deedbox: wiring.Deedbox
 ) -> None:
+    """What an index run writes for one document."""
     now = deedbox.clock.now()
     sha256 = hashlib.sha256(str(number).encode()).hexdigest()
     upload = Upload(

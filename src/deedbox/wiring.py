@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from deedbox import mail
 from deedbox.accounts import sessions
@@ -42,9 +42,14 @@ from deedbox.people_mail import PeopleMail
 from deedbox.search import embedders
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
+from deedbox.search.index.folders import IndexFolders
 from deedbox.search.ingest import Ingest
 from deedbox.search.library import TextCache
 from deedbox.search.renewal import FORGET_JOB, MODEL_CHOSEN, RENEW_JOB, Renewal
+from deedbox.search.snapshots import plan as snapshot_plan
+from deedbox.search.snapshots.make import MakeSnapshots
+from deedbox.search.snapshots.plan import SNAPSHOT_JOB
+from deedbox.search.snapshots.take import TakeSnapshots
 from deedbox.search.warm_indexes import warm_indexes
 from deedbox.signing.actions import expire, remind
 from deedbox.signing.actions.convert import CONVERT_JOB, Conversion, PaperMill
@@ -81,8 +86,8 @@ if TYPE_CHECKING:
 HOUSEKEEPING = "housekeeping"
 DELIVERIES = "webhooks"
 """Deliveries to webhooks have a line of their own; to whoever chooses what a worker does they are one more kind."""
-_OF_THE_OWN_INDEX = (REBUILD_JOB,)
-"""Jobs about the index in the data folder of the process: servers run them, workers have no index."""
+_OF_THE_OWN_INDEX = (REBUILD_JOB, SNAPSHOT_JOB)
+"""Jobs that need an index of the process's own: servers run them, workers have none."""
 ENCRYPTED_COLUMNS = [
     EncryptedColumn(
         table="idempotency",
@@ -133,6 +138,7 @@ class Deedbox:
         certifier = Certifier(self.office, sealer)
         self.archive = self._archive(remote)
         self.search = self._search()
+        self.snapshots = MakeSnapshots(self.search, self.blobs, settings.data_dir / "snapshots")
         self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
         self.renewal = Renewal(self.search, self.ingest.texts)
         self.completed_documents = CompletedDocuments(self.ingest)
@@ -167,6 +173,7 @@ class Deedbox:
             RENEW_JOB: self.renewal.run,
             FORGET_JOB: self.renewal.forget,
             REBUILD_JOB: self.search.rebuild,
+            SNAPSHOT_JOB: self.snapshots.run,
             CONVERT_JOB: Conversion(self.office, self.paper_mill).run,
             CONVERT_TEMPLATE_JOB: TemplateConversion(self.office, self.paper_mill).run,
             FINALIZE_JOB: Finalize(self.office, sealer, certifier).run,
@@ -224,7 +231,17 @@ class Deedbox:
             lambda: embedders.open_chosen(settings, lambda: self.egress),
             lambda recipe: embedders.open_former(settings, lambda: self.egress, recipe),
         )
-        return SearchEngine(self.db, self.clock, settings, known_embedders)
+        engine = SearchEngine(self.db, self.clock, settings, known_embedders)
+        if self._keeps_snapshots:
+            folders = cast(IndexFolders, engine.indexes)
+            engine.builds.snapshots = TakeSnapshots(self.db, self.blobs, self.clock, engine.builds, folders)
+        return engine
+
+    @property
+    def _keeps_snapshots(self) -> bool:
+        """Whether a new machine finds everything but its index elsewhere: only then a snapshot of it is of use."""
+        settings = self.settings
+        return settings.database_url is not None and settings.blobs_url is not None and settings.index == "local"
 
     async def start(self, *, work: bool = True) -> None:
         """Begins what a server does beside answering; without `work`, workers do the jobs and the deliveries."""
@@ -271,6 +288,7 @@ class Deedbox:
         return tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")
 
     async def stop(self) -> None:
+        self.snapshots.stop()
         await tasks.end(*self._loops)
         await tasks.end(*self._warming)
         await asyncio.gather(self.jobs.stop(), self.sender.stop())
@@ -369,6 +387,8 @@ class Deedbox:
         for prune in (jobs_store.prune, mail.prune, deliveries.prune, uploads.prune):
             await pruned(self.db, functools.partial(prune, now=now))
         await measure.measure(self.db, now)
+        if self._keeps_snapshots:
+            await snapshot_plan.plan(self.db, now)
         await self.blobs.reclaim(self.db, now)
         await self.blobs.sweep(self.db, now)
 

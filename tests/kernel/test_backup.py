@@ -196,6 +196,26 @@ async def test_a_restored_installation_is_the_one_that_was_backed_up(
         assert await db.read(lambda tx: tx.one("select name from people")) == (awkward,)
 
 
+async def test_a_backup_leaves_out_snapshots_of_indexes_and_their_files(
+    source: Installation, place: Place, target: Path
+) -> None:
+    await put(source, b"a document", "doc_1")
+    await put(source, b"of both", "doc_1")
+    await put(source, b"of both", "snapshot:snp_1")
+    await put(source, b"a part of an index", "snapshot:snp_1")
+    row = "insert into index_snapshots values ('snp_1', 'wsp_1', 'recipe', 3, 7, 1, 18, '{}', '2026-03-01T12:00:00Z')"
+    await source.db.write(lambda tx: tx.run(row))
+    steps: list[tuple[str, int, int]] = []
+    manifest = source.backup(target, lambda *step: steps.append(step))
+    assert manifest.blob_count == 2
+    assert [step for step in steps if step[0] == "reading rows"][-1][1:] == (manifest.total_rows(),) * 2
+    restore(target, place.data_dir, place.url)
+    async with opened(place) as (db, blobs):
+        assert await contents(db, blobs) == {b"a document", b"of both"}
+        assert await db.read(lambda tx: tx.all("select owner from blob_refs")) == [("doc_1",), ("doc_1",)]
+        assert await db.read(lambda tx: tx.all("select * from index_snapshots")) == []
+
+
 async def test_only_the_owner_can_read_a_backup_and_what_is_restored(
     source: Installation, place: Place, target: Path
 ) -> None:

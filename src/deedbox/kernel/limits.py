@@ -509,6 +509,19 @@ INDEX_WRITER_LOOKS = 1500
 """and so often it looks before it gives up: unless much is lacking, which takes its time."""
 INDEX_FOLLOW_SECONDS = 2
 """So often the process that writes an index looks by itself whether it lacks anything: a notice may be lost."""
+SNAPSHOT_CHUNKS = 50_000
+"""A library with fewer has no snapshot: its index is built in seconds."""
+SNAPSHOT_PART = 20
+"""A snapshot that lacks more than this part of its library is made anew,"""
+SNAPSHOT_SECONDS = 24 * 3600
+"""at most so often; after that long, one that holds something deleted goes."""
+SNAPSHOT_WAIT_SECONDS = 60
+"""So long the making of one is put off while a server builds an index that it lacks."""
+SNAPSHOT_BYTES = 64 * 1024 * MB
+SNAPSHOT_PIECE_BYTES = 60 * MB
+SNAPSHOT_BLOCK_BYTES = 5 * MB
+"""A part of a piece, as large as S3_PART_BYTES: so nothing of a piece that is stored stays in memory."""
+SNAPSHOT_PARALLEL = 4
 FORGET_BATCH = 32
 MODEL_WATCH_SECONDS = 2
 PAGE_IMAGE_WIDTH = 1240

@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeAlias
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Code, Unavailable
-from deedbox.search.index import Change, Place
+from deedbox.search.index import Change, Index, Place
+
+Span: TypeAlias = tuple[int, int]
+"""The number of the log up to which an index goes, and the one up to which it is to go."""
 
 
 class Build:
@@ -31,12 +35,24 @@ class Build:
         return min(99, 100 * self.done // max(1, self.chunks))
 
 
+class Snapshots(Protocol):
+    """Finished indexes that a server can have instead of building its own."""
+
+    async def fetch(self, place: Place, lacking: Span, build: Build) -> str | None:
+        """The id of a snapshot that lies here now, every byte checked; None if there is none to use."""
+
+    async def put(self, snapshot_id: str, place: Place, dimensions: int, index: Index) -> Index:
+        """The snapshot that was fetched, opened, in the place of the index, which is closed."""
+
+
 class Builds:
     """All of this process. Threads of their own: however many wait, they hold up no search and no small change."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(limits.INDEX_BUILDS, thread_name_prefix="index")
         self.stopping = False
+        self.snapshots: Snapshots | None = None
+        """Where they are kept."""
         self._all: dict[Place, Build] = {}
         """Also those that have ended, until all have: the percentage of all does not go back."""
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from deedbox.kernel import limits, log
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import Unavailable
-from deedbox.search.builds import Build, Builds
+from deedbox.search.builds import Build, Builds, Span
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.entries import entries
 from deedbox.search.index import Change, Entry, Index, Indexes, IndexUnusable, IndexWarming, Place
@@ -96,11 +96,12 @@ class WorkspaceIndex:
         try:
             if distrusted:
                 raise IndexUnusable("it is to be built anew")
-            await self._bring_up()
+            await self._bring_up(snapshots=True)
         except IndexUnusable as reason:
             log.warning("an index is built anew", workspace=self._workspace_id, reason=str(reason))
             await self._begin_anew()
-            await self._bring_up()
+            # One that is not trusted is built from nothing but the database.
+            await self._bring_up(snapshots=not distrusted)
 
     async def _begin_anew(self) -> None:
         """Leaves nothing of the index; where another process writes it, has that one do so."""
@@ -120,7 +121,7 @@ class WorkspaceIndex:
         discard = index.discard if index is not None else functools.partial(self._indexes.discard, self._place)
         await asyncio.to_thread(discard)
 
-    async def _bring_up(self) -> None:
+    async def _bring_up(self, *, snapshots: bool) -> None:
         if self._index is None:
             self._index = await asyncio.to_thread(self._indexes.open, self._place, self._dimensions)
         index = self._index
@@ -131,7 +132,7 @@ class WorkspaceIndex:
         if begin < target and not writes:
             await self._wait_for_writer(index, target, chunks)
         elif chunks > limits.INDEX_NEAR_CHUNKS:
-            await self._fill(index, begin, target)
+            await self._fill(index, (begin, target), snapshots=snapshots)
         elif begin < target:
             changes = self._changes(begin, target, self._db.read, asyncio.get_running_loop())
             await asyncio.to_thread(index.apply, changes, target, begin)
@@ -167,18 +168,29 @@ class WorkspaceIndex:
         enough = limits.INDEX_NEAR_CHUNKS + 1
         return begin, target, chunk_store.chunks_after(tx, *self._place, begin, enough) if begin < target else 0
 
-    async def _fill(self, index: Index, begin: int, target: int) -> None:
+    async def _fill(self, index: Index, lacking: Span, *, snapshots: bool) -> None:
         """Adds much to the index, when it is its turn, beside the reads of everyone else."""
-        place = self._place
+        place, (begin, target) = self._place, lacking
         chunks = await self._db.read_aside(lambda tx: chunk_store.chunks_after(tx, *place, begin, target - begin))
-        changes = self._changes(begin, target, self._db.read_aside, asyncio.get_running_loop())
-        self._build = self._builds.expect(place, chunks)
+        self._build = build = self._builds.expect(place, chunks)
         try:
-            counted = self._build.counted(changes)
-            await self._builds.run(functools.partial(index.apply, counted, target, begin))
+            if snapshots and await self._has_taken_snapshot(index, lacking, build):
+                return  # the next look adds the rest, here or where it is written
+            changes = self._changes(begin, target, self._db.read_aside, asyncio.get_running_loop())
+            await self._builds.run(functools.partial(index.apply, build.counted(changes), target, begin))
         finally:
             self._build = None
             self._builds.end(place)
+
+    async def _has_taken_snapshot(self, index: Index, lacking: Span, build: Build) -> bool:
+        """Whether a snapshot stands in the place of the index now: one that had much of what was lacking."""
+        stored = self._builds.snapshots
+        snapshot_id = await stored.fetch(self._place, lacking, build) if stored else None
+        if stored is None or snapshot_id is None:
+            return False
+        self._index = None
+        self._index = await stored.put(snapshot_id, self._place, self._dimensions, index)
+        return True
 
     def _changes(self, number: int, target: int, read: _Read, loop: asyncio.AbstractEventLoop) -> Iterator[Change]:
         """The changes after that number, up to the target, read as they are needed; runs in a thread."""

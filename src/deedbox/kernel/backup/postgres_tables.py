@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 
 from deedbox.kernel.backup.archive import Kind, Stopped, damaged
-from deedbox.kernel.backup.tables import MADE_AGAIN, Shape, kind_of
+from deedbox.kernel.backup.tables import CARRIED, MADE_AGAIN, Shape, kind_of
 from deedbox.kernel.db import Dialect, Row, postgres
 from deedbox.kernel.db.migrate import RESTORING
 from deedbox.kernel.errors import SetupError
@@ -72,13 +72,13 @@ class PostgresTables:
         return {table: Shape(columns[table], tuple(keys.get(table, columns[table]))) for table in order}
 
     def count(self, table: str) -> int:
-        query = sql.SQL("select count(*) from {}").format(sql.Identifier(table))
+        query = sql.SQL("select count(*) from {} where {}").format(sql.Identifier(table), _condition(table))
         return int((self.connection.execute(query).fetchone() or (0,))[0])
 
     @contextlib.contextmanager
     def rows(self, table: str, shape: Shape) -> Iterator[Iterator[Row]]:
-        query = sql.SQL("copy (select {} from {} order by {}) to stdout (format binary)").format(
-            _listed(shape.columns), sql.Identifier(table), _listed(shape.key)
+        query = sql.SQL("copy (select {} from {} where {} order by {}) to stdout (format binary)").format(
+            _listed(shape.columns), sql.Identifier(table), _condition(table), _listed(shape.key)
         )
         with self.connection.cursor().copy(query) as copy:
             copy.set_types(_types(shape))
@@ -138,6 +138,10 @@ def _answered() -> Iterator[None]:
 def _first_line(error: psycopg.Error) -> str:
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
+
+
+def _condition(table: str) -> sql.Composable:
+    return sql.SQL(CARRIED.get(table, "true"))
 
 
 def _listed(names: Iterable[str]) -> sql.Composable:

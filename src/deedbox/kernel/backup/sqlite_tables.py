@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deedbox.kernel.backup.archive import Kind, damaged
-from deedbox.kernel.backup.tables import MADE_AGAIN, Shape, kind_of
+from deedbox.kernel.backup.tables import CARRIED, MADE_AGAIN, Shape, kind_of
 from deedbox.kernel.db import Dialect, Row, sqlite
 from deedbox.kernel.errors import SetupError
 
@@ -35,12 +35,13 @@ class SqliteTables:
         return {name: self._shape(name) for name in graphlib.TopologicalSorter(parents).static_order()}
 
     def count(self, table: str) -> int:
-        return int(self._connection.execute(f'select count(*) from "{table}"').fetchone()[0])  # noqa: S608 (ours)
+        query = f'select count(*) from "{table}" where {_condition(table)}'  # noqa: S608 (ours)
+        return int(self._connection.execute(query).fetchone()[0])
 
     @contextlib.contextmanager
     def rows(self, table: str, shape: Shape) -> Iterator[Iterator[Row]]:
         columns, order = _listed(shape.columns), _listed(shape.key)
-        query = f'select {columns} from "{table}" order by {order}'  # noqa: S608 (ours)
+        query = f'select {columns} from "{table}" where {_condition(table)} order by {order}'  # noqa: S608 (ours)
         with contextlib.closing(self._connection.execute(query)) as found:
             yield found
 
@@ -97,6 +98,10 @@ def filled(database: Path) -> Iterator[SqliteTables]:
         raise SetupError(
             f"The database could not be filled: {error}.", "Nothing was restored. Check the free space."
         ) from error
+
+
+def _condition(table: str) -> str:
+    return CARRIED.get(table, "true")
 
 
 def _listed(names: Iterable[str]) -> str:

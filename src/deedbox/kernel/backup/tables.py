@@ -13,9 +13,14 @@ from deedbox.kernel.db import Dialect, Row
 from deedbox.kernel.errors import SetupError
 
 MADE_AGAIN: frozenset[str] = frozenset(
-    {"search_indexes", "search_index_uploads", "search_index_chunks", "search_index_postings"}
+    {"index_snapshots", "search_indexes", "search_index_uploads", "search_index_chunks", "search_index_postings"}
 )
-"""Tables that one kind of database has alone, and that a server fills from the others: no backup carries them."""
+"""Tables that a server fills from the others, or that one kind of database has alone: no backup carries them."""
+CARRIED = {
+    "blobs": "exists (select 1 from blob_refs r where r.sha256 = blobs.sha256 and r.owner not like 'snapshot:%')",
+    "blob_refs": "owner not like 'snapshot:%'",
+}
+"""Of these tables a backup carries such rows only: snapshots of indexes are made again, and so are their files."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -34,7 +39,8 @@ class Tables(Protocol):
     def shapes(self) -> dict[str, Shape]:
         """Every table but the one that tells the schema, parents before children."""
 
-    def count(self, table: str) -> int: ...
+    def count(self, table: str) -> int:
+        """How many rows `rows` gives."""
 
     def rows(self, table: str, shape: Shape) -> AbstractContextManager[Iterator[Row]]:
         """All rows in the order of their key, a few at a time."""

@@ -92,6 +92,18 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     flush_folder(folder)
 
 
+def begin_again(folder: Path) -> None:
+    """Gives a copy of an index an identity of its own."""
+    known = read_manifest(folder)
+    if known is None:
+        raise IndexUnusable("The copy of the index has no manifest.")
+    write_manifest(folder, msgspec.structs.replace(known, identity=new_identity()))
+
+
+def new_identity() -> str:
+    return os.urandom(8).hex()
+
+
 def _sum(manifest: Manifest) -> int:
     return zlib.crc32(msgspec.json.encode(msgspec.structs.replace(manifest, check=0)))
 

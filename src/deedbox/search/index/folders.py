@@ -1,6 +1,7 @@
 """Indexes in the data folder, one folder for each."""
 
 import hashlib
+import shutil
 from pathlib import Path
 
 from deedbox.search.index import FORMAT, Index, Place, lock
@@ -26,6 +27,24 @@ class IndexFolders:
 
     def discard(self, place: Place) -> None:
         lock.discard(self.folder_of(place))
+
+    def incoming(self, place: Place) -> Path:
+        """Where files that are to take the place of an index are put together."""
+        folder = self.folder_of(place)
+        return folder.with_name(f"{folder.name}.incoming")
+
+    def replace(self, index: Index, place: Place, dimensions: int) -> Index:
+        """The index whose files have come in, instead of this one; another process's, if that was quicker."""
+        from deedbox.search.index.files import begin_again
+
+        incoming = self.incoming(place)
+        begin_again(incoming)
+        index.discard()
+        try:
+            incoming.rename(self.folder_of(place))
+        except OSError:
+            shutil.rmtree(incoming, ignore_errors=True)
+        return self.open(place, dimensions)
 
     def size_bytes(self, workspace_id: str) -> int:
         folder = self._folder / workspace_id

@@ -171,7 +171,7 @@ class LocalIndex:
 
     def _begun(self, words: WordIndex) -> Manifest:
         words.forget_from(0)
-        manifest = msgspec.structs.replace(self._nothing, identity=os.urandom(8).hex(), words_opstamp=words.opstamp)
+        manifest = msgspec.structs.replace(self._nothing, identity=files.new_identity(), words_opstamp=words.opstamp)
         # Files of an index whose manifest was lost are none of this one's.
         files.remove_others(self._folder, -1)
         files.write_manifest(self._folder, manifest)

@@ -735,6 +735,18 @@ create table index_log (
     unique (workspace_id, recipe, upload_id)
 );
 create index index_log_by_set on index_log (chunk_set_id);
+create table index_snapshots (
+    id TEXT primary key,
+    workspace_id TEXT not null,
+    recipe TEXT not null,
+    format INT not null,
+    watermark INT not null,
+    chunks INT not null,
+    size_bytes INT not null,
+    contents TEXT not null,
+    made_at TEXT not null,
+    unique (workspace_id, recipe)
+);
 create table query_counts (
     workspace_id TEXT primary key references workspaces (id),
     queries INT not null

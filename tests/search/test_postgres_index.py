@@ -233,7 +233,7 @@ async def test_backups_leave_the_tables_of_indexes_out(corpus: PostgresCorpus, t
     rows = await corpus.db.read(
         lambda tx: tx.all("select relname from pg_class where relkind = 'r' and relname like 'search_index%'")
     )
-    assert {row[0] for row in rows} == MADE_AGAIN
+    assert {row[0] for row in rows} == {name for name in MADE_AGAIN if name.startswith("search_index")}
 
 
 def test_a_server_without_pgvector_is_told_what_to_do(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

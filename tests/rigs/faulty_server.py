@@ -26,6 +26,7 @@ from deedbox.search.embed import turns
 from deedbox.web.frame import context, guard, once
 from deedbox.web.frame.head import Scope
 from tests.rigs.bulk_faults import row_noted_after_commit
+from tests.rigs.disk_faults import file_written_after_its_row
 from tests.rigs.signing_faults import (
     GAP_SECONDS,
     LONG_GAP_SECONDS,
@@ -154,6 +155,7 @@ BUGS: dict[str, Callable[[], None]] = {
     "answer before commit": answer_before_commit,
     "check outside the transaction": check_outside_the_transaction,
     "event after commit": event_after_commit,
+    "file written after its row": file_written_after_its_row,
     "JSON decoded before the door": json_decoded_before_the_door,
     "key saved after commit": key_saved_after_commit,
     "log the header": log_the_header,

@@ -29,23 +29,25 @@ SECONDS = 90
 """For each wait: whatever takes longer will not come."""
 WAITING = (
     "select count(*) from jobs where kind in ('finalize', 'certify_packet', 'bulk_send')"
-    " and state in ('ready', 'running')"
+    " and state in ('ready', 'running') and attempts < 4"
 )
+"""What fails for the fourth time although all is back would be tried for hours."""
 
 
 class Rig:
-    def __init__(self, installation: Installation, *, seed: int = 1) -> None:
+    def __init__(self, installation: Installation, *, seed: int = 1, half_load: bool = False) -> None:
         self.installation = installation
+        self.half_load = half_load
         self.ledger = Ledger()
         self.answers = Answers(self.ledger)
         self.figures: dict[str, int] = {}
         self.server: server.Server
-        self._key = ""
+        self.key = ""
         self._chance = random.Random(seed)
 
     def run(self, fault: "Fault") -> Report:
         """What is amiss after the fault; it returns when all is well again."""
-        self._key = key = self.installation.key()
+        self.key = key = self.installation.key()
         with self.installation.running(gently=True) as running:
             self.server = running
             report = asyncio.run(self._run(Doors(running.address, key), Doors(running.address, key), fault))
@@ -68,9 +70,10 @@ class Rig:
     @asynccontextmanager
     async def _load(self, doors: Doors) -> AsyncIterator[None]:
         enough = asyncio.Event()
-        clients = [
-            asyncio.create_task(PatientClient(doors, self.ledger, self._chance, enough).run()) for _ in range(CLIENTS)
-        ]
+        clients = []
+        for _ in range(CLIENTS):
+            client = PatientClient(doors, self.ledger, self._chance, enough, half_load=self.half_load)
+            clients.append(asyncio.create_task(client.run()))
         try:
             yield
         finally:
@@ -128,7 +131,7 @@ class Rig:
         return await self._asked("/api/v1/documents")
 
     async def _asked(self, path: str) -> httpx.Response:
-        async with installations.client(self.server.address, self._key) as client:
+        async with installations.client(self.server.address, self.key) as client:
             return await client.get(path)
 
 

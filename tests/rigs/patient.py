@@ -89,14 +89,25 @@ def unclear(response: httpx.Response) -> list[str]:
 class PatientClient(Client):
     """One caller that goes on until it was enough."""
 
-    def __init__(self, doors: Doors, ledger: Ledger, chance: random.Random, enough: asyncio.Event) -> None:
+    def __init__(
+        self,
+        doors: Doors,
+        ledger: Ledger,
+        chance: random.Random,
+        enough: asyncio.Event,
+        *,
+        half_load: bool = False,
+    ) -> None:
         super().__init__(doors, ledger, chance)
-        self._enough = enough
+        self._enough, self._half_load = enough, half_load
 
     async def run(self) -> None:
         while not self._enough.is_set():
+            began = time.monotonic()
             try:
                 await self._step()
+                if self._half_load:  # it rests for as long as the step took
+                    await asyncio.sleep(time.monotonic() - began)
             except SentAway:
                 await asyncio.sleep(self._chance.uniform(*AGAIN_BETWEEN))
             except BREAKS as error:

@@ -62,6 +62,7 @@ class Answers:
         await response.aread()
         if response.status_code != 503:
             self._ledger.faults.append(f"failed: {response.request.url.path} was answered {response.text}")
+            self.codes[str(response.status_code)] += 1
             raise SentAway(str(response.status_code))
         self._ledger.faults += [f"unclear: {response.request.url.path}: {each}" for each in unclear(response)]
         code = response.headers.get("x-service-error-code", "none")

@@ -37,6 +37,7 @@ from tests.rigs.signing_faults import (
 
 VARIABLE = "PLANTED_BUG"
 SERVER_MEMORY_BYTES = 2 << 30
+LEAK_BYTES = 1 << 19
 
 
 def answer_before_commit() -> None:
@@ -151,8 +152,21 @@ def json_decoded_before_the_door() -> None:
     guard._Exchange._in_time = first_the_body  # type: ignore[method-assign, assignment]
 
 
+def answers_never_forgotten() -> None:
+    """Each request leaves something behind in memory, for ever."""
+    kept: list[bytearray] = []
+    run = guard._Exchange.run
+
+    async def remembered(self: guard._Exchange) -> None:
+        kept.append(bytearray(os.urandom(LEAK_BYTES)))
+        await run(self)
+
+    guard._Exchange.run = remembered  # type: ignore[method-assign]
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "answer before commit": answer_before_commit,
+    "answers never forgotten": answers_never_forgotten,
     "check outside the transaction": check_outside_the_transaction,
     "event after commit": event_after_commit,
     "file written after its row": file_written_after_its_row,

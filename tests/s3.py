@@ -116,6 +116,8 @@ class Proxy:
         self.store = store
         self.faults: list[tuple[Callable[[str, str], bool], Fault]] = []
         self.seen: list[str] = []
+        self.away = False
+        """While it is, every connection is cut."""
         self.lock = threading.Lock()
 
     def spoil(self, fault: Fault, times: int = 1, *, method: str = "", path: str = "") -> None:
@@ -129,6 +131,8 @@ class Proxy:
     def next_fault(self, method: str, path: str) -> Fault | None:
         with self.lock:
             self.seen.append(f"{method} {path}")
+            if self.away:
+                return "reset"
             for index, (matches, fault) in enumerate(self.faults):
                 if matches(method, path):
                     del self.faults[index]

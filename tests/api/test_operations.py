@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import resource
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -42,6 +43,20 @@ async def test_livez_and_readyz_answer_in_plain_text(api: Api) -> None:
     alive, ready = await api.get("/livez", key=None), await api.get("/readyz", key=None)
     assert (alive.text, ready.text) == ("ok\n", "ready\n")
     assert alive.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.one_database
+async def test_readyz_tells_for_a_while_that_the_disk_was_full(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, most[1]))  # as a full disk: no file takes another byte
+    try:
+        refused = await api.post("/api/v1/keys", {"name": "One too many"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert (refused.status_code, refused.headers["X-Service-Error-Code"]) == (503, "storage_full")
+    assert re.fullmatch(r"ready\nstorage: storage_full \d+ s ago\n", (await api.get("/readyz", key=None)).text)
+    monkeypatch.setattr(limits, "REFUSAL_TOLD_SECONDS", 0)
+    assert (await api.get("/readyz", key=None)).text == "ready\n"
 
 
 @pytest.mark.one_database

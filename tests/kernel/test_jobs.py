@@ -402,6 +402,20 @@ async def test_a_failing_job_is_tried_again_later_each_time_and_parked_in_the_en
     assert [job.id for job in await bench.db.read(lambda tx: store.parked(tx, 10))] == [job_id]
 
 
+async def test_no_job_is_given_up_because_the_storage_is_away(bench: Bench) -> None:
+    job_id = await bench.add(max_attempts=2)
+
+    async def in_vain(_: Work) -> None:
+        raise Unavailable("The store does not answer", code=Code.STORAGE_UNAVAILABLE)
+
+    for _ in range(5):
+        assert await bench.runner(in_vain).run_due() == 1
+        job = await bench.job(job_id)
+        assert (job.state, job.attempts, job.error) == ("ready", 0, "The store does not answer")
+        assert job.run_at == bench.clock.now().timestamp() + limits.JOB_AWAY_SECONDS
+        bench.clock.forward(limits.JOB_AWAY_SECONDS)
+
+
 def test_the_delay_doubles_with_jitter_up_to_an_hour() -> None:
     for attempts in range(1, 60):
         middle = min(limits.JOB_RETRY_MAX_SECONDS, limits.JOB_RETRY_BASE_SECONDS * 2 ** (attempts - 1))

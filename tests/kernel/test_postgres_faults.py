@@ -419,3 +419,18 @@ async def test_a_server_that_takes_no_changes_is_unavailable_and_later_asked_ove
 async def test_a_change_in_what_should_only_read_is_a_fault_of_ours(database: PostgresDatabase) -> None:
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         await database.read(lambda tx: add(tx, "a"))
+
+
+async def test_while_the_database_is_away_one_waits_for_it_and_the_others_are_told_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "POSTGRES_CONNECT_SECONDS", 1)
+    db = PostgresDatabase("postgresql://postgres@/none?host=/nowhere")
+    with pytest.raises(Unavailable):
+        await db.read(lambda tx: tx.one("select 1"))
+    before = db._pool.get_stats()["requests_num"]
+    tries = [db.read(lambda tx: tx.one("select 1")) for _ in range(4 * limits.POSTGRES_CONNECTIONS)]
+    answers = await asyncio.gather(*tries, return_exceptions=True)
+    await db.close()
+    assert {getattr(answer, "code", answer) for answer in answers} == {Code.DATABASE_UNAVAILABLE}
+    assert db._pool.get_stats()["requests_num"] - before <= 2  # a slow machine may let a second one find out

@@ -26,6 +26,7 @@ from deedbox.search.embed import turns
 from deedbox.web.frame import context, guard, once
 from deedbox.web.frame.head import Scope
 from tests.rigs.bulk_faults import row_noted_after_commit
+from tests.rigs.disk_faults import file_written_after_its_row
 from tests.rigs.signing_faults import (
     GAP_SECONDS,
     LONG_GAP_SECONDS,
@@ -36,6 +37,7 @@ from tests.rigs.signing_faults import (
 
 VARIABLE = "PLANTED_BUG"
 SERVER_MEMORY_BYTES = 2 << 30
+LEAK_BYTES = 1 << 19
 
 
 def answer_before_commit() -> None:
@@ -150,10 +152,24 @@ def json_decoded_before_the_door() -> None:
     guard._Exchange._in_time = first_the_body  # type: ignore[method-assign, assignment]
 
 
+def answers_never_forgotten() -> None:
+    """Each request leaves something behind in memory, for ever."""
+    kept: list[bytearray] = []
+    run = guard._Exchange.run
+
+    async def remembered(self: guard._Exchange) -> None:
+        kept.append(bytearray(os.urandom(LEAK_BYTES)))
+        await run(self)
+
+    guard._Exchange.run = remembered  # type: ignore[method-assign]
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "answer before commit": answer_before_commit,
+    "answers never forgotten": answers_never_forgotten,
     "check outside the transaction": check_outside_the_transaction,
     "event after commit": event_after_commit,
+    "file written after its row": file_written_after_its_row,
     "JSON decoded before the door": json_decoded_before_the_door,
     "key saved after commit": key_saved_after_commit,
     "log the header": log_the_header,

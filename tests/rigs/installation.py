@@ -1,5 +1,6 @@
 """An installation that a rig kills and starts again: its server, its first key, and what its database holds."""
 
+import itertools
 import os
 import random
 import signal
@@ -111,9 +112,18 @@ class Installation:
 
 
 def client(address: str, key: str | None, *, connections: int = 100) -> httpx.AsyncClient:
-    """A caller with this key, or with none."""
+    """A caller with this key, or with none; of several addresses each request takes the next."""
+    addresses = address.split()
+    turns = itertools.cycle(map(httpx.URL, addresses))
+
+    async def choose(request: httpx.Request) -> None:
+        there = next(turns)
+        request.url = request.url.copy_with(host=there.host, port=there.port)
+        request.headers["Host"] = there.netloc.decode()
+
     return httpx.AsyncClient(
-        base_url=address,
+        base_url=addresses[0],
+        event_hooks={"request": [choose]} if len(addresses) > 1 else {},
         headers={"Authorization": f"Bearer {key}"} if key else {},
         timeout=60,
         trust_env=False,

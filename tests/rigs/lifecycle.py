@@ -228,8 +228,8 @@ class Client:
 
 
 class Rig:
-    def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
-        self.installation = Installation(data, database_url=database_url, bug=bug)
+    def __init__(self, installation: Installation, *, seed: int = 1) -> None:
+        self.installation = installation
         self.ledger = Ledger()
         self._chance = random.Random(seed)
 
@@ -282,9 +282,9 @@ class Rig:
 
 def killed(data: Path, kills: int, *, database_url: str | None = None, seed: int = 1) -> Report:
     """What the clients found after so many kills of the server on this data folder."""
-    return Rig(data, database_url=database_url, seed=seed).run(kills)
+    return Rig(Installation(data, database_url=database_url), seed=seed).run(kills)
 
 
 def with_bug(bug: str, data: Path, seed: int) -> Report:
     """What they found after one kill of a server with this bug, in the midst of traffic."""
-    return Rig(data, bug=bug, seed=seed).run(1, traffic=(60, 120))
+    return Rig(Installation(data, bug=bug), seed=seed).run(1, traffic=(60, 120))

@@ -47,8 +47,8 @@ class Runner(msgspec.Struct):
 
 
 class Rig:
-    def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
-        self.installation = Installation(data, database_url=database_url, bug=bug)
+    def __init__(self, installation: Installation, *, seed: int = 1) -> None:
+        self.installation = installation
         self._chance = random.Random(seed)
         self._runners: list[Runner] = []
         self._faults: list[str] = []
@@ -174,4 +174,4 @@ def raced(
     data: Path, documents: int, batches: int = 0, *, database_url: str | None = None, bug: str | None = None
 ) -> Report:
     """What came of the races on so many documents and packets, and of so many bulk sends."""
-    return Rig(data, database_url=database_url, bug=bug).run(documents, batches)
+    return Rig(Installation(data, database_url=database_url, bug=bug)).run(documents, batches)

@@ -28,8 +28,8 @@ HARMLESS = {"/sign/{signer_id}/code"}
 
 
 class Rig:
-    def __init__(self, data: Path, *, database_url: str | None = None, bug: str | None = None, seed: int = 1) -> None:
-        self.installation = Installation(data, database_url=database_url, bug=bug)
+    def __init__(self, installation: Installation, *, bug: str | None = None, seed: int = 1) -> None:
+        self.installation = installation
         self.installation.env["DEEDBOX_EGRESS_ALLOW"] = "127.0.0.0/8"
         self._chance = random.Random(seed)
         self._at_effect = 1.0 if bug else 0.7
@@ -148,4 +148,4 @@ def replayed(
     data: Path, rounds: int, kills: int, *, database_url: str | None = None, bug: str | None = None, seed: int = 1
 ) -> Report:
     """What came of every POST being repeated, so many rounds without a kill and so many with one."""
-    return Rig(data, database_url=database_url, bug=bug, seed=seed).run(rounds, kills)
+    return Rig(Installation(data, database_url=database_url, bug=bug), bug=bug, seed=seed).run(rounds, kills)

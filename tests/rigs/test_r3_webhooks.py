@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -53,10 +53,12 @@ class Score(Struct):
 
 
 class Rig:
-    def __init__(self, folder: Path, url: str, bug: str, kills: int) -> None:
+    def __init__(self, folder: Path, url: str, bug: str, kills: int, processes: int = 1) -> None:
         self.score = Score(kills=kills)
         self.sink = Sink()
         self._folder, self._url, self._bug = folder, url, bug
+        self._others = processes - 1
+        """Processes that emit and send beside the one that is killed."""
         self._dice = random.Random(3)
         self._acknowledged: list[str] = []
         self._tried: Counter[tuple[str, str]] = Counter()
@@ -94,13 +96,16 @@ class Rig:
         db = opened(self._url)
         try:
             await self._subscribe(db, refusing.getsockname()[1])
-            await self._kill_one(events)
-            late = await asyncio.start_server(self.sink.serve, sock=refusing)
-            for _ in range(self.score.kills - 1):
+            async with AsyncExitStack() as others:
+                for _ in range(self._others):
+                    await others.enter_async_context(self._process(events))
                 await self._kill_one(events)
-            async with self._process(20):
-                await self._settle()
-            late.close()
+                late = await asyncio.start_server(self.sink.serve, sock=refusing)
+                for _ in range(self.score.kills - 1):
+                    await self._kill_one(events)
+                async with self._process(20):
+                    await self._settle()
+                late.close()
             self.score.disabled = await db.read(_gone_is_disabled)
         finally:
             server.close()
@@ -186,8 +191,8 @@ def _gone_is_disabled(tx: Tx) -> bool:
     return row == ("disabled", "The endpoint answered 410 Gone.")
 
 
-async def run_rig(folder: Path, url: str, bug: str, *, kills: int, events: int) -> Score:
-    score = await Rig(folder, url, bug, kills).run(events)
+async def run_rig(folder: Path, url: str, bug: str, *, kills: int, events: int, processes: int = 1) -> Score:
+    score = await Rig(folder, url, bug, kills, processes).run(events)
     print(score.line(url.partition(":")[0], bug))
     return score
 
@@ -200,6 +205,14 @@ async def test_every_event_reaches_every_live_subscriber_whenever_the_sender_is_
     assert score.disabled
     assert score.events >= 20
     assert score.attempts > score.deliveries
+
+
+async def test_six_processes_beside_each_other_lose_nothing_although_one_is_killed_again_and_again(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    score = await run_rig(tmp_path, postgres_url, NO_BUG, kills=50 if FULL else 2, events=20, processes=6)
+    assert (score.lost, score.altered, score.trapped) == (0, 0, 0)
+    assert score.events >= 100
 
 
 @pytest.mark.parametrize(("bug", "sign"), [(REBUILT, "altered"), (FOLLOWED, "trapped"), (LEASED_FOR_EVER, "lost")])

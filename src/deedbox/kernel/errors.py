@@ -35,6 +35,9 @@ class Code(StrEnum):
     INDEX_WARMING = "index_warming"
 
 
+AWAY = frozenset({Code.STORAGE_FULL, Code.STORAGE_UNAVAILABLE, Code.DATABASE_UNAVAILABLE})
+"""Nothing is wrong with what was asked: it goes as soon as the disk, the store or the database is there again."""
+
 MEANING: dict[Code, str] = {
     Code.INVALID_REQUEST: "A parameter, a header or the body is missing or invalid; the message says which.",
     Code.INVALID_KEY: "The API key is missing, malformed, unknown, revoked or expired.",

@@ -26,6 +26,8 @@ BASE64_PIECE_CHARS = 256 * KB
 MISTAKE_CHARS = 200
 """Of a field's name and of what is wrong with it, in an error: callers choose the one, and may write much."""
 REQUEST_SECONDS = 30
+REFUSAL_TOLD_SECONDS = 60
+"""For so long `/readyz` tells that a request was refused because the storage is away."""
 UPLOAD_STALL_SECONDS = 60
 UPLOAD_BYTES_PER_SECOND = 32 * KB
 """The least, on the mean after the first minute: what drips more slowly holds its place for nothing."""
@@ -164,6 +166,7 @@ JOB_CLAIM = 16
 JOB_POLL_SECONDS = 1
 JOB_RETRY_BASE_SECONDS = 2
 JOB_RETRY_MAX_SECONDS = 3600
+JOB_AWAY_SECONDS = 5
 JOB_ERROR_CHARS = 2000
 JOB_PAYLOAD_BYTES = 256 * KB
 JOB_KEEP_DAYS = 30

@@ -146,6 +146,10 @@ class PostgresDatabase:
         self._threads = ThreadPoolExecutor(limits.POSTGRES_CONNECTIONS, thread_name_prefix="postgres")
         self._unlucky = threading.Lock()
         """Held by one of those that have lost many races: they must not go on losing to each other."""
+        self._away = False
+        """Whether the database could not be reached when it was last tried."""
+        self._finding_out = threading.Lock()
+        """Held by the one who tries whether it is back."""
         self._waiting = 0
         self._closed = False
 
@@ -200,6 +204,17 @@ class PostgresDatabase:
             self._waiting -= 1
 
     def _until_done(self, task: "_Task[T]") -> T:
+        """While the database is away one waits for it; the others are told so at once, and keep no thread waiting."""
+        if not self._away:
+            return self._attempted(task)
+        if not self._finding_out.acquire(blocking=False):
+            raise _gone()
+        try:
+            return self._attempted(task)
+        finally:
+            self._finding_out.release()
+
+    def _attempted(self, task: "_Task[T]") -> T:
         lost_connections, doubts = 0, 0
         for attempt in range(limits.WRITE_ATTEMPTS):
             try:
@@ -229,10 +244,8 @@ class PostgresDatabase:
             except _LOST_CONNECTION as error:
                 lost_connections += 1
                 if lost_connections >= limits.POSTGRES_RECONNECTS or isinstance(error, psycopg_pool.PoolTimeout):
-                    raise Unavailable(
-                        "The database cannot be reached. Nothing was changed; try again in a moment.",
-                        code=Code.DATABASE_UNAVAILABLE,
-                    ) from error
+                    self._away = True
+                    raise _gone() from error
                 # A restarted server has cut every connection: the pool must not offer the next dead one.
                 self._pool.check()
             except StopIteration as error:  # no future takes it
@@ -258,6 +271,7 @@ class PostgresDatabase:
                     connection.close()  # where the address led to a standby, a new connection may find the primary
                 raise
             _commit(connection, changes=task.begin != _READ)
+        self._away = False
         for callback in tx.callbacks:
             # The loop that asked may be closed; the change is durable all the same.
             with contextlib.suppress(RuntimeError):
@@ -271,6 +285,12 @@ class _Task(NamedTuple, Generic[T]):
     begin: str
     loop: asyncio.AbstractEventLoop | None
     """Where callbacks run; None where nobody waits for any."""
+
+
+def _gone() -> Unavailable:
+    return Unavailable(
+        "The database cannot be reached. Nothing was changed; try again in a moment.", code=Code.DATABASE_UNAVAILABLE
+    )
 
 
 def _commit(connection: psycopg.Connection[Row], *, changes: bool) -> None:

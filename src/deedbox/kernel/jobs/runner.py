@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import AWAY, DeedboxError
 from deedbox.kernel.jobs import store
 from deedbox.kernel.jobs.job import PRIORITIES, URGENT, GiveUp, Job, LeaseLost, Progress, Slots
 
@@ -194,7 +194,9 @@ class Runner:
     async def _failed(self, job: Job, error: Exception) -> None:
         reason = error.message if isinstance(error, DeedboxError) else (str(error) or type(error).__name__)
         told = isinstance(error, (GiveUp, DeedboxError))
-        final = isinstance(error, GiveUp) or job.attempts >= job.max_attempts
+        # However long the storage is away, no job is given up for it.
+        away = isinstance(error, DeedboxError) and error.code in AWAY
+        final = isinstance(error, GiveUp) or (job.attempts >= job.max_attempts and not away)
         log.error(
             "a job was parked" if final else "a job failed and will be tried again",
             exception=None if told else error,
@@ -209,8 +211,8 @@ class Runner:
             if final:
                 await self._db.write(lambda tx: store.park(tx, job, self._worker, now, text))
             else:
-                later = now.timestamp() + retry_delay(job.attempts)
-                await self._db.write(lambda tx: store.postpone(tx, job, self._worker, later, text))
+                later = now.timestamp() + (limits.JOB_AWAY_SECONDS if away else retry_delay(job.attempts))
+                await self._db.write(lambda tx: store.postpone(tx, job, self._worker, later, text, counted=not away))
         except (LeaseLost, DeedboxError):  # the lease lapses and the job is claimed again
             return
 

@@ -130,9 +130,10 @@ def finish(tx: Tx, job: Job, worker: str, now: datetime) -> None:
     _demand(tx.run(f"update jobs set {done} {_OURS}", at=instant(now), **_lease(job, worker)))
 
 
-def postpone(tx: Tx, job: Job, worker: str, run_at: float, error: str) -> None:
-    """Back to waiting after a failure."""
+def postpone(tx: Tx, job: Job, worker: str, run_at: float, error: str, *, counted: bool = True) -> None:
+    """Back to waiting after a failure; one that is not counted is no attempt."""
     back = "state = 'ready', run_at = :run_at, error = :error, lease_until = null, worker = null"
+    back += "" if counted else ", attempts = attempts - 1"
     _demand(tx.run(f"update jobs set {back} {_OURS}", run_at=run_at, error=_cut(error), **_lease(job, worker)))
     tx.notify(JOB_CHANGED, job.id)
 

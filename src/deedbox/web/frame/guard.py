@@ -14,6 +14,7 @@ from deedbox.kernel import limits, log, turns
 from deedbox.kernel.clock import instant, stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import (
+    AWAY,
     BadRequest,
     Code,
     DeedboxError,
@@ -56,6 +57,7 @@ class Guard:
         self.metrics = metrics
         self.room = Room()
         self.places = Places()
+        self._refused = ("", 0.0)
         self.anonymous = Allowance(per_minute=deedbox.settings.anonymous_per_minute, per_day=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,6 +65,18 @@ class Guard:
             await self.app(scope, receive, send)
             return
         await _Exchange(self, scope, receive, send).run()
+
+    def note_refusal(self, error: DeedboxError) -> None:
+        """Remembers that a request was refused because the storage is away, for `/readyz` to tell."""
+        if error.code in AWAY:
+            self._refused = (error.code, stopwatch())
+
+    @property
+    def last_refusal(self) -> tuple[str, int] | None:
+        """The code of the last such refusal and how many seconds ago it was, if that is not long."""
+        code, at = self._refused
+        ago = int(stopwatch() - at)
+        return (code, ago) if code and ago < limits.REFUSAL_TOLD_SECONDS else None
 
     async def admit(self, scope: Scope, context: Context) -> Standing:
         """How the caller stands after this request was counted; raises when it may not pass."""
@@ -235,6 +249,7 @@ class _Exchange:
             await self._refuse(to_login() if sent_away else refusal(self._scope, path, refused.error))
         except Exception as error:  # whatever escapes a route must still give the caller its envelope
             ours = translated(error)
+            self._guard.note_refusal(ours)
             if ours.status == 500:
                 log.error("a request failed", exception=error, path=path)
             await self._refuse(refusal(self._scope, path, ours))

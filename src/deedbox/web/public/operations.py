@@ -27,8 +27,12 @@ async def readyz(request: AnyRequest) -> str:
         raise Unavailable("The server is stopping.", code=Code.DRAINING)
     deedbox = context.of(request).deedbox
     await deedbox.db.read(store.first_workspace)
-    warming = deedbox.search.builds.percent
-    return "ready\n" if warming is None else f"ready\nsearch: warming {warming} %\n"
+    lines = ["ready"]
+    if (warming := deedbox.search.builds.percent) is not None:
+        lines.append(f"search: warming {warming} %")
+    if (refusal := guard.last_refusal) is not None:
+        lines.append(f"storage: {refusal[0]} {refusal[1]} s ago")
+    return "".join(f"{line}\n" for line in lines)
 
 
 @get("/metrics", opt=door(PROBE), summary="Prometheus metrics", tags=["operations"], media_type=MediaType.TEXT)

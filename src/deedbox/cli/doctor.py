@@ -81,8 +81,8 @@ def _guarded(check: Check, loaded: Settings) -> Iterator[Finding]:
 
 def _python(_: Settings) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
-    if not (3, 11) <= sys.version_info < (3, 14):
-        yield Finding("python", "bad", f"Python {version} is not supported", "Use Python 3.11, 3.12 or 3.13.")
+    if not (3, 11) <= sys.version_info < (3, 15):
+        yield Finding("python", "bad", f"Python {version} is not supported", "Use Python 3.11, 3.12, 3.13 or 3.14.")
     else:
         yield Finding("python", "good", f"Python {version}")
 

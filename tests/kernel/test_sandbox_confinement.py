@@ -106,7 +106,7 @@ async def test_one_child_cannot_read_the_memory_of_another() -> None:
 
 @pytest.mark.parametrize(("setup", "outcome"), [((), "EPERM"), (WITHOUT_FILTER, "done")])
 async def test_the_filter_closes_on_threads_that_a_module_started_before(setup: tuple[Call, ...], outcome: str) -> None:
-    sandbox = opened(setup=(Call(f"{ATTACKS}:leave_a_thread_running"), *setup))
+    sandbox = opened(threads=2, setup=(Call(f"{ATTACKS}:leave_a_thread_running"), *setup))
     assert await sandbox.call(f"{ATTACKS}:fork_in_the_old_thread") == outcome
     await sandbox.close()
 

@@ -5,11 +5,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import click
-import msgspec
 
+from deedbox.cli import surroundings
+from deedbox.cli.finding import Finding
 from deedbox.cli.options import data_option, json_option, need_installation, print_json
 from deedbox.kernel import jobs, limits, settings
 from deedbox.kernel.clock import SystemClock
@@ -19,18 +20,10 @@ from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.sandbox import SandboxKind
 from deedbox.kernel.settings import Settings
 
-Check: TypeAlias = Callable[[Settings], Iterator["Finding"]]
-Verdict = Literal["good", "note", "bad"]
+Check: TypeAlias = Callable[[Settings], Iterator[Finding]]
 KIND = SandboxKind(name="doctor", preload=())
 _SIGNS = {"good": "✓", "note": "–", "bad": "✗"}
 _COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
-
-
-class Finding(msgspec.Struct, frozen=True):
-    subject: str
-    verdict: Verdict
-    text: str
-    next_step: str = ""
 
 
 @click.command()
@@ -45,9 +38,9 @@ def command(data_dir: Path | None, as_json: bool) -> None:
     else:
         for finding in findings:
             sign = click.style(_SIGNS[finding.verdict], fg=_COLOURS[finding.verdict])
-            click.echo(f"{sign} {finding.subject:9} {finding.text}")
+            click.echo(f"{sign} {finding.subject:11} {finding.text}")
             if finding.next_step:
-                click.echo(f"            → {finding.next_step}")
+                click.echo(f"              → {finding.next_step}")
     sys.exit(0 if healthy else 1)
 
 
@@ -59,14 +52,15 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
     yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
-    checks: tuple[Check, ...] = (_disk, _files, _master_key, _archive, _model, _mail, _database)
+    around = (surroundings.proxy, surroundings.postgres, surroundings.timestamps)
+    checks: tuple[Check, ...] = (_disk, _files, _master_key, _archive, _model, _mail, _database, *around)
     try:
         need_installation(loaded)
     except SetupError as error:
         # Before the first start all is well; a folder that someone names is expected to hold one.
         yield Finding("data", "bad" if data_dir else "note", error.reason, error.next_step)
         checks = ()  # looking into it would make it
-    for check in (_python, _tools, _converters, _clock, *checks):
+    for check in (_python, surroundings.open_files, _tools, _converters, _clock, *checks):
         yield from _guarded(check, loaded)
 
 
@@ -81,8 +75,8 @@ def _guarded(check: Check, loaded: Settings) -> Iterator[Finding]:
 
 def _python(_: Settings) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
-    if not (3, 11) <= sys.version_info < (3, 14):
-        yield Finding("python", "bad", f"Python {version} is not supported", "Use Python 3.11, 3.12 or 3.13.")
+    if not (3, 11) <= sys.version_info < (3, 15):
+        yield Finding("python", "bad", f"Python {version} is not supported", "Use Python 3.11, 3.12, 3.13 or 3.14.")
     else:
         yield Finding("python", "good", f"Python {version}")
 

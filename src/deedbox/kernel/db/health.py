@@ -13,6 +13,16 @@ def postgres_clock_ahead(url: str, clock: Clock) -> float:
         return float(row[0]) - clock.now().timestamp() if row else 0.0
 
 
+def postgres_settings(url: str) -> dict[str, str]:
+    """What PostgreSQL says of itself: its version, whether writes are durable, its room for connections."""
+    from deedbox.kernel.db import postgres
+
+    asked = "select name, setting from pg_settings where name = any(%s)"
+    names = ["server_version", "fsync", "full_page_writes", "synchronous_commit", "max_connections"]
+    with postgres.connect(url) as connection:
+        return {str(name): str(setting) for name, setting in connection.execute(asked, [names]).fetchall()}
+
+
 def problems(tx: Tx) -> list[str]:
     """What SQLite's own check finds, at most a few lines; PostgreSQL keeps watch over itself."""
     if tx.dialect == "postgres":

@@ -1,0 +1,101 @@
+"""What `deedbox doctor` looks at around the installation: this process, the proxy, PostgreSQL, time-stamps."""
+
+import asyncio
+import ipaddress
+import resource
+import ssl
+from collections.abc import Iterator
+
+from deedbox.cli.finding import Finding
+from deedbox.kernel import limits
+from deedbox.kernel.clock import SystemClock
+from deedbox.kernel.db import health
+from deedbox.kernel.egress import Egress, EgressFailed, Request
+from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.settings import Settings
+
+_ANYWHERE = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
+"""The public address is the operator's own: it may lie on any network."""
+
+
+def open_files(_: Settings) -> Iterator[Finding]:
+    """Each connection is an open file, and the server raises its own limit as far as it may."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    wanted = limits.CONNECTIONS + limits.DESCRIPTORS_KEPT
+    if most == resource.RLIM_INFINITY or most >= wanted:
+        yield Finding("open files", "good", "as many as the server may need")
+        return
+    step = f"Raise it to {wanted}: LimitNOFILE= for systemd, --ulimit nofile= for a container."
+    yield Finding("open files", "note", f"at most {most}, so fewer than {limits.CONNECTIONS} connections", step)
+
+
+def proxy(loaded: Settings) -> Iterator[Finding]:
+    """Whether the public address leads here, and the proxy in front of it is known."""
+    if loaded.base_url is None:
+        return
+    if loaded.base_url.startswith("https:") and not loaded.trusted_proxies:
+        why = "something else speaks TLS, and all requests are counted for it: everybody shares one rate limit"
+        step = "Set DEEDBOX_TRUSTED_PROXIES to its address, for example 127.0.0.1/32."
+        yield Finding("proxy", "bad", why, step)
+    try:
+        status = asyncio.run(_asked(f"{loaded.base_url}/livez"))
+    except EgressFailed as error:
+        running = loaded.address_file.exists()
+        step = "Check DNS, the proxy and its certificate (docs/how-to/behind-a-proxy.md)."
+        text = f"{loaded.base_url} does not answer: {error.message}"
+        yield (
+            Finding("address", "bad", text, step)
+            if running
+            else Finding("address", "note", f"{text}. No server runs on this data folder", "Start it, and ask again.")
+        )
+        return
+    if status == 200:
+        yield Finding("address", "good", f"{loaded.base_url} answers")
+    else:
+        step = "Another program answers there, or the proxy cannot reach this server: see its log."
+        yield Finding("address", "bad", f"{loaded.base_url}/livez answers with status {status}", step)
+
+
+async def _asked(url: str) -> int:
+    egress = Egress(_ANYWHERE, tls=ssl.create_default_context())
+    try:
+        return (await egress.send(Request("GET", url, headers={}, seconds=limits.DOCTOR_SECONDS))).status
+    finally:
+        await egress.close()
+
+
+def postgres(loaded: Settings) -> Iterator[Finding]:
+    """Whether a change that was acknowledged is on PostgreSQL's disk, and whether it has room for this process."""
+    if loaded.database_url is None:
+        return
+    told = health.postgres_settings(loaded.database_url.reveal())
+    risky = [name for name in ("fsync", "full_page_writes", "synchronous_commit") if told[name] == "off"]
+    for name in risky:
+        text = f"{name} is off: what was acknowledged is lost when the machine fails"
+        yield Finding("postgres", "bad", text, f"ALTER SYSTEM SET {name} = on; SELECT pg_reload_conf();")
+    if int(told["max_connections"]) < 2 * limits.POSTGRES_CONNECTIONS:
+        text = f"max_connections is {told['max_connections']}; each process takes {limits.POSTGRES_CONNECTIONS + 1}"
+        yield Finding("postgres", "bad", text, "Raise max_connections in postgresql.conf and restart PostgreSQL.")
+    elif not risky:
+        yield Finding("postgres", "good", f"version {told['server_version']}, writes are durable")
+
+
+def timestamps(loaded: Settings) -> Iterator[Finding]:
+    """Asks the authority of the settings for a time-stamp of nothing."""
+    if loaded.tsa_url is None:
+        return
+    from deedbox.authority.remote_timestamp import RemoteTimestamper
+
+    async def ask() -> None:
+        egress = Egress(loaded.egress_allow)
+        try:
+            await RemoteTimestamper(str(loaded.tsa_url), lambda: egress, SystemClock()).token(bytes(32))
+        finally:
+            await egress.close()
+
+    try:
+        asyncio.run(ask())
+        yield Finding("time-stamps", "good", f"{loaded.tsa_url} gives them")
+    except DeedboxError as error:
+        step = "Check DEEDBOX_TSA_URL; an address that is not public needs DEEDBOX_EGRESS_ALLOW. Documents are sealed"
+        yield Finding("time-stamps", "bad", error.message, f"{step} without its time-stamp meanwhile.")

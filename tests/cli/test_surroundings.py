@@ -1,0 +1,88 @@
+"""What `deedbox doctor` finds around an installation, each with a real fault."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests import server
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Server]:
+    with server.running(tmp_path_factory.mktemp("doctor") / "data", env={"DEEDBOX_TSA_PUBLIC": "true"}) as one:
+        yield one
+
+
+def found(data: Path, subject: str, **env: str) -> dict[str, str]:
+    """What the doctor says of the subject: verdict, text and next step; empty if nothing."""
+    done = server.run("doctor", "--json", data=data, env=env)
+    findings = [one for one in json.loads(done.stdout)["findings"] if one["subject"] == subject]
+    return findings[0] if findings else {}
+
+
+def closed_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def test_the_public_address_is_asked(running: server.Server) -> None:
+    data = running.log.with_suffix("")
+    assert found(data, "address") == {}
+    assert found(data, "address", DEEDBOX_BASE_URL=running.address)["verdict"] == "good"
+    dead = found(data, "address", DEEDBOX_BASE_URL=f"http://127.0.0.1:{closed_port()}")
+    assert (dead["verdict"], "does not answer" in dead["text"]) == ("bad", True)
+    # TLS where none is spoken: what a wrong certificate looks like too.
+    https = running.address.replace("http:", "https:")
+    assert found(data, "address", DEEDBOX_BASE_URL=https)["verdict"] == "bad"
+
+
+def test_a_public_address_of_a_server_that_does_not_run_is_no_fault(tmp_path: Path) -> None:
+    server.prepare(tmp_path / "data")
+    assert server.run("keys", "create", "--name", "first", data=tmp_path / "data").returncode == 0
+    dead = f"http://127.0.0.1:{closed_port()}"
+    assert found(tmp_path / "data", "address", DEEDBOX_BASE_URL=dead)["verdict"] == "note"
+
+
+def test_a_proxy_that_nobody_told_of_is_named(running: server.Server) -> None:
+    data, https = running.log.with_suffix(""), running.address.replace("http:", "https:")
+    named = found(data, "proxy", DEEDBOX_BASE_URL=https)
+    assert (named["verdict"], "DEEDBOX_TRUSTED_PROXIES" in named["next_step"]) == ("bad", True)
+    assert found(data, "proxy", DEEDBOX_BASE_URL=https, DEEDBOX_TRUSTED_PROXIES="127.0.0.1/32") == {}
+
+
+def test_the_time_stamp_authority_is_asked(running: server.Server) -> None:
+    data, here = running.log.with_suffix(""), {"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
+    assert found(data, "time-stamps", DEEDBOX_TSA_URL=f"{running.address}/tsa", **here)["verdict"] == "good"
+    assert found(data, "time-stamps", DEEDBOX_TSA_URL=f"{running.address}/nothing", **here)["verdict"] == "bad"
+
+
+def test_too_few_open_files_are_told(tmp_path: Path) -> None:
+    command = f"ulimit -n 1000; exec {sys.executable} -m deedbox doctor --json"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, env=server.environment(), capture_output=True, text=True, check=False
+    )
+    findings = {one["subject"]: one for one in json.loads(done.stdout)["findings"]}
+    assert findings["open files"]["verdict"] == "note"
+    assert "at most 1000" in findings["open files"]["text"]
+
+
+def test_a_postgres_that_forgets_is_named(tmp_path: Path, postgres_url: str) -> None:
+    env = {"DEEDBOX_DATABASE_URL": postgres_url}
+    made = server.run("keys", "create", "--name", "first", data=tmp_path / "data", env=env)
+    assert made.returncode == 0, made.stderr
+    with psycopg.connect(postgres_url, autocommit=True) as database:
+        name = database.info.dbname
+        settled = {"fsync": "on", "full_page_writes": "on"}
+        told = {one: database.execute(f"show {one}").fetchone() for one in settled}
+        database.execute(f'alter database "{name}" set synchronous_commit = off')
+    done = server.run("doctor", "--json", data=tmp_path / "data", env=env)
+    said = [one["text"].split()[0] for one in json.loads(done.stdout)["findings"] if one["subject"] == "postgres"]
+    assert said == [*(one for one in settled if told[one] == ("off",)), "synchronous_commit"]
+    assert done.returncode == 1

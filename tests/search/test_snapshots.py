@@ -150,7 +150,12 @@ async def _mix_the_files(site: Site, blob: Blob) -> None:
     await site.corpus.db.write(lambda tx: tx.run(swap))
 
 
-@pytest.mark.parametrize("harm", [_alter, _lose, _cut, _forget_the_row, _mix_the_files])
+async def _leave_out_the_manifest(site: Site, blob: Blob) -> None:
+    swap = "update index_snapshots set contents = replace(contents, '\"manifest.json\"', '\"manifest.old\"')"
+    await site.corpus.db.write(lambda tx: tx.run(swap))
+
+
+@pytest.mark.parametrize("harm", [_alter, _lose, _cut, _forget_the_row, _mix_the_files, _leave_out_the_manifest])
 async def test_one_that_is_no_good_is_dropped_and_the_index_built(
     site: Site, harm: Callable[[Site, Blob], Awaitable[None]]
 ) -> None:

@@ -62,8 +62,10 @@ class TakeSnapshots:
         """The snapshot that was fetched, opened, in the place of the index, which is closed."""
         try:
             return await asyncio.to_thread(self._folders.replace, index, place, dimensions)
-        except IndexUnusable:
-            await self._drop(snapshot_id)
+        except Exception as error:
+            await asyncio.to_thread(index.close)
+            if isinstance(error, IndexUnusable):
+                await self._drop(snapshot_id)
             raise
 
     async def _drop(self, snapshot_id: str) -> None:

@@ -17,7 +17,10 @@ MADE_AGAIN: frozenset[str] = frozenset(
 )
 """Tables that a server fills from the others, or that one kind of database has alone: no backup carries them."""
 CARRIED = {
-    "blobs": "exists (select 1 from blob_refs r where r.sha256 = blobs.sha256 and r.owner not like 'snapshot:%')",
+    "blobs": (
+        "not exists (select 1 from blob_refs r where r.sha256 = blobs.sha256 and r.owner like 'snapshot:%')"
+        " or exists (select 1 from blob_refs r where r.sha256 = blobs.sha256 and r.owner not like 'snapshot:%')"
+    ),
     "blob_refs": "owner not like 'snapshot:%'",
 }
 """Of these tables a backup carries such rows only: snapshots of indexes are made again, and so are their files."""

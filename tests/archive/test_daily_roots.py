@@ -22,6 +22,13 @@ from tests.conftest import HandClock
 from tests.pdf import issued
 from tests.signing.test_seal import Authority, serving
 
+
+@pytest.fixture(autouse=True)
+def files_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock in hand goes days ahead of the one by which files are stamped: none is as old as it seems."""
+    monkeypatch.setattr(limits, "BLOB_ORPHAN_SECONDS", 365 * DAY)
+
+
 pytestmark = pytest.mark.anyio
 
 

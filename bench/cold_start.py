@@ -3,7 +3,6 @@ beside building the index from the database. PostgreSQL and the store (moto) run
 
 Usage: python -m bench.cold_start [--chunks 100000]"""
 
-import argparse
 import asyncio
 import os
 import sys
@@ -19,6 +18,7 @@ from tests.postgres import Cluster
 from bench.client import MODELS, default_model
 from bench.corpus import Corpus
 from bench.measure import cpu_seconds, process, temporary_folder
+from bench.options import Options, tell
 from bench.request import free_port, make_key
 from bench.whole_query import CHUNKS_PER_UPLOAD, add_upload
 from deedbox import wiring
@@ -144,8 +144,8 @@ def installation(folder: Path) -> Iterator[Mapping[str, str]]:
         cluster.stop()
 
 
-def measure(chunks: int, folder: Path) -> None:
-    """Prints the seconds with a snapshot and without."""
+def measure(chunks: int, folder: Path) -> tuple[float, float]:
+    """The seconds with a snapshot and without."""
     library, first = Library(), folder / "first"
     key = make_key(first, "*")
     asyncio.run(library.fill(first, chunks))
@@ -164,15 +164,17 @@ def measure(chunks: int, folder: Path) -> None:
     built, built_cpu = first_answer(folder / "third", key)
     print(f"  first right answer, built from the rows   {built:6.1f} s   CPU {built_cpu:6.1f} s")
     print(f"  ratio = {taken / built:.2f}; of the {LIMIT_SECONDS} s for 1,000,000: {taken / LIMIT_SECONDS:.2f}")
+    return taken, built
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chunks", type=int, default=100_000)
-    wish = parser.parse_args()
+    options = Options(__doc__)
+    options.size("chunks", 100_000, 12_000)
+    wish = options.wish()
     with temporary_folder() as folder, installation(folder) as settings:
         os.environ.update(settings)
-        measure(wish.chunks, folder)
+        taken, built = measure(wish.chunks, folder)
+    tell(wish, taken=f"{taken:.1f} s", built=f"{built:.1f} s")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,9 @@ chunk) for both, and for PostgreSQL with a graph too.
 
 Recall is against an exact float search. Scores of both indexes are compared, and must be the same.
 
-Usage: python -m bench.indexes --postgres postgresql://…/postgres [--size 20000] [--queries 100] [--rounds 3]
-       python -m bench.indexes --postgres postgresql://…/postgres --set SET.json"""
+Usage: python -m bench.indexes [--postgres postgresql://…/postgres] [--chunks 20000] [--queries 100] [--rounds 3]
+       python -m bench.indexes [--postgres postgresql://…/postgres] --set SET.json"""
 
-import argparse
 import asyncio
 import json
 import os
@@ -16,14 +15,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import psycopg
 
+from bench import postgres
 from bench.corpus import DIMENSIONS, WORDS_PER_QUERY, Corpus, Floats
 from bench.lifecycle import administer
 from bench.measure import median, temporary_folder
+from bench.options import Options, tell
 from bench.query import CHUNKS_PER_UPLOAD, changes, upload_id
 from bench.ranking import ndcg
 from bench.recall import vectors as embedded_vectors
@@ -109,7 +110,8 @@ def times(work: Callable[[int], object], queries: int, rounds: int) -> str:
     return f"p50 {median(best):6.2f} ms  p99 {np.percentile(best, 99):6.2f} ms"
 
 
-def measure(name: str, index: Index, asked: Questions, rounds: int) -> None:
+def measure(name: str, index: Index, asked: Questions, rounds: int) -> str:
+    """How long its hybrid queries take."""
     top, queries = limits.LEG_CANDIDATES, len(asked.texts)
 
     def hybrid(number: int) -> object:
@@ -118,9 +120,11 @@ def measure(name: str, index: Index, asked: Questions, rounds: int) -> None:
     def nearest(number: int) -> set[tuple[str, int]]:
         return {(hit.upload_id, hit.number) for hit in index.near(asked.vectors[number], top)[:TOP]}
 
-    print(f"  {name:24} hybrid   {times(hybrid, queries, rounds)}   recall@{TOP} {asked.recall(nearest):.4f}")
+    spent = times(hybrid, queries, rounds)
+    print(f"  {name:24} hybrid   {spent}   recall@{TOP} {asked.recall(nearest):.4f}")
     print(f"  {'':24} near     {times(lambda n: index.near(asked.vectors[n], top), queries, rounds)}")
     print(f"  {'':24} words    {times(lambda n: index.words(asked.texts[n], top), queries, rounds)}", flush=True)
+    return spent
 
 
 def measure_plain(connection: Connection, asked: Questions, rounds: int) -> None:
@@ -163,13 +167,13 @@ def compare(local: Index, other: Index, asked: Questions) -> None:
 
 
 @contextmanager
-def database(postgres: str) -> Iterator[str]:
-    administer(postgres, f"drop database if exists {DATABASE} with (force)")
-    administer(postgres, f"create database {DATABASE}")
+def database(server: str) -> Iterator[str]:
+    administer(server, f"drop database if exists {DATABASE} with (force)")
+    administer(server, f"create database {DATABASE}")
     try:
-        yield psycopg.conninfo.make_conninfo(postgres, dbname=DATABASE)
+        yield psycopg.conninfo.make_conninfo(server, dbname=DATABASE)
     finally:
-        administer(postgres, f"drop database if exists {DATABASE} with (force)")
+        administer(server, f"drop database if exists {DATABASE} with (force)")
 
 
 def settle(db: PostgresDatabase, index: Index) -> None:
@@ -218,19 +222,20 @@ def judge(path: Path, folder: Path, url: str) -> None:
     asyncio.run(db.close())
 
 
-def run(wish: argparse.Namespace, folder: Path, url: str) -> None:
+def run(wish: Any, folder: Path, url: str) -> None:
     db = PostgresDatabase(url)
     indexes = PostgresIndexes(db, url)
     local, other = IndexFolders(folder).open(PLACE, DIMENSIONS), indexes.open(PLACE, DIMENSIONS)
     with psycopg.connect(url, autocommit=True) as connection:
-        asked = fill([local, other], connection, wish.size, wish.queries)
+        asked = fill([local, other], connection, wish.chunks, wish.queries)
         settle(db, other)
         connection.execute("vacuum analyze")
-        print(f"{wish.size} chunks; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-        sizes = [index.size_bytes / wish.size / 1024 for index in (local, other)]
+        print(f"{wish.chunks} chunks; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+        sizes = [index.size_bytes / wish.chunks / 1024 for index in (local, other)]
         print("KB for each chunk: local {:.1f}, PostgreSQL {:.1f}".format(*sizes))
-        measure("local index", local, asked, wish.rounds)
-        measure("index in PostgreSQL", other, asked, wish.rounds)
+        ours = measure("local index", local, asked, wish.rounds)
+        theirs = measure("index in PostgreSQL", other, asked, wish.rounds)
+        tell(wish, local=ours, postgres=theirs)
         measure_plain(connection, asked, wish.rounds)
         compare(local, other, asked)
     local.close()
@@ -239,14 +244,18 @@ def run(wish: argparse.Namespace, folder: Path, url: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--postgres", required=True, help="where a database for the bench may be made")
-    parser.add_argument("--size", type=int, default=20_000)
-    parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--set", type=Path, help="a judged set, for nDCG@10")
-    wish = parser.parse_args()
-    with temporary_folder() as folder, database(wish.postgres) as url:
+    options = Options(__doc__)
+    options.size("chunks", 20_000, 300)
+    options.size("queries", 100, 5)
+    options.size("rounds", 3, 1)
+    postgres.add_option(options)
+    options.add_argument("--set", type=Path, help="a judged set, for nDCG@10")
+    wish = options.wish()
+    with (
+        temporary_folder() as folder,
+        postgres.found(wish.postgres or postgres.OWN) as server,
+        database(str(server)) as url,
+    ):
         if wish.set:
             judge(wish.set, folder, url)
         else:

@@ -17,12 +17,13 @@ import json
 import os
 import secrets
 import shutil
+import subprocess
 import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -274,7 +275,11 @@ def at_once(server: Server, clients: int, each: int) -> list[dict[str, float]]:
 def tree_seconds(pid: int) -> float:
     """CPU time of the process and its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return cpu_seconds(pid) + sum(cpu_seconds(int(child)) for child in children)
+    total = cpu_seconds(pid)
+    for child in children:
+        with suppress(subprocess.CalledProcessError):  # it has just ended
+            total += cpu_seconds(int(child))
+    return total
 
 
 @contextmanager

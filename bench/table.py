@@ -22,6 +22,8 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "ingest": ("ingest",),
     "query": ("query",),
     "whole_query": ("whole_query",),
+    "indexes": ("indexes",),
+    "cold_start": ("cold_start",),
     "seal": ("seal",),
     "files": ("files",),
     "lifecycle": ("lifecycle",),

@@ -33,9 +33,10 @@ class OwnPostgres:
     def url(self) -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{NAME}"
 
-    def make(self) -> None:
-        """A new cluster with an empty database at the newest schema."""
-        _run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
+    def make(self, log: Path | None = None) -> None:
+        """A new cluster with an empty database at the newest schema; its log of writes may be elsewhere."""
+        elsewhere = () if log is None else ("-X", log)
+        _run("initdb", "-D", self.data, *elsewhere, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
         self.start()
         with psycopg.connect(self.url.replace(f"/{NAME}", "/postgres"), autocommit=True) as connection:
             connection.execute(f"create database {NAME}")
@@ -108,11 +109,11 @@ def own_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def made(folder: Path) -> Iterator[OwnPostgres]:
+def made(folder: Path, log: Path | None = None) -> Iterator[OwnPostgres]:
     """A running server with an empty database; dead afterwards."""
     server = OwnPostgres(folder)
     try:
-        server.make()
+        server.make(log)
         yield server
     finally:
         server.kill()

@@ -57,6 +57,7 @@ async def the_same_as_built(site: Site, machine: Machine) -> None:
     """What it answers is what an index answers that was built from the database alone."""
     alone = site.machine()
     alone.engine.builds.snapshots = None
+    await patiently(site, alone)
     assert await answers(site, machine) == await answers(site, alone) != []
 
 

@@ -109,8 +109,7 @@ def _check_archive(settings: Settings) -> None:
 
 def _check_mail(settings: Settings) -> None:
     try:
-        if settings.mail_from is not None:
-            named_mailbox(settings.mail_from)
+        named_mailbox(settings.mail_from or "nobody@localhost")
     except BadRequest as error:
         raise SetupError(
             f"The setting DEEDBOX_MAIL_FROM ({redacted(str(settings.mail_from))!r}) is not a sender.",

@@ -28,13 +28,18 @@ from deedbox.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 MODULES = (
+    "alembic.command",
+    "anyio._backends._asyncio",
     *(f"deedbox.cli.{name.replace('-', '_')}" for name in COMMANDS),
     "deedbox.kernel.sandbox.pool",
+    "deedbox.search.chunk",
     "deedbox.search.embed.local",
+    "deedbox.search.index.local",
     "deedbox.web.app",
     "deedbox.web.frame.server",
+    "email_validator",
     "litestar.plugins.pydantic",
-    "uvicorn.loops.auto",
+    "uvicorn.loops.uvloop",
 )
 """None of them starts a thread, which no fork would have."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -304,7 +309,30 @@ def main() -> None:
     gc.freeze()
     order = _serve(orders)
     sys.argv = [order.module, *order.words]
-    runpy.run_module(order.module, run_name="__main__", alter_sys=True)
+    _end(_code_of(order.module))
+
+
+def _code_of(module: str) -> int:
+    """Runs the module to its end; what it would exit with."""
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _end(code: int) -> NoReturn:
+    """Ends as Python does, but leaves what it holds to the system: to take it apart would copy all that was forked."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

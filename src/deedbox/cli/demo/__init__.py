@@ -181,7 +181,7 @@ def _ended_by_signals(show: _Show) -> Iterator[None]:
             sys.__unraisablehook__(told)
 
     sys.unraisablehook = lost
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     # While the server runs, its loop hears of SIGTERM; a closed terminal then says the same.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     try:

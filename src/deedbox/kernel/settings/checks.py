@@ -109,7 +109,8 @@ def _check_archive(settings: Settings) -> None:
 
 def _check_mail(settings: Settings) -> None:
     try:
-        named_mailbox(settings.mail_from or "nobody@localhost")
+        if settings.mail_from is not None:
+            named_mailbox(settings.mail_from)
     except BadRequest as error:
         raise SetupError(
             f"The setting DEEDBOX_MAIL_FROM ({redacted(str(settings.mail_from))!r}) is not a sender.",

@@ -161,7 +161,7 @@ async def test_after_a_crash_the_next_call_works(embedder: LocalEmbedder) -> Non
     (first,) = await embedder.embed(["the rent"], urgent=True)
     for pid in children().keys() - before.keys():
         os.kill(pid, signal.SIGKILL)
-    await asyncio.sleep(0.05)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     (second,) = await embedder.embed(["the rent"], urgent=True)
     assert first.tobytes() == second.tobytes()
 

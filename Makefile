@@ -17,7 +17,7 @@ demo: ## set up, install the embedding model, show a server with samples; nothin
 	@.venv/bin/deedbox demo $(ARGS)
 
 # Bytecode is written whatever the environment says: the plugins' and the tests' own is made anew by each process else.
-test: ## set up and run the suite; DATABASE=postgres tries pages and API on PostgreSQL, BLOBS=s3 with files in S3, which else only the rest is
+test: ## set up and run the suite; DATABASE=postgres tries on PostgreSQL what else only SQLite is, DATABASE=postgres BLOBS=s3 everything on both
 	@scripts/setup test
 	@scripts/test-deps
 	@PYTHONDONTWRITEBYTECODE= DATABASE=$(DATABASE) BLOBS=$(BLOBS) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/rigs $(ARGS)

@@ -6,7 +6,6 @@ import itertools
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Database, migrate
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.db.sqlite import SqliteDatabase
-from tests import s3
 from tests.hangs import pytest_runtest_protocol
+from tests.kinds import BLOBS, DATABASE, USUAL, WHOLE, kinds
 from tests.models import models_dir
 from tests.postgres import Cluster, binaries, shared_cluster
 from tests.s3 import s3_store
@@ -40,13 +39,6 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
-USUAL = "sqlite"
-DATABASE = os.environ.get("DATABASE") or USUAL
-"""The kind of database that pages and API are tried on in this run."""
-assert DATABASE in (USUAL, "postgres"), f"DATABASE is {DATABASE}, which is neither sqlite nor postgres"
-BLOBS = os.environ.get("BLOBS") or "folder"
-"""Where the files of pages and API are kept in this run."""
-assert BLOBS in ("folder", "s3"), f"BLOBS is {BLOBS}, which is neither folder nor s3"
 ABOVE = ("api", "archive", "browser")
 """What reaches a database only through what has tests of its own."""
 
@@ -78,12 +70,25 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def kinds_of_this_run(request: pytest.FixtureRequest) -> Iterator[None]:
+    if DATABASE == "postgres":
+        kinds.cluster = request.getfixturevalue("cluster")
+    if BLOBS == "s3":
+        kinds.store = request.getfixturevalue("s3_store")
+    yield
+    kinds.close()
+
+
 @pytest.fixture(autouse=True)
-def files_kept(request: pytest.FixtureRequest) -> Iterator[None]:
-    """An installation that a test opens keeps its files where this run does, unless the test is about a folder."""
-    in_s3 = BLOBS == "s3" and request.node.get_closest_marker("files_in_folder") is None
-    with s3.keeping(request.getfixturevalue("s3_store")) if in_s3 else nullcontext():
+def kinds_of_this_test() -> Iterator[None]:
+    with kinds.for_one_test():
         yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    kinds.heed(item)
 
 
 @pytest.fixture(autouse=True)
@@ -147,6 +152,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _databases(test: pytest.Item) -> list[str]:
     """What stands on the database itself is tried on both kinds; what stands on that, on the kind of this run."""
+    if test.get_closest_marker("all_in_folder"):
+        return ["sqlite"]
+    if WHOLE:
+        return [DATABASE]
     if test.get_closest_marker("one_database"):
         return ["sqlite"]
     if test.get_closest_marker("both_databases") or test.path.relative_to(TESTS).parts[0] not in ABOVE:
@@ -155,8 +164,8 @@ def _databases(test: pytest.Item) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On another database than the usual one only what the usual run has not tried on it."""
-    if DATABASE == USUAL:
+    """On another database than the usual one only what the usual run has not tried on it, unless all is asked for."""
+    if DATABASE == USUAL or WHOLE:
         return
     here = [item for item in items if _database_of(item) == DATABASE and _databases(item) == [DATABASE]]
     config.hook.pytest_deselected(items=[item for item in items if item not in here])

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
@@ -21,6 +20,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.crypto import Secret
 from deedbox.kernel.s3.bucket import Bucket
 from deedbox.kernel.s3.place import Access, Place
+from deedbox.kernel.settings.fields import variable
 from tests.server import environment
 
 PREFIX = "deedbox/files/"
@@ -56,13 +56,31 @@ class Store:
 
     def settings(self, bucket: Bucket, address: str = "") -> dict[str, str]:
         """What a server is told to use it."""
+        told = self.keywords(bucket, address).items()
+        return {variable(name): value.reveal() if isinstance(value, Secret) else value for name, value in told}
+
+    def keywords(self, bucket: Bucket, address: str = "") -> dict[str, Any]:
+        """The same as fields of `Settings`."""
+        access = self.access(address)
         return {
-            "DEEDBOX_BLOBS_URL": str(bucket.place),
-            "DEEDBOX_S3_ENDPOINT": address or self.address,
-            "DEEDBOX_S3_REGION": "us-east-1",
-            "DEEDBOX_S3_ACCESS_KEY": "test",
-            "DEEDBOX_S3_SECRET_KEY": "test-secret",
+            "blobs_url": str(bucket.place),
+            "s3_endpoint": access.endpoint,
+            "s3_region": access.region,
+            "s3_access_key": access.access_key,
+            "s3_secret_key": access.secret_key,
         }
+
+    def names(self, bucket: Bucket) -> set[str]:
+        return names(bucket)
+
+    def damage(self, bucket: Bucket, name: str, content: bytes | None) -> None:
+        """Puts something else in the place of an object that is there, or nothing."""
+        key = {"Bucket": bucket.place.bucket, "Key": bucket.place.prefix + name}
+        client(bucket).head_object(**key)
+        if content is None:
+            client(bucket).delete_object(**key)
+        else:
+            client(bucket).put_object(**key, Body=content)
 
     def age(self, bucket: Bucket, name: str, seconds: float = 2 * limits.BLOB_ORPHAN_SECONDS) -> None:
         """Makes the object, or the parts of the upload, older."""
@@ -210,46 +228,6 @@ def spoiling(store: Store) -> Iterator[tuple[Proxy, str]]:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-_kept: list[tuple[Store, dict[Path, Bucket]]] = []
-"""Where the installations of a test keep their files, if not in a folder: a store, and a bucket by data folder."""
-
-
-@contextmanager
-def keeping(store: Store) -> Iterator[None]:
-    """Has `kept_by` name a bucket of the store, while this lasts."""
-    _kept.append((store, {}))
-    try:
-        yield
-    finally:
-        _kept.pop()
-
-
-def kept_by(data_dir: Path) -> dict[str, Any]:
-    """The settings with which an installation keeps its files where this run does: the same for the same folder."""
-    if not _kept:
-        return {}
-    store, buckets = _kept[-1]
-    if data_dir not in buckets:
-        buckets[data_dir] = store.bucket()
-    bucket = buckets[data_dir]
-    return {
-        "blobs_url": str(bucket.place),
-        "s3_endpoint": store.address,
-        "s3_region": "us-east-1",
-        "s3_access_key": Secret("test"),
-        "s3_secret_key": Secret("test-secret"),
-    }
-
-
-def names_kept_by(data_dir: Path) -> list[str] | None:
-    """What lies in the bucket of an installation; None if its files are in its folder."""
-    if not _kept or data_dir not in _kept[-1][1]:
-        return None
-    bucket = _kept[-1][1][data_dir]
-    listed = client(bucket).list_objects_v2(Bucket=bucket.place.bucket).get("Contents", ())
-    return sorted(one["Key"] for one in listed)
 
 
 @pytest.fixture(scope="session")

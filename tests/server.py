@@ -4,27 +4,33 @@ import functools
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import httpx
+import psycopg
 
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import migrate
 from tests import nursery
+from tests.kinds import DATABASE_URL, kinds
 
 STRAY = ("DEEDBOX_", "SERVICE_ECOSYSTEM_KEY", "MAKE", "MFLAGS", "ARGS", "WORKERS", "DATABASE", "BLOBS", "RIGS")
 """Settings of Deedbox, and what `make test` was told: another `make` would take it for its own."""
 
 
-def environment(**extra: str) -> dict[str, str]:
-    """This process's environment without what would change the program's ways, plus what is given."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(STRAY)} | extra
+def environment(data: Path | None = None, /, **extra: str) -> dict[str, str]:
+    """This process's environment without what would change the program's ways, plus what is given.
+
+    With a data folder, the program finds its rows and files where this run keeps them."""
+    usual = {name: value for name, value in os.environ.items() if not name.startswith(STRAY)}
+    return usual | (kinds.environment(data, extra) if data else {}) | extra
 
 
 @functools.cache
@@ -37,7 +43,7 @@ def _empty_database() -> bytes:
 
 def prepare(data: Path, env: Mapping[str, str] | None = None) -> None:
     """Puts a database without a row into a new data folder: to make its tables takes most of a first start."""
-    if not data.exists() and "DEEDBOX_DATABASE_URL" not in (env or {}):
+    if not data.exists() and DATABASE_URL not in environment(data, **(env or {})):
         data.mkdir(mode=0o700, parents=True)
         (data / "deedbox.sqlite").touch(mode=0o600)
         (data / "deedbox.sqlite").write_bytes(_empty_database())
@@ -45,7 +51,26 @@ def prepare(data: Path, env: Mapping[str, str] | None = None) -> None:
 
 def run(*words: str, data: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """One `deedbox` command, to its end."""
-    return nursery.run("deedbox", *words, "--data", str(data), env=environment(**(env or {})))
+    return nursery.run("deedbox", *words, "--data", str(data), env=environment(data, **(env or {})))
+
+
+def change(data: Path, sql: str, *rows: Sequence[Any]) -> None:
+    """Runs a statement on the database of a data folder that no server uses, once for each row of values."""
+    with _connected(data) as connection:
+        connection.cursor().executemany(sql if kinds.url(data) is None else sql.replace("?", "%s"), rows)
+
+
+def rows(data: Path, sql: str) -> list[tuple[Any, ...]]:
+    """What a query finds there."""
+    with _connected(data) as connection:
+        return list(connection.cursor().execute(sql).fetchall())
+
+
+@contextmanager
+def _connected(data: Path) -> Iterator[Any]:
+    url = kinds.url(data)
+    with closing(psycopg.connect(url) if url else sqlite3.connect(data / "deedbox.sqlite")) as connection, connection:
+        yield connection
 
 
 class Server:
@@ -85,11 +110,14 @@ def start(
     A data folder that does not exist is prepared, unless the test is about the very first start."""
     if prepared:
         prepare(data, env)
+    else:
+        kinds.without_tables(data)
     log = data.parent / f"{data.name}.log"
     command = [sys.executable, "-m", module, "serve", "--json", "--data", str(data), "--port", str(port), *words]
     began = nursery.Process if prepared else subprocess.Popen
     with log.open("a") as errors:
-        process = began(command, env=environment(**(env or {})), stdout=subprocess.PIPE, stderr=errors, text=True)
+        told = environment(data, **(env or {}))
+        process = began(command, env=told, stdout=subprocess.PIPE, stderr=errors, text=True)
     output: IO[str] | None = process.stdout
     assert output is not None
     line = output.readline()

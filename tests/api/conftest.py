@@ -28,8 +28,9 @@ from deedbox.web.frame.guard import Guard
 from deedbox.web.frame.head import App
 from deedbox.web.frame.metrics import Metrics
 from deedbox.web.frame.server import Server
-from tests import s3, warm
+from tests import warm
 from tests.conftest import HandClock
+from tests.kinds import kinds
 
 _idle: list[tuple[Litestar, Doors]] = []
 """Routes put together before, and in use by nobody: to build them costs more than most tests do."""
@@ -131,12 +132,27 @@ class Api:
     async def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return await self.deedbox.db.read(lambda tx: tx.all(sql))
 
+    async def plant_trigger(self, when: str, *, sqlite: str, postgres: str) -> None:
+        """Has the database itself interfere, for each row as `when` says, in the way of its kind."""
+        making = f"create trigger planted {when}"
+        if self.deedbox.db.dialect == "sqlite":
+            await self.deedbox.db.write(lambda tx: tx.run(f"{making} begin {sqlite} end"))
+            return
+        function = "create function planted() returns trigger language plpgsql as"
+        await self.deedbox.db.write(lambda tx: tx.run(f"{function} $$ begin {postgres} end $$"))
+        await self.deedbox.db.write(lambda tx: tx.run(f"{making} execute function planted()"))
+
+    async def drop_trigger(self, table: str) -> None:
+        of_table = "" if self.deedbox.db.dialect == "sqlite" else f" on {table}"
+        await self.deedbox.db.write(lambda tx: tx.run(f"drop trigger planted{of_table}"))
+
 
 @asynccontextmanager
 async def opened(database_url: str, data_dir: Path, clock: HandClock, **settings: Any) -> AsyncIterator[Api]:
     """An application on this database; to be settled if the database is new."""
     url = None if database_url.startswith("sqlite:") else Secret(database_url)
-    usual = {"access_log": False, "anonymous_per_minute": limits.RATE_PER_MINUTE_MAX, **s3.kept_by(data_dir)}
+    kinds.opened(data_dir, database_url)
+    usual = {"access_log": False, "anonymous_per_minute": limits.RATE_PER_MINUTE_MAX, **kinds.files(data_dir)}
     settings = {**usual, **settings}
     async with wiring.opened(Settings(data_dir=data_dir, database_url=url, **settings), clock) as deedbox:
         made = Api(deedbox, clock)

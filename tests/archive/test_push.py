@@ -17,6 +17,7 @@ from tests.api.conftest import opened
 from tests.api.signing.conftest import LEASE, Office
 from tests.archive.conftest import DAY, KEY, Archivist, archiving, entries
 from tests.conftest import HandClock
+from tests.kinds import kinds
 
 pytestmark = pytest.mark.anyio
 
@@ -180,15 +181,15 @@ async def test_a_package_is_the_same_whenever_it_is_made(office: Archivist, cloc
     assert receipt.sha256 == hashlib.sha256(first).hexdigest()
 
 
-@pytest.mark.files_in_folder
 async def test_a_file_that_rotted_in_the_store_is_not_archived_as_if_it_were_good(office: Archivist) -> None:
     faulty = office.with_fault()
     faulty.down = True
     document = await office.sealed()
     await office.tried(document, 1)
     sha256 = hashlib.sha256(LEASE).hexdigest()
-    (stored,) = (office.folder.parent / "blobs").rglob(f"{sha256}.*")
-    stored.write_bytes(bytes([LEASE[0] ^ 1]) + LEASE[1:])
+    data = office.folder.parent
+    (location,) = (one for one in kinds.stored(data) if sha256 in one)
+    kinds.damage(data, location, bytes([LEASE[0] ^ 1]) + LEASE[1:])
     faulty.down = False
     office.api.clock.forward(60)
     assert "is not the one that was stored" in (await office.tried(document, 2))["archive"]["error"]

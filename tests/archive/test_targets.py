@@ -28,6 +28,7 @@ from deedbox.kernel.s3.bucket import Bucket, Lock
 from tests.archive.conftest import KEY, archiving
 from tests.archive.sink import Sink
 from tests.conftest import HandClock
+from tests.kinds import kinds
 from tests.s3 import Store, client, spoiling
 
 pytestmark = pytest.mark.anyio
@@ -348,7 +349,7 @@ async def test_a_package_recognised_by_its_manifest_is_locked_as_is_set(
     clock.time = dt.datetime.now(dt.UTC)
     bucket = s3_store.bucket(locked=True)
     settings = settings_for(bucket, s3_store)
-    async with archiving("sqlite:", tmp_path, clock, archive_lock="none", **settings) as office:
+    async with archiving(kinds.database_url(tmp_path), tmp_path, clock, archive_lock="none", **settings) as office:
         faulty = office.with_fault()
         faulty.silent = True
         document = await office.sealed()

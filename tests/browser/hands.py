@@ -4,7 +4,7 @@ import base64
 import math
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, Locator, Page
+from playwright.async_api import Browser, BrowserContext, Locator, Page, Response
 
 from tests.api.search.files import pdf
 from tests.api.signing.conftest import Office
@@ -78,8 +78,13 @@ async def agreed_and_signed(page: Page) -> None:
 
 
 async def kept(page: Page, field: Locator, text: str) -> None:
-    """Writes into a field and waits until the server has it."""
-    async with page.expect_response(lambda answer: answer.url.endswith("/fields")) as arriving:
+    """Writes into a field and waits until the server has it, whatever else of it was on its way."""
+
+    def of_it(answer: Response) -> bool:
+        sent: Any = answer.request.post_data_json if answer.url.endswith("/fields") else {"values": {}}
+        return text in sent["values"].values()
+
+    async with page.expect_response(of_it) as arriving:
         await field.fill(text)
     assert (await arriving.value).status == 200
 

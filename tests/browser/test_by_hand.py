@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page
 from tests.api.signing.conftest import Office
 from tests.browser.hands import agreed_and_signed, opened, phone, place
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)]
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 REMEMBERED = "() => Object.keys(sessionStorage).filter(name => name.startsWith(location.pathname)).length"
 
 

@@ -11,7 +11,7 @@ from tests.api.signing.conftest import Office, signer
 from tests.browser.hands import PASSPORT, PHONE, opened, place
 
 pytestmark = pytest.mark.anyio
-one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+one_database = pytest.mark.one_database
 
 
 async def plain(browser: Browser) -> Page:

@@ -11,7 +11,7 @@ from tests.api.signing.packets import Packets, file
 from tests.browser.hands import IN_VIEW, PHONE, agreed_and_signed, drawn, kept, opened, phone, place
 from tests.browser.screens import faults
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)]
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
 
 async def touched(page: Page, mark: Locator) -> None:
@@ -115,6 +115,28 @@ async def test_what_is_kept_arrives_in_its_order_and_an_ended_document_says_so_a
     assert await faults(page) == []
     await page.locator("#ended a").tap()
     await page.get_by_text("Another tenant").wait_for()
+
+
+async def test_what_is_wrong_with_a_value_is_not_said_of_the_one_that_took_its_place(
+    browser: Browser, office: Office
+) -> None:
+    document = await office.create(send=True, fields=[place("email", 0.3, label="Contact"), place("signature", 0.8)])
+    page, begun, released = await (await phone(browser)).new_page(), asyncio.Event(), asyncio.Event()
+    sheet = await opened(page, office, document)
+
+    async def slow(route: Route) -> None:
+        begun.set()
+        await released.wait()
+        await route.continue_()
+
+    await page.route("**/fields", slow)
+    await page.locator(".mark[aria-label^=Contact]").tap()
+    await sheet.get_by_label("Contact").fill("bob")
+    await begun.wait()
+    async with page.expect_response(lambda answer: "bob@example.com" in str(answer.request.post_data)):
+        await sheet.get_by_label("Contact").fill("bob@example.com")
+        released.set()
+    assert not await page.locator("#problem").is_visible()
 
 
 async def test_of_several_signatures_the_first_is_shown_and_no_document_is_done_before_it_is_seen(

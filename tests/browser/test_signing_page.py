@@ -30,7 +30,7 @@ from tests.browser.screens import accepted, faults, overflow
 from tests.conftest import PAGE_IMAGE_FIRST
 
 pytestmark = pytest.mark.anyio
-one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+one_database = pytest.mark.one_database
 """For what depends on no database."""
 FIELDS = [
     place("text", 0.2, label="City"),

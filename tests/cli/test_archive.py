@@ -10,11 +10,13 @@ import pytest
 
 from deedbox.cli import archive, doctor
 from deedbox.kernel import limits
+from deedbox.kernel.crypto import make_ring
 from tests import server
 from tests.api.conftest import opened
 from tests.api.signing.conftest import Office
 from tests.archive.conftest import KEY, archiving
 from tests.conftest import HandClock
+from tests.kinds import kinds
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +32,7 @@ def command(data: Path, *words: str, **env: str) -> tuple[int, Any]:
 
 async def completed(data: Path, clock: HandClock, number: int) -> list[Any]:
     """Documents that were completed before there was a key."""
-    async with opened("sqlite:", data, clock) as made:
+    async with opened(kinds.database_url(data), data, clock) as made:
         await made.settle()
         await made.deedbox.start()
         found = [await Office(made).sealed() for _ in range(number)]
@@ -113,7 +115,7 @@ async def test_without_a_server_a_long_push_is_waited_for_and_what_waits_is_no_s
 ) -> None:
     monkeypatch.setattr(limits, "ARCHIVE_WAIT_SECONDS", 0)
     monkeypatch.setattr(limits, "PROGRESS_SECONDS", 0.01)
-    async with archiving("sqlite:", tmp_path, clock) as office:
+    async with archiving(kinds.database_url(tmp_path), tmp_path, clock) as office:
         slow = office.with_fault()
         slow.begun, slow.may_end = asyncio.Event(), asyncio.Event()
         await office.sealed()
@@ -151,7 +153,10 @@ def test_an_address_that_is_no_archive_is_refused_at_the_start(tmp_path: Path) -
 
 def test_the_doctor_tells_of_a_key_that_could_be_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server.prepare(tmp_path / "data")
+    (tmp_path / "data").mkdir(exist_ok=True)
+    make_ring(tmp_path / "data" / "master.key")
     for key, found in (("short", ["note"]), (KEY, [])):
-        monkeypatch.setenv("SERVICE_ECOSYSTEM_KEY", key)
+        for name, value in server.environment(tmp_path / "data", SERVICE_ECOSYSTEM_KEY=key).items():
+            monkeypatch.setenv(name, value)
         findings = doctor.examine(tmp_path / "data")
         assert [one.verdict for one in findings if one.subject == "archive"] == found

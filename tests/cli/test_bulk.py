@@ -72,7 +72,9 @@ def begun(running: server.Server, name: str) -> str:
 
 def started(data: Path, *words: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "deedbox", "bulk", *words, "--data", str(data)]
-    return nursery.Process(command, env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return nursery.Process(
+        command, env=server.environment(data), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_every_row_is_sent_once_however_often_the_command_is_run(
@@ -149,7 +151,12 @@ def test_a_terminal_shows_how_far_it_is(running: server.Server, data: Path, temp
     controller, terminal = pty.openpty()
     command = [sys.executable, "-m", "deedbox", "bulk", template, str(people), *COLUMN, "--data", str(data)]
     done = subprocess.run(
-        command, env=server.environment(), stdout=subprocess.PIPE, stderr=terminal, timeout=PATIENCE, check=False
+        command,
+        env=server.environment(data),
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        timeout=PATIENCE,
+        check=False,
     )
     os.close(terminal)
     assert (done.returncode, "100%" in os.read(controller, 65536).decode()) == (0, True)

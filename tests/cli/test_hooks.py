@@ -74,7 +74,7 @@ class Listener:
 def listening(data: Path, *words: str) -> Iterator[Listener]:
     command = [sys.executable, "-m", "deedbox", "hooks", "listen", "--json", "--port", "0", "--data", str(data), *words]
     process = nursery.Process(
-        command, env=server.environment(**ALLOW), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=server.environment(data, **ALLOW), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     # Whoever waits for a line that does not come reads the end of the output instead.
     patience = threading.Timer(120, process.kill)
@@ -238,7 +238,7 @@ def test_the_receiver_is_bounded_and_takes_nothing_but_post(data: Path) -> None:
 
 def test_a_person_sees_each_delivery_without_what_could_move_the_cursor(data: Path) -> None:
     command = [sys.executable, "-m", "deedbox", "hooks", "listen", "--port", "0", "--count", "3", "--data", str(data)]
-    with subprocess.Popen(command, env=server.environment(), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, env=server.environment(data), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         patience = threading.Timer(120, process.kill)
         patience.start()

@@ -9,7 +9,7 @@ import pytest
 
 from deedbox import wiring
 from deedbox.accounts import workspaces
-from deedbox.kernel.settings import Settings
+from deedbox.kernel.settings import load
 from deedbox.mail import Mail
 from tests import server
 from tests.mail.letters import LETTERS, LINK, READER
@@ -103,7 +103,7 @@ async def test_the_doctor_greets_the_mail_server_and_sends_nothing(data: Path, t
 async def kept(data: Path, *kinds: str) -> list[str]:
     """Mails that wait in the inbox of this installation."""
     ids = []
-    async with wiring.opened(Settings(data_dir=data)) as deedbox:
+    async with wiring.opened(load(server.environment(data), {"data_dir": data})) as deedbox:
         for kind in kinds:
             now = deedbox.clock.now()
             mail = Mail(to=READER, letter=LETTERS[kind], about="doc_1")

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 def command(*words: str, data: Path) -> subprocess.CompletedProcess[str]:
     """A command of an installation with the tests' model."""
-    return nursery.run(MODULE, *words, "--data", str(data), env=server.environment(**ENV))
+    return nursery.run(MODULE, *words, "--data", str(data), env=server.environment(data, **ENV))
 
 
 def result(*words: str, data: Path, code: int = 0) -> Any:

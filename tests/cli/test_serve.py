@@ -45,6 +45,9 @@ def on_port() -> Iterator[int]:
         yield taken.getsockname()[1]
 
 
+IN_FOLDER = pytest.mark.all_in_folder("something in the folder of a whole installation is damaged")
+
+
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = tmp_path_factory.mktemp("stopped") / "data"
@@ -91,9 +94,8 @@ def test_once_the_owner_has_a_password_no_login_link_is_shown(tmp_path: Path) ->
 
 def test_a_person_is_told_in_sentences(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "deedbox", "serve", "--port", "0", "--data", str(tmp_path / "data")]
-    with subprocess.Popen(
-        command, env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+    env = server.environment(tmp_path / "data")
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         lines: list[str] = []
         while not lines or "Ctrl-C" not in lines[-1]:
@@ -166,6 +168,7 @@ def test_without_json_the_refusal_is_one_sentence_for_a_person(tmp_path: Path) -
     assert done.stderr == "deedbox: Unknown setting DEEDBOX_PROT in the environment. Did you mean DEEDBOX_PORT?\n"
 
 
+@pytest.mark.all_in_folder("on PostgreSQL the second one is welcome")
 def test_a_second_server_on_the_same_folder_is_refused_and_names_the_first(tmp_path: Path) -> None:
     with server.running(tmp_path / "data") as first:
         assert f"process {first.process.pid}" in refusal(tmp_path / "data").reason
@@ -222,6 +225,7 @@ def test_a_postgresql_that_nobody_reaches_is_refused(tmp_path: Path) -> None:
     assert "DEEDBOX_DATABASE_URL" in told.next_step
 
 
+@IN_FOLDER
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(installed: Path) -> None:
     database = installed / "deedbox.sqlite"
     with closing(sqlite3.connect(database)) as connection, connection:
@@ -231,6 +235,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(installed: Path
     assert database.read_bytes() == before
 
 
+@IN_FOLDER
 @pytest.mark.parametrize("begin", [0, 100, 4096, 8192])
 def test_a_corrupt_database_is_refused(installed: Path, begin: int) -> None:
     database = installed / "deedbox.sqlite"
@@ -239,6 +244,7 @@ def test_a_corrupt_database_is_refused(installed: Path, begin: int) -> None:
     assert str(database) in refusal(installed).reason
 
 
+@IN_FOLDER
 def test_a_database_whose_schema_cannot_be_read_is_refused(installed: Path) -> None:
     database = installed / "deedbox.sqlite"
     with closing(sqlite3.connect(database)) as connection:
@@ -257,12 +263,14 @@ def test_a_disk_that_takes_no_byte_is_named_without_traceback(tmp_path: Path) ->
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); import deedbox.cli as c; c.main()"
     )
     command = [sys.executable, "-c", nothing_fits, "serve", "--port", "0", "--data", str(tmp_path / "data")]
-    done = subprocess.run(command, env=server.environment(), capture_output=True, text=True, timeout=120, check=False)
+    env = server.environment(tmp_path / "data")
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert "disk" in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
+@IN_FOLDER
 def test_a_database_whose_tables_are_corrupt_is_refused(installed: Path) -> None:
     database = installed / "deedbox.sqlite"
     with closing(sqlite3.connect(database)) as connection:
@@ -278,6 +286,7 @@ def test_a_database_whose_tables_are_corrupt_is_refused(installed: Path) -> None
     assert "backup" in told.next_step
 
 
+@IN_FOLDER
 @pytest.mark.parametrize("content", ["", "{}", '{"keys": [{"id": "00", "key": "AAAA"}]}', "\xff\xfe"])
 def test_a_corrupt_master_key_is_refused(installed: Path, content: str) -> None:
     ring = installed / "master.key"
@@ -288,6 +297,7 @@ def test_a_corrupt_master_key_is_refused(installed: Path, content: str) -> None:
     assert ring.read_text() == content
 
 
+@IN_FOLDER
 def test_a_missing_master_key_is_not_silently_replaced(installed: Path) -> None:
     ring = installed / "master.key"
     ring.unlink()
@@ -309,8 +319,7 @@ def test_a_second_machine_without_the_master_key_is_refused(tmp_path: Path, post
 
 def test_a_limit_of_open_files_that_leaves_no_connection_is_refused(tmp_path: Path) -> None:
     command = f"ulimit -n 512 && exec {sys.executable} -m deedbox serve --port 0 --data {tmp_path / 'data'}"
-    done = subprocess.run(
-        ["sh", "-c", command], env=server.environment(), capture_output=True, text=True, timeout=120, check=False
-    )
+    env = server.environment(tmp_path / "data")
+    done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert "ulimit -n" in done.stderr

@@ -34,7 +34,7 @@ def folder(tmp_path: Path, office: Office) -> Path:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return nursery.run("deedbox", "verify", *words, folder=folder, env=server.environment())
+    return nursery.run("deedbox", "verify", *words, folder=folder, env=server.environment(folder / "data"))
 
 
 def test_a_sealed_file_is_authentic_with_its_root_and_its_evidence(folder: Path) -> None:

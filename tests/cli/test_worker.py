@@ -38,7 +38,7 @@ def worker(data: Path, *words: str, env: Mapping[str, str], address: str) -> Ite
     command = [sys.executable, "-m", "deedbox", "worker", "--json", "--data", str(data), "--base-url", address, *words]
     with log.open("a") as errors:
         process = nursery.Process(
-            command, env=server.environment(**env), stdout=subprocess.PIPE, stderr=errors, text=True
+            command, env=server.environment(data, **env), stdout=subprocess.PIPE, stderr=errors, text=True
         )
     assert process.stdout is not None
     with closing(process.stdout) as output:
@@ -142,6 +142,7 @@ def refusal(data: Path, *words: str, **env: str) -> tuple[str, str]:
     return told["error"], told["next_step"]
 
 
+@pytest.mark.all_in_folder("it is SQLite that refuses")
 def test_on_sqlite_a_worker_is_refused_and_so_is_a_server_without_one(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with server.running(data):

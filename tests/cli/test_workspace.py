@@ -1,7 +1,6 @@
 """`deedbox workspace`: the names under which people get its documents."""
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +57,11 @@ def test_another_workspace_has_an_owner_who_comes_in_by_link_or_has_an_account(d
     assert profile(data)["name"] == "Main", "the first one stays the installation's own"
     nobody = server.run("workspace", "create", "Third", "--owner", "ann@example.com", data=data)
     assert (nobody.returncode, "Nobody here has the address" in nobody.stderr) == (1, True)
-    with sqlite3.connect(data / "deedbox.sqlite") as db:
-        owner = db.execute("select person_id from memberships where workspace_id = ?", (made["id"],)).fetchone()[0]
-        db.execute("update people set email = 'ann@example.com' where id = ?", (owner,))
+    [(owner,)] = server.rows(data, f"select person_id from memberships where workspace_id = '{made['id']}'")
+    server.change(data, "update people set email = 'ann@example.com' where id = ?", (owner,))
     third = server.run("workspace", "create", "Third", "--owner", "Ann@Example.com", data=data)
     assert (third.returncode, "/login/" in third.stdout) == (0, False)
     link = json.loads(server.run("login-link", "--email", "ann@example.com", "--json", data=data).stdout)
     assert "/login/deed_login_" in link["login_link"]
-    with sqlite3.connect(data / "deedbox.sqlite") as db:
-        assert db.execute("select count(*) from memberships where person_id = ?", (owner,)).fetchone() == (2,)
+    assert server.rows(data, f"select count(*) from memberships where person_id = '{owner}'") == [(2,)]
     assert server.run("workspace", "create", "", data=data).returncode == 1

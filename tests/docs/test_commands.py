@@ -39,6 +39,7 @@ class Reader:
     def __init__(self, folder: Path, models_dir: Path) -> None:
         self.port = free_port()
         self.env = environment(
+            folder / "data",
             DEEDBOX_DATA_DIR=str(folder / "data"),
             DEEDBOX_MODELS_DIR=str(models_dir),
             DEEDBOX_PORT=str(self.port),

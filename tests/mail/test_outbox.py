@@ -14,7 +14,6 @@ import pytest
 
 from deedbox.kernel import jobs, limits
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.crypto import Box, Secret, make_ring
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest, Conflict, LostFile, NotFound
@@ -27,6 +26,7 @@ from deedbox.kernel.settings import Settings
 from deedbox.mail import ENCRYPTED_MAIL, MAIL_JOB, Attachment, Inbox, Mail, Mailer, MailRecord, Relay, prune
 from deedbox.mail.smtp import Patience
 from tests.conftest import HandClock
+from tests.kinds import kinds
 from tests.mail.letters import CODE, LETTERS, LINK, READER, TOKEN, invitation
 from tests.mail.mailserver import Mailroom, certificate, mailroom, saying, scripted
 
@@ -46,7 +46,7 @@ class Post:
         self.ring = folder / "master.key"
         make_ring(self.ring)
         self.box = Box(self.ring)
-        self.blobs = LocalBlobs(folder / "blobs")
+        self.blobs = kinds.blobs(folder)
         made = Settings(data_dir=folder, **settings)
         self.woken = 0
         patience = Patience(60, reply_seconds)

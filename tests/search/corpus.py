@@ -6,7 +6,6 @@ from pathlib import Path
 
 from deedbox.accounts import store as accounts
 from deedbox.kernel import limits
-from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.ids import new_id
@@ -20,6 +19,7 @@ from deedbox.search.library import TextCache
 from deedbox.search.reader import Reader
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
+from tests.kinds import kinds
 from tests.search.hashing import HashingEmbedder
 
 
@@ -28,7 +28,7 @@ class Corpus:
         self.db = db
         self.clock = clock
         self.folder = folder
-        self.blobs = LocalBlobs(folder / "blobs")
+        self.blobs = kinds.blobs(folder)
         self.embedder = embedder or HashingEmbedder()
         self.installed: dict[str, HashingEmbedder] = {}
         """Models of the past that are still there, by their recipes."""

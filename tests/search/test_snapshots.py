@@ -20,6 +20,7 @@ from deedbox.search.index import IndexWarming
 from deedbox.search.snapshots.plan import SNAPSHOT_JOB
 from tests import s3
 from tests.conftest import HandClock
+from tests.kinds import kinds
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder
 from tests.search.snapshots import Machine, Site
@@ -128,17 +129,17 @@ async def test_one_that_would_help_little_is_not_taken(site: Site) -> None:
 
 
 async def _alter(site: Site, blob: Blob) -> None:
-    path = site.corpus.blobs.folder / blob.location
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    content = await site.blobs.read(blob.location, blob.size_bytes)
+    kinds.damage(site.corpus.folder, blob.location, content[:-1] + b"?")
 
 
 async def _lose(site: Site, blob: Blob) -> None:
-    (site.corpus.blobs.folder / blob.location).unlink()
+    kinds.damage(site.corpus.folder, blob.location, None)
 
 
 async def _cut(site: Site, blob: Blob) -> None:
-    path = site.corpus.blobs.folder / blob.location
-    path.write_bytes(path.read_bytes()[:-1])
+    content = await site.blobs.read(blob.location, blob.size_bytes)
+    kinds.damage(site.corpus.folder, blob.location, content[:-1])
 
 
 async def _forget_the_row(site: Site, blob: Blob) -> None:
@@ -273,9 +274,9 @@ async def test_a_day_after_it_was_made_nothing_deleted_is_in_a_snapshot(site: Si
     site.corpus.clock.forward(1)
     assert await site.plan() == 1
     assert await site.snapshot() is None, "it goes, whether or not a new one can be made"
-    locations = [one.name for one in site.corpus.blobs.folder.rglob("*.*") if one.is_file()]
+    locations = kinds.stored(site.corpus.folder)
     await site.blobs.sweep(site.corpus.db, site.corpus.clock.now())
-    left = [one.name for one in site.corpus.blobs.folder.rglob("*.*") if one.is_file()]
+    left = kinds.stored(site.corpus.folder)
     assert len(locations) - len(left) >= len(made.contents.pieces)
     again = await site.make()
     assert uploads[2].encode() not in await site.stored(again)
@@ -350,7 +351,7 @@ async def test_a_machine_that_builds_what_it_lacks_makes_no_snapshot_meanwhile(s
     assert await site.snapshot() is not None
 
 
-@pytest.mark.one_database
+@pytest.mark.all_in_folder("the test itself says where rows and files lie")
 @pytest.mark.parametrize("elsewhere", [True, False])
 async def test_snapshots_are_made_and_taken_only_where_database_and_files_lie_elsewhere(
     elsewhere: bool, site: Site, postgres_url: str, s3_store: s3.Store, tmp_path: Path

@@ -10,7 +10,6 @@ import pytest
 from deedbox.accounts import store as accounts
 from deedbox.kernel.blobs import Received
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import NotFound
@@ -22,6 +21,7 @@ from deedbox.search.library import TextCache
 from deedbox.search.reader import Reader
 from deedbox.search.upload import Extraction, Upload
 from tests.conftest import HandClock
+from tests.kinds import kinds
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,8 @@ class House:
 
     def __init__(self, db: Database, clock: HandClock, folder: Path) -> None:
         self.db, self.clock = db, clock
-        self.blobs = LocalBlobs(folder / "blobs")
+        self.folder = folder
+        self.blobs = kinds.blobs(folder)
         self.extractor = Counting(processes=1)
         self.texts = TextCache(db, self.blobs, self.extractor, clock)
 
@@ -80,15 +81,15 @@ class House:
         assert len(text) == size
         return text
 
-    def files(self) -> list[Path]:
-        return [path for path in self.blobs.folder.rglob("*") if path.is_file() and path.name != ".hold"]
+    def files(self) -> list[str]:
+        return kinds.stored(self.folder)
 
     async def lose(self, *sha256: str) -> None:
         """Takes the files of these blobs from the disk."""
         for name in sha256:
             found = await self.db.read(lambda tx, name=name: blobs_store.find(tx, name))  # type: ignore[misc]
             assert found is not None
-            (self.blobs.folder / found.location).unlink()
+            kinds.damage(self.folder, found.location, None)
 
 
 @pytest.fixture
@@ -185,7 +186,7 @@ async def test_a_text_that_is_damaged_is_not_given(house: House) -> None:
     [(text_sha256,)] = await house.rows("select text_sha256 from extractions")
     blob = await house.db.read(lambda tx: blobs_store.find(tx, text_sha256))
     assert blob is not None
-    (house.blobs.folder / blob.location).write_bytes(b"something else")
+    kinds.damage(house.folder, blob.location, b"something else")
     with pytest.raises(Damaged):
         await house.texts.text(upload)
     with pytest.raises(Damaged):

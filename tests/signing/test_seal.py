@@ -24,7 +24,6 @@ from deedbox.authority.remote_timestamp import RemoteTimestamper, TimestampFaile
 from deedbox.kernel import limits
 from deedbox.kernel.blobs import Blob
 from deedbox.kernel.blobs import store as blobs_store
-from deedbox.kernel.blobs.local import LocalBlobs
 from deedbox.kernel.clock import instant
 from deedbox.kernel.crypto import Box, Secret, make_ring
 from deedbox.kernel.db import Database
@@ -39,11 +38,12 @@ from deedbox.pdf.workshop import Workshop
 from deedbox.signing.completion.seal import Sealer, SealRequest
 from tests.authority.test_pkcs12 import above, brought, packed
 from tests.conftest import HandClock
+from tests.kinds import kinds
 from tests.pdf import issued as foreign
 from tests.pdf import shapes
 from tests.pdf.oracles import GOOD, cms_of, cms_verified, pdfsig, qpdf, signed_bytes
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.one_database]
 
 REQUEST = SealRequest(document_id="doc_1", audit_head="cd" * 32, name="Main", reason="All have signed")
 
@@ -56,7 +56,7 @@ class Desk:
         self.db = db
         self.clock = clock
         self.workspace = workspace
-        self.blobs = LocalBlobs(folder / "blobs")
+        self.blobs = kinds.blobs(folder)
         self.certificates = Certificates(db, Box(folder / "master.key"), clock, "https://sign.example.com")
         self.workshop = Workshop(1)
 
@@ -86,18 +86,14 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(sqlite_path: Path, tmp_path: Path, clock: HandClock) -> AsyncIterator[Desk]:
-    from deedbox.kernel.db.sqlite import SqliteDatabase
-
+async def desk(db: Database, tmp_path: Path, clock: HandClock) -> AsyncIterator[Desk]:
     # The programs that judge know only the real time.
     clock.time = foreign.NOW
-    db = SqliteDatabase(sqlite_path)
     (tmp_path / "data").mkdir()
     workspace = await db.write(lambda tx: workspaces.ensure(tx, now=clock.now()))
     made = Desk(db, tmp_path / "data", clock, workspace.id)
     yield made
     await made.workshop.close()
-    await db.close()
 
 
 @pytest.mark.parametrize("shape", ["plain", "object_streams", "form", "linearised", "hybrid"])
@@ -137,14 +133,14 @@ async def test_a_file_that_cannot_be_sealed_is_refused_and_leaves_nothing(
 ) -> None:
     with pytest.raises(BadRequest, match=reason):
         await desk.sealed(data)
-    assert not list((tmp_path / "data" / "blobs" / "incoming").iterdir())
+    assert [name for name in kinds.stored(tmp_path / "data") if name.startswith("incoming/")] == []
 
 
 async def test_what_is_not_adopted_is_gone(desk: Desk, tmp_path: Path) -> None:
     file = await desk.store(shapes.plain())
     async with desk.sealer().sealed(file, desk.workspace, REQUEST) as done:
         location = done.received.blob.location
-    assert not (tmp_path / "data" / "blobs" / location).exists()
+    assert location not in kinds.stored(tmp_path / "data")
 
 
 async def test_many_files_are_sealed_at_the_same_time(desk: Desk, tmp_path: Path) -> None:

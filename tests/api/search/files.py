@@ -9,8 +9,8 @@ from deedbox.kernel.db import Tx
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.upload import Chunk
-from tests import s3
 from tests.api.conftest import Api
+from tests.kinds import kinds
 
 TEXT = b"The tenant pays the rent on the first of the month."
 BOUNDARY = "a-boundary-of-ours"
@@ -74,10 +74,7 @@ async def rows(api: Api) -> dict[str, int]:
 
 def stored(data_dir: Path) -> list[str]:
     """The files of an installation, under the folder of blobs or in its bucket."""
-    if (kept := s3.names_kept_by(data_dir)) is not None:
-        return kept
-    blobs = data_dir / "blobs"
-    return sorted(str(path.relative_to(blobs)) for path in blobs.rglob("*") if path.is_file() and path.name != ".hold")
+    return kinds.stored(data_dir)
 
 
 def pdf(*pages: str, size: tuple[int, int] = (300, 200)) -> bytes:

@@ -12,6 +12,7 @@ from deedbox.search.embedders import Embedders
 from tests.api.conftest import Api, Key
 from tests.api.search.conftest import Search
 from tests.api.signing.conftest import Office, signer
+from tests.kinds import kinds
 from tests.search.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -114,14 +115,13 @@ async def test_the_entry_is_there_with_the_completion_and_only_once(search: Sear
     assert await search.api.rows("select id from uploads") == [(upload_id,)]
 
 
-@pytest.mark.files_in_folder
 async def test_what_cannot_be_read_fails_with_the_reason_and_harms_no_other(search: Search) -> None:
     office, deedbox = Office(search.api), search.api.deedbox
     deedbox.search.embedders = Embedders(lambda: None, lambda _: None)
     document = await office.sealed()
-    [(location,)] = await search.api.rows("select location from blobs join uploads on uploads.sha256 = blobs.sha256")
-    file = deedbox.settings.data_dir / "blobs" / location
-    file.write_bytes(b"%PDF-1.7 and no more".ljust(file.stat().st_size))
+    of_upload = "select location, blobs.size_bytes from blobs join uploads on uploads.sha256 = blobs.sha256"
+    [(location, size)] = await search.api.rows(of_upload)
+    kinds.damage(deedbox.settings.data_dir, location, b"%PDF-1.7 and no more".ljust(size))
     deedbox.search.embedders = Embedders(HashingEmbedder, lambda _: None)
     await deedbox.completed_documents.catch_up()
     assert "damaged" in (await entry(search.api, document, "failed"))["error"]

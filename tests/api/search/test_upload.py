@@ -361,7 +361,7 @@ async def test_the_same_bytes_under_two_types_are_two_texts(api: Api) -> None:
     assert (await api.get(f"/documents/{again}/text")).text.strip() == "words"
 
 
-@pytest.mark.files_in_folder
+@pytest.mark.files_in_folder("looks at half a file, which S3 shows to nobody")
 async def test_an_upload_given_up_while_it_is_parsed_leaves_nothing(
     api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

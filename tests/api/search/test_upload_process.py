@@ -4,12 +4,11 @@ import json
 import os
 import random
 import socket
-import sqlite3
 import string
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ import pytest
 from deedbox.kernel import limits
 from tests import server
 from tests.api.search.files import BOUNDARY, TEXT, part, pdf, stored
+from tests.kinds import kinds
 from tests.rigs import FULL
 
 KILLS = 50 if FULL else 4
@@ -100,7 +100,7 @@ def wait_for_bytes(data_dir: Path) -> None:
     raise AssertionError("nothing of the upload arrived")
 
 
-@pytest.mark.files_in_folder
+@pytest.mark.files_in_folder("looks at half a file, which S3 shows to nobody")
 def test_a_kill_during_an_upload_leaves_no_half_record(tmp_path: Path) -> None:
     """Acknowledged ones are whole afterwards, the interrupted one is not there."""
     data = tmp_path / "data"
@@ -123,9 +123,8 @@ def test_a_kill_during_an_upload_leaves_no_half_record(tmp_path: Path) -> None:
         for doc_id, body in whole.items():
             assert client.get(f"/documents/{doc_id}/content").content == body
             assert client.get(f"/documents/{doc_id}/text").content == body
-    with closing(sqlite3.connect(data / "deedbox.sqlite")) as connection:
-        counts = [connection.execute(f"select count(*) from {name}").fetchone()[0] for name in ("uploads", "blob_refs")]
-    assert counts == [len(whole), 2 * len(whole)]
+    counts = [server.rows(data, f"select count(*) from {name}") for name in ("uploads", "blob_refs")]
+    assert counts == [[(len(whole),)], [(2 * len(whole),)]]
     assert len([name for name in stored(data) if not name.startswith("incoming/")]) == 2 * len(whole)
 
 
@@ -139,13 +138,13 @@ def test_a_restored_backup_has_the_texts(tmp_path: Path) -> None:
     assert server.run("restore", str(archive), data=copy).returncode == 0
     with server.running(copy) as started, started.client(key) as client:
         sha256 = client.get(f"/documents/{doc_id}").json()["sha256"]
-        [file] = (copy / "blobs").rglob(f"{sha256}.*")
-        file.unlink()
+        [location] = [one for one in stored(copy) if sha256 in one]
+        kinds.damage(copy, location, None)
         assert client.get(f"/documents/{doc_id}/content").status_code == 500
         assert client.get(f"/documents/{doc_id}/text").text.strip() == "Hello there"
 
 
-@pytest.mark.files_in_folder
+@pytest.mark.files_in_folder("looks at half a file, which S3 shows to nobody")
 def test_an_upload_that_is_abandoned_leaves_nothing(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with server.running(data) as started:
@@ -162,7 +161,7 @@ def test_an_upload_that_is_abandoned_leaves_nothing(tmp_path: Path) -> None:
         assert '"level":"error"' not in started.log.read_text()
 
 
-@pytest.mark.files_in_folder
+@pytest.mark.files_in_folder("its own disk is full")
 @LINUX
 def test_a_full_disk_is_503_and_passes(tmp_path: Path) -> None:
     """No file of the server may grow beyond a megabyte, which it sees as a disk that takes no more."""

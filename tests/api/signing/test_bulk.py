@@ -309,13 +309,13 @@ async def test_rows_of_a_template_that_is_deleted_meanwhile_fail(office: Office)
 
 
 async def test_a_row_that_the_database_refuses_does_not_hold_up_the_others(
-    sqlite_path: Path, tmp_path: Path, clock: HandClock
+    database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:
-    async with opened(f"sqlite:{sqlite_path}", tmp_path, clock) as api:
+    async with opened(database_url, tmp_path, clock) as api:
         await api.settle()
         office = Office(api)
-        trigger = "create trigger refusing before insert on documents when new.external_id = 'x7'"
-        await api.deedbox.db.write(lambda tx: tx.run(f"{trigger} begin select raise(abort, 'no'); end"))
+        when = "before insert on documents for each row when (new.external_id = 'x7')"
+        await api.plant_trigger(when, sqlite="select raise(abort, 'no');", postgres="raise exception 'no';")
         made = (await send(office, await template(office), [row(n, external_id=f"x{n}") for n in range(30)])).json()
         while await api.deedbox.jobs.run_due():
             pass
@@ -323,7 +323,7 @@ async def test_a_row_that_the_database_refuses_does_not_hold_up_the_others(
         assert (found["status"], found["counts"]["sent"], found["counts"]["failed"]) == ("completed", 29, 1)
         [failed] = await rows_of(office, made, "&status=failed")
         assert (failed["index"], failed["error"]) == (7, "The server could not make a document of it. See the log.")
-        await api.deedbox.db.write(lambda tx: tx.run("drop trigger refusing"))
+        await api.drop_trigger("documents")
         assert (await move(office, made, "retry")).status_code == 200
         while await api.deedbox.jobs.run_due():
             pass

@@ -68,16 +68,17 @@ async def test_the_end_is_told_after_everything_else(office: Office) -> None:
 
 
 async def test_rows_that_cannot_be_opened_or_come_too_late_fail_alone(
-    sqlite_path: Path, tmp_path: Path, clock: HandClock
+    database_url: str, tmp_path: Path, clock: HandClock
 ) -> None:
-    async with opened(f"sqlite:{sqlite_path}", tmp_path, clock) as api:
+    async with opened(database_url, tmp_path, clock) as api:
         await api.settle()
         office, number = Office(api), 3 * limits.BULK_SLICE_ROWS + 2
         made = (await send(office, await template(office), [row(n) for n in range(number)])).json()
         spoilt = "update bulk_rows set content = x'00' where number = 3"
         gone = "delete from template_versions; delete from templates;"
-        trigger = f"create trigger t after update on bulk_sends when new.sent >= {number - 3} begin {gone} end"
-        await api.deedbox.db.write(lambda tx: (tx.run(spoilt), tx.run(trigger)))
+        await api.deedbox.db.write(lambda tx: tx.run(spoilt))
+        when = f"after update on bulk_sends for each row when (new.sent >= {number - 3})"
+        await api.plant_trigger(when, sqlite=gone, postgres=f"{gone} return null;")
         await run_all(office)
         found = (await api.get(f"{PATH}/{made['id']}")).json()
         assert (found["status"], found["counts"]["sent"], found["counts"]["failed"]) == ("completed", number - 3, 3)
@@ -150,9 +151,9 @@ async def test_the_record_says_whether_a_timestamp_is_needed(office: Office) -> 
 
 
 async def test_rows_wait_while_a_request_is_under_way(
-    sqlite_path: Path, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    database_url: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(f"sqlite:{sqlite_path}", tmp_path, clock) as api:
+    async with opened(database_url, tmp_path, clock) as api:
         await api.settle()
         office, under_way, sent = Office(api), api.deedbox.under_way, list[int]()
         tasks: list[asyncio.Task[int]] = []

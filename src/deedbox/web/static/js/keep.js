@@ -30,9 +30,10 @@ export function keeper(told) {
     if (answer.status === 429 || answer.status >= 500) throw new Error(answer.status);
     if (!answer.ok && !OF_VALUES.includes(answer.status)) return told('over', (await answer.json()).error, []), true;
     if (!answer.ok && ids.length > 1) return false;
-    for (const id of ids) if (changed.get(id) === values[id]) changed.delete(id);
+    const standing = ids.filter(id => changed.get(id) === values[id]);
+    for (const id of standing) changed.delete(id);
     if (answer.ok) told('kept', '', ids);
-    else told('refused', (await answer.json()).error, ids);
+    else if (standing.length) told('refused', (await answer.json()).error, ids); // of what stands there, not of what stood
     return true;
   }
   async function round(signal) {

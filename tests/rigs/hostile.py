@@ -1,6 +1,7 @@
-"""Files that mean harm: bombs made by hand, and real files of all six kinds with something broken in each."""
+"""Files that mean harm: bombs made by hand, and real files of every kind with something broken in each."""
 
 import io
+import json
 import random
 import struct
 import zipfile
@@ -115,6 +116,10 @@ def originals() -> dict[str, bytes]:
         "md": (f"---\ntitle: x\n---\n# Lease\n\n{prose}\n\nTerm\n----\n```\n# no\n```\n" * 10).encode(),
         "csv": ("name,note\n" + f'Ada,"{prose}"\n' * 20).encode(),
         "txt": (prose * 20).encode("utf-16"),
+        "tsv": ("name\tnote\n" + f"Ada\t{prose}\n" * 20).encode(),
+        "json": json.dumps([{"name": "Ada", "notes": [prose, {"paid": 1.5, "on": None}]}] * 20).encode(),
+        "xml": f'<?xml version="1.0"?><a b="c">{f"<title>Lease</title><p>{prose}<b>due</b></p>" * 20}</a>'.encode(),
+        "py": (f'def lease():\n    """{prose}"""\n' * 20).encode(),
     }
 
 
@@ -275,3 +280,11 @@ def _text_traps() -> Iterator[Hostile]:
     yield Hostile("commas.csv", b"," * 10_000_000, "very many columns")
     yield Hostile("rows.csv", b"a,b\n" + b"1,2\n" * 2_000_000, "very many rows")
     yield Hostile("empty.md", b"", "empty")
+    yield Hostile("tabs.tsv", b"\t" * 10_000_000, "very many columns")
+    yield Hostile("deep.json", b"[" * 5_000_000, "lists in lists")
+    yield Hostile("digits.json", b"9" * 5_000_000, "a number without end")
+    yield Hostile("records.json", b"[" + b'{"a":1},' * 2_000_000 + b"{}]", "very many records")
+    yield Hostile("laughs.xml", _laughs(), "entities that multiply")
+    yield Hostile("deep.xml", b"<a>" * 1_000_000, "elements in elements")
+    yield Hostile("many.xml", b"<a>" + b"<b c='d'>e</b>" * 1_000_000 + b"</a>", "very many elements")
+    yield Hostile("blob.py", random.Random(8).randbytes(1_000_000), "noise named as source code")

@@ -41,13 +41,13 @@ class _Marks(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Extractor:
-    """Reads files of the six kinds, each in a child process of its own that starts with the first file."""
+    """Reads files of every kind, each in a child process of its own that starts with the first file."""
 
     def __init__(self, processes: int) -> None:
         self._sandbox = Sandbox(
             SandboxKind(
                 name="extract",
-                preload=(__name__, *(f"{__name__}.{kind}" for kind in KINDS)),
+                preload=(__name__, *dict.fromkeys(f"{__name__}.{kind.module}" for kind in KINDS.values())),
                 setup=(Call(f"{__name__}:prepare"),),
                 processes=processes,
                 cpu_seconds=limits.EXTRACT_CPU_SECONDS,
@@ -103,9 +103,20 @@ def prepare() -> None:
 
 def _reader(kind: str) -> Callable[[bytes], Extraction]:
     # Here and not above: the server process imports this module, and has no use for parsers.
-    from deedbox.search.extract import csv, docx, html, md, pdf, txt
+    from deedbox.search.extract import code, csv, docx, html, json, md, pdf, txt, xml
 
-    readers = {"pdf": pdf.read, "docx": docx.read, "txt": txt.read, "html": html.read, "md": md.read, "csv": csv.read}
+    readers: dict[str, Callable[[bytes], Extraction]] = {
+        "pdf": pdf.read,
+        "docx": docx.read,
+        "txt": txt.read,
+        "html": html.read,
+        "md": md.read,
+        "csv": csv.read,
+        "tsv": csv.read_tabs,
+        "json": json.read,
+        "xml": xml.read,
+        "code": code.read,
+    }
     return readers[kind]
 
 

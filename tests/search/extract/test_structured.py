@@ -61,6 +61,11 @@ def test_elements_of_xml_have_their_names_and_passages_their_text() -> None:
     assert found.headings == [(16, "On leases")]
 
 
+def test_xml_too_long_to_be_written_with_its_names_is_still_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deedbox.search.extract.xml.XML_WRITTEN_BYTES", 5)
+    assert text('<a b="c"> d <e>f</e>\n</a>', "xml") == "d\nf\n"
+
+
 def test_names_of_xml_are_written_without_their_namespaces_and_a_plain_document_type_is_no_harm() -> None:
     assert text('<!DOCTYPE a><a xmlns="urn:x" xmlns:b="urn:y"><b:c b:d="1">e</b:c></a>', "xml") == "c: e | d: 1\n"
 

@@ -89,6 +89,15 @@ def extract(data: bytes, kind: str) -> Extraction:
     return _reader(kind)(data)
 
 
+def extract_enclosed(data: bytes, kind: str, depth: int) -> Extraction:
+    """As `extract`, for a file that so many others enclose."""
+    from deedbox.search.extract import eml, zip
+
+    check_content(data, kind)
+    enclosing = {"eml": eml.read, "zip": zip.read}
+    return enclosing[kind](data, depth) if kind in enclosing else _reader(kind)(data)
+
+
 def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
     """As `extract`, in the form that leaves a sandbox."""
     return (yield from packed(extract(data, kind)))
@@ -96,14 +105,32 @@ def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
 
 def prepare() -> None:
     """Loads the modules that formats need late, while the sandbox still may."""
-    from deedbox.search.extract import charset
+    from deedbox.search.extract import charset, eml
 
     charset.load()
+    eml.load()
 
 
 def _reader(kind: str) -> Callable[[bytes], Extraction]:
     # Here and not above: the server process imports this module, and has no use for parsers.
-    from deedbox.search.extract import code, csv, docx, html, json, md, pdf, txt, xml
+    from deedbox.search.extract import (
+        code,
+        csv,
+        docx,
+        eml,
+        epub,
+        html,
+        json,
+        md,
+        odt,
+        pdf,
+        pptx,
+        rtf,
+        sheets,
+        txt,
+        xml,
+        zip,
+    )
 
     readers: dict[str, Callable[[bytes], Extraction]] = {
         "pdf": pdf.read,
@@ -112,9 +139,17 @@ def _reader(kind: str) -> Callable[[bytes], Extraction]:
         "html": html.read,
         "md": md.read,
         "csv": csv.read,
+        "pptx": pptx.read,
+        "xlsx": sheets.read,
+        "ods": sheets.read_opendocument,
+        "odt": odt.read,
+        "rtf": rtf.read,
+        "eml": eml.read,
+        "epub": epub.read,
         "tsv": csv.read_tabs,
         "json": json.read,
         "xml": xml.read,
+        "zip": zip.read,
         "code": code.read,
     }
     return readers[kind]

@@ -16,6 +16,9 @@ _SOURCE_CODE = (
 
 _ZIP = "a ZIP archive"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPEN = "application/vnd.oasis.opendocument"
+_OLD = {"docx": ("Word document", ".doc"), "pptx": ("presentation", ".ppt"), "xlsx": ("workbook", ".xls")}
+"""What a file of the old kind is called, and how its name ended."""
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -41,9 +44,17 @@ KINDS: dict[str, Kind] = {
         Kind("html", "text/html", ("html", "htm")),
         Kind("md", "text/markdown", ("md", "markdown")),
         Kind("csv", "text/csv", ("csv",)),
+        Kind("pptx", f"{_OFFICE}.presentationml.presentation", ("pptx",), _ZIP),
+        Kind("xlsx", f"{_OFFICE}.spreadsheetml.sheet", ("xlsx",), _ZIP, reader="sheets"),
+        Kind("ods", f"{_OPEN}.spreadsheet", ("ods",), _ZIP, reader="sheets"),
+        Kind("odt", f"{_OPEN}.text", ("odt",), _ZIP),
+        Kind("rtf", "application/rtf", ("rtf",), "an RTF document"),
+        Kind("eml", "message/rfc822", ("eml",)),
+        Kind("epub", "application/epub+zip", ("epub",), _ZIP),
         Kind("tsv", "text/tab-separated-values", ("tsv",), reader="csv"),
         Kind("json", "application/json", ("json",)),
         Kind("xml", "application/xml", ("xml",)),
+        Kind("zip", "application/zip", ("zip",), _ZIP),
         Kind("code", "text/x-source-code", _SOURCE_CODE),
     )
 }
@@ -92,8 +103,8 @@ def check_content(data: bytes, kind: str) -> None:
     if not data:
         raise BadRequest("The file is empty")
     found = _recognise(data)
-    if kind == "docx" and data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise _old_office(data)
+    if kind in _OLD and data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise _old_office(data, kind)
     expected = KINDS[kind].content
     if found != expected:
         raise mislabelled(kind, found or f"not {expected}")
@@ -121,7 +132,8 @@ def _recognise(data: bytes) -> str | None:
     return None
 
 
-def _old_office(data: bytes) -> BadRequest:
+def _old_office(data: bytes, kind: str) -> BadRequest:
+    noun, extension = _OLD[kind]
     if _ENCRYPTED_OFFICE in data:
-        return BadRequest("This Word document is encrypted. Remove its password and upload it again.")
-    return BadRequest("This is an Office file of the old kind (.doc). Save it as .docx and upload it again.")
+        return BadRequest(f"This {noun} is encrypted. Remove its password and upload it again.")
+    return BadRequest(f"This is an Office file of the old kind ({extension}). Save it as .{kind} and upload it again.")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.limits import XML_WRITTEN_BYTES
 from deedbox.search.extract.kinds import mislabelled
 from deedbox.search.extract.table import named
 from deedbox.search.extract.text import Draft, clean
@@ -26,6 +27,9 @@ def read(data: bytes) -> Extraction:
     if subset is not None and next(iter(subset.iterentities()), None) is not None:
         raise BadRequest(ENTITIES)
     draft = Draft()
+    if len(data) > XML_WRITTEN_BYTES:  # too long to be written with its names in good time
+        draft.add(clean("\n".join(filter(None, map(str.strip, root.itertext())))) + "\n")
+        return draft.finish()
     for name, line in _lines(root):
         if name == "title":
             draft.head(clean(line.removeprefix("title: ")))

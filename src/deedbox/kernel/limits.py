@@ -434,7 +434,7 @@ FILENAME_CHARS = 255
 EXTRACTED_CHARS = UPLOAD_BYTES
 PACKED_TEXT_BYTES = 4 * EXTRACTED_CHARS + 32 * MB
 EXTRACT_SECONDS = 24
-"""Less than a request may take, but more than its work: on a busy machine a file waits for the processor."""
+"""Less than a request may take, and three times what a file may compute: one that takes longer waits its turn."""
 EXTRACT_CPU_SECONDS = 8
 HEADINGS = 20_000
 HEADING_CHARS = 300

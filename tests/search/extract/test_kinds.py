@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.errors import BadRequest, Unavailable
 from deedbox.kernel.sandbox import SandboxFailed, Sink, Stream
 from deedbox.search.extract import Extractor, extract, packed
 from deedbox.search.extract.kinds import KINDS, kind_of
 from deedbox.search.upload import Extraction
+from tests.rigs.hostile import STALLER, handmade
 from tests.search.extract.pdfs import lines, paged
 from tests.search.extract.test_office import FILES
 from tests.search.extract.words import archive, docx, paragraph
@@ -172,6 +173,34 @@ async def test_an_answer_that_no_honest_sandbox_gives_is_refused(
     monkeypatch.setattr(extractor._sandbox, "call", taken_over)
     with pytest.raises(SandboxFailed):
         await extractor.extract(b"x", "txt")
+
+
+@pytest.mark.anyio
+async def test_a_machine_too_busy_for_a_file_says_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time on the clock is the machine's fault, and the time of computing the file's."""
+    endless = next(file.data for file in handmade() if file.deed == STALLER)
+    monkeypatch.setattr(limits, "EXTRACT_SECONDS", 0.2)
+    busy = Extractor(processes=1)
+    try:
+        with pytest.raises(Unavailable, match="too busy to read this file") as refused:
+            await busy.extract(endless, "pdf")
+    finally:
+        await busy.close()
+    assert refused.value.status == 503
+
+
+@pytest.mark.anyio
+async def test_a_file_that_computes_without_end_is_refused_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = next(file.data for file in handmade() if file.deed == STALLER)
+    monkeypatch.setattr(limits, "EXTRACT_CPU_SECONDS", 1)
+    monkeypatch.setattr(limits, "EXTRACT_SECONDS", 120)
+    patient = Extractor(processes=1)
+    try:
+        with pytest.raises(SandboxFailed) as refused:
+            await patient.extract(endless, "pdf")
+    finally:
+        await patient.close()
+    assert (refused.value.status, refused.value.reason) == (400, "cpu")
 
 
 def test_the_server_process_loads_no_parser() -> None:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import DeedboxError, Unavailable
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.extract.kinds import KINDS, check_content
@@ -59,8 +59,15 @@ class Extractor:
         """Writes the text of the file in the form in which it is kept, in pieces: the server never holds it.
 
         BadRequest or SandboxFailed, both a 400 with the reason, if it cannot be read; a part may be written then.
+        Unavailable if the machine was too busy to read it in time.
         """
-        found = await self._sandbox.call(f"{__name__}:pack", data, kind, into=Sink(limits.PACKED_TEXT_BYTES, write))
+        sink = Sink(limits.PACKED_TEXT_BYTES, write)
+        try:
+            found = await self._sandbox.call(f"{__name__}:pack", data, kind, into=sink)
+        except SandboxFailed as failed:
+            if failed.reason == "deadline":  # a file at fault would have used up its computing time long before
+                raise Unavailable("The server is too busy to read this file in time. Send it again.") from failed
+            raise
         try:
             return msgspec.convert(found, Packed)
         except msgspec.ValidationError as error:

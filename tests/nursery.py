@@ -290,8 +290,8 @@ def _load_sandboxes(orders: socket.socket) -> None:
         if not kind.open_files:  # what may open files loads its modules behind its fence
             for name in kind.preload:
                 importlib.import_module(name)
-    for name in kinds.KINDS:
-        importlib.import_module(f"deedbox.search.extract.{name}")
+    for file_kind in kinds.KINDS.values():
+        importlib.import_module(f"deedbox.search.extract.{file_kind.module}")
 
 
 def main() -> None:

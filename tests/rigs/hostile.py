@@ -1,6 +1,7 @@
-"""Files that mean harm: bombs made by hand, and real files of all six kinds with something broken in each."""
+"""Files that mean harm: bombs made by hand, and real files of every kind with something broken in each."""
 
 import io
+import json
 import random
 import struct
 import zipfile
@@ -11,6 +12,7 @@ from itertools import chain, islice, pairwise
 from msgspec import Struct
 
 from tests.search.extract import pdfs, words
+from tests.search.extract.test_office import FILES
 
 
 class Hostile(Struct, frozen=True):
@@ -93,6 +95,8 @@ MUTATIONS: dict[str, Callable[[random.Random, bytes, bytes], bytes]] = {
     "a number changed": _number,
 }
 
+OFFICE = {"pptx": "python-pptx", "xlsx": "openpyxl", "ods": "libreoffice", "odt": "pandoc", "epub": "pandoc"}
+
 
 def originals() -> dict[str, bytes]:
     """One real file of each kind, with every feature that its reader knows."""
@@ -115,6 +119,15 @@ def originals() -> dict[str, bytes]:
         "md": (f"---\ntitle: x\n---\n# Lease\n\n{prose}\n\nTerm\n----\n```\n# no\n```\n" * 10).encode(),
         "csv": ("name,note\n" + f'Ada,"{prose}"\n' * 20).encode(),
         "txt": (prose * 20).encode("utf-16"),
+        **{name: (FILES / f"{maker}.{name}").read_bytes() for name, maker in OFFICE.items()},
+        "eml": f"From: a@example.com\nSubject: =?utf-8?Q?=C3=A9?=\nContent-Type: text/plain\n\n{prose * 9}".encode(),
+        "zip": words.archive(
+            {"a.txt": prose, "b.docx": words.docx(body, style), "c.zip": words.archive({"d.md": page})}
+        ),
+        "tsv": ("name\tnote\n" + f"Ada\t{prose}\n" * 20).encode(),
+        "json": json.dumps([{"name": "Ada", "notes": [prose, {"paid": 1.5, "on": None}]}] * 20).encode(),
+        "xml": f'<?xml version="1.0"?><a b="c">{f"<title>Lease</title><p>{prose}<b>due</b></p>" * 20}</a>'.encode(),
+        "py": (f'def lease():\n    """{prose}"""\n' * 20).encode(),
     }
 
 
@@ -123,7 +136,7 @@ def originals() -> dict[str, bytes]:
 
 def handmade() -> Iterator[Hostile]:
     """One after the other, because some take their time to be made."""
-    yield from chain(_pdf_traps(), _word_traps(), _page_traps(), _text_traps())
+    yield from chain(_pdf_traps(), _word_traps(), _page_traps(), _text_traps(), _enclosing_traps())
 
 
 def _pdf_traps() -> Iterator[Hostile]:
@@ -275,3 +288,43 @@ def _text_traps() -> Iterator[Hostile]:
     yield Hostile("commas.csv", b"," * 10_000_000, "very many columns")
     yield Hostile("rows.csv", b"a,b\n" + b"1,2\n" * 2_000_000, "very many rows")
     yield Hostile("empty.md", b"", "empty")
+    yield Hostile("tabs.tsv", b"\t" * 10_000_000, "very many columns")
+    yield Hostile("deep.json", b"[" * 5_000_000, "lists in lists")
+    yield Hostile("digits.json", b"9" * 5_000_000, "a number without end")
+    yield Hostile("records.json", b"[" + b'{"a":1},' * 2_000_000 + b"{}]", "very many records")
+    yield Hostile("laughs.xml", _laughs(), "entities that multiply")
+    yield Hostile("deep.xml", b"<a>" * 1_000_000, "elements in elements")
+    yield Hostile("many.xml", b"<a>" + b"<b c='d'>e</b>" * 1_000_000 + b"</a>", "very many elements")
+    yield Hostile("blob.py", random.Random(8).randbytes(1_000_000), "noise named as source code")
+
+
+def _enclosing_traps() -> Iterator[Hostile]:
+    yield Hostile("zeros.zip", words.archive({"a.txt": bytes(100_000_000)}), "an archive that unpacks to much")
+    yield Hostile("many.zip", _many_entries(30_000), "very many files")
+    inner = words.archive({"a.txt": "x" * 1000})
+    for _ in range(6):
+        inner = words.archive({f"{number}.zip": inner for number in range(10)})
+    yield Hostile("nested.zip", inner, "archives in archives, ten in each")
+    yield Hostile(
+        "parts.eml", b"Subject: a\nContent-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\n" * 300_000, "parts"
+    )
+    deep = b"".join(b"Content-Type: multipart/mixed; boundary=%d\n\n--%d\n" % (n, n) for n in range(5000))
+    yield Hostile("deep.eml", b"Subject: a\n" + deep, "parts in parts")
+    yield Hostile("words.eml", b"Subject: " + b"=?utf-8?Q?a?= " * 200_000 + b"\n\nx", "a head without end")
+    yield Hostile("groups.rtf", b"{\\rtf1 " + b"{" * 2_000_000, "groups in groups")
+    yield Hostile("words.rtf", b"{\\rtf1 " + b"\\u8364?" * 1_000_000 + b"}", "very many characters by number")
+    yield Hostile("far.xlsx", _far_cell(), "a sheet of seventeen billion cells")
+
+
+def _far_cell() -> bytes:
+    """A workbook whose last cell is the last that a sheet can have."""
+    out = io.BytesIO()
+    cell = '<row r="{0}"><c r="{1}{0}"><v>1</v></c></row>'
+    with zipfile.ZipFile(FILES / "openpyxl.xlsx") as source, zipfile.ZipFile(out, "w") as file:
+        for entry in source.infolist():
+            data = source.read(entry)
+            if entry.filename == "xl/worksheets/sheet1.xml":
+                rows = (cell.format(1, "A") + cell.format(1_048_576, "XFD")).encode()
+                data = b"%b<sheetData>%b</sheetData></worksheet>" % (data.partition(b"<sheetViews>")[0], rows)
+            file.writestr(entry.filename, data)
+    return out.getvalue()

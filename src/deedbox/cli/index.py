@@ -16,7 +16,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import BadRequest, DeedboxError, TooLarge
 from deedbox.kernel.settings import Settings
 from deedbox.search import ingest, library, store
-from deedbox.search.extract.kinds import KINDS, kind_of
+from deedbox.search.extract.kinds import KINDS, SUPPORTED, kind_of
 from deedbox.search.ingest import Failure
 from deedbox.search.reader import Reader
 
@@ -58,7 +58,7 @@ def command(data_dir: Path | None, as_json: bool, folder: Path) -> None:
 
 def _tell(report: Report, folder: Path) -> None:
     if not report.files:
-        click.echo(f"There is no {', '.join(KINDS)} file in {folder}.")
+        click.echo(f"There is no {SUPPORTED} file in {folder}.")
         return
     click.echo(f"{report.files} files: {report.uploaded} new, {report.known} known. {report.indexed} documents")
     click.echo(f'are indexed in {report.chunks} chunks. Ask them: deedbox ask "…"')

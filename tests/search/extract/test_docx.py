@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import DOCX_ENTRIES
+from deedbox.kernel.limits import PACKAGE_ENTRIES
 from deedbox.search.extract import Extractor, docx, extract
 from tests.search.extract.words import STRICT, archive, paragraph, part, relations, row
 from tests.search.extract.words import docx as word
@@ -210,7 +210,7 @@ def test_a_part_that_lies_about_its_size_is_damaged() -> None:
 
 def test_an_archive_of_very_many_entries_is_refused_before_its_directory_is_read() -> None:
     with pytest.raises(BadRequest, match="unpacks to more than is allowed"):
-        docx.read(b"PK\x03\x04" + b"PK\x01\x02" * (DOCX_ENTRIES + 1))
+        docx.read(b"PK\x03\x04" + b"PK\x01\x02" * (PACKAGE_ENTRIES + 1))
 
 
 def laughs(where: str) -> bytes:

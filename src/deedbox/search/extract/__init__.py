@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from deedbox.kernel import limits
-from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.errors import DeedboxError, Unavailable
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink, Stream
 from deedbox.kernel.sandbox.pool import Sandbox
 from deedbox.search.extract.kinds import KINDS, check_content
@@ -41,13 +41,13 @@ class _Marks(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Extractor:
-    """Reads files of the six kinds, each in a child process of its own that starts with the first file."""
+    """Reads files of every kind, each in a child process of its own that starts with the first file."""
 
     def __init__(self, processes: int) -> None:
         self._sandbox = Sandbox(
             SandboxKind(
                 name="extract",
-                preload=(__name__, *(f"{__name__}.{kind}" for kind in KINDS)),
+                preload=(__name__, *dict.fromkeys(f"{__name__}.{kind.module}" for kind in KINDS.values())),
                 setup=(Call(f"{__name__}:prepare"),),
                 processes=processes,
                 cpu_seconds=limits.EXTRACT_CPU_SECONDS,
@@ -59,8 +59,15 @@ class Extractor:
         """Writes the text of the file in the form in which it is kept, in pieces: the server never holds it.
 
         BadRequest or SandboxFailed, both a 400 with the reason, if it cannot be read; a part may be written then.
+        Unavailable if the machine was too busy to read it in time.
         """
-        found = await self._sandbox.call(f"{__name__}:pack", data, kind, into=Sink(limits.PACKED_TEXT_BYTES, write))
+        sink = Sink(limits.PACKED_TEXT_BYTES, write)
+        try:
+            found = await self._sandbox.call(f"{__name__}:pack", data, kind, into=sink)
+        except SandboxFailed as failed:
+            if failed.reason == "deadline":  # a file at fault would have used up its computing time long before
+                raise Unavailable("The server is too busy to read this file in time. Send it again.") from failed
+            raise
         try:
             return msgspec.convert(found, Packed)
         except msgspec.ValidationError as error:
@@ -89,6 +96,15 @@ def extract(data: bytes, kind: str) -> Extraction:
     return _reader(kind)(data)
 
 
+def extract_enclosed(data: bytes, kind: str, depth: int) -> Extraction:
+    """As `extract`, for a file that so many others enclose."""
+    from deedbox.search.extract import eml, zip
+
+    check_content(data, kind)
+    enclosing = {"eml": eml.read, "zip": zip.read}
+    return enclosing[kind](data, depth) if kind in enclosing else _reader(kind)(data)
+
+
 def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
     """As `extract`, in the form that leaves a sandbox."""
     return (yield from packed(extract(data, kind)))
@@ -96,16 +112,53 @@ def pack(data: bytes, kind: str) -> Generator[bytes, None, Packed]:
 
 def prepare() -> None:
     """Loads the modules that formats need late, while the sandbox still may."""
-    from deedbox.search.extract import charset
+    from deedbox.search.extract import charset, eml
 
     charset.load()
+    eml.load()
 
 
 def _reader(kind: str) -> Callable[[bytes], Extraction]:
     # Here and not above: the server process imports this module, and has no use for parsers.
-    from deedbox.search.extract import csv, docx, html, md, pdf, txt
+    from deedbox.search.extract import (
+        code,
+        csv,
+        docx,
+        eml,
+        epub,
+        html,
+        json,
+        md,
+        odt,
+        pdf,
+        pptx,
+        rtf,
+        sheets,
+        txt,
+        xml,
+        zip,
+    )
 
-    readers = {"pdf": pdf.read, "docx": docx.read, "txt": txt.read, "html": html.read, "md": md.read, "csv": csv.read}
+    readers: dict[str, Callable[[bytes], Extraction]] = {
+        "pdf": pdf.read,
+        "docx": docx.read,
+        "txt": txt.read,
+        "html": html.read,
+        "md": md.read,
+        "csv": csv.read,
+        "pptx": pptx.read,
+        "xlsx": sheets.read,
+        "ods": sheets.read_opendocument,
+        "odt": odt.read,
+        "rtf": rtf.read,
+        "eml": eml.read,
+        "epub": epub.read,
+        "tsv": csv.read_tabs,
+        "json": json.read,
+        "xml": xml.read,
+        "zip": zip.read,
+        "code": code.read,
+    }
     return readers[kind]
 
 

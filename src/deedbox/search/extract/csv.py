@@ -1,4 +1,4 @@
-"""A table as one line a row, each value with the name of its column, so that a row can be found on its own."""
+"""A table with its delimiter found, as one line a row."""
 
 import csv
 from collections import Counter
@@ -8,22 +8,33 @@ from itertools import islice
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import CSV_FIELD_CHARS, CSV_SAMPLE_CHARS, CSV_SAMPLE_ROWS, CSV_WRITTEN_CHARS
 from deedbox.search.extract.charset import decode
+from deedbox.search.extract.table import column_names, write
 from deedbox.search.extract.text import Draft, clean
 from deedbox.search.upload import Extraction
 
 _DELIMITERS = ",;\t|"
-_NAME_CHARS = 64
 
 
 def read(data: bytes) -> Extraction:
     text = clean(decode(data, "csv"))
     delimiter, begin = _declared(text)
-    delimiter = delimiter or _sniff(text[begin : begin + CSV_SAMPLE_CHARS])
+    return _read(text, begin, delimiter or _sniff(text[begin : begin + CSV_SAMPLE_CHARS]))
+
+
+def read_tabs(data: bytes) -> Extraction:
+    """A table whose name says what parts its values."""
+    return _read(clean(decode(data, "tsv")), 0, "\t")
+
+
+def _read(text: str, begin: int, delimiter: str) -> Extraction:
+    draft = Draft()
     try:
-        names = _column_names(list(islice(_rows(text, begin, delimiter), 2)))
+        names = column_names(list(islice(_rows(text, begin, delimiter), 2)))
         if _written_chars(text, delimiter, names) > CSV_WRITTEN_CHARS:
-            return _as_it_is(text)
-        return _written(_rows(text, begin, delimiter), names)
+            draft.add(text)  # a table too long to be written anew in good time is still a text
+        else:
+            write(draft, _rows(text, begin, delimiter))
+        return draft.finish()
     except csv.Error as error:
         raise BadRequest(f"This CSV file cannot be read: {_reason(error)}") from error
 
@@ -63,45 +74,9 @@ def _lines(text: str, begin: int) -> Iterator[str]:
         begin = end
 
 
-def _column_names(rows: list[list[str]]) -> list[str]:
-    """The names in the first row, if it looks like names and a row comes after it."""
-    names = [" ".join(name.split()) for name in rows[0]] if len(rows) == 2 else []
-    if len(names) < 2 or len(set(names)) < len(names):
-        return []
-    return names if all(name and len(name) <= _NAME_CHARS and not _is_number(name) for name in names) else []
-
-
-def _is_number(value: str) -> bool:
-    return any(letter.isdigit() for letter in value) and not any(letter.isalpha() for letter in value)
-
-
-def _line(row: list[str], names: list[str]) -> str:
-    values = [" ".join(value.split()) for value in row]
-    if not names:
-        return " | ".join(values)
-    named = [f"{name}: {value}" for name, value in zip(names, values, strict=False) if value]
-    return " | ".join([*named, *filter(None, values[len(names) :])])
-
-
 def _written_chars(text: str, delimiter: str, names: list[str]) -> int:
     """At most so many characters the table has as it would be written."""
     return len(text) + 2 * text.count(delimiter) + text.count("\n") * sum(len(name) + 2 for name in names)
-
-
-def _as_it_is(text: str) -> Extraction:
-    """A table too long to be written anew in good time is still a text."""
-    draft = Draft()
-    draft.add(text)
-    return draft.finish()
-
-
-def _written(rows: Iterator[list[str]], names: list[str]) -> Extraction:
-    draft = Draft()
-    if names:
-        draft.add(_line(next(rows), []) + "\n")
-    for row in rows:
-        draft.add(_line(row, names) + "\n")
-    return draft.finish()
 
 
 def _reason(error: csv.Error) -> str:

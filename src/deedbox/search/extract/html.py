@@ -32,13 +32,14 @@ _DROPPED = {
 }  # fmt: skip
 
 
-def read(data: bytes) -> Extraction:
+def read(data: bytes, *, titled: bool = True) -> Extraction:
+    """The page, after its title if that is to be told."""
     declared = _CHARSET.search(data, 0, HTML_CHARSET_BYTES)
     text = clean(decode(data, "html", declared[1].decode("ascii") if declared else None))
     _scan(text)
     page = LexborHTMLParser(text)
     lines = Lines()
-    if page.head and (title := page.head.css_first("title")):
+    if titled and page.head and (title := page.head.css_first("title")):
         lines.say(title.text())
         lines.end_block()
     if page.body:

@@ -1,4 +1,4 @@
-"""The six kinds of file: names, media types, and the check that a file's content is of the kind that its name says."""
+"""The kinds of file: names, media types, and the check that a file's content is of the kind that its name says."""
 
 import re
 
@@ -6,26 +6,60 @@ import msgspec
 
 from deedbox.kernel.errors import BadRequest
 
-UNSUPPORTED = "Unsupported file type. Supported: pdf, docx, txt, html, md, csv"
+_SOURCE_CODE = (
+    "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "tsx", "vue", "css", "scss", "less", "java", "kt", "kts",
+    "scala", "groovy", "gradle", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "m", "mm", "cs", "fs", "vb", "go", "rs",
+    "swift", "dart", "zig", "rb", "php", "pl", "pm", "lua", "r", "jl", "hs", "ml", "mli", "ex", "exs", "erl", "clj",
+    "lisp", "el", "scm", "asm", "s", "f90", "pas", "sql", "sh", "bash", "zsh", "fish", "ps1", "bat", "proto", "graphql",
+    "tf", "yaml", "yml", "toml", "ini", "cfg", "tex",
+)  # fmt: skip
+
+_ZIP = "a ZIP archive"
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPEN = "application/vnd.oasis.opendocument"
+_OLD = {"docx": ("Word document", ".doc"), "pptx": ("presentation", ".ppt"), "xlsx": ("workbook", ".xls")}
+"""What a file of the old kind is called, and how its name ended."""
 
 
 class Kind(msgspec.Struct, frozen=True):
     name: str
     media_type: str
     extensions: tuple[str, ...]
+    content: str | None = None
+    """What the first bytes must be those of; None for text."""
+    reader: str = ""
+    """The module that reads it, if that does not have its name."""
+
+    @property
+    def module(self) -> str:
+        return self.reader or self.name
 
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("pdf", "application/pdf", ("pdf",)),
-        Kind("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ("docx",)),
+        Kind("pdf", "application/pdf", ("pdf",), "a PDF"),
+        Kind("docx", f"{_OFFICE}.wordprocessingml.document", ("docx",), _ZIP),
         Kind("txt", "text/plain", ("txt",)),
         Kind("html", "text/html", ("html", "htm")),
         Kind("md", "text/markdown", ("md", "markdown")),
         Kind("csv", "text/csv", ("csv",)),
+        Kind("pptx", f"{_OFFICE}.presentationml.presentation", ("pptx",), _ZIP),
+        Kind("xlsx", f"{_OFFICE}.spreadsheetml.sheet", ("xlsx",), _ZIP, reader="sheets"),
+        Kind("ods", f"{_OPEN}.spreadsheet", ("ods",), _ZIP, reader="sheets"),
+        Kind("odt", f"{_OPEN}.text", ("odt",), _ZIP),
+        Kind("rtf", "application/rtf", ("rtf",), "an RTF document"),
+        Kind("eml", "message/rfc822", ("eml",)),
+        Kind("epub", "application/epub+zip", ("epub",), _ZIP),
+        Kind("tsv", "text/tab-separated-values", ("tsv",), reader="csv"),
+        Kind("json", "application/json", ("json",)),
+        Kind("xml", "application/xml", ("xml",)),
+        Kind("zip", "application/zip", ("zip",), _ZIP),
+        Kind("code", "text/x-source-code", _SOURCE_CODE),
     )
 }
+SUPPORTED = ", ".join("source code" if name == "code" else name for name in KINDS)
+UNSUPPORTED = f"Unsupported file type. Supported: {SUPPORTED}"
 _BY_EXTENSION = {extension: kind for kind in KINDS.values() for extension in kind.extensions}
 
 PDF = re.compile(rb"%PDF-\d")
@@ -38,7 +72,7 @@ _SIGNATURES = {
     b"GIF89a": "a GIF image",
     b"II*\x00": "a TIFF image",
     b"MM\x00*": "a TIFF image",
-    b"PK\x03\x04": "a ZIP archive",
+    b"PK\x03\x04": _ZIP,
     b"PK\x05\x06": "an empty ZIP archive",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an Office file of the old kind",
     b"{\\rtf": "an RTF document",
@@ -57,7 +91,7 @@ _ENCRYPTED_OFFICE = "EncryptedPackage".encode("utf-16-le")
 
 
 def kind_of(filename: str) -> Kind:
-    """The kind that the extension names, in any case; BadRequest if it is none of the six."""
+    """The kind that the extension names, in any case; BadRequest if it is none of ours."""
     extension = filename.strip().rpartition(".")[2].lower()
     if "." not in filename or extension not in _BY_EXTENSION:
         raise BadRequest(UNSUPPORTED)
@@ -69,16 +103,17 @@ def check_content(data: bytes, kind: str) -> None:
     if not data:
         raise BadRequest("The file is empty")
     found = _recognise(data)
-    if kind == "docx" and data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise _old_office(data)
-    expected = {"pdf": "a PDF", "docx": "a ZIP archive"}.get(kind)
+    if kind in _OLD and data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise _old_office(data, kind)
+    expected = KINDS[kind].content
     if found != expected:
         raise mislabelled(kind, found or f"not {expected}")
 
 
 def mislabelled(kind: str, content: str) -> BadRequest:
     """The refusal of a file whose content is not what its extension says."""
-    return BadRequest(f"The file is named .{kind} but its content is {content}")
+    named = "as source code" if kind == "code" else f".{kind}"
+    return BadRequest(f"The file is named {named} but its content is {content}")
 
 
 def _recognise(data: bytes) -> str | None:
@@ -97,7 +132,8 @@ def _recognise(data: bytes) -> str | None:
     return None
 
 
-def _old_office(data: bytes) -> BadRequest:
+def _old_office(data: bytes, kind: str) -> BadRequest:
+    noun, extension = _OLD[kind]
     if _ENCRYPTED_OFFICE in data:
-        return BadRequest("This Word document is encrypted. Remove its password and upload it again.")
-    return BadRequest("This is an Office file of the old kind (.doc). Save it as .docx and upload it again.")
+        return BadRequest(f"This {noun} is encrypted. Remove its password and upload it again.")
+    return BadRequest(f"This is an Office file of the old kind ({extension}). Save it as .{kind} and upload it again.")

@@ -39,5 +39,11 @@ class Draft:
         if title and len(title) <= HEADING_CHARS and len(self._headings) < HEADINGS:
             self._headings.append((self.length if at is None else at, title))
 
+    def include(self, extraction: Extraction) -> None:
+        """The text of another extraction, with its headings; where its pages began is forgotten."""
+        for offset, title in extraction.headings:
+            self.head(title, self.length + offset)
+        self.add(extraction.text)
+
     def finish(self, page_starts: list[int] | None = None) -> Extraction:
         return Extraction("".join(self._pieces), page_starts, self._headings)

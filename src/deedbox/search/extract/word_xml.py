@@ -1,23 +1,30 @@
-"""XML as a Word document may hold it: without a document type, and with names in either of two namespaces."""
+"""XML as an office document may hold it: without a document type, and with names in either of two namespaces."""
 
 from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
 
-DAMAGED = "This Word document is damaged and cannot be read. Save it anew from the program that made it."
+WORD = "Word document"
 
 
-def parsed(xml: bytes) -> etree._Element:
+def damaged(noun: str) -> str:
+    return f"This {noun} is damaged and cannot be read. Save it anew from the program that made it."
+
+
+DAMAGED = damaged(WORD)
+
+
+def parsed(xml: bytes, noun: str = WORD) -> etree._Element:
     """The root of a small part; XMLSyntaxError if it is broken."""
     root = etree.fromstring(xml, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
-    refuse_document_type(root)
+    refuse_document_type(root, noun)
     return root
 
 
-def refuse_document_type(element: etree._Element) -> None:
+def refuse_document_type(element: etree._Element, noun: str = WORD) -> None:
     """BadRequest if the part declares entities: the format forbids it, so they are there to do harm."""
     if element.getroottree().docinfo.doctype:
-        raise BadRequest(DAMAGED)
+        raise BadRequest(damaged(noun))
 
 
 def local(tag: object) -> str:

@@ -37,7 +37,7 @@ class SearchQuery(msgspec.Struct, frozen=True):
     source: Literal["", "upload", "document"] = ""
     signed: Literal["", "yes", "no"] = ""
     signer: Annotated[str, Meta(max_length=limits.EMAIL_CHARS)] = ""
-    type: Literal["", "pdf", "docx", "txt", "html", "md", "csv"] = ""
+    type: Annotated[str, Meta(pattern=f"^({'|'.join(KINDS)})?$")] = ""
     from_day: Day = ""
     to_day: Day = ""
     mode: Literal["", "keyword"] = ""

@@ -1,0 +1,87 @@
+"""An OpenDocument text: headings, paragraphs, lists, tables, notes and comments, then headers and footers."""
+
+from collections.abc import Iterator
+
+from lxml import etree
+
+from deedbox.kernel.errors import BadRequest
+from deedbox.search.extract.docx import write
+from deedbox.search.extract.kinds import mislabelled
+from deedbox.search.extract.package import Package, encrypted, opened
+from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.word_text import Block
+from deedbox.search.extract.word_xml import local, parsed
+from deedbox.search.upload import Extraction
+
+_NOUN = "OpenDocument text"
+_TYPE = b"application/vnd.oasis.opendocument.text"
+_ON_EACH_PAGE = ("header", "footer", "header-left", "footer-left", "header-first", "footer-first")
+_CHARACTERS = {"s": " ", "tab": "\t", "line-break": "\n"}
+_SKIPPED = ("tracked-changes", "note-citation", "page-number", "page-count")
+_ASIDE = ("note", "annotation", "text-box")
+"""They stand in the middle of a paragraph, and read as paragraphs after it."""
+
+
+def read(data: bytes) -> Extraction:
+    with opened(data, _NOUN) as package:
+        if not package.read("mimetype").startswith(_TYPE):
+            raise mislabelled("odt", "a ZIP archive that is not an OpenDocument text")
+        if b"encryption-data" in package.read("META-INF/manifest.xml"):
+            raise BadRequest(encrypted(_NOUN))
+        return _read_document(package)
+
+
+def _read_document(package: Package) -> Extraction:
+    draft = Draft()
+    if content := package.read("content.xml"):
+        write(draft, _blocks(parsed(content, _NOUN)))
+    if styles := package.read("styles.xml"):
+        for part in parsed(styles, _NOUN).iter(*(f"{{*}}{name}" for name in _ON_EACH_PAGE)):
+            write(draft, _blocks(part))
+    return draft.finish()
+
+
+def _blocks(parent: etree._Element, *, item: bool = False) -> Iterator[Block]:
+    """The paragraphs and rows in reading order. The parser lets no element lie too deep for this."""
+    for element in parent:
+        name = local(element.tag)
+        if name in ("p", "h"):
+            yield from _paragraph(element, heading=name == "h", item=item)
+        elif name == "table-row":
+            yield _row(element)
+        elif name and name not in _SKIPPED:
+            yield from _blocks(element, item=item or name == "list-item")
+
+
+def _paragraph(element: etree._Element, *, heading: bool, item: bool) -> Iterator[Block]:
+    pieces: list[str] = []
+    aside: list[etree._Element] = []
+    _collect(element, pieces, aside)
+    yield Block(clean("".join(pieces)).strip(), heading, item and not heading)
+    for part in aside:
+        yield from _blocks(part)
+
+
+def _collect(element: etree._Element, pieces: list[str], aside: list[etree._Element]) -> None:
+    """A line end of the file is a space, as in a page of HTML; those that are meant have elements."""
+    pieces.append(" ".join((element.text or "").splitlines()))
+    for part in element:
+        name = local(part.tag)
+        if name in _ASIDE:
+            aside.append(part)
+        elif name in _CHARACTERS:
+            pieces.append(_CHARACTERS[name])
+        elif name and name not in _SKIPPED:
+            _collect(part, pieces, aside)
+        pieces.append(" ".join((part.tail or "").splitlines()))
+
+
+def _row(row: etree._Element) -> Block:
+    cells = [" ".join(" ".join(block.text for block in _blocks(cell)).split()) for cell in row if _is_cell(cell)]
+    while cells and not cells[-1]:
+        cells.pop()
+    return Block(" | ".join(cells), tight=True)
+
+
+def _is_cell(element: etree._Element) -> bool:
+    return local(element.tag) == "table-cell"

@@ -1,0 +1,91 @@
+"""A presentation slide by slide: titles as headings, lists, tables, diagrams, and the notes of the speaker."""
+
+from collections.abc import Iterator
+
+from lxml import etree
+
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.limits import SLIDES
+from deedbox.search.extract.kinds import mislabelled
+from deedbox.search.extract.package import Package, opened
+from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.word_xml import local, parsed, value
+from deedbox.search.upload import Extraction
+
+_NOUN = "presentation"
+_NO_SLIDES = "a ZIP archive that is not a presentation"
+_TITLES = ("title", "ctrTitle")
+_OF_EVERY_SLIDE = ("sldNum", "dt", "ftr", "hdr")
+_CHARACTERS = {"br": " ", "tab": "\t"}
+
+
+def read(data: bytes) -> Extraction:
+    with opened(data, _NOUN) as package:
+        return _read_slides(package)
+
+
+def _read_slides(package: Package) -> Extraction:
+    main = next(iter(package.related("", "officeDocument")), "ppt/presentation.xml")
+    xml = package.read(main)
+    root = parsed(xml, _NOUN) if xml else None
+    if root is None or "presentationml" not in str(root.tag):
+        raise mislabelled("pptx", _NO_SLIDES)
+    related = package.relations(main)
+    slides = [related[key][1] for element in root.iter("{*}sldId") if (key := _relation(element)) in related]
+    if len(slides) > SLIDES:
+        raise BadRequest(f"This presentation has more than {SLIDES:,} slides. Split it into parts.")
+    draft, starts = Draft(), []
+    for name in slides:
+        starts.append(draft.length)
+        _write_slide(draft, package, name)
+    return draft.finish(starts)
+
+
+def _relation(element: etree._Element) -> str:
+    """The relation's name: the only `id` of the element that has a namespace."""
+    return next((str(name) for key, name in element.attrib.items() if local(key) == "id" and "}" in key), "")
+
+
+def _write_slide(draft: Draft, package: Package, name: str) -> None:
+    if slide := package.read(name):
+        _write(draft, parsed(slide, _NOUN))
+    for part in (*package.related(name, "diagramData"), *package.related(name, "notesSlide")):
+        if xml := package.read(part):
+            _write(draft, parsed(xml, _NOUN))
+
+
+def _write(draft: Draft, root: etree._Element) -> None:
+    for text, is_title in _blocks(root):
+        if is_title:
+            draft.head(text)
+        draft.add(text + "\n")
+
+
+def _blocks(root: etree._Element) -> Iterator[tuple[str, bool]]:
+    """The lines of a slide in the order of the file: paragraphs, and tables row by row."""
+    for element in root.iter("{*}tr", "{*}p"):
+        if local(element.tag) == "tr":
+            cells = [" ".join(" ".join(map(_text, cell.iter("{*}p"))).split()) for cell in element.iter("{*}tc")]
+            text, title = " | ".join(cells) if any(cells) else "", False
+        elif next(element.iterancestors("{*}tr"), None) is not None:
+            continue
+        else:
+            text, place = _text(element), _placeholder(element)
+            if place in _OF_EVERY_SLIDE:
+                continue
+            title = place in _TITLES
+        if text:
+            yield text, title
+
+
+def _text(paragraph: etree._Element) -> str:
+    pieces = []
+    for element in paragraph.iter("{*}t", *(f"{{*}}{name}" for name in _CHARACTERS)):
+        pieces.append(_CHARACTERS.get(local(element.tag)) or element.text or "")
+    return " ".join(clean("".join(pieces)).split())
+
+
+def _placeholder(paragraph: etree._Element) -> str | None:
+    shape = next(paragraph.iterancestors("{*}sp"), None)
+    mark = None if shape is None else next(shape.iter("{*}ph"), None)
+    return None if mark is None else value(mark, "type")

@@ -1,0 +1,81 @@
+"""A workbook sheet by sheet, each as a page under its name, and each row with the names of its columns."""
+
+import io
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from typing import TypeAlias
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
+
+from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.limits import SHEETS
+from deedbox.search.extract.kinds import mislabelled
+from deedbox.search.extract.package import Package, encrypted, opened
+from deedbox.search.extract.table import write
+from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.word_xml import damaged
+from deedbox.search.upload import Extraction
+
+_NOUN = "workbook"
+_ODS = b"application/vnd.oasis.opendocument.spreadsheet"
+Value: TypeAlias = int | float | str | bool | time | date | datetime | timedelta
+
+
+def read(data: bytes) -> Extraction:
+    """A workbook of Excel."""
+    with opened(data, _NOUN) as package:
+        if not package.read(next(iter(package.related("", "officeDocument")), "xl/workbook.xml")):
+            raise mislabelled("xlsx", f"a ZIP archive that is not a {_NOUN}")
+        _check(package)
+    return _read_sheets(data)
+
+
+def read_opendocument(data: bytes) -> Extraction:
+    with opened(data, _NOUN) as package:
+        if not package.read("mimetype").startswith(_ODS):
+            raise mislabelled("ods", f"a ZIP archive that is not an OpenDocument {_NOUN}")
+        if b"encryption-data" in package.read("META-INF/manifest.xml"):
+            raise BadRequest(encrypted(_NOUN))
+        _check(package)
+    return _read_sheets(data)
+
+
+def _check(package: Package) -> None:
+    """The library unpacks the parts by itself, so that all of them must be within the limits."""
+    for entry in package.entries():
+        package.check(entry)
+
+
+def _read_sheets(data: bytes) -> Extraction:
+    draft, starts = Draft(), []
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        if len(book.sheet_names) > SHEETS:
+            raise BadRequest(f"This {_NOUN} has more than {SHEETS:,} sheets. Split it into parts.")
+        for name in book.sheet_names:
+            starts.append(draft.length)
+            draft.head(clean(name))
+            draft.add(f"{clean(name)}\n")
+            write(draft, _rows(book.get_sheet_by_name(name)))
+            draft.add("\n")
+    except (CalamineError, ValueError, OSError) as error:
+        raise BadRequest(damaged(_NOUN)) from error
+    return draft.finish(starts)
+
+
+def _rows(sheet: CalamineSheet) -> Iterator[list[str]]:
+    for row in sheet.iter_rows():
+        values = [_text(value) for value in row]
+        while values and not values[-1]:
+            values.pop()
+        yield values
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    return clean(value.isoformat(" ") if isinstance(value, datetime) else str(value))

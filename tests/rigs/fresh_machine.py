@@ -18,7 +18,8 @@ PASSED_ON = ("PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "http_proxy", 
 TRUSTED = "/trusted.pem"
 """Whom this machine trusts, where no package of the fresh one writes."""
 USER = 1000
-MINUTES = 20
+MINUTES = 60
+"""For one command: the environment alone takes seven on two cores that six others use."""
 _ENTER = """
 set -eu
 mount --make-rprivate /

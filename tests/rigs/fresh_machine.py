@@ -18,7 +18,8 @@ PASSED_ON = ("PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "http_proxy", 
 TRUSTED = "/trusted.pem"
 """Whom this machine trusts, where no package of the fresh one writes."""
 USER = 1000
-MINUTES = 20
+MINUTES = 60
+"""For one command: the environment alone takes seven on two cores that six others use."""
 _ENTER = """
 set -eu
 mount --make-rprivate /
@@ -37,11 +38,11 @@ exec setpriv --reuid="$user" --regid="$user" --clear-groups "$@"
 
 
 class Announced(Struct, frozen=True):
-    """What `make serve` prints."""
+    """What a server prints; link and key are empty but at the very first start."""
 
     address: str
-    login_link: str
-    api_key: str
+    login_link: str = ""
+    api_key: str = ""
 
 
 class FreshMachine:
@@ -52,12 +53,8 @@ class FreshMachine:
         self.suite = suite
 
     def make(self, *packages: str) -> None:
-        """Fills the root; takes the packages from this machine's own mirror, as this machine asks it."""
-        asked_so = self.root.parent / "apt.conf"
-        asked_so.write_text("".join(f"{line}\n" for line in _apt_settings()))
-        mirror = f"deb {_mirror()} {self.suite} main"
-        make = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(packages)}"]
-        _run([*make, f"--aptopt={asked_so}", self.suite, str(self.root), mirror])
+        """Fills the root."""
+        make_root(self.root, self.suite, f"--include={','.join(packages)}")
         for name in ("/etc/resolv.conf", "/etc/hosts"):
             (self.root / name.lstrip("/")).write_bytes(Path(name).read_bytes())
         if trusted := os.environ.get("SSL_CERT_FILE"):
@@ -69,8 +66,8 @@ class FreshMachine:
         home = "/home/ann" if user else "/root"
         place = self.root / home.lstrip("/") / "deedbox"
         here = Path(__file__).parents[2]
-        _run(["git", "-c", f"safe.directory={here}", "clone", "--quiet", "--no-hardlinks", str(here), str(place)])
-        _run(["chown", "-R", f"{user}:{user}", str(place)])
+        run(["git", "-c", f"safe.directory={here}", "clone", "--quiet", "--no-hardlinks", str(here), str(place)])
+        run(["chown", "-R", f"{user}:{user}", str(place)])
         return f"{home}/deedbox"
 
     def do(self, command: str, *, user: int = 0, folder: str = "/") -> str:
@@ -126,16 +123,24 @@ def missing() -> str:
     return f"{', '.join(lacking)} not installed (scripts/rig-deps)" if lacking else ""
 
 
+def make_root(target: Path, suite: str, *options: str) -> None:
+    """A root file system, a folder or a tar file; its packages come from this machine's own mirror, as it asks it."""
+    asked_so = target.parent / "apt.conf"
+    asked_so.write_text("".join(f"{line}\n" for line in _apt_settings()))
+    make = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", f"--aptopt={asked_so}", *options]
+    run([*make, suite, str(target), f"deb {_mirror()} {suite} main"])
+
+
 def _mirror() -> str:
     """Where this machine gets Debian's own packages."""
-    known = _run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"]).splitlines()
+    known = run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"]).splitlines()
     return next(line.split()[0] for line in known if line.endswith(" main") and "-" not in line.split()[1])
 
 
 def _apt_settings() -> list[str]:
     """Of this machine's apt: proxies, and whether lists may be old."""
     wanted = re.compile(r"Acquire::(Check-Valid-Until|https?::)")
-    return [line for line in _run(["apt-config", "dump"]).splitlines() if wanted.match(line)]
+    return [line for line in run(["apt-config", "dump"]).splitlines() if wanted.match(line)]
 
 
 def read_announced(output: IO[str], log: Path) -> Announced:
@@ -145,12 +150,12 @@ def read_announced(output: IO[str], log: Path) -> Announced:
         printed += line
         if "Stop it with" in line:
             break
-    found = re.search(r"running at (\S+).*?(http\S+/login/\S+).*?(deed_\S+)", printed, re.DOTALL)
-    assert found is not None, f"the server did not start: {printed}{log.read_text()[-4000:]}"
-    return Announced(*found.groups())
+    found = [re.search(form, printed) for form in (r"running at (\S+)", r"(http\S+/login/\S+)", r"\s(deed_\S+)")]
+    assert found[0] is not None, f"the server did not start: {printed}{log.read_text()[-4000:]}"
+    return Announced(*(one[1] if one else "" for one in found))
 
 
-def _run(command: list[str]) -> str:
+def run(command: list[str]) -> str:
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60 * MINUTES)
     assert done.returncode == 0, f"{command[0]}: {done.stderr[-2000:]}"
     return done.stdout

@@ -78,7 +78,7 @@ class Rig:
         first = self._place("first", {})
         with first.running(gently=True) as running:
             self._key = first.key()
-            asyncio.run(_seal(running.address, self._key, documents))
+            asyncio.run(seal(running.address, self._key, documents))
             while first.rows("select 1 from jobs where kind = 'index' and state not in ('done', 'parked') limit 1"):
                 time.sleep(0.2)  # sealed documents go into the library
         asyncio.run(fill(first.data, chunks))
@@ -124,7 +124,7 @@ class Rig:
         return made
 
     def _look(self, running: server.Server, asked: list[str]) -> Seen:
-        files, verdicts = asyncio.run(_files(running.address, self._key))
+        files, verdicts = asyncio.run(sealed_files(running.address, self._key))
         self.score.places += 1
         self.score.not_authentic += sum(verdict != "authentic" for verdict in verdicts)
         self.score.not_authentic += self.score.documents - len(files)
@@ -183,7 +183,7 @@ def _answer(http: httpx.Client, question: str) -> httpx.Response:
     return answer
 
 
-async def _seal(address: str, key: str, count: int) -> None:
+async def seal(address: str, key: str, count: int) -> None:
     """As many documents, each signed by one person, and sealed."""
     waiting = iter(range(count))
     async with Doors(address, key) as doors:
@@ -212,7 +212,7 @@ async def _when(doors: Doors, document_id: str, *states: str) -> Any:
     return document
 
 
-async def _files(address: str, key: str) -> tuple[dict[str, str], list[str]]:
+async def sealed_files(address: str, key: str) -> tuple[dict[str, str], list[str]]:
     """The hash of every sealed file, and what the server says of it."""
     async with client(address, key) as http:
         ids = [one async for one in _completed(http)]

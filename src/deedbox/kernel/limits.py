@@ -280,6 +280,12 @@ ADDRESSES_KNOWN = 4096
 """So many addresses are not parsed anew."""
 PIPELINED_REQUESTS = 16
 """That may wait on one connection behind the one that is being answered."""
+REFUSED_BODY_BYTES = 200 * MB
+"""Of a body that came through a proxy and was refused, so much is read before the answer goes out: as much as our nginx
+takes. It is thrown away, and has the time that an upload has."""
+REFUSED_BODIES = 256
+REFUSED_BODIES_PER_ADDRESS = 16
+"""Read so at a time; one that finds no place is answered at once."""
 HEAD_BYTES = 32 * KB
 HEAD_SECONDS = 10
 """From a connection's beginning, or the first byte of a later request, to the end of the head."""

@@ -38,6 +38,10 @@ class Connections:
         self._of[holder] += 1
         return holder
 
+    def is_proxy(self, holder: str | None) -> bool:
+        """Whether the connections of this holder are a trusted proxy's."""
+        return holder is _MANY
+
     def leave(self, holder: str) -> None:
         self.open -= 1
         self._of[holder] -= 1

@@ -28,7 +28,7 @@ from deedbox.kernel.errors import (
 from deedbox.kernel.ids import new_id
 from deedbox.kernel.ratelimit import Allowance, Standing
 from deedbox.signing import sessions
-from deedbox.web.frame import doors, framing, head, identity
+from deedbox.web.frame import doors, framing, head, identity, rest
 from deedbox.web.frame.context import KEY, Context, of
 from deedbox.web.frame.doors import Doors
 from deedbox.web.frame.envelope import ErrorBody, asked, translated
@@ -197,12 +197,13 @@ def _host(origin: bytes) -> bytes | None:
 class _Exchange:
     """One request and its response."""
 
-    __slots__ = ("_described", "_guard", "_headers", "_receive", "_scope", "_send", "_started", "_status")
+    __slots__ = ("_described", "_guard", "_headers", "_receive", "_rest", "_scope", "_send", "_started", "_status")
 
     def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
         self._guard = guard
         self._scope = scope
-        self._receive = receive
+        self._rest = rest.of(scope, receive)
+        self._receive = self._rest.receive if self._rest else receive
         self._send = send
         self._headers: list[tuple[bytes, bytes]] = []
         self._described = False
@@ -321,6 +322,8 @@ class _Exchange:
         if self._started:
             # Half an answer is out: cutting the connection is the only honest end of it.
             raise ConnectionAbortedError("the response was cut short")
+        if self._rest is not None and not self._guard.draining:
+            await self._rest.discard(self._guard.places, identity.address(self._scope))
         body = b"" if self._scope["method"] == "HEAD" else answer.body
         if not self._described:
             self._describe(self._guard.unknown_standing())

@@ -8,6 +8,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from deedbox.kernel import limits
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.ids import new_id
+from deedbox.web.frame import rest
 from deedbox.web.frame.connections import Connections
 from deedbox.web.frame.envelope import envelope
 from deedbox.web.frame.guard import Guard, rate_headers
@@ -76,6 +77,8 @@ class BoundedHttp(HttpToolsProtocol):
             raise ValueError(_TOO_MANY_WAIT)
         self._in_head = False
         self._rest_bytes = 0
+        if self.kept.is_proxy(self._holder):
+            self.scope["extensions"] = {rest.PROXIED: {}}
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

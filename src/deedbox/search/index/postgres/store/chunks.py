@@ -104,7 +104,7 @@ def near_by_graph(tx: Tx, index: IndexRow, asked: str, most: int, only: Collecti
     )
     half = f"halfvec({index.dimensions})"
     allowed = "" if only is None else " and c.upload_id = any(cast(:only as text[]))"
-    rows = tx.all(
+    rows = tx.all_raw(
         f"select {_CHUNK} from search_index_chunks c where c.index_id = {index.id}{allowed}"
         f" order by cast(c.vector as {half}) <#> cast(cast(:asked as vector) as {half}) limit :most",
         asked=asked,
@@ -131,7 +131,7 @@ def names(tx: Tx, index: IndexRow, ordinals: Collection[int], most: int) -> list
 
 
 def _chunks_of(tx: Tx, index: IndexRow, ordinals: str, /, **values: Value) -> list[ChunkRow]:
-    rows = tx.all(
+    rows = tx.all_raw(
         f"select {_CHUNK} from ({ordinals}) as b"
         f" join search_index_chunks c on c.index_id = {index.id} and c.ordinal = b.ordinal",
         **values,

@@ -15,7 +15,7 @@ def add_terms(tx: Tx, index: IndexRow, rows: list[Mapping[str, Value]]) -> None:
 
 def terms(tx: Tx, index: IndexRow, ordinals: Collection[int]) -> list[Row]:
     """Ordinal and terms of these chunks."""
-    return tx.all(
+    return tx.all_raw(
         "select t.ordinal, t.terms from unnest(cast(:ordinals as bigint[])) as b(ordinal)"
         f" join search_index_terms t on t.index_id = {index.id} and t.ordinal = b.ordinal",
         ordinals=numbers(ordinals),

@@ -12,7 +12,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -69,35 +69,43 @@ class Questions:
         return sum(found) / len(found) / TOP
 
 
-def fill(indexes: list[Index], connection: Connection, size: int, queries: int) -> Questions:
-    """The same chunks in both indexes and in a plain table; says how long each took."""
+def fill(indexes: Mapping[str, Index], connection: Connection, size: int, queries: int) -> Questions:
+    """The same chunks in these indexes and in a plain table; says how long each took."""
     exact, limits.INDEX_EXACT_CHUNKS = limits.INDEX_EXACT_CHUNKS, size  # so that the graph is made at the end
-    corpus, done, spent = Corpus(), 0, [0.0] * (len(indexes) + 1)
+    corpus, done, plain = Corpus(), 0, "plain table for ts_rank"
+    spent = dict.fromkeys([*indexes, plain], 0.0)
     questions = Questions(corpus, queries)
     connection.execute("create table plain (upload_id text, number int, body text)")
     for vectors, texts in corpus.blocks(size):
-        for at, index in enumerate(indexes):
+        for name, index in indexes.items():
             begun = stopwatch()
             index.apply(changes(vectors, texts, done), done + len(vectors))
-            spent[at] += stopwatch() - begun
+            spent[name] += stopwatch() - begun
         begun = stopwatch()
         with connection.cursor().copy("copy plain from stdin") as copy:
             for row, text in enumerate(texts, done):
                 copy.write_row((upload_id(row), row % CHUNKS_PER_UPLOAD, text))
-        spent[-1] += stopwatch() - begun
+        spent[plain] += stopwatch() - begun
         questions.see(vectors, done)
         done += len(vectors)
     begun = stopwatch()
     connection.execute("create index on plain using gin (to_tsvector('english', body))")
     connection.execute("analyze plain")
-    spent[-1] += stopwatch() - begun
+    spent[plain] += stopwatch() - begun
     limits.INDEX_EXACT_CHUNKS = exact
-    print("filled in (s): local {:.0f}, PostgreSQL {:.0f}, plain table for ts_rank {:.0f}".format(*spent), flush=True)
+    told = ", ".join(f"{name} {seconds:.0f}" for name, seconds in spent.items())
+    print(f"filled in (s): {told}; load {os.getloadavg()[0]:.1f}", flush=True)
     return questions
 
 
 def times(work: Callable[[int], object], queries: int, rounds: int) -> str:
     """Of the quietest round after one to warm up."""
+    best = quietest(work, queries, rounds)
+    return f"p50 {median(best):6.2f} ms  p99 {np.percentile(best, 99):6.2f} ms"
+
+
+def quietest(work: Callable[[int], object], queries: int, rounds: int) -> list[float]:
+    """Milliseconds of each query, in the quietest round after one to warm up."""
     spent = []
     for _ in range(rounds + 1):
         each = []
@@ -106,25 +114,31 @@ def times(work: Callable[[int], object], queries: int, rounds: int) -> str:
             work(number)
             each.append((stopwatch() - begun) * 1000)
         spent.append(each)
-    best = min(spent[1:], key=median)
-    return f"p50 {median(best):6.2f} ms  p99 {np.percentile(best, 99):6.2f} ms"
+    return min(spent[1:], key=median)
 
 
 def measure(name: str, index: Index, asked: Questions, rounds: int) -> str:
     """How long its hybrid queries take."""
     top, queries = limits.LEG_CANDIDATES, len(asked.texts)
-
-    def hybrid(number: int) -> object:
-        return fused(index.candidates(asked.vectors[number], asked.texts[number], top), top)
-
-    def nearest(number: int) -> set[tuple[str, int]]:
-        return {(hit.upload_id, hit.number) for hit in index.near(asked.vectors[number], top)[:TOP]}
-
-    spent = times(hybrid, queries, rounds)
-    print(f"  {name:24} hybrid   {spent}   recall@{TOP} {asked.recall(nearest):.4f}")
+    spent = times(hybrid(index, asked), queries, rounds)
+    print(f"  {name:24} hybrid   {spent}   recall@{TOP} {recall(index, asked):.4f}")
     print(f"  {'':24} near     {times(lambda n: index.near(asked.vectors[n], top), queries, rounds)}")
     print(f"  {'':24} words    {times(lambda n: index.words(asked.texts[n], top), queries, rounds)}", flush=True)
     return spent
+
+
+def hybrid(index: Index, asked: Questions) -> Callable[[int], object]:
+    """Both legs of a query and their fusion."""
+    top = limits.LEG_CANDIDATES
+    return lambda number: fused(index.candidates(asked.vectors[number], asked.texts[number], top), top)
+
+
+def recall(index: Index, asked: Questions) -> float:
+    def nearest(number: int) -> set[tuple[str, int]]:
+        hits = index.near(asked.vectors[number], limits.LEG_CANDIDATES)
+        return {(hit.upload_id, hit.number) for hit in hits[:TOP]}
+
+    return asked.recall(nearest)
 
 
 def measure_plain(connection: Connection, asked: Questions, rounds: int) -> None:
@@ -227,7 +241,7 @@ def run(wish: Any, folder: Path, url: str) -> None:
     indexes = PostgresIndexes(db, url)
     local, other = IndexFolders(folder).open(PLACE, DIMENSIONS), indexes.open(PLACE, DIMENSIONS)
     with psycopg.connect(url, autocommit=True) as connection:
-        asked = fill([local, other], connection, wish.chunks, wish.queries)
+        asked = fill({"local": local, "PostgreSQL": other}, connection, wish.chunks, wish.queries)
         settle(db, other)
         connection.execute("vacuum analyze")
         print(f"{wish.chunks} chunks; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")

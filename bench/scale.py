@@ -6,6 +6,7 @@ bring nothing, and the CPU of each request says what a machine of its own would 
 
 Usage: python -m bench.scale [--servers 1 2 4] [--workers 1 2] [--chunks 100000] [--small]"""
 
+import asyncio
 import http.client
 import json
 import os
@@ -20,14 +21,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import psycopg
 
-from bench import postgres, query
-from bench.corpus import Corpus
+from bench import indexes, postgres, query
+from bench.corpus import DIMENSIONS, Corpus
 from bench.lifecycle import Place, Server, at_once, make_pdf, places, serving, tree_seconds
 from bench.measure import get, median, process, ratio, temporary_folder
 from bench.options import Options, tell
 from bench.request import PATH, make_key
 from deedbox.kernel.clock import stopwatch
+from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.search.embed.local import cores
+from deedbox.search.index.postgres.indexes import PostgresIndexes
 
 BASE_URL = "http://127.0.0.1:1"
 """Where links in mails lead: nobody opens one."""
@@ -56,7 +59,28 @@ def local(folder: Path, size: int, queries: int) -> Asked:
     return Asked(median(spent), float(np.percentile(spent, 99)), recall)
 
 
-INDEXES: Mapping[str, Callable[[Path, int, int], Asked]] = {"local": local}
+def in_postgres(_: Path, size: int, queries: int) -> Asked:
+    """The index in a PostgreSQL of its own; prints pgvector and ts_rank alone, on the same chunks, beside it."""
+    with (
+        postgres.found(postgres.OWN) as server,
+        indexes.database(str(server)) as url,
+        psycopg.connect(url, autocommit=True) as connection,
+    ):
+        db = PostgresDatabase(url)
+        kept = PostgresIndexes(db, url)
+        index = kept.open(indexes.PLACE, DIMENSIONS)
+        asked = indexes.fill({"PostgreSQL": index}, connection, size, queries)
+        indexes.settle(db, index)
+        connection.execute("vacuum analyze")
+        spent = indexes.quietest(indexes.hybrid(index, asked), queries, query.ROUNDS - 1)
+        found = Asked(median(spent), float(np.percentile(spent, 99)), indexes.recall(index, asked))
+        indexes.measure_plain(connection, asked, query.ROUNDS - 1)
+        kept.close()
+        asyncio.run(db.close())
+        return found
+
+
+INDEXES: Mapping[str, Callable[[Path, int, int], Asked]] = {"local": local, "postgres": in_postgres}
 """The kinds of index: each gets a folder, so many chunks and so many queries."""
 
 
@@ -169,7 +193,7 @@ def show(wish: Any, what: str, who: str, found: Mapping[int, Rate]) -> None:
 
 
 def hybrid(wish: Any) -> None:
-    print("a hybrid query, without embedding:")
+    print(f"a hybrid query, without embedding; load {os.getloadavg()[0]:.1f}:")
     for size in wish.chunks:
         for name, measured in INDEXES.items():
             with temporary_folder() as folder:

@@ -24,6 +24,11 @@ class Counted:
         self.calls += 1
         return self._tx.all(sql, **values)
 
+    def all_raw(self, sql: str, /, **values: Value) -> list[Row]:
+        self.statements.append(sql)
+        self.calls += 1
+        return self._tx.all_raw(sql, **values)
+
     def run(self, sql: str, /, **values: Value) -> int:
         self.statements.append(sql)
         self.calls += 1

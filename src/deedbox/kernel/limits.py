@@ -665,6 +665,10 @@ HIGHLIGHT_WORDS = 65_536
 # the index in PostgreSQL
 POSTINGS_BLOCK_CHUNKS = 1024
 """The postings of a term that lie in one row; with what is below 8 KB they stay in its page."""
+POSTINGS_AT_ONCE = 20_000
+"""Terms that fewer chunks have together are read together."""
+TERMS_ROW_POSTINGS = 100
+"""To read the terms of a chunk costs as much as to read so many postings."""
 INDEX_EXACT_CHUNKS = 5_000
 """Up to so many vectors are compared one by one; for more there is a graph."""
 INDEX_WRITE_CHUNKS = 1024

@@ -13,7 +13,14 @@ from deedbox.kernel.db import Dialect, Row
 from deedbox.kernel.errors import SetupError
 
 MADE_AGAIN: frozenset[str] = frozenset(
-    {"index_snapshots", "search_indexes", "search_index_uploads", "search_index_chunks", "search_index_postings"}
+    {
+        "index_snapshots",
+        "search_indexes",
+        "search_index_uploads",
+        "search_index_chunks",
+        "search_index_terms",
+        "search_index_postings",
+    }
 )
 """Tables that a server fills from the others, or that one kind of database has alone: no backup carries them."""
 CARRIED = {

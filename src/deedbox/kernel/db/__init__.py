@@ -47,6 +47,9 @@ class Tx(Protocol):
     def all(self, sql: str, /, **values: Value) -> list[Row]:
         """Every row."""
 
+    def all_raw(self, sql: str, /, **values: Value) -> list[Row]:
+        """The same, for rows of many bytes, numbers and texts alone: PostgreSQL does not write them out as text."""
+
     def run(self, sql: str, /, **values: Value) -> int:
         """The number of rows that the statement changed."""
 

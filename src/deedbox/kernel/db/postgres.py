@@ -92,6 +92,9 @@ class PostgresTx:
     def all(self, sql: str, /, **values: Value) -> list[Row]:
         return self._execute(sql, values).fetchall()
 
+    def all_raw(self, sql: str, /, **values: Value) -> list[Row]:
+        return self._execute(sql, values, binary=True).fetchall()
+
     def run(self, sql: str, /, **values: Value) -> int:
         return self._execute(sql, values).rowcount
 
@@ -116,9 +119,9 @@ class PostgresTx:
             for listener in self.listeners.of(notice):
                 self.on_commit(functools.partial(listener, about))
 
-    def _execute(self, sql: str, values: Mapping[str, Value]) -> psycopg.Cursor[Row]:
+    def _execute(self, sql: str, values: Mapping[str, Value], *, binary: bool = False) -> psycopg.Cursor[Row]:
         self.settle()
-        return self._connection.execute(_translated(sql).encode(), values)
+        return self._connection.execute(_translated(sql).encode(), values, binary=binary)
 
 
 class PostgresDatabase:

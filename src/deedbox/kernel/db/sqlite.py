@@ -54,6 +54,9 @@ class SqliteTx:
         self.settle()
         return self._connection.execute(sql, values).fetchall()
 
+    def all_raw(self, sql: str, /, **values: Value) -> list[Row]:
+        return self.all(sql, **values)
+
     def run(self, sql: str, /, **values: Value) -> int:
         self.settle()
         return self._connection.execute(sql, values).rowcount

@@ -114,7 +114,9 @@ def chunk_vectors(tx: Tx, set_id: str) -> list[tuple[int, str, bytes]]:
     """Number, text and vector of every chunk of a set."""
     return [
         (row[0], row[1], row[2])
-        for row in tx.all("select number, text, vector from chunks where chunk_set_id = :id order by number", id=set_id)
+        for row in tx.all_raw(
+            "select number, text, vector from chunks where chunk_set_id = :id order by number", id=set_id
+        )
     ]
 
 

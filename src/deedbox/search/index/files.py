@@ -81,6 +81,15 @@ def read_manifest(folder: Path) -> Manifest | None:
     return manifest
 
 
+def stored_watermark(folder: Path, dimensions: int, recipe: str) -> int:
+    """How far the index in the folder goes, without opening it; 0 when it is to be built anew."""
+    try:
+        known = read_manifest(folder)
+    except IndexUnusable:
+        return 0
+    return known.watermark if known and (known.dimensions, known.recipe) == (dimensions, recipe) else 0
+
+
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Durable when it returns; a crash leaves the one before."""
     draft = folder / f"{_MANIFEST}.draft"

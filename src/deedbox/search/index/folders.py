@@ -21,7 +21,7 @@ class IndexFolders:
         return LocalIndex(folder, dimensions, place[1])
 
     def watermark(self, place: Place, dimensions: int) -> int:
-        from deedbox.search.index.local import stored_watermark
+        from deedbox.search.index.files import stored_watermark
 
         return stored_watermark(self.folder_of(place), dimensions, place[1])
 

@@ -17,7 +17,8 @@ from deedbox.kernel.errors import Code, Unavailable
 from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, bits, files, lock
 from deedbox.search.index.batch import Batch, Step
 from deedbox.search.index.bits import Floats, Vectors
-from deedbox.search.index.files import Manifest, Tails
+from deedbox.search.index.files import Manifest
+from deedbox.search.index.rewrite import rewritten
 from deedbox.search.index.view import View
 from deedbox.search.index.word_search import WordSearch
 from deedbox.search.index.words import WordIndex, WordReader, empty_searcher
@@ -274,41 +275,13 @@ class LocalIndex:
 
     def _rewrite(self) -> None:
         """Writes the same index without dead rows."""
-        old = self._view.vectors
-        manifest = msgspec.structs.replace(
-            self._manifest,
-            generation=self._manifest.generation + 1,
-            rows=files.NOTHING,
-            floats=files.NOTHING,
-            terms=files.NOTHING,
-            names=files.NOTHING,
-        )
-        tails = Tails(self._folder, manifest)
-        try:
-            for begin in range(0, len(old), limits.RESCORE_ROWS):
-                block = slice(begin, begin + limits.RESCORE_ROWS)
-                lengths, dimensions = old.terms.lengths[block], manifest.dimensions
-                rows = files.records(old.uploads[block], old.numbers[block], lengths, old.codes[block], dimensions)
-                tails.write(rows, old.floats[old.positions[block]], old.terms.of_rows(block))
-            # Ordinals stay, because the words know them: the gone leave an empty line.
-            tails.name(name if self._ordinals.get(name) == at else "" for at, name in enumerate(self._names))
-            manifest = msgspec.structs.replace(manifest, **tails.finish())
-        finally:
-            tails.abandon()
-        files.flush_folder(self._folder)
+        # Ordinals stay, because the words know them: the gone leave an empty line.
+        kept = (name if self._ordinals.get(name) == at else "" for at, name in enumerate(self._names))
+        manifest = rewritten(self._folder, self._manifest, self._view.vectors, kept)
         loaded = files.load(self._folder, manifest)
         files.write_manifest(self._folder, manifest)
         self._show(manifest, loaded, self._view.said.beside(loaded.vectors))
         files.remove_others(self._folder, manifest.generation)
-
-
-def stored_watermark(folder: Path, dimensions: int, recipe: str) -> int:
-    """How far the index in the folder goes, without opening it; 0 when it is to be built anew."""
-    try:
-        known = files.read_manifest(folder)
-    except IndexUnusable:
-        return 0
-    return known.watermark if known and (known.dimensions, known.recipe) == (dimensions, recipe) else 0
 
 
 def _check_same(said: WordSearch, vectors: Vectors) -> None:

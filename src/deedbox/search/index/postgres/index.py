@@ -11,14 +11,15 @@ from deedbox.kernel.errors import Unavailable
 from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, Place, bits, bm25
 from deedbox.search.index.analysis import terms
 from deedbox.search.index.bits import Floats
-from deedbox.search.index.postgres import postings
 from deedbox.search.index.postgres.graphs import Graphs
 from deedbox.search.index.postgres.postings import POSTING
 from deedbox.search.index.postgres.store import chunks as chunk_rows
 from deedbox.search.index.postgres.store import indexes as index_rows
 from deedbox.search.index.postgres.store import postings as posting_rows
+from deedbox.search.index.postgres.store import terms as term_rows
 from deedbox.search.index.postgres.store.chunks import ChunkRow
 from deedbox.search.index.postgres.store.indexes import IndexRow
+from deedbox.search.index.postgres.word_scores import Mask, WordScores, groups
 from deedbox.search.index.postgres.write import write, written
 from deedbox.search.index.terms import number
 
@@ -101,7 +102,7 @@ class PostgresIndex:
         asked = self._asked(vector)
 
         def search(tx: Tx, index: IndexRow) -> list[Hit]:
-            return [hit for hit, _ in _near(tx, index, asked, top, only)]
+            return list(_near(tx, index, asked, top, only).values())
 
         return self._searched(search, [], top, only)
 
@@ -109,7 +110,9 @@ class PostgresIndex:
         """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
 
         def search(tx: Tx, index: IndexRow) -> list[Hit]:
-            return [hit for hit, _ in _said(tx, index, query, top, only)]
+            said = _said(tx, index, query, top, only)
+            rows = chunk_rows.names(tx, index, said, len(said))
+            return sorted((Hit(upload_id, number_, said[ordinal]) for ordinal, upload_id, number_ in rows), key=_rank)
 
         return self._searched(search, [], top, only)
 
@@ -118,13 +121,11 @@ class PostgresIndex:
         asked = self._asked(vector)
 
         def search(tx: Tx, index: IndexRow) -> list[Candidate]:
-            near = {ordinal: hit for hit, ordinal in _near(tx, index, asked, top, only)}
-            said = {ordinal: hit for hit, ordinal in _said(tx, index, query, top, only)}
-            if others := said.keys() - near.keys():
-                near |= {ordinal: hit for hit, ordinal in _scored(chunk_rows.chunks(tx, index, others), asked)}
+            found, said = _near(tx, index, asked, top, only), _said(tx, index, query, top, only)
+            if others := said.keys() - found.keys():
+                found |= _scored(chunk_rows.chunks(tx, index, others), asked)
             return [
-                Candidate(hit.upload_id, hit.number, hit.score, said[ordinal].score if ordinal in said else None)
-                for ordinal, hit in near.items()
+                Candidate(hit.upload_id, hit.number, hit.score, said.get(ordinal)) for ordinal, hit in found.items()
             ]
 
         return self._searched(search, [], top, only)
@@ -182,39 +183,48 @@ def _batches(changes: Iterable[Change]) -> Iterator[tuple[list[Change], bool]]:
     yield batch, False
 
 
-def _near(tx: Tx, index: IndexRow, asked: Floats, top: int, only: Collection[str] | None) -> list[tuple[Hit, int]]:
-    """The nearest with their ordinals, best first."""
+def _near(tx: Tx, index: IndexRow, asked: Floats, top: int, only: Collection[str] | None) -> dict[int, Hit]:
+    """The nearest by their ordinals, best first."""
     compared = index.chunks if only is None else sum(chunks for _, chunks in chunk_rows.ranges(tx, index, only))
     if index.graph and compared > limits.INDEX_EXACT_CHUNKS:
         found = chunk_rows.near_by_graph(tx, index, written(asked), 2 * top, only)
     else:
         found = chunk_rows.near(tx, index, written(asked), top + limits.NEAR_SPARE, only)
-    return sorted(_scored(found, asked), key=_rank)[:top]
+    best = sorted(_scored(found, asked).items(), key=lambda each: _rank(each[1]))
+    return dict(best[:top])
 
 
-def _scored(found: list[ChunkRow], asked: Floats) -> list[tuple[Hit, int]]:
+def _scored(found: list[ChunkRow], asked: Floats) -> dict[int, Hit]:
+    """The chunks with their exact cosines, by ordinal."""
     # As pgvector sends a vector: two numbers of 16 bits, then the components.
     floats = np.frombuffer(b"".join(row.vector[4:] for row in found), ">f4").astype(np.float32)
     cosines = bits.cosines(asked, floats.reshape(len(found), len(asked))).tolist()
-    return [(Hit(row.upload_id, row.number, score), row.ordinal) for row, score in zip(found, cosines, strict=True)]
+    return {row.ordinal: Hit(row.upload_id, row.number, score) for row, score in zip(found, cosines, strict=True)}
 
 
-def _said(tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] | None) -> list[tuple[Hit, int]]:
-    """The best by their words with their ordinals, best first."""
+def _said(tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] | None) -> dict[int, float]:
+    """The scores of the best by their words, by ordinal."""
     asked = {term: number(term) for term in terms(query)}
     lengths = posting_rows.posting_bytes(tx, index, asked.values()) if asked else {}
     having = {term: lengths.get(known, 0) // POSTING.itemsize for term, known in asked.items()}
     weights = {asked[term]: weight for term, weight in bm25.weights(index.chunks, having).items()}
     if not weights:
-        return []
-    rows = posting_rows.postings(tx, index, weights)
-    scores = postings.scores(rows, weights, index.words / max(1, index.chunks), index.next)
-    if only is not None:
-        scores *= _allowed(tx, index, only)
-    return _named(tx, index, postings.best(scores, top), top)
+        return {}
+    allowed = None if only is None else _allowed(tx, index, only)
+    scores = WordScores(weights, index.words / max(1, index.chunks), index.next, allowed)
+    counts = {known: lengths[known] // POSTING.itemsize for known in weights}
+    left = sum(counts.values())
+    for group in groups(counts):
+        scores.take(group, posting_rows.postings(tx, index, group))
+        left -= sum(counts[term] for term in group)
+        reach = scores.within_reach(top)
+        if left and reach is not None and len(reach) * limits.TERMS_ROW_POSTINGS <= left:
+            scores.look_up(term_rows.terms(tx, index, reach.tolist()))
+            break
+    return _cut(tx, index, scores.best(top), top)
 
 
-def _allowed(tx: Tx, index: IndexRow, only: Collection[str]) -> "np.typing.NDArray[np.bool_]":
+def _allowed(tx: Tx, index: IndexRow, only: Collection[str]) -> Mask:
     """Whether the chunk with each ordinal belongs to one of these uploads."""
     allowed = np.zeros(index.next, np.bool_)
     for begins, chunks in chunk_rows.ranges(tx, index, only):
@@ -222,16 +232,15 @@ def _allowed(tx: Tx, index: IndexRow, only: Collection[str]) -> "np.typing.NDArr
     return allowed
 
 
-def _named(tx: Tx, index: IndexRow, found: list[tuple[float, int]], top: int) -> list[tuple[Hit, int]]:
-    """The hits of these scores and ordinals: of those that tie with the last, the first by upload and number."""
-    last = min((score for score, _ in found), default=0.0)
-    scores = {ordinal: score for score, ordinal in found}
-    better = [ordinal for score, ordinal in found if score > last]
-    tied = [ordinal for score, ordinal in found if score == last]
-    rows = chunk_rows.names(tx, index, better, len(better)) + chunk_rows.names(tx, index, tied, top - len(better))
-    return sorted(((Hit(upload, number_, scores[ordinal]), ordinal) for ordinal, upload, number_ in rows), key=_rank)
+def _cut(tx: Tx, index: IndexRow, found: list[tuple[float, int]], top: int) -> dict[int, float]:
+    """The best of these by ordinal: of those that tie with the last, the first by upload and number."""
+    if len(found) > top:
+        last = min(score for score, _ in found)
+        better = [each for each in found if each[0] > last]
+        tied = [ordinal for score, ordinal in found if score == last]
+        found = better + [(last, ordinal) for ordinal, _, _ in chunk_rows.names(tx, index, tied, top - len(better))]
+    return {ordinal: score for score, ordinal in found}
 
 
-def _rank(found: tuple[Hit, int]) -> tuple[float, str, int]:
-    hit, _ = found
+def _rank(hit: Hit) -> tuple[float, str, int]:
     return -hit.score, hit.upload_id, hit.number

@@ -1,7 +1,7 @@
 """Postings: which chunks of a block have a term, how often, and how long those chunks are."""
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from deedbox.kernel import limits
 from deedbox.kernel.db import Row
 from deedbox.search.index import bm25
-from deedbox.search.index.bits import Scores
 from deedbox.search.index.terms import Numbers
 
 POSTING = np.dtype([("place", "<u2"), ("count", "<u2"), ("length", "u1")])
@@ -36,12 +35,17 @@ def of_chunks(ordinals: Iterable[int], said: Iterable[Numbers]) -> Written:
     keys, digits = keys[order], records[order].tobytes().hex()
     begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.zeros(0, np.intp)
     edges = [*(begins * (2 * POSTING.itemsize)).tolist(), len(digits)]
-    rows = keys[begins]
-    return Written(
-        (rows >> np.uint64(32)).tolist(),
-        (rows & np.uint64(0xFFFFFFFF)).tolist(),
-        [digits[begin:end] for begin, end in itertools.pairwise(edges)],
-    )
+    written = [digits[begin:end] for begin, end in itertools.pairwise(edges)]
+    return Written(*_terms_and_blocks(keys[begins]), written)
+
+
+def places(chunks: Iterable[Row]) -> tuple[list[int], list[int]]:
+    """Where these chunks (ordinal, terms) have postings: terms, and the block of each."""
+    keys = [
+        _keys(np.unique(np.frombuffer(said, "<u4")), ordinal // limits.POSTINGS_BLOCK_CHUNKS)
+        for ordinal, said in chunks
+    ]
+    return _terms_and_blocks(np.unique(np.concatenate([np.zeros(0, np.uint64), *keys])))
 
 
 def without(rows: Iterable[Row], gone: Ordinals) -> Written:
@@ -56,49 +60,23 @@ def without(rows: Iterable[Row], gone: Ordinals) -> Written:
     return left
 
 
-def scores(rows: Iterable[Row], weights: Mapping[int, float], average: float, ordinals: int) -> Scores:
-    """The BM25 score of each chunk by its ordinal, below that many; 0 for one that has none of the terms."""
-    found: dict[int, list[tuple[int, bytes]]] = {term: [] for term in weights}
-    for term, block, blob in rows:
-        found[term].append((block, blob))
-    damping, total = bm25.damping(bm25.LENGTHS, average), np.zeros(ordinals)
-    # In the order of the query, as the local index adds them: so the sums are the same to the last bit.
-    for term, weight in weights.items():
-        records = np.frombuffer(b"".join(blob for _, blob in found[term]), POSTING)
-        sizes = [len(blob) // POSTING.itemsize for _, blob in found[term]]
-        begins = np.array([block for block, _ in found[term]], np.int64) * limits.POSTINGS_BLOCK_CHUNKS
-        count = records["count"].astype(np.float64)
-        total[np.repeat(begins, sizes) + records["place"]] += weight * (count / (count + damping[records["length"]]))
-    return total
-
-
-def best(scores_: Scores, top: int) -> list[tuple[float, int]]:
-    """Score and ordinal of the best `top`, and of all that tie with the last of them; in no order."""
-    found = np.flatnonzero(scores_ > 0)
-    values = scores_[found]
-    if len(found) > top:
-        # Scores are rounded before they are compared: all that could round to the last one's are looked at.
-        least = np.partition(values, len(found) - top)[len(found) - top] - 10.0**-bm25.SCORE_DIGITS
-        found, values = found[values >= least], values[values >= least]
-    rounded = [round(value, bm25.SCORE_DIGITS) for value in values.tolist()]
-    last = sorted(rounded, reverse=True)[top - 1] if len(rounded) > top else 0.0
-    return [(score, ordinal) for score, ordinal in zip(rounded, found.tolist(), strict=True) if score >= last]
-
-
 def _of_chunk(ordinal: int, said: Numbers) -> tuple[NDArray[np.uint64], NDArray[np.void]]:
     terms, counts = np.unique(said, return_counts=True)
     block, place = divmod(ordinal, limits.POSTINGS_BLOCK_CHUNKS)
     records = np.empty(len(terms), POSTING)
     records["place"], records["count"] = place, np.minimum(counts, 0xFFFF)
     records["length"] = bm25.length_codes(np.array([len(said)]))[0]
-    return (terms.astype(np.uint64) << np.uint64(32)) | np.uint64(block), records
+    return _keys(terms, block), records
+
+
+def _keys(terms: Numbers, block: int) -> NDArray[np.uint64]:
+    """Terms and a block as one number each."""
+    return (terms.astype(np.uint64) << np.uint64(32)) | np.uint64(block)
+
+
+def _terms_and_blocks(keys: NDArray[np.uint64]) -> tuple[list[int], list[int]]:
+    return (keys >> np.uint64(32)).tolist(), (keys & np.uint64(0xFFFFFFFF)).tolist()
 
 
 def _ordinals(block: int, records: NDArray[np.void]) -> Ordinals:
     return block * limits.POSTINGS_BLOCK_CHUNKS + records["place"].astype(np.int64)
-
-
-def blocks(begins: int, chunks: int) -> range:
-    """The blocks in which so many chunks from that ordinal on lie."""
-    size = limits.POSTINGS_BLOCK_CHUNKS
-    return range(begins // size, (begins + chunks - 1) // size + 1)

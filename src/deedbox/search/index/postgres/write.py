@@ -13,9 +13,9 @@ from deedbox.search.index.postgres import postings
 from deedbox.search.index.postgres.store import chunks as chunk_rows
 from deedbox.search.index.postgres.store import indexes as index_rows
 from deedbox.search.index.postgres.store import postings as posting_rows
+from deedbox.search.index.postgres.store import terms as term_rows
 from deedbox.search.index.postgres.store.chunks import UploadRow
 from deedbox.search.index.postgres.store.indexes import IndexRow
-from deedbox.search.index.terms import Numbers
 
 
 def follow(tx: Tx, logged: Logged) -> None:
@@ -60,14 +60,11 @@ def _remove(tx: Tx, index: IndexRow, upload_ids: list[str]) -> list[UploadRow]:
     """Takes out the chunks of those uploads that the index has."""
     found = chunk_rows.uploads(tx, index, upload_ids)
     if found:
-        keys: set[tuple[int, int]] = set()
-        for row in found:
-            blocks = postings.blocks(row.begins, row.chunks)
-            keys.update((term, block) for term in np.frombuffer(row.terms, "<u4").tolist() for block in blocks)
-        gone = np.concatenate([np.arange(row.begins, row.begins + row.chunks) for row in found])
-        rows = posting_rows.postings_at(tx, index, [term for term, _ in keys], [block for _, block in keys])
-        left = postings.without(rows, gone)
+        chunks = term_rows.terms_of_uploads(tx, index, found)
+        rows = posting_rows.postings_at(tx, index, *postings.places(chunks))
+        left = postings.without(rows, np.array([ordinal for ordinal, _ in chunks], np.int64))
         posting_rows.replace_postings(tx, index, left.terms, left.blocks, left.written)
+        term_rows.remove_terms(tx, index, found)
         chunk_rows.remove_uploads(tx, index, found)
     return found
 
@@ -79,7 +76,7 @@ def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[Uploa
     for change in changes:
         added = sorted(change.entries, key=lambda entry: entry.number)
         spoken = [terms.of_text(entry.text) for entry in added]
-        uploads.append(_upload(change.upload_id, following, spoken))
+        uploads.append(UploadRow(change.upload_id, following, len(spoken), sum(map(len, spoken))))
         for ordinal, entry, vector in zip(
             range(following, following + len(added)), added, _vectors(added), strict=True
         ):
@@ -90,13 +87,12 @@ def _add(tx: Tx, index: IndexRow, changes: Sequence[Change]) -> tuple[list[Uploa
         new = postings.of_chunks(range(index.next, following), said)
         posting_rows.append_postings(tx, index, new.terms, new.blocks, new.written)
         chunk_rows.add_chunks(tx, index, chunks)
+        written_terms = [each.astype("<u4").tobytes() for each in said]
+        term_rows.add_terms(
+            tx, index, [{"ordinal": at, "terms": each} for at, each in enumerate(written_terms, index.next)]
+        )
         chunk_rows.add_uploads(tx, index, uploads)
     return uploads, following
-
-
-def _upload(upload_id: str, begins: int, said: list[Numbers]) -> UploadRow:
-    different = np.unique(np.concatenate(said)).astype("<u4").tobytes()
-    return UploadRow(upload_id, begins, len(said), sum(map(len, said)), different)
 
 
 def _vectors(added: Sequence[Entry]) -> list[str]:

@@ -16,8 +16,7 @@ class UploadRow(msgspec.Struct, frozen=True):
     """The ordinal of its first chunk; the others follow."""
     chunks: int
     words: int
-    terms: bytes
-    """The different terms of all its chunks, as numbers of 32 bits."""
+    """The number of terms of all its chunks together."""
 
 
 class ChunkRow(msgspec.Struct, frozen=True):
@@ -28,9 +27,12 @@ class ChunkRow(msgspec.Struct, frozen=True):
     """As pgvector sends it."""
 
 
+_CHUNK = "c.ordinal, c.upload_id, c.number, vector_send(c.vector)"
+
+
 def uploads(tx: Tx, index: IndexRow, upload_ids: Collection[str]) -> list[UploadRow]:
     rows = tx.all(
-        "select upload_id, begins, chunks, words, terms from search_index_uploads"
+        "select upload_id, begins, chunks, words from search_index_uploads"
         f" where index_id = {index.id} and upload_id = any(cast(:ids as text[]))",
         ids=texts(upload_ids),
     )
@@ -49,8 +51,8 @@ def ranges(tx: Tx, index: IndexRow, upload_ids: Collection[str]) -> list[tuple[i
 
 def add_uploads(tx: Tx, index: IndexRow, rows: Iterable[UploadRow]) -> None:
     tx.many(
-        "insert into search_index_uploads (index_id, upload_id, begins, chunks, words, terms)"
-        f" values ({index.id}, :upload_id, :begins, :chunks, :words, :terms)",
+        "insert into search_index_uploads (index_id, upload_id, begins, chunks, words)"
+        f" values ({index.id}, :upload_id, :begins, :chunks, :words)",
         [msgspec.structs.asdict(row) for row in rows],
     )
 
@@ -102,11 +104,14 @@ def near_by_graph(tx: Tx, index: IndexRow, asked: str, most: int, only: Collecti
     )
     half = f"halfvec({index.dimensions})"
     allowed = "" if only is None else " and c.upload_id = any(cast(:only as text[]))"
-    best = (
-        f"select c.ordinal from search_index_chunks c where c.index_id = {index.id}{allowed}"
-        f" order by cast(c.vector as {half}) <#> cast(cast(:asked as vector) as {half}) limit :most"
+    rows = tx.all_raw(
+        f"select {_CHUNK} from search_index_chunks c where c.index_id = {index.id}{allowed}"
+        f" order by cast(c.vector as {half}) <#> cast(cast(:asked as vector) as {half}) limit :most",
+        asked=asked,
+        most=most,
+        only=texts(only or ()),
     )
-    return _chunks_of(tx, index, best, asked=asked, most=most, only=texts(only or ()))
+    return [ChunkRow(*row) for row in rows]
 
 
 def chunks(tx: Tx, index: IndexRow, ordinals: Collection[int]) -> list[ChunkRow]:
@@ -126,8 +131,8 @@ def names(tx: Tx, index: IndexRow, ordinals: Collection[int], most: int) -> list
 
 
 def _chunks_of(tx: Tx, index: IndexRow, ordinals: str, /, **values: Value) -> list[ChunkRow]:
-    rows = tx.all(
-        f"select c.ordinal, c.upload_id, c.number, vector_send(c.vector) from ({ordinals}) as b"
+    rows = tx.all_raw(
+        f"select {_CHUNK} from ({ordinals}) as b"
         f" join search_index_chunks c on c.index_id = {index.id} and c.ordinal = b.ordinal",
         **values,
     )

@@ -9,7 +9,7 @@ from deedbox.search.index.postgres.store.indexes import IndexRow
 
 def postings(tx: Tx, index: IndexRow, terms: Collection[int]) -> list[Row]:
     """Term, block and postings of each of these terms."""
-    return tx.all(
+    return tx.all_raw(
         f"select term, block, postings from search_index_postings where index_id = {index.id}"
         " and term = any(cast(:terms as bigint[]))",
         terms=numbers(terms),
@@ -28,7 +28,7 @@ def posting_bytes(tx: Tx, index: IndexRow, terms: Collection[int]) -> dict[int, 
 
 def postings_at(tx: Tx, index: IndexRow, terms: Sequence[int], blocks: Sequence[int]) -> list[Row]:
     """Term, block and postings: each term in the block of the same place."""
-    return tx.all(
+    return tx.all_raw(
         "select p.term, p.block, p.postings from unnest(cast(:terms as bigint[]), cast(:blocks as bigint[]))"
         f" as k(term, block) join search_index_postings p on p.index_id = {index.id}"
         " and p.term = k.term and p.block = k.block",

@@ -39,7 +39,7 @@ from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.pictures import Pictures
 from deedbox.pdf.workshop import Workshop
 from deedbox.people_mail import PeopleMail
-from deedbox.search import embedders
+from deedbox.search import embedders, recover
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB, REBUILD_JOB, SearchEngine
 from deedbox.search.index.folders import IndexFolders
@@ -282,7 +282,7 @@ class Deedbox:
     async def _begin_work(self) -> None:
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, self.clock.now()))
         await self.archive.start()
-        await self.search.recover()
+        await recover.recover(self.search, alone=self.db.dialect == "sqlite")
 
     def _begin_following_model(self) -> asyncio.Task[None]:
         return tasks.begin(self._follow_choice_of_model(), "another model will be used after a restart only")

@@ -121,6 +121,29 @@ async def test_an_index_run_of_a_worker_is_followed_at_any_server(server: Api) -
             assert (again.status_code, again.json()["documents_skipped"]) == (200, 1), again.text
 
 
+async def test_a_server_that_starts_leaves_alone_what_another_indexes(server: Api) -> None:
+    embedder, begun, gate = HashingEmbedder(), asyncio.Event(), asyncio.Event()
+    usual = embedder.embed
+
+    async def held(*args: Any, **named: Any) -> Any:
+        begun.set()
+        await gate.wait()
+        return await usual(*args, **named)
+
+    embedder.embed = held  # type: ignore[method-assign]
+    server.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)
+    note = {"file": ("note.txt", b"The red house stands by the river.")}
+    assert (await server.call("POST", "/documents/upload", files=note)).status_code == 200
+    async with another(server, embedder, kinds=["index"]):
+        run = asyncio.create_task(server.post("/documents/index", {}))
+        await begun.wait()
+        async with another(server, embedder, work=True) as starting:
+            listed = await starting.get("/documents")
+            assert [one["status"] for one in listed.json()["documents"]] == ["indexing"], listed.text
+        gate.set()
+        assert (await run).json()["documents_processed"] == 1
+
+
 async def test_a_server_that_reads_an_index_gets_what_it_lacks_from_the_one_that_writes_it(server: Api) -> None:
     embedder = HashingEmbedder()
     server.deedbox.search.embedders = Embedders(lambda: embedder, lambda _: None)

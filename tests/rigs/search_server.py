@@ -8,9 +8,8 @@ from deedbox.cli import main
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx
 from deedbox.kernel.outbox import Event
-from deedbox.search import embedders, ingest
+from deedbox.search import embedders, ingest, recover
 from deedbox.search.chunks import store as chunk_store
-from deedbox.search.engine import SearchEngine
 from deedbox.search.index import Index
 from deedbox.search.upload import Chunk, Upload
 from deedbox.search.workspace_index import WorkspaceIndex
@@ -58,13 +57,10 @@ def a_claim_outlives_its_process() -> None:
     """What a dead process was indexing is left to it for ever."""
     claim = ingest._claim
 
-    async def nothing(_: SearchEngine) -> None:
-        return
-
     def unless_claimed(tx: Tx, upload: Upload) -> Upload | None:
         return None if upload.status == "indexing" else claim(tx, upload)
 
-    SearchEngine.recover = nothing  # type: ignore[method-assign, assignment]
+    recover._release = lambda *_: None
     ingest._claim = unless_claimed
 
 

@@ -1,4 +1,6 @@
-"""R1, R5, R6 and R9 over four servers and two workers on one PostgreSQL and one bucket: nothing lost, nothing twice."""
+"""R1, R5, R6 and R9 over four servers and two workers on one PostgreSQL and one bucket: nothing lost, nothing twice.
+
+And how soon a change that one of them has made is seen by another: told, never asserted."""
 
 import asyncio
 from collections import Counter
@@ -6,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.rigs import FULL, installation, lifecycle, only_in_full, races, replay
+from tests.rigs import FULL, heard, installation, lifecycle, only_in_full, races, replay
 from tests.rigs.fleet import Fleet
 from tests.rigs.outage import load
 from tests.s3 import Store
@@ -14,6 +16,7 @@ from tests.s3 import Store
 KILLS = 30 if FULL else 1
 DOCUMENTS = 500 if FULL else 12
 ROUNDS = 10
+SEEN = 100 if FULL else 3
 PER_MINUTE = 30
 ASKED = 40
 
@@ -55,3 +58,13 @@ def test_a_fleet_has_one_rate_limit(tmp_path: Path, postgres_url: str, s3_store:
         answers = asyncio.run(ask(running.address))
     print(f"R9 over four servers: {dict(answers)} where {PER_MINUTE} a minute are allowed ({load()})")
     assert answers == {200: PER_MINUTE, 429: 4 * ASKED - PER_MINUTE}
+
+
+def test_what_one_process_of_a_fleet_changes_another_sees(
+    tmp_path: Path, models_dir: Path, postgres_url: str, s3_store: Store
+) -> None:
+    fleet = Fleet(tmp_path / "fleet", database_url=postgres_url, store=s3_store)
+    delays = heard.Rig(fleet, models_dir, tmp_path / "models").run(SEEN)
+    for kind, each in delays.items():
+        print(f"Seen by another process, {heard.told(kind, each)} ({load()})")
+    assert {len(each) for each in delays.values()} == {SEEN}

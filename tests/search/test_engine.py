@@ -13,6 +13,7 @@ from deedbox.kernel.db import Database
 from deedbox.kernel.errors import BadRequest
 from deedbox.search import store
 from deedbox.search.engine import REBUILD_JOB, SearchEngine
+from deedbox.search.recover import recover
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder
@@ -161,7 +162,7 @@ async def test_a_crash_leaves_no_document_in_the_middle(corpus: Corpus) -> None:
     for doc_id, before in ((new, "uploaded"), (old, "indexed")):
         changes = {"status": "indexing", "status_before": before}
         await corpus.db.write(lambda tx, doc_id=doc_id, changes=changes: store.change_upload(tx, doc_id, {}, changes))  # type: ignore[misc]
-    await corpus.engine.recover()
+    await recover(corpus.engine, alone=True)
     uploads = [await corpus.upload(doc_id) for doc_id in (new, old)]
     assert [(upload.status, upload.status_before) for upload in uploads] == [("uploaded", None), ("indexed", None)]
 

@@ -17,6 +17,7 @@ from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embedders import Embedders
 from deedbox.search.engine import INDEX_JOB
 from deedbox.search.ingest import NO_TEXT, Failure, Ingest, Outcome
+from deedbox.search.recover import recover
 from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 
@@ -242,9 +243,9 @@ async def test_a_run_cut_off_in_the_middle_goes_on_where_it_was(bench: Bench, mo
     await bench.corpus.engine.close()
     embedded = bench.corpus.embedder.texts
     bench.restart()
-    await bench.corpus.engine.recover()
+    await recover(bench.corpus.engine, alone=True)
     while "indexing" in await bench.statuses():  # a cancelled task's last transaction may end in its thread meanwhile
-        await bench.corpus.engine.recover()
+        await recover(bench.corpus.engine, alone=True)
     bench.corpus.clock.forward(limits.JOB_LEASE_SECONDS + 1)
     await bench.runner.run_due()
     outcome = await bench.outcome(job_id)
@@ -252,6 +253,32 @@ async def test_a_run_cut_off_in_the_middle_goes_on_where_it_was(bench: Bench, mo
     assert bench.corpus.embedder.texts == embedded + 6
     assert len(doc_ids) == len(await bench.corpus.words("rent"))
     await bench.sound()
+
+
+async def test_a_start_releases_what_no_living_run_is_at(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    running_at, left = [await bench.corpus.add(f"{number} rent") for number in range(2)]
+    await bench.db.write(lambda tx: store.change_upload(tx, left, {}, {"status": "indexing"}))
+    usual, begun, gate = bench.corpus.embedder.embed, asyncio.Event(), asyncio.Event()
+
+    async def held(*args: Any, **named: Any) -> Any:
+        begun.set()
+        await gate.wait()
+        return await usual(*args, **named)
+
+    monkeypatch.setattr(bench.corpus.embedder, "embed", held)
+    job_id = await bench.plan(running_at)
+    running = asyncio.create_task(bench.runner.run_due())
+    await begun.wait()
+    starting = bench.corpus.opened()
+    await recover(starting, alone=False)
+    assert [(await bench.corpus.upload(one)).status for one in (running_at, left)] == ["indexing", "uploaded"]
+    bench.corpus.clock.forward(limits.JOB_LEASE_SECONDS + 1)  # as if the run's process were dead
+    await recover(starting, alone=False)
+    assert await bench.statuses() == ["uploaded"] * 2
+    await starting.close()
+    gate.set()
+    await running
+    assert (await bench.outcome(job_id)).processed == 1
 
 
 async def test_a_claim_that_a_dead_process_left_is_taken_over(bench: Bench) -> None:

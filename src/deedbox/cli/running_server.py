@@ -10,6 +10,7 @@ from deedbox.kernel import jobs, limits
 from deedbox.kernel.errors import DeedboxError, SetupError
 from deedbox.kernel.jobs import Job
 from deedbox.kernel.settings import Settings
+from deedbox.search.recover import recover
 
 
 @asynccontextmanager
@@ -33,7 +34,7 @@ async def jobs_done(deedbox: Any, *, alone: bool) -> AsyncIterator[None]:
         return
     only_one = deedbox.db.dialect == "sqlite"
     if only_one:
-        await deedbox.search.recover()
+        await recover(deedbox.search, alone=True)
     await deedbox.jobs.start(alone=only_one)
     try:
         yield

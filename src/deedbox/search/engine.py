@@ -9,7 +9,6 @@ from deedbox.kernel.clock import Clock
 from deedbox.kernel.db import Database, Tx
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.settings import Settings
-from deedbox.search import store
 from deedbox.search.builds import Builds
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.embed import Embedder
@@ -108,10 +107,6 @@ class SearchEngine:
         """The bytes that the workspace's indexes take."""
         return await asyncio.to_thread(self.indexes.size_bytes, workspace_id)
 
-    async def recover(self) -> None:
-        """After a crash: no document stays in the middle of being indexed."""
-        await self.db.write(_unclaim_all)
-
     async def warm(self) -> None:
         """Loads the model, if anything is indexed, so that the first query need not wait for it."""
         anything = await self.db.read(chunk_store.indexed_workspaces)
@@ -179,11 +174,6 @@ class SearchEngine:
 
     def _taken(self, place: Place) -> WorkspaceIndex | None:
         return self._indexes.pop(place, None) or self._resting.pop(place, None)
-
-
-def _unclaim_all(tx: Tx) -> None:
-    for upload in store.uploads_with_status(tx, "indexing"):
-        store.unclaim(tx, upload)
 
 
 def _behind(tx: Tx, written: dict[Place, int]) -> list[Place]:

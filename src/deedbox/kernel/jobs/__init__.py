@@ -2,7 +2,7 @@
 
 from deedbox.kernel.jobs.job import BULK, NORMAL, URGENT, GiveUp, Job, LeaseLost, NewJob, Progress, State
 from deedbox.kernel.jobs.runner import Handler, Runner, Work
-from deedbox.kernel.jobs.store import JOB_CHANGED, cancel, counts, end, enqueue, find, of_kind, parked, put, retry
+from deedbox.kernel.jobs.store import JOB_CHANGED, cancel, counts, end, enqueue, find, held, of_kind, parked, put, retry
 
 __all__ = [
     "BULK",
@@ -23,6 +23,7 @@ __all__ = [
     "end",
     "enqueue",
     "find",
+    "held",
     "of_kind",
     "parked",
     "put",

@@ -194,6 +194,12 @@ def of_kind(tx: Tx, kind: str, workspace_id: str, before: str | None, most: int)
     return [_job(row) for row in tx.all(sql, workspace_id=workspace_id, before=before or "job_~", most=most)]
 
 
+def held(tx: Tx, kind: str, now: datetime) -> list[Job]:
+    """The jobs of a kind that some process is at: those whose lease has not lapsed."""
+    sql = f"select {_COLUMNS} from jobs where state = 'running' and kind = :kind and lease_until >= :now"
+    return [_job(row) for row in tx.all(sql, kind=kind, now=now.timestamp())]
+
+
 def parked(tx: Tx, most: int) -> list[Job]:
     """The newest jobs that were given up, with their errors."""
     return [

@@ -1,6 +1,7 @@
 """Notices reach whoever listens: in this process on both databases, in every other on PostgreSQL."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
@@ -10,7 +11,7 @@ import pytest
 from deedbox.kernel import limits
 from deedbox.kernel.clock import SystemClock
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
-from deedbox.kernel.db.notices import APPLICATION
+from deedbox.kernel.db.notices import APPLICATION, Outgoing
 from deedbox.kernel.db.postgres import PostgresDatabase
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.jobs import NewJob, Runner, Work, store
@@ -134,6 +135,58 @@ async def test_a_listener_whose_connection_was_cut_comes_back_and_looks_for_what
     assert len(by_hand(postgres_url, LISTENERS)) == 1
     await there.close()
     await until(lambda: by_hand(postgres_url, LISTENERS) == [])
+
+
+async def test_what_comes_while_notices_are_sent_goes_together_and_each_once(
+    others: list[PostgresDatabase], postgres_url: str
+) -> None:
+    _, there = others
+    ear, outgoing = Ear(there), Outgoing("another process")
+    await there.listen()
+    await until(lambda: ear.missed == 1)
+    assert outgoing.add([("bell", "one")])
+    assert not outgoing.add([("bell", "two"), ("bell", "one")])
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        outgoing.send(connection)
+    assert outgoing.add([("bell", "lost")])
+    with pytest.raises(psycopg.Error):
+        outgoing.send(connection)
+    outgoing.give_up()
+    assert outgoing.add([("bell", "end")])
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        outgoing.send(connection)
+    await until(lambda: "end" in ear.heard)
+    assert ear.heard == ["one", "two", "end"]
+
+
+async def test_changes_of_many_at_once_are_all_told(others: list[PostgresDatabase]) -> None:
+    here, there = others
+    ear, names = Ear(there), {f"change {number}" for number in range(100)}
+    await there.listen()
+    await until(lambda: ear.missed == 1)
+    await asyncio.gather(*(here.write(ring(name)) for name in names))
+    await until(lambda: set(ear.heard) == names)
+    assert len(ear.heard) == len(names)
+
+
+async def test_what_a_process_changes_while_it_closes_is_told(others: list[PostgresDatabase]) -> None:
+    here, there = others
+    ear, begun, stopping = Ear(there), threading.Event(), threading.Event()
+    await there.listen()
+    await until(lambda: ear.missed == 1)
+
+    def ring_late(tx: Tx) -> None:
+        begun.set()
+        stopping.wait(60)
+        tx.notify("bell", "the last")
+
+    change = asyncio.create_task(here.write(ring_late))
+    await until(begun.is_set)
+    end = asyncio.create_task(here.close())
+    await until(lambda: here._threads._shutdown)
+    stopping.set()
+    await asyncio.gather(change, end)
+    await until(lambda: ear.heard == ["the last"])
 
 
 async def done(work: Work) -> None:

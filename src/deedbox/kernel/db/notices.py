@@ -1,6 +1,7 @@
-"""Notices between processes on one PostgreSQL: sent with the transaction of the change, heard by all at once."""
+"""Notices between processes on one PostgreSQL: sent when the change is durable, many at once, heard by all."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
@@ -24,10 +25,39 @@ class _Notice(msgspec.Struct, frozen=True, array_like=True):
     about: str
 
 
-def send(connection: psycopg.Connection[Row], sender: str, notices: Iterable[tuple[str, str]]) -> None:
-    """Has PostgreSQL tell every process that listens, when the transaction commits and only then."""
-    texts = [msgspec.json.encode(_Notice(sender, *notice)).decode() for notice in notices]
-    connection.execute(_SEND, [_CHANNEL, texts])
+class Outgoing:
+    """What durable transactions have to tell. Whatever comes while some of it is sent goes together afterwards.
+
+    Not in the transactions themselves: PostgreSQL would let them commit one after the other."""
+
+    def __init__(self, sender: str) -> None:
+        self._sender = sender
+        self._lock = threading.Lock()
+        self._waiting: dict[tuple[str, str], None] = {}
+        self._under_way = False
+
+    def add(self, notices: Iterable[tuple[str, str]]) -> bool:
+        """Whether nobody sends yet: then the caller has it done."""
+        with self._lock:
+            self._waiting.update(dict.fromkeys(notices))
+            idle, self._under_way = not self._under_way, True
+        return idle
+
+    def send(self, connection: psycopg.Connection[Row]) -> None:
+        """Sends until nothing waits."""
+        while texts := self._taken():
+            connection.execute(_SEND, [_CHANNEL, texts])
+
+    def give_up(self) -> None:
+        """What waits is told to nobody: each process finds it when it looks for itself."""
+        with self._lock:
+            self._waiting, self._under_way = {}, False
+
+    def _taken(self) -> list[str]:
+        with self._lock:
+            taken, self._waiting = self._waiting, {}
+            self._under_way = bool(taken)
+        return [msgspec.json.encode(_Notice(self._sender, *notice)).decode() for notice in taken]
 
 
 async def hear_forever(connect: Connect, sender: str, listeners: Listeners) -> None:

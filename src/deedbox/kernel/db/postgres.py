@@ -18,7 +18,7 @@ import psycopg_pool
 from psycopg import errors as pg
 from psycopg.pq import TransactionStatus
 
-from deedbox.kernel import limits, tasks
+from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, notices
 from deedbox.kernel.db.put_off import PutOff
 from deedbox.kernel.errors import Code, SetupError, Unavailable
@@ -132,6 +132,7 @@ class PostgresDatabase:
         self._url = url
         self._sender = os.urandom(8).hex()
         """By which this process knows its own notices."""
+        self._outgoing = notices.Outgoing(self._sender)
         self._listening: list[asyncio.Task[None]] = []
         self._aside = asyncio.Lock()
         self._pool = psycopg_pool.ConnectionPool(
@@ -265,8 +266,6 @@ class PostgresDatabase:
                 if connection.info.transaction_status == TransactionStatus.INERROR:
                     # PostgreSQL answers a commit now with a silent rollback: nothing would be saved.
                     raise RuntimeError("a statement failed and its error was swallowed")
-                if tx.notices:
-                    notices.send(connection, self._sender, tx.notices)
             except BaseException as error:
                 if not connection.broken:
                     connection.execute("rollback")
@@ -275,12 +274,28 @@ class PostgresDatabase:
                 raise
             _commit(connection, changes=task.begin != _READ)
         self._away = False
+        if tx.notices and self._outgoing.add(tx.notices):
+            self._have_notices_sent()
         for callback in tx.callbacks:
             # The loop that asked may be closed; the change is durable all the same.
             with contextlib.suppress(RuntimeError):
                 if task.loop is not None:
                     task.loop.call_soon_threadsafe(callback)
         return result
+
+    def _have_notices_sent(self) -> None:
+        try:
+            self._threads.submit(self._send_notices)
+        except RuntimeError:  # the process is stopping, and its threads take nothing more
+            self._send_notices()
+
+    def _send_notices(self) -> None:
+        try:
+            with self._pool.connection() as connection:
+                self._outgoing.send(connection)
+        except psycopg.Error as error:
+            self._outgoing.give_up()
+            log.warning("other processes see changes later", reason=log.redacted(str(error).strip()))
 
 
 class _Task(NamedTuple, Generic[T]):

@@ -8,6 +8,7 @@ import numpy as np
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
+from deedbox.kernel.traces import span
 from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, Place, bits, bm25
 from deedbox.search.index.analysis import terms
 from deedbox.search.index.bits import Floats
@@ -118,8 +119,10 @@ class PostgresIndex:
         asked = self._asked(vector)
 
         def search(tx: Tx, index: IndexRow) -> list[Candidate]:
-            near = {ordinal: hit for hit, ordinal in _near(tx, index, asked, top, only)}
-            said = {ordinal: hit for hit, ordinal in _said(tx, index, query, top, only)}
+            with span("search by meaning"):
+                near = {ordinal: hit for hit, ordinal in _near(tx, index, asked, top, only)}
+            with span("search by words"):
+                said = {ordinal: hit for hit, ordinal in _said(tx, index, query, top, only)}
             if others := said.keys() - near.keys():
                 near |= {ordinal: hit for hit, ordinal in _scored(chunk_rows.chunks(tx, index, others), asked)}
             return [

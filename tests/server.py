@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -79,17 +79,21 @@ def start(
     env: Mapping[str, str] | None = None,
     port: int = 0,
     prepared: bool = True,
+    under: Sequence[str] = (),
 ) -> Server:
     """A running server on a free port; raises with its log when it does not start.
 
-    A data folder that does not exist is prepared, unless the test is about the very first start."""
+    A data folder that does not exist is prepared, unless the test is about the very first start. `under` are the words
+    of a program that becomes the server, in other surroundings."""
     if prepared:
         prepare(data, env)
     log = data.parent / f"{data.name}.log"
     command = [sys.executable, "-m", module, "serve", "--json", "--data", str(data), "--port", str(port), *words]
-    began = nursery.Process if prepared else subprocess.Popen
+    began = nursery.Process if prepared and not under else subprocess.Popen
     with log.open("a") as errors:
-        process = began(command, env=environment(**(env or {})), stdout=subprocess.PIPE, stderr=errors, text=True)
+        process = began(
+            [*under, *command], env=environment(**(env or {})), stdout=subprocess.PIPE, stderr=errors, text=True
+        )
     output: IO[str] | None = process.stdout
     assert output is not None
     line = output.readline()

@@ -301,6 +301,8 @@ HEAD_SECONDS = 10
 # doctor
 DISK_FREE_BYTES = 500 * MB
 CLOCK_SKEW_SECONDS = 5
+CLOCK_SET_BACK_LOOKS = 30
+"""After the clock was set back, what was due by it before is looked for so often."""
 LOST_FILES_NAMED = 3
 
 # signing

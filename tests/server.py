@@ -104,20 +104,22 @@ def start(
     env: Mapping[str, str] | None = None,
     port: int = 0,
     prepared: bool = True,
+    under: Sequence[str] = (),
 ) -> Server:
     """A running server on a free port; raises with its log when it does not start.
 
-    A data folder that does not exist is prepared, unless the test is about the very first start."""
+    A data folder that does not exist is prepared, unless the test is about the very first start. `under` are the words
+    of a program that becomes the server, in other surroundings."""
     if prepared:
         prepare(data, env)
     else:
         kinds.without_tables(data)
     log = data.parent / f"{data.name}.log"
     command = [sys.executable, "-m", module, "serve", "--json", "--data", str(data), "--port", str(port), *words]
-    began = nursery.Process if prepared else subprocess.Popen
+    began = nursery.Process if prepared and not under else subprocess.Popen
     with log.open("a") as errors:
         told = environment(data, **(env or {}))
-        process = began(command, env=told, stdout=subprocess.PIPE, stderr=errors, text=True)
+        process = began([*under, *command], env=told, stdout=subprocess.PIPE, stderr=errors, text=True)
     output: IO[str] | None = process.stdout
     assert output is not None
     line = output.readline()

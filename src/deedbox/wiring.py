@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING, cast
 
-from deedbox import mail
+from deedbox import VERSION, mail
 from deedbox.accounts import sessions
 from deedbox.accounts import store as accounts_store
 from deedbox.archive.archive import Archive
@@ -34,6 +34,7 @@ from deedbox.kernel.ratelimit import RateLimiter
 from deedbox.kernel.ratelimit.memory import MemoryLimiter
 from deedbox.kernel.rotation import EncryptedColumn
 from deedbox.kernel.settings import Settings
+from deedbox.kernel.traces import Kind, Value, begun
 from deedbox.kernel.under_way import UnderWay
 from deedbox.mail import MAIL_JOB, Inbox, Mailer, Relay
 from deedbox.pdf.pictures import Pictures
@@ -82,6 +83,7 @@ from deedbox.webhooks.sender import Sender
 
 if TYPE_CHECKING:
     from deedbox.kernel.egress import Egress
+    from deedbox.kernel.traces.export import Collector
 
 HOUSEKEEPING = "housekeeping"
 DELIVERIES = "webhooks"
@@ -114,6 +116,9 @@ class Deedbox:
         self.box = Box(settings.ring)
         self.blobs = open_blobs(settings)
         self.limiter = _limiter(db, clock)
+        # Two containers may have one name, and each calls its process 1.
+        worker = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
+        self.traces = _traces(settings, clock, worker)
         self._egress: Egress | None = None
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         """Under which people reach this server."""
@@ -142,8 +147,6 @@ class Deedbox:
         self.ingest = Ingest(self.search, TextCache(db, self.blobs, self.search.extractor, clock))
         self.renewal = Renewal(self.search, self.ingest.texts)
         self.completed_documents = CompletedDocuments(self.ingest)
-        # Two containers may have one name, and each calls its process 1.
-        worker = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
         self.jobs = jobs.Runner(
             db,
             clock,
@@ -151,7 +154,8 @@ class Deedbox:
             concurrency=settings.job_concurrency,
             worker=worker,
         )
-        self.sender = Sender(db, clock, DeliveryAttempts(self.box, clock, lambda: self.egress), worker=worker)
+        attempts = DeliveryAttempts(self.box, clock, lambda: self.egress, traces=self.traces)
+        self.sender = Sender(db, clock, attempts, worker=worker)
         self._look_at_model = asyncio.Event()
         self._react()
         self.checked_trails = Checks()
@@ -167,7 +171,7 @@ class Deedbox:
         self, sealer: Sealer, certifier: Certifier, remote: RemoteTimestamper | None
     ) -> dict[str, jobs.Handler]:
         """What is done for each kind of job."""
-        return {
+        handlers: dict[str, jobs.Handler] = {
             HOUSEKEEPING: self._keep_house,
             INDEX_JOB: self.ingest.run,
             RENEW_JOB: self.renewal.run,
@@ -185,6 +189,15 @@ class Deedbox:
             MAIL_JOB: self.mailer.deliver,
             **self.archive.handlers,
         }
+        return handlers if self.traces is None else {kind: self._traced(kind, do) for kind, do in handlers.items()}
+
+    def _traced(self, kind: str, handler: jobs.Handler) -> jobs.Handler:
+        async def run(work: Work) -> None:
+            about: dict[str, Value] = {"deedbox.job": work.job.id, "deedbox.attempt": work.job.attempts}
+            with begun(self.traces, f"job {kind}", about, Kind.CONSUMER):
+                await handler(work)
+
+        return run
 
     def _react(self) -> None:
         """What one part does when something happens in another."""
@@ -245,6 +258,7 @@ class Deedbox:
 
     async def start(self, *, work: bool = True) -> None:
         """Begins what a server does beside answering; without `work`, workers do the jobs and the deliveries."""
+        self._begin_traces()
         await self.db.listen()
         await self.limiter.start()
         if work:
@@ -271,6 +285,7 @@ class Deedbox:
     async def start_worker(self, kinds: Collection[str]) -> None:
         """Begins the work of a worker, which answers nobody: of these kinds."""
         self.search.keeps_index = False
+        self._begin_traces()
         await self.db.listen()
         await self._begin_work()
         if chosen := [kind for kind in self.jobs.kinds if kind in kinds]:
@@ -278,6 +293,10 @@ class Deedbox:
         if DELIVERIES in kinds:
             await self.sender.start(alone=False)
         self._loops = [self._begin_following_model()]
+
+    def _begin_traces(self) -> None:
+        if self.traces is not None:
+            self.traces.start()
 
     async def _begin_work(self) -> None:
         await self.db.write(lambda tx: self._schedule_housekeeping(tx, self.clock.now()))
@@ -306,6 +325,8 @@ class Deedbox:
         if self._egress is not None:
             await self._egress.close()
         await self.blobs.close()
+        if self.traces is not None:
+            await self.traces.close()
 
     @property
     def egress(self) -> "Egress":
@@ -404,6 +425,15 @@ def _limiter(db: Database, clock: Clock) -> RateLimiter:
     from deedbox.kernel.ratelimit.postgres import PostgresLimiter
 
     return PostgresLimiter(db, clock)
+
+
+def _traces(settings: Settings, clock: Clock, worker: str) -> "Collector | None":
+    if settings.traces_url is None:
+        return None
+    from deedbox.kernel.traces.export import Collector
+
+    about = {"service.name": "deedbox", "service.version": VERSION, "service.instance.id": worker}
+    return Collector(settings.traces_url, clock, about)
 
 
 @asynccontextmanager

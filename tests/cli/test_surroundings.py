@@ -10,7 +10,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from deedbox.cli import doctor, surroundings
+from deedbox.kernel import limits
+from deedbox.kernel.crypto import Secret
+from deedbox.kernel.db import migrate
+from deedbox.kernel.errors import SetupError
+from deedbox.kernel.settings import Settings
+from deedbox.pdf import fonts
 from tests import server
+from tests.otlp import collecting
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +69,36 @@ def test_the_time_stamp_authority_is_asked(running: server.Server) -> None:
     data, here = running.log.with_suffix(""), {"DEEDBOX_EGRESS_ALLOW": "127.0.0.0/8"}
     assert found(data, "time-stamps", DEEDBOX_TSA_URL=f"{running.address}/tsa", **here)["verdict"] == "good"
     assert found(data, "time-stamps", DEEDBOX_TSA_URL=f"{running.address}/nothing", **here)["verdict"] == "bad"
+
+
+def test_the_collector_of_traces_is_asked(running: server.Server) -> None:
+    data = running.log.with_suffix("")
+    assert found(data, "traces") == {}
+    with collecting() as collected:
+        assert found(data, "traces", DEEDBOX_TRACES_URL=collected.url)["verdict"] == "good"
+        collected.status = 404
+        wrong = found(data, "traces", DEEDBOX_TRACES_URL=collected.url)
+    assert (wrong["verdict"], wrong["text"]) == ("bad", "The collector answered with status 404")
+    assert found(data, "traces", DEEDBOX_TRACES_URL=collected.url)["verdict"] == "bad"
+
+
+def test_fonts_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    (good,) = doctor._fonts(Settings())
+    assert good.verdict == "good"
+    monkeypatch.setattr(fonts, "PACKAGES", (*fonts.PACKAGES, "fontpkg_of_nobody"))
+    (bad,) = doctor._fonts(Settings())
+    assert (bad.verdict, "fontpkg_of_nobody" in bad.text) == ("bad", True)
+
+
+def test_a_postgres_that_is_too_old_is_refused_at_the_start_and_by_the_doctor(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "POSTGRES_VERSION_MIN", 99)
+    with pytest.raises(SetupError, match="is too old: Deedbox needs 99 or newer") as refused:
+        migrate.migrate_postgres(postgres_url)
+    assert "pg_upgrade" in refused.value.next_step
+    (told,) = doctor._guarded(surroundings.postgres, Settings(database_url=Secret(postgres_url)))
+    assert (told.subject, told.verdict, "too old" in told.text) == ("postgres", "bad", True)
 
 
 def test_too_few_open_files_are_told(tmp_path: Path) -> None:

@@ -802,3 +802,48 @@ async def test_a_job_that_does_not_name_its_document_is_parked_at_once(
     assert done.state == "done"
     assert (parked.state, parked.attempts) == ("parked", 1)
     assert parked.error == "The job does not say which document of which workspace it is about."
+
+
+async def test_a_job_that_was_due_is_done_although_the_clock_was_set_back(bench: Bench) -> None:
+    """Only one that was to run at once: a timer goes on waiting for its moment."""
+    done: list[str] = []
+
+    async def note(work: Work) -> None:
+        done.append(work.job.id)
+
+    runner = bench.runner(note)
+    await runner._look_at_clock()
+    due = await bench.add()
+    timer = await bench.add(run_at=bench.clock.now() + timedelta(seconds=2))
+    bench.clock.forward(-3600)
+    assert await runner.run_due() == 0
+    await runner._look_at_clock()
+    assert (await runner.run_due(), done) == (1, [due])
+    assert (await bench.job(timer)).run_at > bench.clock.now().timestamp() + 3600
+
+
+async def test_a_job_that_was_written_down_while_the_clock_was_set_back_is_found_too(bench: Bench) -> None:
+    async def note(work: Work) -> None: ...
+
+    runner = bench.runner(note)
+    await runner._look_at_clock()
+    bench.clock.forward(-3600)
+    await runner._look_at_clock()
+    bench.clock.forward(3600)
+    await bench.add()
+    bench.clock.forward(-3600)
+    await runner._look_at_clock()
+    assert await runner.run_due() == 1
+
+
+async def test_no_lease_outlasts_a_clock_that_was_set_back(bench: Bench) -> None:
+    async def note(work: Work) -> None: ...
+
+    runner = bench.runner(note, worker="two")
+    await runner._look_at_clock()
+    await bench.add()
+    await bench.claim("one")  # which dies
+    bench.clock.forward(-3600)
+    await runner._look_at_clock()
+    bench.clock.forward(limits.JOB_LEASE_SECONDS + 1)
+    assert await runner.run_due() == 1

@@ -39,9 +39,11 @@ class Installation:
         self.env = {"PYTHONPATH": os.pathsep.join(places), "DEEDBOX_ANONYMOUS_PER_MINUTE": "100000"}
         self.env |= {VARIABLE: bug} if bug else {}
         self.env |= {"DEEDBOX_DATABASE_URL": database_url} if database_url else {}
+        self.under: tuple[str, ...] = ()
+        """A program that becomes the server, in other surroundings."""
 
     def start(self) -> server.Server:
-        return server.start(self.data, module=self.module, env=self.env)
+        return server.start(self.data, module=self.module, env=self.env, under=self.under)
 
     @contextmanager
     def running(self, *, gently: bool = False) -> Iterator[server.Server]:

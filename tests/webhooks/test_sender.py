@@ -338,3 +338,24 @@ async def test_a_2xx_whose_body_never_ends_is_a_success_and_a_410_a_farewell(off
     [attempt] = (await office.detail(good)).attempts_made
     assert (attempt.response_body, attempt.response_truncated) == ("thanks", True)
     assert (gone.status, (await office.hook(hook)).status) == ("failed", "disabled")
+
+
+async def test_what_was_due_is_sent_although_the_clock_was_set_back(office: Office) -> None:
+    hook, _ = await office.make()
+    assert await office.send() == 0
+    await office.emit()
+    office.clock.forward(-HOUR)
+    assert await office.send() == 1
+    [delivery] = await office.deliveries(hook)
+    assert delivery.status == "delivered"
+
+
+async def test_a_retry_goes_on_waiting_when_the_clock_was_set_back(office: Office) -> None:
+    await office.make()
+    office.sink.rule = answering(500)
+    await office.emit()
+    assert await office.send() == 1
+    office.clock.forward(-HOUR)
+    assert await office.send() == 0
+    office.clock.forward(HOUR + limits.WEBHOOK_RETRY_SECONDS[1])
+    assert await office.send() == 1

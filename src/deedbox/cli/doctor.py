@@ -52,7 +52,7 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "bad", error.reason, error.next_step)
         return
     yield Finding("settings", "good", f"data folder {loaded.data_dir}, listening on {loaded.host}:{loaded.port}")
-    around = (surroundings.proxy, surroundings.postgres, surroundings.timestamps)
+    around = (surroundings.proxy, surroundings.postgres, surroundings.timestamps, surroundings.traces)
     checks: tuple[Check, ...] = (_disk, _files, _master_key, _archive, _model, _mail, _database, *around)
     try:
         need_installation(loaded)
@@ -60,7 +60,7 @@ def examine(data_dir: Path | None) -> Iterator[Finding]:
         # Before the first start all is well; a folder that someone names is expected to hold one.
         yield Finding("data", "bad" if data_dir else "note", error.reason, error.next_step)
         checks = ()  # looking into it would make it
-    for check in (_python, surroundings.open_files, _tools, _converters, _clock, *checks):
+    for check in (_python, surroundings.open_files, _tools, _fonts, _converters, _clock, *checks):
         yield from _guarded(check, loaded)
 
 
@@ -147,6 +147,19 @@ def _tools(_: Settings) -> Iterator[Finding]:
         yield Finding("tools", "note", f"a sandbox starts, and its system calls are not filtered: {reason}", step)
     else:
         yield Finding("tools", "good", "a sandbox for untrusted files starts; PDFs and images need no other program")
+
+
+def _fonts(_: Settings) -> Iterator[Finding]:
+    """Marks and certificates are set in the fonts of packages, never in those of the system."""
+    from deedbox.pdf import fonts
+
+    if lacking := fonts.missing():
+        text = f"{len(lacking)} are missing, such as {lacking[0]}: names in their letters are refused"
+        yield Finding(
+            "fonts", "bad", text, "Install Deedbox anew with all that it needs: pip install 'deedbox[server]'"
+        )
+    else:
+        yield Finding("fonts", "good", f"all {len(fonts.PACKAGES)} packages for marks and certificates are there")
 
 
 def _converters(loaded: Settings) -> Iterator[Finding]:

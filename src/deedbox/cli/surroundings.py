@@ -1,4 +1,4 @@
-"""What `deedbox doctor` looks at around the installation: this process, the proxy, PostgreSQL, time-stamps."""
+"""What `deedbox doctor` looks at around the installation: this process, the proxy, PostgreSQL, time-stamps, traces."""
 
 import asyncio
 import ipaddress
@@ -99,3 +99,24 @@ def timestamps(loaded: Settings) -> Iterator[Finding]:
     except DeedboxError as error:
         step = "Check DEEDBOX_TSA_URL; an address that is not public needs DEEDBOX_EGRESS_ALLOW. Documents are sealed"
         yield Finding("time-stamps", "bad", error.message, f"{step} without its time-stamp meanwhile.")
+
+
+def traces(loaded: Settings) -> Iterator[Finding]:
+    """Hands the collector of the settings no span at all."""
+    if loaded.traces_url is None:
+        return
+    from deedbox.kernel.traces import otlp
+    from deedbox.kernel.traces.export import hand_in, way_out
+
+    async def ask() -> str:
+        egress = way_out()
+        try:
+            return await hand_in(egress, str(loaded.traces_url), otlp.NOTHING)
+        finally:
+            await egress.close()
+
+    if reason := asyncio.run(ask()):
+        step = "Check DEEDBOX_TRACES_URL, which ends in /v1/traces as a rule. All else goes on, and spans are dropped."
+        yield Finding("traces", "bad", reason, step)
+    else:
+        yield Finding("traces", "good", f"{loaded.traces_url} takes them")

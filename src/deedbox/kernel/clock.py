@@ -4,6 +4,8 @@ import time
 from datetime import UTC, datetime
 from typing import NewType, Protocol
 
+from deedbox.kernel.limits import CLOCK_SET_BACK_LOOKS, CLOCK_SKEW_SECONDS
+
 Instant = NewType("Instant", str)
 """RFC 3339, UTC, whole seconds, `Z`: fixed width, so that text order is time order."""
 
@@ -15,6 +17,22 @@ class Clock(Protocol):
 class SystemClock:
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+
+class SetBack:
+    """Notices when a clock was set back, by more than clocks that are kept in step ever are."""
+
+    def __init__(self) -> None:
+        self._latest: datetime | None = None
+        self._looks = 0
+
+    def seen(self, now: datetime) -> bool:
+        """Whether the clock was set back since one of the last looks: what was begun before may end after it."""
+        latest, self._latest = self._latest, now
+        if latest is not None and (latest - now).total_seconds() > CLOCK_SKEW_SECONDS:
+            self._looks = CLOCK_SET_BACK_LOOKS
+        self._looks -= self._looks > 0
+        return self._looks > 0
 
 
 def instant(moment: datetime) -> Instant:

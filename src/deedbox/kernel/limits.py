@@ -147,6 +147,8 @@ that it comes back from a thread, while rows are sent in another."""
 WRITE_BATCH = 256
 WRITE_QUEUE = 4096
 BUSY_SECONDS = 5
+POSTGRES_VERSION_MIN = 15
+"""The oldest that the tests run on. What the SQL itself needs is 12: common tables that say `materialized`."""
 POSTGRES_CONNECTIONS = 8
 POSTGRES_CONNECT_SECONDS = 5
 POSTGRES_RECONNECTS = 3
@@ -236,6 +238,18 @@ EGRESS_RESOLVERS = 8
 EGRESS_DOUBTFUL_RESOLVERS = 32
 EGRESS_PIECE_BYTES = 64 * KB
 
+# traces
+TRACE_SPANS = 16_384
+"""That wait to be sent; those that come then are dropped. Each takes about a kilobyte."""
+TRACE_BATCH_SPANS = 512
+TRACE_SECONDS = 1
+"""Between one round of sending and the next."""
+TRACE_SEND_SECONDS = 10
+TRACE_CLOSE_SECONDS = 2
+"""For what still waits when the process ends."""
+TRACE_CONNECTIONS = 1
+TRACE_VALUE_CHARS = 200
+
 # mail
 MAIL_ATTEMPTS = 60
 MAIL_ATTACHMENT_BYTES = 15 * MB
@@ -293,6 +307,8 @@ HEAD_SECONDS = 10
 # doctor
 DISK_FREE_BYTES = 500 * MB
 CLOCK_SKEW_SECONDS = 5
+CLOCK_SET_BACK_LOOKS = 30
+"""After the clock was set back, what was due by it before is looked for so often."""
 LOST_FILES_NAMED = 3
 
 # signing

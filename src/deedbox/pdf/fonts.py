@@ -54,6 +54,11 @@ def folders() -> Iterator[Path]:
             yield folder
 
 
+def missing() -> list[str]:
+    """The packages that are not installed, or have no font in them."""
+    return [package for package in PACKAGES if regular(package) is None]
+
+
 def regular(package: str) -> Path | None:
     """The upright file of usual weight; None where the package is not installed."""
     folder = _folder(package)

@@ -12,6 +12,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.clock import stopwatch
 from deedbox.kernel.db import Tx, Value
 from deedbox.kernel.errors import BadRequest, Unavailable
+from deedbox.kernel.traces import span
 from deedbox.search import library, store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.engine import NOTHING_INDEXED, SearchEngine, Serving
@@ -111,7 +112,8 @@ class _Search:
         for attempt in range(limits.QUERY_TRIES):
             found = await self._look_up()
             if found is not None and (found.complete or attempt == limits.QUERY_TRIES - 1):
-                return await asyncio.to_thread(_highlighted, found, self._question.text)
+                with span("highlights"):
+                    return await asyncio.to_thread(_highlighted, found, self._question.text)
         raise Unavailable("The index is being made anew. Try again in a moment.")
 
     async def _vector(self, serving: Serving) -> "Vector | None":
@@ -119,7 +121,8 @@ class _Search:
         if self._question.mode == "keyword":
             return None
         if serving.recipe not in self._vectors:
-            vectors = await serving.embedder.embed([self._question.text], urgent=True, caller=self._question.caller)
+            with span("embed the query"):
+                vectors = await serving.embedder.embed([self._question.text], urgent=True, caller=self._question.caller)
             self._vectors[serving.recipe] = vectors[0]
         return self._vectors[serving.recipe]
 

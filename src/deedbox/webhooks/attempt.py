@@ -11,6 +11,7 @@ from deedbox.kernel import limits, log
 from deedbox.kernel.clock import Clock, instant, stopwatch
 from deedbox.kernel.crypto import Box
 from deedbox.kernel.errors import DeedboxError
+from deedbox.kernel.traces import Kind, Traces, Value, begun
 from deedbox.webhooks import schedule, signature
 from deedbox.webhooks.hooks import ENCRYPTED_SECRETS
 from deedbox.webhooks.queue import Claim, Outcome
@@ -34,17 +35,32 @@ class DeliveryAttempts:
     """Makes the attempts. Each endpoint has few connections of its own: one that stalls keeps nobody waiting."""
 
     def __init__(
-        self, box: Box, clock: Clock, egress: Callable[[], "Egress"], jitter: schedule.Jitter = uniform
+        self,
+        box: Box,
+        clock: Clock,
+        egress: Callable[[], "Egress"],
+        jitter: schedule.Jitter = uniform,
+        traces: Traces | None = None,
     ) -> None:
         self._box = box
         self._clock = clock
         self._egress = egress
         self._jitter = jitter
+        self._traces = traces
         self._open: dict[tuple[str, bool], _Connections] = {}
         """By subscription, and whether it was failing: then its host may not even be found."""
 
     async def make(self, claim: Claim) -> Outcome:
         """The outcome of the attempt. It never raises: whatever happens is an outcome."""
+        about: dict[str, Value] = {
+            "deedbox.delivery": claim.id,
+            "deedbox.event": claim.kind,
+            "deedbox.attempt": claim.attempts + 1,
+        }
+        with begun(self._traces, "delivery", about, Kind.CONSUMER):
+            return await self._made(claim)
+
+    async def _made(self, claim: Claim) -> Outcome:
         now, started = self._clock.now(), stopwatch()
         headers: dict[str, str] = {}
         try:

@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+from datetime import datetime
 
-from deedbox.kernel import limits, tasks
-from deedbox.kernel.clock import Clock
+from deedbox.kernel import limits, log, tasks
+from deedbox.kernel.clock import Clock, SetBack
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.webhooks import plan
 from deedbox.webhooks.attempt import DeliveryAttempts
@@ -57,6 +58,7 @@ class Sender:
         self._working = _Line(limits.WEBHOOK_PER_ENDPOINT)
         self._ailing = _Line(limits.WEBHOOK_PER_FAILING_ENDPOINT)
         self._sending = False
+        self._set_back = SetBack()
         self._look_now = asyncio.Event()
         self._looking: list[asyncio.Task[None]] = []
         self._serving: list[asyncio.Task[None]] = []
@@ -117,8 +119,15 @@ class Sender:
 
     async def _look(self) -> None:
         now = self._clock.now()
+        await self._look_at_clock(now)
         for hook_id in await self._db.read(lambda tx: store.due_hooks(tx, now)):
             (self._ailing if hook_id in self._failing else self._working).join(hook_id)
+
+    async def _look_at_clock(self, now: datetime) -> None:
+        if not self._set_back.seen(now):
+            return
+        if sooner := await self._db.write(lambda tx: store.bring_forward(tx, now), isolation="read committed"):
+            log.warning("the clock was set back: deliveries that were due are made now", deliveries=sooner)
 
     async def _serve(self, line: _Line) -> None:
         while self._sending:

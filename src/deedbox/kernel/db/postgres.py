@@ -22,6 +22,7 @@ from deedbox.kernel import limits, log, tasks
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value, notices
 from deedbox.kernel.db.put_off import PutOff
 from deedbox.kernel.errors import Code, SetupError, Unavailable
+from deedbox.kernel.traces import span
 
 T = TypeVar("T")
 
@@ -50,12 +51,24 @@ def connect(url: str, *, autocommit: bool = True) -> psycopg.Connection[Row]:
     """A connection outside the pool, for the work before and beside the server."""
     _check_address(url)
     try:
-        return psycopg.connect(url, autocommit=autocommit, connect_timeout=limits.POSTGRES_CONNECT_SECONDS)
+        connection = psycopg.connect(url, autocommit=autocommit, connect_timeout=limits.POSTGRES_CONNECT_SECONDS)
     except psycopg.Error as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise SetupError(
             f"PostgreSQL cannot be reached: {reason}.", "Check DEEDBOX_DATABASE_URL and that the server runs."
         ) from error
+    _check_version(connection)
+    return connection
+
+
+def _check_version(connection: psycopg.Connection[Row]) -> None:
+    version = connection.info.server_version // 10_000
+    if version < limits.POSTGRES_VERSION_MIN:
+        connection.close()
+        raise SetupError(
+            f"PostgreSQL {version} is too old: Deedbox needs {limits.POSTGRES_VERSION_MIN} or newer.",
+            "Upgrade it with pg_upgrade, or restore a backup into a newer one: deedbox restore.",
+        )
 
 
 def _check_address(url: str) -> None:
@@ -203,7 +216,8 @@ class PostgresDatabase:
             raise Unavailable("Too many requests are waiting for the database. Try again in a moment.")
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self._until_done, task)
+            with span("database read" if task.begin == _READ else "database write"):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, self._until_done, task)
         finally:
             self._waiting -= 1
 

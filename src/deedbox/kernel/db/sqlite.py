@@ -15,6 +15,7 @@ from deedbox.kernel import limits
 from deedbox.kernel.db import Dialect, Isolation, Listeners, Row, Tx, Value
 from deedbox.kernel.db.put_off import PutOff
 from deedbox.kernel.errors import Code, DeedboxError, Unavailable
+from deedbox.kernel.traces import span
 
 T = TypeVar("T")
 
@@ -133,11 +134,13 @@ class SqliteDatabase:
         self._closed = False
 
     async def read(self, fn: Callable[[Tx], T]) -> T:
-        return self._read(self._reader, fn)
+        with span("database read"):
+            return self._read(self._reader, fn)
 
     async def read_aside(self, fn: Callable[[Tx], T]) -> T:
         async with self._aside:
-            return await asyncio.to_thread(self._read_alone, fn)
+            with span("database read aside"):
+                return await asyncio.to_thread(self._read_alone, fn)
 
     def _read_alone(self, fn: Callable[[Tx], T]) -> T:
         """In a thread, with a connection that nobody else waits for; SQLite lets go of Python while it reads."""
@@ -164,7 +167,8 @@ class SqliteDatabase:
             self._thread.start()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put(_Write(fn, future))
-        return await future
+        with span("database write"):
+            return await future
 
     async def listen(self) -> None:
         """There are no other processes whose notices could be heard."""

@@ -20,6 +20,7 @@ from deedbox.kernel.egress.failures import AddressRefused, CannotResolve, Egress
 from deedbox.kernel.egress.network import JudgedNetwork, Resolve, doubtful_resolve, system_resolve
 from deedbox.kernel.egress.target import Target, parse_target
 from deedbox.kernel.errors import BadRequest
+from deedbox.kernel.traces import Kind, span
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
@@ -107,7 +108,15 @@ class Egress:
 
     async def send(self, request: Request) -> Answer:
         """The answer to the request, within its bounds; or EgressFailed."""
-        target, come, seconds = _callable(request.url), _Receipt(), request.seconds
+        target = _callable(request.url)
+        # The host alone: the rest of an address may be a secret.
+        with span(f"outgoing {request.method}", {"server.address": target.host}, Kind.CLIENT) as step:
+            answer = await self._answered(request, target)
+            step.note({"http.response.status_code": answer.status})
+            return answer
+
+    async def _answered(self, request: Request, target: Target) -> Answer:
+        come, seconds = _Receipt(), request.seconds
         try:
             with named_failures(target.host, seconds):
                 async with asyncio.timeout(seconds):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeAlias, TypeVar
 
 from deedbox.kernel import limits, log, tasks
-from deedbox.kernel.clock import Clock
+from deedbox.kernel.clock import Clock, SetBack
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.kernel.errors import AWAY, DeedboxError
 from deedbox.kernel.jobs import store
@@ -75,6 +75,7 @@ class Runner:
         self._short_of_slots = False
         """Whether the last look may have left jobs that were due."""
         self._is_claiming = False
+        self._set_back = SetBack()
         self._claiming: list[asyncio.Task[None]] = []
         self._renewing: list[asyncio.Task[None]] = []
 
@@ -128,6 +129,8 @@ class Runner:
         while self._is_claiming:
             # Before the look, not after it: a wake-up during the look must not be forgotten.
             self._wake.clear()
+            with tasks.going_on("jobs cannot be brought forward"):
+                await self._look_at_clock()
             slots, jobs = self._slots(), list[Job]()
             if slots.free(URGENT) > 0:
                 with tasks.going_on("jobs cannot be claimed"):
@@ -138,6 +141,13 @@ class Runner:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limits.JOB_POLL_SECONDS):
                     await self._wake.wait()
+
+    async def _look_at_clock(self) -> None:
+        now = self._clock.now()
+        if not self._set_back.seen(now):
+            return
+        if sooner := await self._db.write(lambda tx: store.bring_forward(tx, now), isolation="read committed"):
+            log.warning("the clock was set back: jobs that were due are done now", jobs=sooner)
 
     def _slots(self) -> Slots:
         running = tuple(job.priority for job in self._running.values())

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from deedbox.kernel import limits
-from deedbox.kernel.clock import instant
+from deedbox.kernel.clock import instant, moment
 from deedbox.kernel.db import Row, Tx, Value
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.ids import new_id
@@ -177,6 +177,18 @@ def _told(tx: Tx, kinds: list[Row]) -> int:
 def abandon_all(tx: Tx) -> int:
     """Lapses every lease: only for a database that has one process, which has just started."""
     return tx.run("update jobs set lease_until = 0 where state = 'running'")
+
+
+def bring_forward(tx: Tx, now: datetime) -> int:
+    """The number of jobs that were to run at once and would now wait: they were written down before the clock was set
+    back. Those that wait for a moment go on waiting for it; no lease lasts longer than one that begins now."""
+    lease = now.timestamp() + limits.JOB_LEASE_SECONDS
+    tx.run("update jobs set lease_until = :lease where state = 'running' and lease_until > :lease", lease=lease)
+    later = "state = 'ready' and run_at > :now and created_at > :at"
+    rows = tx.all(f"select id, run_at, created_at from jobs where {later}", now=now.timestamp(), at=instant(now))
+    at_once = [row[0] for row in rows if row[1] < moment(row[2]).timestamp() + 1]
+    sql = "update jobs set run_at = :now where id = :id and state = 'ready' returning kind"
+    return sum(_told(tx, tx.all(sql, id=job_id, now=now.timestamp())) for job_id in at_once)
 
 
 def find(tx: Tx, job_id: str) -> Job | None:

@@ -11,6 +11,7 @@ from deedbox.kernel.errors import Code, DeedboxError, Unavailable
 from deedbox.kernel.sandbox import Call, SandboxFailed, SandboxKind, Sink
 from deedbox.kernel.sandbox.frames import Broken, Done, Refused, Reply
 from deedbox.kernel.sandbox.process import Child, StartFailed
+from deedbox.kernel.traces import span
 from deedbox.kernel.turns import Turns
 
 log = logging.getLogger(__name__)
@@ -37,17 +38,22 @@ class Sandbox:
         """
         if function.partition(":")[0] not in self.kind.preload:
             raise ValueError(f"{function} is not in a module that the {self.kind.name} sandbox preloads")
+        about = {"deedbox.sandbox": self.kind.name, "deedbox.function": function}
+        with span("sandbox", about):
+            return self._outcome(function, await self._asked(Call(function, args), into, seconds))
+
+    async def _asked(self, call: Call, into: Sink | None, seconds: float | None) -> Reply:
         async with self._turns.one(), self._child() as child:
             try:
-                reply = await child.ask(Call(function, args), into, seconds)
+                reply = await child.ask(call, into, seconds)
             except SandboxFailed as failed:
                 if self._closed:
                     raise _stopping() from failed
-                log.warning("sandbox %s: %s failed: %s", self.kind.name, function, failed.reason)
+                log.warning("sandbox %s: %s failed: %s", self.kind.name, call.function, failed.reason)
                 raise
             if isinstance(reply, Broken) and reply.reason == "memory":
                 raise SandboxFailed("memory")
-        return self._outcome(function, reply)
+        return reply
 
     async def warm(self) -> None:
         """Starts every child now, so that no call has to wait for modules to load."""

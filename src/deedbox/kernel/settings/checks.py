@@ -29,6 +29,11 @@ def check(settings: Settings) -> None:
             "Give DEEDBOX_DATABASE_URL, or leave DEEDBOX_INDEX away to keep the indexes in the data folder.",
         )
     _check_models(settings)
+    if settings.traces_url is not None and not _is_address(settings.traces_url):
+        raise SetupError(
+            f"The setting DEEDBOX_TRACES_URL ({redacted(settings.traces_url)!r}) is not an address.",
+            "Write it as http://127.0.0.1:4318/v1/traces, without user name and password.",
+        )
     _check_mail(settings)
     _check_token(settings)
     _check_store(settings)

@@ -108,7 +108,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = Networks()
     trusted_proxies: Annotated[
         Networks,
-        Meta(description="Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated."),
+        Meta(
+            description="Proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `traceparent` are believed,"
+            " comma-separated."
+        ),
     ] = Networks()
     smtp_url: Annotated[
         Secret | None,
@@ -227,6 +230,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     chunk_overlap: Annotated[
         int, Meta(ge=0, le=limits.CHUNK_TOKENS_MAX // 2, description="Tokens that neighbouring chunks share.")
     ] = limits.CHUNK_OVERLAP
+    traces_url: Annotated[
+        str | None,
+        Meta(
+            description="Where traces are sent: a collector that takes OTLP over HTTP, on any network, such as"
+            " `http://127.0.0.1:4318/v1/traces`. Without it, nothing is traced."
+        ),
+    ] = None
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(description="The least severe line that is logged."),

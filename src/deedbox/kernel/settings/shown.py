@@ -11,7 +11,7 @@ from deedbox.kernel.settings.fields import SECRETS, Networks, Settings, variable
 GROUPS: dict[str, tuple[str, ...]] = {
     "server": (
         "host", "port", "public", "base_url", "trusted_proxies", "egress_allow", "log_level", "log_format",
-        "access_log",
+        "access_log", "traces_url",
     ),
     "data": (
         "data_dir", "database_url", "master_key_file", "blobs_url", "s3_endpoint", "s3_region", "s3_access_key",

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 
 import msgspec
@@ -126,7 +127,7 @@ class LocalIndex:
             return []
         asked = np.asarray(vector)
         # Beside each other: both run outside of the interpreter's lock, and each takes about as long as the other.
-        saying = _beside.submit(view.by_words, query, top, allowed)
+        saying = _beside.submit(copy_context().run, view.by_words, query, top, allowed)
         near = {match[1:]: match[0] for match in view.near(asked, top, allowed)}
         said = {match[1:]: match[0] for match in saying.result()}
         near |= view.cosines(asked, said.keys() - near.keys())

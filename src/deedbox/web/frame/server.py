@@ -3,14 +3,28 @@
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from deedbox.kernel import limits
 from deedbox.kernel.settings import Settings
 from deedbox.web.frame.connections import Connections
 from deedbox.web.frame.guard import Guard
+from deedbox.web.frame.head import App
 from deedbox.web.frame.http import BoundedHttp
+
+
+def _application(guard: Guard, settings: Settings, proxies: list[str]) -> App:
+    """The guard; with traces behind spans, and those outside of what puts a forwarded address in the peer's place."""
+    traces = guard.deedbox.traces
+    if traces is None:
+        return guard
+    from deedbox.web.frame.traced import Traced
+
+    inner: Any = ProxyHeadersMiddleware(cast(Any, guard), proxies) if proxies else guard
+    return Traced(inner, traces, settings.trusted_proxies)
 
 
 class Server(uvicorn.Server):
@@ -18,14 +32,14 @@ class Server(uvicorn.Server):
         proxies = [str(network) for network in settings.trusted_proxies]
         super().__init__(
             uvicorn.Config(
-                guard,
+                _application(guard, settings, proxies),
                 http=type("Http", (BoundedHttp,), {"guard": guard, "kept": Connections(settings)}),
                 lifespan="off",
                 ws="none",
                 access_log=False,
                 log_config=None,
                 server_header=False,
-                proxy_headers=bool(proxies),
+                proxy_headers=bool(proxies) and guard.deedbox.traces is None,
                 forwarded_allow_ips=proxies,
                 timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=limits.DRAIN_SECONDS,

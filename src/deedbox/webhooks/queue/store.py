@@ -172,6 +172,15 @@ def hand_back(tx: Tx, worker: str, now: datetime) -> None:
     )
 
 
+def bring_forward(tx: Tx, now: datetime) -> int:
+    """The number of deliveries that were never tried and would now wait: they were written down before the clock was
+    set back. Those that were tried go on waiting; no lease lasts longer than one that begins now."""
+    lease = now.timestamp() + limits.WEBHOOK_LEASE_SECONDS
+    tx.run("update deliveries set lease_until = :lease where status = 'sending' and lease_until > :lease", lease=lease)
+    sooner = "update deliveries set due_at = :now where status = 'pending' and attempts = 0 and due_at > :now"
+    return tx.run(sooner, now=now.timestamp())
+
+
 def abandon_all(tx: Tx) -> int:
     """Lapses every lease: only for a database that has one process, which has just started."""
     return tx.run("update deliveries set lease_until = 0 where status = 'sending'")

@@ -8,6 +8,7 @@ import numpy as np
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
+from deedbox.kernel.traces import span
 from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, Place, bits, bm25
 from deedbox.search.index.analysis import terms
 from deedbox.search.index.bits import Floats
@@ -121,7 +122,10 @@ class PostgresIndex:
         asked = self._asked(vector)
 
         def search(tx: Tx, index: IndexRow) -> list[Candidate]:
-            found, said = _near(tx, index, asked, top, only), _said(tx, index, query, top, only)
+            with span("search by meaning"):
+                found = _near(tx, index, asked, top, only)
+            with span("search by words"):
+                said = _said(tx, index, query, top, only)
             if others := said.keys() - found.keys():
                 found |= _scored(chunk_rows.chunks(tx, index, others), asked)
             return [

@@ -205,8 +205,6 @@ def file(tx: Tx, reader: Reader, upload_id: str, wanted: FilingChange) -> Upload
     new = msgspec.structs.replace(old, **wanted.given())
     if new.filename != old.filename and kind_of(new.filename).media_type != old.media_type:
         raise BadRequest("filename: its extension must stay that of a file of the same kind")
-    if new.collection != old.collection:
-        reader.need(new.collection)
     store.file(tx, new)
     return find(tx, reader, upload_id)
 

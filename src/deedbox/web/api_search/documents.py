@@ -140,7 +140,6 @@ async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     with once.claimed(request):
         async with upload.one_file(request, here.deedbox.blobs, kind_of, page=beside) as part:
             filing = _filing(beside)
-            here.reader.need(filing.collection)
             content = f"{part.received.blob.sha256}\n{part.filename}\n".encode() + _encode(filing)
             async with _parsed(here, part) as file:
 

@@ -116,7 +116,7 @@ from deedbox.client.requests.embeddings import NewEmbedding, NewEmbeddings
 from deedbox.client.requests.hooks import HookChange, HookRecovery, HookRotation, HookTest, NewHook
 from deedbox.client.requests.keys import KeyChange, NewKey
 from deedbox.client.requests.packets import NewPacket, NewPacketDocument, PacketChange
-from deedbox.client.requests.search import IndexOrder, NewQuery, QueryFilter
+from deedbox.client.requests.search import FilingChange, IndexOrder, NewQuery, QueryFilter
 from deedbox.client.requests.signer import Code, Complete, DeclineBody, Delegation, Drawn, Typed, UploadedMark, Values
 from deedbox.client.requests.templates import NewTemplate, TemplateChange
 from deedbox.client.requests.workspace import MemberChange, NewInvitation, WorkspaceChange
@@ -178,6 +178,7 @@ __all__ = [
     "Field",
     "File",
     "FileSource",
+    "FilingChange",
     "Flaw",
     "Health",
     "Hook",

@@ -453,6 +453,14 @@ UPLOAD_PART_HEADER_BYTES = 8 * KB
 UPLOAD_FORM_BYTES = 128 * KB
 UPLOAD_BOUNDARY_CHARS = 200
 FILENAME_CHARS = 255
+COLLECTION_CHARS = 100
+COLLECTION_PATTERN = "^[^\\s\\x00-\\x1f\\x7f]([^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f])?$(?!\\n)"
+"""No control characters, and no space at either end. To a pattern, an end is also where only a line's end follows."""
+UPLOAD_VALUES = 50
+UPLOAD_VALUE_NAME_CHARS = 100
+UPLOAD_VALUE_CHARS = 1000
+UPLOAD_NUMBER_MAX = 2**53
+"""Up to it, either way, every whole number is exact in both databases."""
 EXTRACTED_CHARS = UPLOAD_BYTES
 PACKED_TEXT_BYTES = 4 * EXTRACTED_CHARS + 32 * MB
 EXTRACT_SECONDS = 24

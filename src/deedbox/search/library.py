@@ -14,18 +14,21 @@ from deedbox.kernel.blobs import store as blobs_store
 from deedbox.kernel.blobs.stream import streamed
 from deedbox.kernel.clock import Clock, instant
 from deedbox.kernel.db import Database, Tx
-from deedbox.kernel.errors import Conflict, LostFile, NotFound, Unavailable
+from deedbox.kernel.errors import BadRequest, Conflict, LostFile, NotFound, Unavailable
 from deedbox.kernel.ids import new_id
 from deedbox.search import store
 from deedbox.search.chunks import store as chunk_store
 from deedbox.search.extract import Extractor, Packed, opened_text, unpacked
-from deedbox.search.extract.kinds import KINDS, Kind
+from deedbox.search.extract.kinds import KINDS, Kind, kind_of
+from deedbox.search.filing import Filing, FilingChange
 from deedbox.search.reader import Reader
 from deedbox.search.store import UploadSummary
-from deedbox.search.upload import Chunk, Extraction, Upload
+from deedbox.search.upload import SIGNED_COLLECTION, Chunk, Extraction, Upload
 
 T = TypeVar("T")
 PDF = KINDS["pdf"]
+UNSORTED = Filing()
+"""How a document is filed of which nothing is said."""
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -117,7 +120,7 @@ class TextCache:
             return await self._extractor.pack(data, kind.name, incoming.write)
 
 
-def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
+def add(tx: Tx, workspace_id: str, file: File, filing: Filing = UNSORTED, *, now: datetime) -> Upload:
     """A new document."""
     upload = Upload(
         id=new_id("upl", now),
@@ -134,6 +137,8 @@ def add(tx: Tx, workspace_id: str, file: File, *, now: datetime) -> Upload:
         revision=1,
         created_at=instant(now),
         indexed_at=None,
+        collection=filing.collection,
+        metadata=filing.metadata,
     )
     _keep_text(tx, workspace_id, file.received.blob.sha256, file.media_type, file.parsed, now)
     blobs_store.adopt(tx, file.received, upload.id, now)
@@ -161,6 +166,7 @@ def add_sealed(tx: Tx, workspace_id: str, sealed: Sealed, *, now: datetime) -> U
         created_at=instant(now),
         indexed_at=None,
         document_id=sealed.document_id,
+        collection=SIGNED_COLLECTION,
     )
     blobs_store.share(tx, [upload.sha256], [upload.id])
     store.add_upload(tx, upload)
@@ -185,11 +191,22 @@ def replace(tx: Tx, reader: Reader, upload_id: str, file: File, *, now: datetime
         error=None,
         revision=old.revision + 1,
     )
-    changes = {name: value for name, value in msgspec.structs.asdict(new).items() if name != "id"}
+    kept = ("id", "collection", "metadata")
+    changes = {name: value for name, value in msgspec.structs.asdict(new).items() if name not in kept}
     if not store.change_upload(tx, old.id, {"revision": old.revision}, changes):
         raise Unavailable("The document was changed at this very moment. Try again.")
     _let_go(tx, old, now)
     return new
+
+
+def file(tx: Tx, reader: Reader, upload_id: str, wanted: FilingChange) -> UploadSummary:
+    """The document under another name, in another collection or with other metadata; nothing is read again."""
+    old = _seen(tx, reader, upload_id)
+    new = msgspec.structs.replace(old, **wanted.given())
+    if new.filename != old.filename and kind_of(new.filename).media_type != old.media_type:
+        raise BadRequest("filename: its extension must stay that of a file of the same kind")
+    store.file(tx, new)
+    return find(tx, reader, upload_id)
 
 
 def replaceable(tx: Tx, reader: Reader, upload_id: str) -> Upload:
@@ -208,9 +225,9 @@ def remove(tx: Tx, reader: Reader, upload_id: str, *, now: datetime) -> None:
     chunk_store.log_removal(tx, reader.workspace_id, upload.id)
 
 
-def page(tx: Tx, reader: Reader, after: str | None, most: int) -> list[UploadSummary]:
-    """Documents after the one with this id, oldest first."""
-    return store.summaries(tx, reader, after, most)
+def page(tx: Tx, reader: Reader, after: str | None, most: int, collection: str | None = None) -> list[UploadSummary]:
+    """Documents of the collection, or of all, after the one with this id, oldest first."""
+    return store.summaries(tx, reader, after, most, collection)
 
 
 class Shelf(msgspec.Struct, frozen=True):

@@ -1,17 +1,19 @@
 """The tables of uploads, extractions and query counts."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Row, Tx, Value
+from deedbox.search import filing
 from deedbox.search.reader import Reader
-from deedbox.search.upload import Status, Upload
+from deedbox.search.upload import MetadataValue, Status, Upload
 
 UPLOAD_COLUMNS = (
     "id, workspace_id, filename, media_type, size_bytes, sha256, text_length, pages, status, status_before, error,"
-    " revision, created_at, indexed_at, document_id"
+    " revision, created_at, indexed_at, document_id, collection, metadata"
 )
 
 # Seen when it is asked: a file may be uploaded before or after the server learns that it was sealed here.
@@ -44,9 +46,41 @@ def add_upload(tx: Tx, upload: Upload) -> None:
     names = ", ".join(f":{name}" for name in UPLOAD_COLUMNS.replace(" ", "").split(","))
     tx.run(
         f"insert into uploads ({UPLOAD_COLUMNS}, filename_folded) values ({names}, :filename_folded)",
-        **msgspec.structs.asdict(upload),
+        **{**msgspec.structs.asdict(upload), "metadata": filing.encoded(upload.metadata)},
         filename_folded=_folded(upload.filename),
     )
+    _keep_values(tx, upload.workspace_id, upload.id, upload.metadata)
+
+
+def read_upload(row: Sequence[Any]) -> Upload:
+    """The upload of a row of UPLOAD_COLUMNS."""
+    return Upload(*row[:-1], filing.decoded(row[-1]))  # type: ignore[call-arg]
+
+
+def file(tx: Tx, upload: Upload) -> None:
+    """Keeps the name, collection and metadata that the upload has now."""
+    changes = {
+        "filename": upload.filename,
+        "collection": upload.collection,
+        "metadata": filing.encoded(upload.metadata),
+    }
+    change_upload(tx, upload.id, {}, changes)
+    tx.run("delete from upload_values where upload_id = :id", id=upload.id)
+    _keep_values(tx, upload.workspace_id, upload.id, upload.metadata)
+
+
+def _keep_values(tx: Tx, workspace_id: str, upload_id: str, metadata: Mapping[str, MetadataValue]) -> None:
+    """The same values as rows, which filters and counts read."""
+    rows: list[Mapping[str, Value]] = [
+        {"upload_id": upload_id, "workspace_id": workspace_id, "name": name, **filing.key(value)._asdict()}
+        for name, value in metadata.items()
+    ]
+    if rows:
+        tx.many(
+            "insert into upload_values (upload_id, workspace_id, name, kind, text, number)"
+            " values (:upload_id, :workspace_id, :name, :kind, :text, :number)",
+            rows,
+        )
 
 
 def _folded(filename: str) -> str:
@@ -60,7 +94,7 @@ def upload(tx: Tx, workspace_id: str, upload_id: str) -> Upload | None:
         workspace_id=workspace_id,
         id=upload_id,
     )
-    return Upload(*row) if row else None
+    return read_upload(row) if row else None
 
 
 def known(tx: Tx, reader: Reader, upload_ids: Collection[str]) -> set[str]:
@@ -84,7 +118,7 @@ def hides(tx: Tx, reader: Reader) -> bool:
 def uploads(tx: Tx, workspace_id: str) -> list[Upload]:
     """All of the workspace, oldest first."""
     rows = tx.all(f"select {UPLOAD_COLUMNS} from uploads where workspace_id = :id order by id", id=workspace_id)
-    return [Upload(*row) for row in rows]
+    return [read_upload(row) for row in rows]
 
 
 _SUMMARY = (
@@ -102,10 +136,14 @@ def summary(tx: Tx, workspace_id: str, upload_id: str) -> UploadSummary | None:
     return _summary(row) if row else None
 
 
-def summaries(tx: Tx, reader: Reader, after: str | None, most: int) -> list[UploadSummary]:
-    """Uploads after the one with this id, oldest first."""
-    sql = f"{_SUMMARY} where {_there_for(reader)} and u.id > :after order by u.id limit :most"
-    return [_summary(row) for row in tx.all(sql, workspace_id=reader.workspace_id, after=after or "", most=most)]
+def summaries(tx: Tx, reader: Reader, after: str | None, most: int, collection: str | None) -> list[UploadSummary]:
+    """Uploads of the collection, or of all, after the one with this id, oldest first."""
+    values: dict[str, Value] = {"after": after or "", "most": most}
+    within = ""
+    if collection is not None:
+        within, values["collection"] = " and u.collection = :collection", collection
+    sql = f"{_SUMMARY} where {_there_for(reader)}{within} and u.id > :after order by u.id limit :most"
+    return [_summary(row) for row in tx.all(sql, workspace_id=reader.workspace_id, **values)]
 
 
 def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) -> list[UploadSummary]:
@@ -122,7 +160,7 @@ def newest(tx: Tx, reader: Reader, named: str, before: str | None, most: int) ->
 
 
 def _summary(row: Row) -> UploadSummary:
-    return UploadSummary(Upload(*row[:-2]), row[-2], row[-1])
+    return UploadSummary(read_upload(row[:-2]), row[-2], row[-1])
 
 
 def change_upload(tx: Tx, upload_id: str, expected: Mapping[str, Value], changes: Mapping[str, Value]) -> bool:
@@ -150,9 +188,8 @@ def drop_upload(tx: Tx, upload_id: str) -> None:
 
 
 def uploads_with_status(tx: Tx, status: Status) -> list[Upload]:
-    return [
-        Upload(*row) for row in tx.all(f"select {UPLOAD_COLUMNS} from uploads where status = :status", status=status)
-    ]
+    rows = tx.all(f"select {UPLOAD_COLUMNS} from uploads where status = :status", status=status)
+    return [read_upload(row) for row in rows]
 
 
 def matching(tx: Tx, reader: Reader, conditions: Mapping[str, Value]) -> list[str]:
@@ -213,7 +250,7 @@ def twin(tx: Tx, workspace_id: str, sha256: str, media_type: str) -> Upload | No
         sha256=sha256,
         media_type=media_type,
     )
-    return Upload(*row) if row else None
+    return read_upload(row) if row else None
 
 
 def count_unindexed(tx: Tx, reader: Reader) -> int:

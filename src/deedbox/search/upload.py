@@ -1,10 +1,16 @@
 """An uploaded document, its extracted text and its chunks."""
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
 
+MetadataValue: TypeAlias = str | int | float | bool
+"""What metadata may hold under a name; dates are text."""
 Status: TypeAlias = Literal["uploaded", "indexing", "indexed", "failed"]
+DEFAULT_COLLECTION = "default"
+SIGNED_COLLECTION = "signed"
+"""That of completed documents of the signing side."""
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -28,6 +34,8 @@ class Upload(msgspec.Struct, frozen=True):
     indexed_at: str | None
     document_id: str | None = None
     """The document of the signing side whose sealed file it is; None for what was uploaded."""
+    collection: str = DEFAULT_COLLECTION
+    metadata: Mapping[str, MetadataValue] = {}
 
 
 class Extraction(msgspec.Struct, frozen=True):

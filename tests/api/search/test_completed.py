@@ -35,6 +35,7 @@ async def test_a_sentence_of_a_completed_document_is_found_with_its_page(search:
     document = await Office(search.api).sealed(title="Lease of the harbour", signers=[signer("ann")])
     record = await entry(search.api, document)
     assert (record["filename"], record["media_type"]) == ("Lease of the harbour.pdf", "application/pdf")
+    assert (record["collection"], record["metadata"]) == ("signed", {})
     [best, *_] = await search.ask(SENTENCE, filter={"signed": True})
     assert SENTENCE in best["text"]
     place = best["metadata"]

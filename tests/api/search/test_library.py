@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 FIELDS = [
     "doc_id", "filename", "size_bytes", "text_length", "status", "error", "sha256", "media_type", "pages", "chunks",
-    "created_at", "indexed_at", "stale", "document_id",
+    "created_at", "indexed_at", "stale", "document_id", "collection", "metadata",
 ]  # fmt: skip
 MISSING = "upl_01JD0000000000000000000000"
 PARTS = ("", "/content", "/text", "/chunks", "/pages/1.webp")

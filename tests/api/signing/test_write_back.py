@@ -111,6 +111,16 @@ async def _packets(office: Office) -> list[str]:
     return [f"{PACKETS}/{one['id']}" for one in made]
 
 
+async def _uploads(office: Office) -> list[str]:
+    """One of which nothing is said, and one with a collection and metadata."""
+    made = []
+    for parts in ({}, {"collection": "leases", "metadata": '{"year": 2026, "open": true, "kind": "lease"}'}):
+        file = {"file": ("a.txt", b"The tenant pays the rent.")}
+        answer = await office.api.call("POST", "/documents/upload", files=file, data=parts)
+        made.append(f"/documents/{answer.json()['doc_id']}")
+    return made
+
+
 MADE: dict[str, Callable[[Office], Awaitable[list[str]]]] = {
     "/api/v1/workspace": _workspace,
     "/api/v1/hooks/{hook_id}": _hooks,
@@ -119,6 +129,7 @@ MADE: dict[str, Callable[[Office], Awaitable[list[str]]]] = {
     "/api/v1/members/{member_id}": _members,
     "/api/v1/packets/{packet_id}": _packets,
     "/api/v1/templates/{template_id}": _templates,
+    "/documents/{doc_id}": _uploads,
 }
 """What makes records of each kind that can be read and changed."""
 

@@ -22,7 +22,7 @@ from deedbox.client.records.search import (
     Upload,
     Uploaded,
 )
-from deedbox.client.requests.search import IndexOrder, NewQuery
+from deedbox.client.requests.search import FilingChange, IndexOrder, NewQuery
 
 
 class ListUploadsQuery(TypedDict, total=False):
@@ -30,6 +30,8 @@ class ListUploadsQuery(TypedDict, total=False):
 
     limit: int
     """How many to show at most; without it, all."""
+    collection: str
+    """Only those in this collection."""
 
 
 class DocumentChunksQuery(TypedDict, total=False):
@@ -58,10 +60,23 @@ class SearchCalls:
         Asks the database, so that `healthy` means that requests can be answered."""
         return self._connection.answer(Call("GET", "/health"), Health)
 
-    def upload_document(self, file: FileSource, *, idempotency_key: str | None = None) -> Uploaded:
+    def upload_document(
+        self,
+        file: FileSource,
+        collection: str | None = None,
+        metadata: str | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Uploaded:
         """Upload and parse a document."""
         return self._connection.answer(
-            Call("POST", "/documents/upload", headers=once(idempotency_key), body=Form([("file", file)])), Uploaded
+            Call(
+                "POST",
+                "/documents/upload",
+                headers=once(idempotency_key),
+                body=Form([("file", file)], {"collection": collection, "metadata": metadata}),
+            ),
+            Uploaded,
         )
 
     def list_uploads(self, **query: Unpack[ListUploadsQuery]) -> Iterator[Upload]:
@@ -81,6 +96,12 @@ class SearchCalls:
     def delete_document(self, doc_id: str) -> None:
         """Delete a document, its text and its chunks."""
         self._connection.done(Call("DELETE", f"/documents/{part(doc_id)}"))
+
+    def file_document(self, doc_id: str, body: FilingChange) -> Upload:
+        """Change a document's name, collection or metadata.
+
+        Nothing is read or indexed again: the very next query knows it."""
+        return self._connection.answer(Call("PATCH", f"/documents/{part(doc_id)}", body=body), Upload)
 
     def document_content(self, doc_id: str) -> Download:
         """The original bytes."""
@@ -151,10 +172,23 @@ class AsyncSearchCalls:
         Asks the database, so that `healthy` means that requests can be answered."""
         return await self._connection.answer(Call("GET", "/health"), Health)
 
-    async def upload_document(self, file: FileSource, *, idempotency_key: str | None = None) -> Uploaded:
+    async def upload_document(
+        self,
+        file: FileSource,
+        collection: str | None = None,
+        metadata: str | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Uploaded:
         """Upload and parse a document."""
         return await self._connection.answer(
-            Call("POST", "/documents/upload", headers=once(idempotency_key), body=Form([("file", file)])), Uploaded
+            Call(
+                "POST",
+                "/documents/upload",
+                headers=once(idempotency_key),
+                body=Form([("file", file)], {"collection": collection, "metadata": metadata}),
+            ),
+            Uploaded,
         )
 
     def list_uploads(self, **query: Unpack[ListUploadsQuery]) -> AsyncIterator[Upload]:
@@ -176,6 +210,12 @@ class AsyncSearchCalls:
     async def delete_document(self, doc_id: str) -> None:
         """Delete a document, its text and its chunks."""
         await self._connection.done(Call("DELETE", f"/documents/{part(doc_id)}"))
+
+    async def file_document(self, doc_id: str, body: FilingChange) -> Upload:
+        """Change a document's name, collection or metadata.
+
+        Nothing is read or indexed again: the very next query knows it."""
+        return await self._connection.answer(Call("PATCH", f"/documents/{part(doc_id)}", body=body), Upload)
 
     def document_content(self, doc_id: str) -> AsyncDownload:
         """The original bytes."""

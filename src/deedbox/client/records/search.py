@@ -55,6 +55,10 @@ class Upload(Struct, frozen=True, kw_only=True):
     """Whether its chunks were made by another model or chunker."""
     document_id: str | None
     """The document of the signing API whose sealed file it is; null for what was uploaded."""
+    collection: str
+    """The collection that it lies in."""
+    metadata: dict[str, str | int | float | bool]
+    """Values by name, as they were given."""
 
 
 class DocumentList(Struct, frozen=True, kw_only=True):

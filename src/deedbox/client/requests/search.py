@@ -7,6 +7,17 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 
+class FilingChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is given is changed; the rest stays."""
+
+    filename: str | UnsetType = UNSET
+    """Another name, for a file of the same kind."""
+    collection: str | UnsetType = UNSET
+    """The collection that the document lies in from now on."""
+    metadata: dict[str, bool | int | float | str] | UnsetType = UNSET
+    """All metadata that the document has from now on."""
+
+
 class IndexOrder(Struct, frozen=True, kw_only=True, omit_defaults=True):
     doc_ids: list[str] | UnsetType = UNSET
     """Only these documents; without it, all that were uploaded."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from deedbox.kernel.db import Tx, Value
-from deedbox.search.store import UPLOAD_COLUMNS
+from deedbox.search.store import UPLOAD_COLUMNS, read_upload
 from deedbox.search.upload import Chunk, Upload
 
 _CHUNK = "number, text, char_start, char_end, page, heading"
@@ -136,7 +136,7 @@ def unchanged_chunk(
         number=number,
         mark=mark,
     )
-    return (Upload(*row[:-6]), Chunk(*row[-6:])) if row else None
+    return (read_upload(row[:-6]), Chunk(*row[-6:])) if row else None
 
 
 # the logs that indexes follow, one for each recipe: which chunk set stands for which upload

@@ -1,30 +1,33 @@
-"""Documents to be searched: upload, list, show, replace, delete."""
+"""Documents to be searched: upload, list, show, file, replace, delete."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
-from litestar import Response, delete, get, post, put
-from litestar.params import FromPath
+from litestar import Response, delete, get, patch, post, put
+from litestar.params import FromPath, JSONBody
 from litestar.response import Stream as StreamedResponse
 from msgspec import UNSET, UnsetType
 
 from deedbox.kernel import limits
 from deedbox.kernel.db import Tx
+from deedbox.kernel.errors import BadRequest
 from deedbox.search import library
 from deedbox.search.extract.kinds import kind_of
+from deedbox.search.filing import CollectionName, Filing, FilingChange
 from deedbox.search.library import File
 from deedbox.search.store import UploadSummary
-from deedbox.search.upload import Status, Upload
-from deedbox.web.frame import context, form, once, openapi, upload
+from deedbox.search.upload import MetadataValue, Status, Upload
+from deedbox.web.frame import body, context, form, once, openapi, upload, write_back
 from deedbox.web.frame import cursor as cursors
 from deedbox.web.frame.blob_response import joined, patiently
 from deedbox.web.frame.context import AnyRequest, Context
 from deedbox.web.frame.cursor import Limit
 from deedbox.web.frame.doors import door
 from deedbox.web.frame.query import QUERY
-from deedbox.web.frame.upload import Part
+from deedbox.web.frame.upload import Beside, Part
+from deedbox.web.frame.write_back import WRITES
 
 _encode = msgspec.json.Encoder().encode
 
@@ -58,12 +61,18 @@ class UploadRecord(msgspec.Struct, frozen=True):
     """Whether its chunks were made by another model or chunker."""
     document_id: str | None
     """The document of the signing API whose sealed file it is; null for what was uploaded."""
+    collection: str
+    """The collection that it lies in."""
+    metadata: dict[str, MetadataValue]
+    """Values by name, as they were given."""
 
 
 class LibraryQuery(msgspec.Struct, frozen=True):
     limit: Limit | UnsetType = UNSET
     """How many to show at most; without it, all."""
     cursor: Annotated[str, cursors.of("upl")] | UnsetType = UNSET
+    collection: CollectionName | UnsetType = UNSET
+    """Only those in this collection."""
 
 
 class DocumentList(msgspec.Struct, frozen=True):
@@ -95,25 +104,63 @@ _FORM: dict[str, Any] = {
     "request_max_body_size": None,
 }
 """The body is bounded while it is read, with a message of its own."""
+_FILED_FORM: dict[str, Any] = {
+    **upload.ONE_FILE,
+    "schema": {
+        **upload.ONE_FILE["schema"],
+        "properties": {
+            **upload.ONE_FILE["schema"]["properties"],
+            "collection": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": limits.COLLECTION_CHARS,
+                "pattern": limits.COLLECTION_PATTERN,
+                "description": "The collection to put it into; `default` by default.",
+            },
+            "metadata": {
+                "type": "string",
+                "maxLength": limits.SIGNING_FORM_BYTES,
+                "description": f"A JSON object of at most {limits.UPLOAD_VALUES} values by name: texts, ISO dates,"
+                ' numbers, true or false, such as `{"year": 2026, "kind": "lease"}`.',
+            },
+        },
+    },
+}
 
 
 @post(
     "/documents/upload",
     summary="Upload and parse a document",
-    **{**_FORM, "opt": {**_FORM["opt"], openapi.MAKES: {"doc_id": "/doc_id"}}},
+    **{**_FORM, "opt": {**_FORM["opt"], form.FORM: _FILED_FORM, openapi.MAKES: {"doc_id": "/doc_id"}}},
 )
 async def upload_document(request: AnyRequest) -> Response[Uploaded]:
     here = context.of(request)
     workspace, now = here.caller.workspace_id, here.deedbox.clock.now()
+    beside = Beside("collection", "metadata")
     with once.claimed(request):
-        async with upload.one_file(request, here.deedbox.blobs, kind_of) as part, _parsed(here, part) as file:
-            content = f"{part.received.blob.sha256}\n{part.filename}".encode()
+        async with upload.one_file(request, here.deedbox.blobs, kind_of, page=beside) as part:
+            filing = _filing(beside)
+            content = f"{part.received.blob.sha256}\n{part.filename}\n".encode() + _encode(filing)
+            async with _parsed(here, part) as file:
 
-            def add(tx: Tx) -> Uploaded:
-                return _uploaded(library.add(tx, workspace, file, now=now))
+                def add(tx: Tx) -> Uploaded:
+                    return _uploaded(library.add(tx, workspace, file, filing, now=now))
 
-            answer: Response[Any] = await once.kept(request, add, status=200, content=content)
-            return answer
+                answer: Response[Any] = await once.kept(request, add, status=200, content=content)
+                return answer
+
+
+def _filing(beside: Beside) -> Filing:
+    """What the form says of where the document belongs."""
+    given: dict[str, Any] = {}
+    if (collection := beside.text("collection")) is not None:
+        given["collection"] = collection
+    if (metadata := beside.text("metadata")) is not None:
+        try:
+            given["metadata"] = msgspec.json.decode(metadata)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise BadRequest("metadata: it is not a JSON object") from error
+    return body.of_kind(Filing, given)
 
 
 @get(
@@ -126,25 +173,26 @@ async def list_uploads(request: AnyRequest) -> Response[DocumentList]:
     here = context.of(request)
     asked: LibraryQuery = here.query
     reader, after, recipe = here.reader, asked.cursor or None, here.deedbox.search.recipe
+    collection = asked.collection or None
     if asked.limit is UNSET:
-        pieces = _in_pieces(here, after)
+        pieces = _in_pieces(here, after, collection)
         # Asked for here, so that what fails at once is an error and not half an answer.
         first = await anext(pieces)
         each, in_all = limits.DOWNLOAD_STALL_SECONDS, limits.DOWNLOAD_SECONDS
         told = patiently(here, joined(first, pieces), each=each, in_all=in_all)
         return cast(Response[DocumentList], StreamedResponse(told, media_type="application/json"))
     limit = asked.limit
-    found = await here.deedbox.db.read(lambda tx: library.page(tx, reader, after, limit + 1))
+    found = await here.deedbox.db.read(lambda tx: library.page(tx, reader, after, limit + 1, collection))
     records = [_record(one, recipe) for one in found]
     return Response(DocumentList(*cursors.page(records, limit, lambda document: document.doc_id)))
 
 
-async def _in_pieces(here: Context, after: str | None) -> AsyncIterator[bytes]:
+async def _in_pieces(here: Context, after: str | None, collection: str | None) -> AsyncIterator[bytes]:
     """Every document after this one, as the JSON of a list that is never held as a whole."""
     reader, recipe = here.reader, here.deedbox.search.recipe
 
     def batch(tx: Tx) -> list[UploadSummary]:
-        return library.page(tx, reader, after, limits.LIST_BATCH)
+        return library.page(tx, reader, after, limits.LIST_BATCH, collection)
 
     begun, count = _encode(DocumentList([], 0, False, None)).partition(b"]")[0], 0
     while found := await here.deedbox.db.read(batch):
@@ -159,6 +207,33 @@ async def show_document(request: AnyRequest, doc_id: FromPath[str]) -> UploadRec
     here = context.of(request)
     found = await here.deedbox.db.read(lambda tx: library.find(tx, here.reader, doc_id))
     return _record(found, here.deedbox.search.recipe)
+
+
+@patch(
+    "/documents/{doc_id:str}",
+    opt={**door("search:write"), WRITES: (FilingChange, UploadRecord)},
+    summary="Change a document's name, collection or metadata",
+    tags=["search"],
+)
+async def file_document(request: AnyRequest, doc_id: FromPath[str], data: JSONBody[dict[str, Any]]) -> UploadRecord:
+    """Nothing is read or indexed again: the very next query knows it."""
+    here = context.of(request)
+    reader, recipe = here.reader, here.deedbox.search.recipe
+    write_back.check(data, FilingChange, UploadRecord)
+
+    def change(tx: Tx) -> UploadRecord:
+        shown = _record(library.find(tx, reader, doc_id), recipe)
+        wanted = write_back.changes(data, shown, FilingChange)
+        return shown if wanted is None else _record(library.file(tx, reader, doc_id, _named(wanted)), recipe)
+
+    return await here.deedbox.db.write(change)
+
+
+def _named(wanted: FilingChange) -> FilingChange:
+    """With the name made clean, as that of an upload is."""
+    if wanted.filename is UNSET:
+        return wanted
+    return msgspec.structs.replace(wanted, filename=form.clean(wanted.filename))
 
 
 @put(
@@ -217,7 +292,9 @@ def _record(described: UploadSummary, recipe: str | None) -> UploadRecord:
         indexed_at=upload.indexed_at,
         stale=described.recipe is not None and recipe is not None and described.recipe != recipe,
         document_id=upload.document_id,
+        collection=upload.collection,
+        metadata=dict(upload.metadata),
     )
 
 
-ROUTES = [upload_document, list_uploads, show_document, replace_document, delete_document]
+ROUTES = [upload_document, list_uploads, show_document, file_document, replace_document, delete_document]

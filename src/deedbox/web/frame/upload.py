@@ -125,6 +125,31 @@ class Page:
         return write
 
 
+class Beside(Page):
+    """The parts that a form of the API may have beside its file, each of them once."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(FILE)
+        self._names = names
+
+    def take(self, part: MultipartSegment) -> Take:
+        if part.name not in self._names or part.filename is not None:
+            also = f", and as text {' and '.join(map(repr, self._names))}" if self._names else ""
+            raise BadRequest(
+                f"The form has a part that is not named {FILE!r}. Send the file in one part of that name{also}."
+            )
+        if part.name in self._typed:
+            raise BadRequest(f"The form has two parts named {part.name!r}")
+        return super().take(part)
+
+    def text(self, name: str) -> str | None:
+        """What the part says; None if there is none."""
+        try:
+            return bytes(self._typed[name]).decode() if name in self._typed else None
+        except UnicodeDecodeError as error:
+            raise BadRequest(f"{name}: it is not text in UTF-8") from error
+
+
 @asynccontextmanager
 async def one_file(
     request: AnyRequest,

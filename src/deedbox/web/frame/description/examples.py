@@ -297,6 +297,7 @@ SAMPLES: dict[str, Any] = {
     "media_type": "application/pdf",
     "message": None,
     "metadata": {"flat": "4"},
+    "collection": "leases",
     "name": _NAME,
     "next_attempt_at": None,
     "not_after": "2036-03-01T12:00:00Z",
@@ -400,6 +401,7 @@ REQUESTS: dict[str, Any] = {
     },
     "change_packet": {"title": "Papers for the move", "metadata": {"flat": "5"}},
     "void_packet": {"reason": "The wrong flat"},
+    "file_document": {"collection": "leases", "metadata": {"year": 2027}},
     "change_document": {"title": "Lease, 5 Mill Lane", "metadata": {"flat": "5"}},
     "create_template": {
         "name": "Lease",
@@ -439,6 +441,8 @@ FORMS: dict[str, Any] = {
     "bulk_send": f'{{"name": "Leases of Mill Lane", "template_id": "{id_of("tpl")}"}}',
     "create_bulk_send.file": "key,Tenant.name,Tenant.email,value:Flat\nflat-4,Ana,ana@example.com,4\n",
     "file": _TEXT,
+    "collection": "leases",
+    "metadata": '{"year": 2026, "kind": "lease"}',
     "create_packet.document": '{"title": "Papers for a move", "documents": [{"title": "Lease, 4 Mill Lane",'
     ' "files": [{"name": "lease.pdf"}]}], "signers": [{"name": "Ana", "email": "ana@example.com"}]}',
     "document": '{"title": "Lease, 4 Mill Lane", "signers": [{"name": "Ana", "email": "ana@example.com"}]}',

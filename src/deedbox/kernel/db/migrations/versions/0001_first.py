@@ -686,13 +686,26 @@ create table uploads (
     revision INT not null,
     created_at TEXT not null,
     indexed_at TEXT,
-    document_id TEXT references documents (id)
+    document_id TEXT references documents (id),
+    collection TEXT not null default 'default',
+    metadata TEXT not null default '{}'
 );
 create index uploads_of_workspace on uploads (workspace_id, id);
 create index uploads_unindexed on uploads (workspace_id) where status = 'uploaded';
 create index uploads_by_content on uploads (workspace_id, sha256);
 create index uploads_for_documents on uploads (workspace_id) where document_id is not null;
 create unique index uploads_of_document on uploads (document_id) where document_id is not null;
+create index uploads_of_collection on uploads (workspace_id, collection, id);
+create table upload_values (
+    upload_id TEXT not null references uploads (id) on delete cascade,
+    workspace_id TEXT not null references workspaces (id),
+    name TEXT not null,
+    kind TEXT not null,
+    text TEXT,
+    number REAL,
+    primary key (upload_id, name)
+);
+create index upload_values_by_name on upload_values (workspace_id, name);
 create table extractions (
     workspace_id TEXT not null references workspaces (id),
     sha256 TEXT not null,

@@ -113,7 +113,7 @@ def test_everything_taken_or_given_has_an_example_that_its_schema_allows(documen
         schema = {**content["schema"], "components": {"schemas": reached(document, content["schema"])}}
         errors = list(jsonschema_rs.Draft202012Validator(schema, validate_formats=True).iter_errors(example))
         assert errors == [], where
-        if "application/json" in where:
+        if "application/json" in where and content["schema"].get("format") != "binary":
             assert examples.UNTOLD not in repr(example), f"{where}: a text has no value in web/frame/examples.py"
             seen += 1
     assert seen > 100

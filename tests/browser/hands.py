@@ -77,12 +77,12 @@ async def agreed_and_signed(page: Page) -> None:
     await page.locator("#sheet").wait_for(state="detached")
 
 
-async def kept(page: Page, field: Locator, text: str) -> None:
+async def kept(page: Page, field: Locator, text: str, sent_as: str | None = None) -> None:
     """Writes into a field and waits until the server has it, whatever else of it was on its way."""
 
     def of_it(answer: Response) -> bool:
         sent: Any = answer.request.post_data_json if answer.url.endswith("/fields") else {"values": {}}
-        return text in sent["values"].values()
+        return (sent_as or text) in sent["values"].values()
 
     async with page.expect_response(of_it) as arriving:
         await field.fill(text)

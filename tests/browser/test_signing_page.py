@@ -307,7 +307,7 @@ async def test_every_kind_of_field_is_filled_in_step_by_step(browser: Browser, o
     await sheet.get_by_label("Rent").fill("zwölf")
     await page.get_by_text("Das ist keine Zahl").wait_for()
     assert await faults(page) == []
-    await kept(page, sheet.get_by_label("Rent"), "1.234,50")
+    await kept(page, sheet.get_by_label("Rent"), "1.234,50", "1234,50")
     await following.tap()
     for again in (True, False):
         await sheet.get_by_label("Passport").focus()

@@ -28,7 +28,7 @@ def _opt(answers: dict[str, Any], *errors: int) -> dict[str, Any]:
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _NOT_MODIFIED = {"304": {"description": "The caller has this content: If-None-Match names its ETag"}}
-_FILE = {kind.media_type: _BINARY for kind in KINDS.values()}
+_FILE = {kind.media_type: {**_BINARY} for kind in KINDS.values()}
 
 
 class ChunkRecord(msgspec.Struct, frozen=True):

@@ -72,11 +72,13 @@ async def test_rows_that_cannot_be_opened_or_come_too_late_fail_alone(
 ) -> None:
     async with opened(database_url, tmp_path, clock) as api:
         await api.settle()
-        office, number = Office(api), 3 * limits.BULK_SLICE_ROWS + 2
+        is_sqlite = api.deedbox.db.dialect == "sqlite"
+        together = limits.BULK_SLICE_ROWS if is_sqlite else limits.BULK_SLICE_ROWS_POSTGRES
+        office, number = Office(api), 3 * together + 2
         made = (await send(office, await template(office), [row(n) for n in range(number)])).json()
-        spoilt = "update bulk_rows set content = x'00' where number = 3"
+        spoilt = "update bulk_rows set content = :nothing where number = 3"
         gone = "delete from template_versions; delete from templates;"
-        await api.deedbox.db.write(lambda tx: tx.run(spoilt))
+        await api.deedbox.db.write(lambda tx: tx.run(spoilt, nothing=b"\0"))
         when = f"after update on bulk_sends for each row when (new.sent >= {number - 3})"
         await api.plant_trigger(when, sqlite=gone, postgres=f"{gone} return null;")
         await run_all(office)

@@ -80,13 +80,16 @@ LENIENT = [
             "POST /api/v1/hooks/{hook_id}/recover",
             "GET /api/v1/events",
             "PUT /api/v1/workspace/logo",
+            "POST /documents/upload",
+            "PATCH /documents/{doc_id}",
         )
     ),
 ]
 """What is ended, a run or a key, can still be looked at. Whether a document, a packet, a template or a logo can be made
 depends on its file, and on names that agree; whether a webhook can, on what its URL leads to; whether a member can, on
-an address that is one; what a change writes back must be what stands there; a time must lie near, and the event that a
-feed goes on from exist: no schema can say so."""
+an address that is one; what a change writes back must be what stands there; the metadata of an
+upload is JSON in a form's text; a time must lie near, and the event that a feed goes on from exist: no schema can say
+so."""
 
 
 class Running(NamedTuple):

@@ -110,6 +110,7 @@ async def test_two_machines_with_disks_of_their_own_share_it_through_a_bucket(
 async def test_a_machine_that_was_away_for_long_takes_it_in_place_of_its_own(site: Site) -> None:
     await fill(site, 1)
     machine = site.machine()
+    await patiently(site, machine)
     assert len(await answers(site, machine)) == 2
     await fill(site, *range(2, 8))
     await site.make()

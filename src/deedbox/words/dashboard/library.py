@@ -3,7 +3,8 @@
 WORDS = {
     "library_lead": "Files that people of this workspace can search, beside the documents that were signed here.",
     "library_add": "Add files",
-    "library_drop": "Drop files here, or choose them. PDF, Word, text, HTML, Markdown and CSV, each up to {most} MB.",
+    "library_drop": "Drop files here, or choose them. PDF, Office and OpenDocument files, books, mails, web pages,"
+    " tables, texts, code and ZIP archives of them, each up to {most} MB.",
     "library_choose": "Choose files",
     "library_send": "Add the file",
     "library_sending": "Being sent",

@@ -1,7 +1,9 @@
 """What every test may use: both databases, a clock in hand, no network but loopback."""
 
+import contextlib
 import functools
 import gc
+import importlib
 import itertools
 import os
 import socket
@@ -135,6 +137,18 @@ def postgres_url(cluster: Cluster) -> Iterator[str]:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     with cluster.database(f"test_{worker}_{next(_names)}") as url:
         yield url
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each worker begins to import elsewhere: what all of them compile at once, in a fresh clone, costs all of them."""
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if count > 1 and session.config.args == session.config.getini("testpaths"):
+        left_out = session.config.getoption("ignore") or []
+        files = [path for path in sorted(TESTS.rglob("test_*.py")) if not any(one in str(path) for one in left_out)]
+        for path in files[int(worker.removeprefix("gw")) :: count]:
+            with contextlib.suppress(Exception, pytest.skip.Exception):  # collecting it tells what is wrong
+                importlib.import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

@@ -49,7 +49,8 @@ STEPS = ("create", "send", "sign", "finalize")
 LOOK_SECONDS = 0.01
 PATIENCE = 120.0
 COMPLETED_IN_TEN = 7
-AIM_MS = 110
+AIM_MS, YARDSTICK = 110, "where commit 2cafd096 takes 182"
+"""A figure of one machine: decision 0040 has both commits measured in turn on another."""
 
 
 def make_pdf(note: str = "") -> bytes:
@@ -383,7 +384,8 @@ def show(wish: Any, servers: Mapping[int, Server], spent: Sequence[dict[str, flo
     each = {name: median([one[name] for one in spent]) for name in spent[0]}
     bare, whole = sum(each.values()), median(least.cpu)
     print(f"the PDF work alone, in process: {bare:.1f} ms of CPU a document ({_told(each)})")
-    print(f"the whole server with its sandboxes: {whole:.1f} ms of CPU, {whole / bare:.2f} times it (aim: {AIM_MS} ms)")
+    print(f"the whole server with its sandboxes: {whole:.1f} ms of CPU, {whole / bare:.2f} times it")
+    print(f"aim: {AIM_MS} ms {YARDSTICK}")
     told = median(least.cpu_told)
     print(f"the same, the clients told by a webhook: {told:.1f} ms of CPU, {told / bare:.2f} times it")
     tell(wish, time=f"{median(_step(least.alone, 'whole')):.0f} ms", cpu=f"{whole:.0f} ms", bare=f"{bare:.0f} ms")

@@ -219,6 +219,28 @@ async def test_a_bulk_job_that_stalls_leaves_one_of_two_slots_to_others(bench: B
     assert begun.count(BULK) == 1
 
 
+async def test_urgent_jobs_that_stall_leave_one_slot_to_others(bench: Bench) -> None:
+    """Seals that wait for a store that is away must not hold up every mail."""
+    begun: list[int] = []
+
+    async def handler(work: Work) -> None:
+        begun.append(work.job.priority)
+        if work.job.priority == URGENT:
+            await never(work)
+
+    runner = bench.runner(handler, concurrency=4)
+    for _ in range(8):
+        await bench.add(priority=URGENT)
+    for _ in range(3):
+        await bench.add()
+    await runner.start(alone=False)
+    async with asyncio.timeout(30):
+        while begun.count(NORMAL) < 3:
+            await asyncio.sleep(0.01)
+    await runner.stop(seconds=0)
+    assert begun.count(URGENT) == 3
+
+
 @pytest.mark.parametrize("concurrency", [1, 2, 3])
 async def test_few_slots_are_enough_for_every_priority(bench: Bench, concurrency: int) -> None:
     ids = [await bench.add(priority=priority) for priority in (BULK, NORMAL, URGENT) for _ in range(2)]

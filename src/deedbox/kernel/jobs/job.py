@@ -13,6 +13,8 @@ State: TypeAlias = Literal["ready", "running", "done", "parked"]
 PRIORITIES = URGENT, NORMAL, BULK = 0, 5, 9
 _KEPT = {URGENT: 0.0, NORMAL: 0.25, BULK: 0.5}
 """The part of a worker's slots that a priority leaves to more urgent ones."""
+_KEPT_OF_URGENT = 1
+"""The slots that urgent jobs leave to all others, unless it is the only one."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -58,14 +60,17 @@ class Slots(msgspec.Struct, frozen=True):
     total: int
     taken: tuple[int, ...] = ()
     shared: bool = False
-    """Whether some stay free for what is more urgent: work that stalls must not hold up all other."""
+    """Whether some stay free for other priorities: work that stalls must not hold up all other."""
     kinds: tuple[str, ...] = ()
     """The kinds of jobs that it takes; empty: every kind."""
 
     def free(self, priority: int) -> int:
         """How many more of this priority it may take."""
         levels = [level for level in PRIORITIES if level <= priority]
-        return min(self._most(level) - sum(one >= level for one in self.taken) for level in levels)
+        room = min(self._most(level) - sum(one >= level for one in self.taken) for level in levels)
+        if priority == URGENT and self.shared:
+            room = min(room, max(1, self.total - _KEPT_OF_URGENT) - self.taken.count(URGENT))
+        return room
 
     def _most(self, level: int) -> int:
         return self.total - int(self.total * _KEPT[level]) if self.shared else self.total

@@ -12,7 +12,7 @@ from deedbox.kernel.clock import Clock, SetBack
 from deedbox.kernel.db import NOTICES_MISSED, Database, Tx
 from deedbox.kernel.errors import AWAY, DeedboxError
 from deedbox.kernel.jobs import store
-from deedbox.kernel.jobs.job import PRIORITIES, URGENT, GiveUp, Job, LeaseLost, Progress, Slots
+from deedbox.kernel.jobs.job import PRIORITIES, GiveUp, Job, LeaseLost, Progress, Slots
 
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ class Runner:
             with tasks.going_on("jobs cannot be brought forward"):
                 await self._look_at_clock()
             slots, jobs = self._slots(), list[Job]()
-            if slots.free(URGENT) > 0:
+            if any(slots.free(priority) > 0 for priority in PRIORITIES):
                 with tasks.going_on("jobs cannot be claimed"):
                     jobs = await self._claim(slots)
                 for job in jobs if self._is_claiming else []:

@@ -43,6 +43,32 @@ def test_a_table_gives_one_line_a_row_with_its_cells_parted() -> None:
     assert text(page) == "Before\n\nCosts\nItem | Price\nRent monthly | 900 EUR\n\nAfter"
 
 
+def test_signs_stand_beside_their_figures_and_columns_that_are_always_empty_are_none() -> None:
+    page = """<table><tr><td></td><td></td><th colspan=3>2025</th><td></td><th colspan=3>2024</th></tr>
+    <tr><td>Rent</td><td></td><td>$</td><td>900</td><td></td><td></td><td>$</td><td>850</td><td></td></tr>
+    <tr><td>Loss</td><td></td><td>$</td><td>(20</td><td>)</td><td></td><td></td><td>7</td><td>%</td></tr>
+    <tr><td>None</td><td></td><td></td><td></td><td></td><td></td><td></td><td>3</td><td></td></tr></table>"""
+    assert text(page).split("\n") == ["| 2025 | 2024", "Rent | $900 | $850", "Loss | $(20) | 7%", "None |  | 3"]
+
+
+def test_cells_that_are_empty_only_in_some_rows_keep_their_place() -> None:
+    page = "<table><tr><th>Month<th>Paid<th>Note<tr><td>May<td><td>late<tr><td>June<td>850<td></table>"
+    assert text(page) == "Month | Paid | Note\nMay |  | late\nJune | 850"
+
+
+@pytest.mark.parametrize("rows", ["<td colspan=99999>x" * 3000, "<tr><td colspan=1000><td>x" * 3000])
+def test_wide_cells_cost_no_more_than_narrow_ones(rows: str) -> None:
+    assert text(f"<table>{rows}</table>").count("x") == 3000
+
+
+def test_what_leads_through_the_site_is_left_out() -> None:
+    links = "".join(f"<li><a href=/{name}>{name}</a>" for name in ("Home", "News", "About us"))
+    page = f"""<div role=navigation>Menu</div><form role="search"><label>Find</label></form>
+    <header><h1>Lease</h1><ul>{links}</ul></header><main><p>The rent.</p><ul>{links}</ul></main>
+    <footer><ul>{links}</ul><p>Harbour Ltd</p><ul><li><a>a</a> and text<li><a>b</a><li><a>c</a></ul></footer>"""
+    assert text(page) == "Lease\n\nThe rent.\n\n- Home\n- News\n- About us\n\nHarbour Ltd\n\n- a and text\n- b\n- c"
+
+
 def test_a_table_that_arranges_the_page_is_read_as_blocks() -> None:
     page = "<table><tr><td><h1>News</h1><p>First</p><p>Second</p></td><td><table><tr><td>a<td>b</table></td></table>"
     found = html.read(page.encode())

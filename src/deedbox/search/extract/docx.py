@@ -1,11 +1,15 @@
-"""A Word document: body, tables, text boxes, notes, headers and footers, with the headings that its styles name."""
+"""A Word document: body, tables, text boxes, diagrams, comments, notes, headers and footers, with the numbers of its
+lists and the headings that its styles name."""
 
 from collections.abc import Iterable, Iterator
 
-from deedbox.search.extract import word_styles
+from lxml import etree
+
+from deedbox.search.extract import drawing, word_styles
 from deedbox.search.extract.kinds import mislabelled
 from deedbox.search.extract.package import Package, bomb, encrypted, opened
 from deedbox.search.extract.text import Draft
+from deedbox.search.extract.word_numbers import Numbers
 from deedbox.search.extract.word_text import Block, blocks
 from deedbox.search.extract.word_xml import WORD, parsed
 from deedbox.search.upload import Extraction
@@ -13,7 +17,7 @@ from deedbox.search.upload import Extraction
 ENCRYPTED = encrypted(WORD)
 BOMB = bomb(WORD)
 _NO_WORD = "a ZIP archive that is not a Word document"
-_AFTER_THE_BODY = ("footnotes", "endnotes", "header", "footer")
+_AFTER_THE_BODY = ("comments", "footnotes", "endnotes", "header", "footer")
 
 
 def read(data: bytes) -> Extraction:
@@ -26,22 +30,31 @@ def _read_document(package: Package) -> Extraction:
     body = package.read(main)
     if not body:
         raise mislabelled("docx", _NO_WORD)
-    styles = [package.read(name) for name in package.related(main, "styles")]
-    levels = word_styles.headings(parsed(styles[0])) if styles and styles[0] else {}
+    styles = _first(package, main, "styles")
+    levels = word_styles.headings(styles) if styles is not None else {}
+    numbers = Numbers(_first(package, main, "numbering"), styles)
     draft = Draft()
-    write(draft, _blocks(body, levels))
+    write(draft, blocks(body, levels, numbers))
+    for name in package.related(main, "diagramData"):
+        write(draft, _diagram(package.read(name)))
     written: set[bytes] = set()
     for kind in _AFTER_THE_BODY:
         for name in package.related(main, kind):
             xml = package.read(name)
             if xml not in written:  # each section has headers of its own, mostly the same
                 written.add(xml)
-                write(draft, _blocks(xml, levels))
+                write(draft, blocks(xml, levels, numbers) if xml else ())
     return draft.finish()
 
 
-def _blocks(xml: bytes, levels: dict[str, int]) -> Iterator[Block]:
-    return blocks(xml, levels) if xml else iter(())
+def _first(package: Package, main: str, kind: str) -> etree._Element | None:
+    xml = next((package.read(name) for name in package.related(main, kind)), b"")
+    return parsed(xml) if xml else None
+
+
+def _diagram(xml: bytes) -> Iterator[Block]:
+    for paragraph in parsed(xml).iter("{*}p") if xml else ():
+        yield Block(drawing.line(paragraph), tight=True)
 
 
 def write(draft: Draft, found: Iterable[Block]) -> None:

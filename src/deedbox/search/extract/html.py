@@ -17,8 +17,13 @@ _TAG = re.compile(
     r"""<(?:(!--)|(/?)([a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')|=)*+))""",
 )
 _HIDDEN_STYLE = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
-_HIDING = re.compile(r"\shidden|display\s{0,9}:|visibility\s{0,9}:", re.IGNORECASE)
+_HIDING = re.compile(r"\shidden|display\s{0,9}:|visibility\s{0,9}:|\srole\s{0,9}=", re.IGNORECASE)
 """Without a word of this a page hides no element, and no element's attributes need to be looked at."""
+_LEADS_ELSEWHERE = {"navigation", "menu", "menubar", "search"}
+"""The roles of what leads through a site and is not the page's own."""
+_AROUND = {"header", "footer", "aside"}
+_LINKS = 3
+"""So many links and nothing else, beside the page's text, lead elsewhere too."""
 _RAW = {"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"}
 # These do not nest, or end by themselves.
 _FLAT = {
@@ -83,7 +88,7 @@ def _walk(body: LexborNode, lines: Lines, *, hiding: bool) -> None:
         child, tag = None, node.tag
         if tag == _TEXT:
             lines.say(node.text_content or "")
-        elif tag is not None and tag not in _DROPPED and not (hiding and _hidden(node)):
+        elif tag is not None and not _left_out(node, tag, hiding=hiding):
             lines.begin(tag, node)
             child = node.child
             if child is None:
@@ -98,6 +103,26 @@ def _walk(body: LexborNode, lines: Lines, *, hiding: bool) -> None:
         node = node.next if node is not None and depth else None
 
 
+def _left_out(node: LexborNode, tag: str, *, hiding: bool) -> bool:
+    return tag in _DROPPED or (hiding and _hidden(node)) or (tag in ("ul", "ol") and _leads_elsewhere(node))
+
+
 def _hidden(node: LexborNode) -> bool:
     attributes = node.attributes
-    return bool(attributes) and ("hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style") or "")))
+    return bool(attributes) and (
+        "hidden" in attributes
+        or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
+        or (attributes.get("role") or "").lower() in _LEADS_ELSEWHERE
+    )
+
+
+def _leads_elsewhere(node: LexborNode) -> bool:
+    """Whether this is a list of links in the page's head, foot or margin."""
+    above, around = node.parent, False
+    while above is not None and not around:
+        if above.tag in ("ul", "ol", "main", "article"):  # of a list in a list, the outer one was looked at
+            return False
+        around, above = above.tag in _AROUND, above.parent
+    links = node.css("a") if around else []
+    words = "".join(node.text().split()) if len(links) >= _LINKS else ""
+    return bool(words) and len("".join("".join(link.text().split()) for link in links)) >= len(words)

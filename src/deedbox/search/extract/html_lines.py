@@ -2,6 +2,8 @@
 
 from selectolax.lexbor import LexborNode
 
+from deedbox.kernel.limits import HTML_COLSPAN
+from deedbox.search.extract.html_rows import Cell, Row, lines_of
 from deedbox.search.extract.text import Draft
 from deedbox.search.upload import Extraction
 
@@ -36,7 +38,13 @@ class Lines:
         self._lists = 0
         self._tables: list[bool] = []
         """For each table that is open: whether it holds data, so that a row is one line."""
-        self._cells = 0
+        self._rows: list[Row] = []
+        """The rows of the table that is open and holds data; no other is in it."""
+        self._row: Row = {}
+        self._column: int | None = None
+        """Where the cell begins that is open."""
+        self._next_column = 0
+        """Where the one after it begins."""
 
     def begin(self, tag: str, node: LexborNode) -> None:
         if tag not in _KNOWN:
@@ -53,11 +61,9 @@ class Lines:
         elif tag == "table":
             self.end_block()
             self._tables.append(not _arranges(node))
-        elif tag == "tr":
-            self._cells = 0
-        elif tag in _CELLS:
-            self._cells += 1
-            self._part_cells()
+        elif tag in _CELLS and self._in_row:
+            self._column = self._next_column
+            self._next_column += _columns(node)
         elif tag == "img":
             self.say(f" {node.attributes.get('alt') or ''} ")
 
@@ -73,6 +79,7 @@ class Lines:
         elif tag == "pre":
             self._preformatted -= 1
         elif tag == "table":
+            self._write_rows()
             self._tables.pop()
             self.end_block()
         elif tag == self._heading:
@@ -97,10 +104,15 @@ class Lines:
         line = "".join(self._line)
         self._line.clear()
         line = line.rstrip() if self._preformatted else " ".join(line.split())
-        if not line.strip(" |"):
-            return
-        line = self._prefix + line
-        self._prefix = ""
+        if line.strip():
+            self._put(self._prefix + line)
+            self._prefix = ""
+
+    def finish(self) -> Extraction:
+        self.end_line()
+        return self._draft.finish()
+
+    def _put(self, line: str) -> None:
         if self._draft.length:
             self._draft.add(self._gap)
         if self._heading:
@@ -108,30 +120,49 @@ class Lines:
         self._draft.add(line)
         self._gap = "\n"
 
-    def finish(self) -> Extraction:
-        self.end_line()
-        return self._draft.finish()
-
     @property
     def _in_row(self) -> bool:
         return bool(self._tables) and self._tables[-1]
 
     def _break(self, tag: str) -> None:
         """Ends the line or the block where an element begins or ends; inside a row or a heading it only parts words."""
-        if tag in _ROWS:
+        if self._in_row and (tag in _CELLS or tag in _ROWS):
+            self._end_cell()
+            if tag in _ROWS:
+                self._end_row()
+        elif tag in _ROWS or tag in _CELLS:
             self.end_line()
-        elif (tag == "br" and self._heading) or (self._in_row and tag not in _CELLS):
+        elif (tag == "br" and self._heading) or self._in_row:
             self._line.append(" " if tag in _BREAKING else "")
         elif tag in _HEADINGS or (tag in _BLOCKS and not self._lists):
             self.end_block()
         elif tag in _BREAKING:
             self.end_line()
 
-    def _part_cells(self) -> None:
-        if not self._in_row:
+    def _end_cell(self) -> None:
+        if self._column is None:  # text of the table that is in no cell
             self.end_line()
-        elif self._cells > 1:
-            self._line.append(" | ")
+            return
+        if text := " ".join("".join(self._line).split()):
+            self._row[self._column] = Cell(text, self._next_column - self._column)
+        self._line.clear()
+        self._column = None
+
+    def _end_row(self) -> None:
+        if self._row:
+            self._rows.append(self._row)
+        self._row, self._next_column = {}, 0
+
+    def _write_rows(self) -> None:
+        for line in lines_of(self._rows):
+            self._put(line)
+        self._rows = []
+
+
+def _columns(cell: LexborNode) -> int:
+    """How many columns the cell is wide."""
+    said = cell.attributes.get("colspan") or ""
+    return min(int(said), HTML_COLSPAN) if said.isascii() and said.isdigit() and len(said) < 6 and int(said) else 1
 
 
 def _arranges(table: LexborNode) -> bool:

@@ -1,19 +1,26 @@
 """A PDF page by page, as PDFium shows it: form values and the appearances of signatures and notes included."""
 
 import re
-from itertools import islice
+import unicodedata
+from collections.abc import Sequence
+from itertools import islice, pairwise
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import HEADINGS, PDF_PAGES
+from deedbox.search.extract.pdf_order import in_reading_order, runs_right_to_left
 from deedbox.search.extract.text import Draft, clean
 from deedbox.search.upload import Extraction
 
-# PDFium writes U+0002 for a hyphen at the end of a line, and no line end after it. Before a small letter it was put
-# there to part a word; before anything else it is a hyphen that the words have anyway.
-_PARTED = re.compile("\x02(?=[^\\W\\d_A-Z])")
+_HYPHEN = "\x02"
+"""What PDFium writes for a hyphen at the end of a line, and no line end after it."""
+_SMALL = re.compile(r"[^\W\d_A-Z]")
+_LONGEST_PART = 60
+_LAST, _FIRST = re.compile(r"\w*\Z"), re.compile(rf"\w{{0,{_LONGEST_PART}}}")
+_WITH_HYPHEN = re.compile(r"\w+(?:-\w+)*")
+_JOINED_LETTERS = re.compile("[\ufb00-\ufb06\ufb50-\ufd3d\ufd50-\ufdff\ufe70-\ufefc]")
 _NUMBER = re.compile(r"[\d.]+\s+")
 _REFUSALS = {
     raw.FPDF_ERR_PASSWORD: "This PDF is encrypted. Remove its password and upload it again.",
@@ -45,18 +52,17 @@ def _open(data: bytes) -> pdfium.PdfDocument:
 
 
 def _read_pages(document: pdfium.PdfDocument) -> Extraction:
-    draft, starts, unreadable = Draft(), [], 0
+    draft, starts = Draft(), list[int]()
     document.init_forms()  # before the first page is loaded, or the values of forms have no appearance
     titles = _outline(document)
-    for number in range(len(document)):
+    texts = [_page_text(document, number) for number in range(len(document))]
+    if all(text is None for text in texts):
+        raise BadRequest(DAMAGED)
+    for number, text in enumerate(_without_parted_words(texts)):
         starts.append(draft.length)
-        text = _page_text(document, number)
-        unreadable += text is None
         if text:
             _find_headings(draft, text, titles.get(number, set()))
             draft.add(text + "\n")
-    if unreadable == len(starts):
-        raise BadRequest(DAMAGED)
     return draft.finish(starts)
 
 
@@ -71,10 +77,41 @@ def _page_text(document: pdfium.PdfDocument, number: int) -> str | None:
         shown = page.get_textpage()
     except pdfium.PdfiumError:
         return None
-    text = clean(_PARTED.sub("", shown.get_text_bounded()).replace("\x02", "-"))
+    text = shown.get_text_bounded()
+    if runs_right_to_left(text):
+        text = in_reading_order(shown.raw)
     shown.close()
     page.close()
-    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+    parts = [_JOINED_LETTERS.sub(_apart, clean(part)) for part in text.split(_HYPHEN)]
+    return "\n".join(line.rstrip() for line in _HYPHEN.join(parts).split("\n")).strip("\n")
+
+
+def _apart(letters: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKC", letters[0])
+
+
+def _without_parted_words(texts: Sequence[str | None]) -> list[str]:
+    """The pages without hyphens that only a line's end asked for."""
+    known: set[str] = set()
+    if any(_HYPHEN in (text or "") for text in texts):
+        known = {word for text in texts for word in _WITH_HYPHEN.findall((text or "").lower()) if "-" in word}
+    return [_unparted(text or "", known) for text in texts]
+
+
+def _unparted(text: str, known: set[str]) -> str:
+    parts = text.split(_HYPHEN)
+    pieces = [parts[0]]
+    for before, after in pairwise(parts):
+        pieces += [_hyphen(before[-_LONGEST_PART:], after, known), after]
+    return "".join(pieces)
+
+
+def _hyphen(before: str, after: str, known: set[str]) -> str:
+    """Before a small letter it parts a word, unless the document has it with a hyphen; else it is a name's own."""
+    if not _SMALL.match(after):
+        return "-"
+    ends, begins = _LAST.search(before), _FIRST.match(after)
+    return "-" if ends and begins and f"{ends[0]}-{begins[0]}".lower() in known else ""
 
 
 def _outline(document: pdfium.PdfDocument) -> dict[int, set[str]]:

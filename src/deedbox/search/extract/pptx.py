@@ -6,9 +6,10 @@ from lxml import etree
 
 from deedbox.kernel.errors import BadRequest
 from deedbox.kernel.limits import SLIDES
+from deedbox.search.extract import drawing
 from deedbox.search.extract.kinds import mislabelled
 from deedbox.search.extract.package import Package, opened
-from deedbox.search.extract.text import Draft, clean
+from deedbox.search.extract.text import Draft
 from deedbox.search.extract.word_xml import local, parsed, value
 from deedbox.search.upload import Extraction
 
@@ -16,7 +17,6 @@ _NOUN = "presentation"
 _NO_SLIDES = "a ZIP archive that is not a presentation"
 _TITLES = ("title", "ctrTitle")
 _OF_EVERY_SLIDE = ("sldNum", "dt", "ftr", "hdr")
-_CHARACTERS = {"br": " ", "tab": "\t"}
 
 
 def read(data: bytes) -> Extraction:
@@ -65,24 +65,17 @@ def _blocks(root: etree._Element) -> Iterator[tuple[str, bool]]:
     """The lines of a slide in the order of the file: paragraphs, and tables row by row."""
     for element in root.iter("{*}tr", "{*}p"):
         if local(element.tag) == "tr":
-            cells = [" ".join(" ".join(map(_text, cell.iter("{*}p"))).split()) for cell in element.iter("{*}tc")]
+            cells = [" ".join(" ".join(map(drawing.line, cell.iter("{*}p"))).split()) for cell in element.iter("{*}tc")]
             text, title = " | ".join(cells) if any(cells) else "", False
         elif next(element.iterancestors("{*}tr"), None) is not None:
             continue
         else:
-            text, place = _text(element), _placeholder(element)
+            text, place = drawing.line(element), _placeholder(element)
             if place in _OF_EVERY_SLIDE:
                 continue
             title = place in _TITLES
         if text:
             yield text, title
-
-
-def _text(paragraph: etree._Element) -> str:
-    pieces = []
-    for element in paragraph.iter("{*}t", *(f"{{*}}{name}" for name in _CHARACTERS)):
-        pieces.append(_CHARACTERS.get(local(element.tag)) or element.text or "")
-    return " ".join(clean("".join(pieces)).split())
 
 
 def _placeholder(paragraph: etree._Element) -> str | None:

@@ -8,6 +8,7 @@ from lxml import etree
 
 from deedbox.search.extract.kinds import mislabelled
 from deedbox.search.extract.text import clean
+from deedbox.search.extract.word_numbers import Numbers, Place, place_of
 from deedbox.search.extract.word_styles import BODY_LEVEL, outline_level
 from deedbox.search.extract.word_xml import local, refuse_document_type, value
 
@@ -17,7 +18,9 @@ _CHARACTERS = {"br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
 # it no longer is, and a changed setting is what it no longer is.
 _SKIPPED = ("Fallback", "moveFrom", "del", "pPrChange")
 _SETTINGS = ("pStyle", "outlineLvl", "numPr")
-_WATCHED = [f"{{*}}{name}" for name in (*_STRUCTURE, *_CHARACTERS, *_SKIPPED, *_SETTINGS, "t", "tab")]
+_BELOW = "den"
+"""What stands below the line of a fraction."""
+_WATCHED = [f"{{*}}{name}" for name in (*_STRUCTURE, *_CHARACTERS, *_SKIPPED, *_SETTINGS, "t", "tab", _BELOW)]
 
 
 class Block(msgspec.Struct):
@@ -33,20 +36,24 @@ class _Paragraph:
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.level: int | None = None
-        self.item = False
+        self.style: str | None = None
+        self.place: Place | None = None
 
-    def block(self) -> Block:
+    def block(self, number: str) -> Block:
         text = clean("".join(self.pieces)).strip()
+        if text and number:
+            text = f"{clean(number)} {text}"
         heading = self.level is not None and self.level < BODY_LEVEL and bool(text)
-        return Block(text, heading, self.item and not heading)
+        return Block(text, heading, self.place is not None and not heading)
 
 
 class _Reader:
     """Takes the elements of a part as they begin and end; `done` holds the blocks that are complete."""
 
-    def __init__(self, levels: dict[str, int]) -> None:
+    def __init__(self, levels: dict[str, int], numbers: Numbers) -> None:
         self.done: list[Block] = []
         self._levels = levels
+        self._numbers = numbers
         self._paragraphs: list[_Paragraph] = []
         self._outer: list[list[Block]] = []
         self._skipping = 0
@@ -61,6 +68,8 @@ class _Reader:
         elif name in ("tr", "tc"):
             self._outer.append(self.done)
             self.done = []
+        elif name == _BELOW and self._paragraphs:
+            self._paragraphs[-1].pieces.append("/")
 
     def end(self, name: str, element: etree._Element) -> None:
         if name in _SKIPPED:
@@ -69,7 +78,8 @@ class _Reader:
         elif self._skipping:
             return
         elif name == "p":
-            self.done.append(self._paragraphs.pop().block())
+            ended = self._paragraphs.pop()
+            self.done.append(ended.block(self._numbers.next(ended.place, ended.style)))
             element.clear()
         elif name in ("tr", "tc"):
             self._close(name)
@@ -104,17 +114,18 @@ class _Reader:
             if local(getattr(element.getparent(), "tag", None)) == "r":
                 paragraph.pieces.append("\t")
         elif name == "pStyle":
-            paragraph.level = self._levels.get(value(element) or "")
+            paragraph.style = value(element)
+            paragraph.level = self._levels.get(paragraph.style or "")
         elif name == "outlineLvl":
             level = outline_level(value(element))
             paragraph.level = paragraph.level if level is None else level
         elif name == "numPr":
-            paragraph.item = True
+            paragraph.place = place_of(element)
 
 
-def blocks(xml: bytes, levels: dict[str, int]) -> Iterator[Block]:
+def blocks(xml: bytes, levels: dict[str, int], numbers: Numbers) -> Iterator[Block]:
     """The paragraphs and rows of the part; XMLSyntaxError where it is broken, BadRequest if it is not Word's."""
-    reader = _Reader(levels)
+    reader = _Reader(levels, numbers)
     events = etree.iterparse(
         io.BytesIO(xml),
         events=("start", "end"),

@@ -111,6 +111,27 @@ def test_lines_that_bookmarks_name_are_headings_at_their_offsets() -> None:
     assert found.text[27:].startswith("Payment")
 
 
+def test_without_bookmarks_lines_in_larger_letters_are_headings() -> None:
+    def large(text: str, top: int, size: int) -> bytes:
+        return lines(text, top=top).replace(b"/F1 12 Tf", b"/F1 %d Tf" % size)
+
+    body = lines(*["The tenant pays the rent on the first day of each month."] * 8, top=600)
+    first = large("Lease", 760, 24) + b" " + large("1. Rent", 700, 16) + b" " + body
+    found = pdf.read(paged(first, large("2. Notice", 700, 16) + b" " + body))
+    assert [title for _, title in found.headings] == ["Lease", "1. Rent", "2. Notice"]
+    assert all(found.text.startswith(title, offset) for offset, title in found.headings)
+
+
+def test_where_much_is_in_large_letters_none_of_it_is_a_heading() -> None:
+    large = lines(*["WE ASK ALL TENANTS TO CLOSE THE DOOR"] * 4).replace(b"/F1 12 Tf", b"/F1 30 Tf")
+    assert (
+        pdf.read(
+            paged(large + b" " + lines(*["small print, and more of it than there is of the rest"] * 9, top=300))
+        ).headings
+        == []
+    )
+
+
 def test_a_file_under_a_password_is_refused_by_name() -> None:
     with pytest.raises(BadRequest, match=r"^This PDF is encrypted. Remove its password and upload it again.$"):
         pdf.read(encrypted("top secret", "swordfish"))

@@ -3,13 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from deedbox.kernel.errors import BadRequest
-from deedbox.kernel.limits import HEADINGS, PDF_PAGES
+from deedbox.kernel.limits import PDF_PAGES
+from deedbox.search.extract.pdf_headings import Line, by_size, lines_of, outline, plain
 from deedbox.search.extract.pdf_order import in_reading_order, runs_right_to_left
 from deedbox.search.extract.text import Draft, clean
 from deedbox.search.upload import Extraction
@@ -21,7 +22,6 @@ _LONGEST_PART = 60
 _LAST, _FIRST = re.compile(r"\w*\Z"), re.compile(rf"\w{{0,{_LONGEST_PART}}}")
 _WITH_HYPHEN = re.compile(r"\w+(?:-\w+)*")
 _JOINED_LETTERS = re.compile("[\ufb00-\ufb06\ufb50-\ufd3d\ufd50-\ufdff\ufe70-\ufefc]")
-_NUMBER = re.compile(r"[\d.]+\s+")
 _REFUSALS = {
     raw.FPDF_ERR_PASSWORD: "This PDF is encrypted. Remove its password and upload it again.",
     raw.FPDF_ERR_SECURITY: "This PDF is encrypted in an unknown way. Remove its protection and upload it again.",
@@ -54,8 +54,9 @@ def _open(data: bytes) -> pdfium.PdfDocument:
 def _read_pages(document: pdfium.PdfDocument) -> Extraction:
     draft, starts = Draft(), list[int]()
     document.init_forms()  # before the first page is loaded, or the values of forms have no appearance
-    titles = _outline(document)
-    texts = [_page_text(document, number) for number in range(len(document))]
+    titles, sized = outline(document), list[list[Line]]()
+    texts = [_page_text(document, number, None if titles else sized) for number in range(len(document))]
+    titles = titles or by_size(sized)
     if all(text is None for text in texts):
         raise BadRequest(DAMAGED)
     for number, text in enumerate(_without_parted_words(texts)):
@@ -66,8 +67,8 @@ def _read_pages(document: pdfium.PdfDocument) -> Extraction:
     return draft.finish(starts)
 
 
-def _page_text(document: pdfium.PdfDocument, number: int) -> str | None:
-    """The text of a page; None if the page is damaged."""
+def _page_text(document: pdfium.PdfDocument, number: int, sized: list[list[Line]] | None) -> str | None:
+    """The text of a page, and its lines with their sizes where they are wanted; None if the page is damaged."""
     try:
         page = document[number]
         if raw.FPDFPage_GetAnnotCount(page) > 0:
@@ -76,7 +77,11 @@ def _page_text(document: pdfium.PdfDocument, number: int) -> str | None:
             page = document[number]
         shown = page.get_textpage()
     except pdfium.PdfiumError:
+        if sized is not None:
+            sized.append([])
         return None
+    if sized is not None:
+        sized.append(lines_of(shown))
     text = shown.get_text_bounded()
     if runs_right_to_left(text):
         text = in_reading_order(shown.raw)
@@ -114,29 +119,11 @@ def _hyphen(before: str, after: str, known: set[str]) -> str:
     return "-" if ends and begins and f"{ends[0]}-{begins[0]}".lower() in known else ""
 
 
-def _outline(document: pdfium.PdfDocument) -> dict[int, set[str]]:
-    """The titles of the bookmarks that lead to each page, as `_plain` makes them comparable."""
-    titles: dict[int, set[str]] = {}
-    for bookmark in islice(document.get_toc(), HEADINGS):
-        target = bookmark.get_dest()
-        page = target.get_index() if target else None
-        title = _plain(bookmark.get_title())
-        if page is not None and title:
-            titles.setdefault(page, set()).add(title)
-    return titles
-
-
 def _find_headings(draft: Draft, text: str, titles: set[str]) -> None:
-    """Marks the lines of the page that a bookmark names; each bookmark names one."""
+    """Marks the lines of the page that are titles; each title is one."""
     at = draft.length
     for line in text.split("\n") if titles else ():
-        if (plain := _plain(line)) in titles:
-            titles.discard(plain)
+        if (title := plain(line)) in titles:
+            titles.discard(title)
             draft.head(line, at)
         at += len(line) + 1
-
-
-def _plain(title: str) -> str:
-    """The words of a title without its number, which a bookmark may lack or have."""
-    words = " ".join(title.split()).casefold()
-    return _NUMBER.sub("", words, count=1) if _NUMBER.match(words) else words

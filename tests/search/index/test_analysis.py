@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deedbox.kernel import limits
-from deedbox.search.index.analysis import highlights, indexable, terms
+from deedbox.search.index.analysis import asked, highlights, indexable, terms
 
 
 def meets(text: str, query: str) -> bool:
@@ -51,8 +51,23 @@ def test_another_word_is_not_found(text: str, query: str) -> None:
     assert highlights(text, query) == []
 
 
-def test_terms_come_once_and_in_their_order() -> None:
-    assert terms("Seal the SEALS of the annex") == ["seal", "the", "of", "annex"]
+def test_terms_count_as_often_as_their_words_occur_and_stop_words_half() -> None:
+    assert list(asked("Seal the SEALS of the annex").items()) == [("seal", 2), ("the", 1), ("of", 0.5), ("annex", 1)]
+
+
+@pytest.mark.parametrize(
+    ("query", "stops"),
+    [
+        ("Wann endet die Miete und wer zahlt für das Haus?", {"die", "und", "fur", "das"}),
+        ("Quel est le délai de résiliation pour la location ?", {"quel", "le", "de", "pour", "la"}),
+        ("когда и как платит арендатор", {"когда", "и", "как"}),
+        ("lease deposit", set()),
+        ("a b c", {"a"}),
+        ("die casting of 契約", {"of"}),
+    ],
+)
+def test_the_stop_words_of_a_query_are_those_of_its_language(query: str, stops: set[str]) -> None:
+    assert {term for term, count in asked(query).items() if count < 1} == stops
 
 
 def test_a_word_longer_than_any_language_has_is_no_term() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from deedbox.kernel import limits
 from deedbox.kernel.errors import Unavailable
-from deedbox.search.index.analysis import analyser, indexable, terms
+from deedbox.search.index.analysis import analyser, asked, indexable
 from deedbox.search.index.terms import Counts, Numbers, number, of_text
 from deedbox.search.index.word_search import Match, WordSearch
 from deedbox.search.index.words import WordIndex
@@ -86,6 +86,29 @@ def test_a_short_chunk_with_the_word_beats_a_long_one(words: Words) -> None:
 def test_a_chunk_with_more_of_the_words_comes_first(words: Words) -> None:
     fill(words, "deposit of the tenant", "deposit of the owner", "the keys")
     assert found(words, "tenant deposit") == [0, 1]
+
+
+def test_a_word_that_is_said_twice_counts_twice(words: Words) -> None:
+    fill(words, "deposit", "garden", "deposit", "garden", "keys")
+    once, twice = best(words, "deposit garden"), best(words, "garden deposit, the whole deposit")
+    assert len({score for score, _, _ in once}) == 1
+    assert {upload for _, upload, _ in twice[:2]} == {0, 2}
+    assert twice[0][0] == pytest.approx(2 * twice[2][0], abs=1e-3)
+
+
+def test_a_word_that_is_said_without_end_counts_no_more_than_the_bound(words: Words) -> None:
+    fill(words, "deposit", "garden")
+    once, often = best(words, "deposit"), best(words, "deposit " * 500)
+    assert often[0][0] == pytest.approx(limits.QUERY_TERM_COUNT * once[0][0], abs=1e-2)
+
+
+def test_a_stop_word_of_the_querys_language_counts_half(words: Words) -> None:
+    fill(words, "die", "miete", "garden")
+    assert [upload for _, upload, _ in best(words, "die Miete für das Haus")] == [1, 0]
+    german = {upload: score for score, upload, _ in best(words, "die Miete für das Haus")}
+    english = {upload: score for score, upload, _ in best(words, "die miete")}
+    assert german[0] == pytest.approx(english[0] / 2, abs=1e-3)
+    assert german[1] == english[1]
 
 
 def test_operators_of_query_languages_are_plain_words(words: Words) -> None:
@@ -179,9 +202,9 @@ def bm25(texts: dict[tuple[int, int], list[str]], query: str) -> dict[tuple[int,
     """The scores by the book, of the chunks that have any of the words."""
     average = sum(map(len, texts.values())) / len(texts)
     scores: dict[tuple[int, int], float] = {}
-    for term in terms(query):
+    for term, said in asked(query).items():
         having = sum(term in text for text in texts.values())
-        weight = 2.2 * math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+        weight = said * 2.2 * math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
         for place, text in texts.items():
             if count := text.count(term):
                 damped = count / (count + 1.2 * (0.25 + 0.75 * len(text) / average))
@@ -193,7 +216,7 @@ def bm25(texts: dict[tuple[int, int], list[str]], query: str) -> dict[tuple[int,
 def test_scores_are_those_of_the_chunks_that_are_there_whatever_there_was_before(words: Words, seed: int) -> None:
     """Long chunks come and go: tantivy goes on counting them, and by its own scores other chunks would be the best."""
     chance = random.Random(seed)
-    vocabulary = [f"word{at}x" for at in range(30)]
+    vocabulary = ["the", "of", *(f"word{at}x" for at in range(28))]
 
     def text(most: int) -> str:
         return " ".join(chance.choices(vocabulary, range(30, 0, -1), k=chance.randint(1, most)))
@@ -207,7 +230,7 @@ def test_scores_are_those_of_the_chunks_that_are_there_whatever_there_was_before
         words.drop(upload)
     words.index.commit()
     for _ in range(20):
-        query = " ".join(chance.choices(vocabulary, k=3))
+        query = " ".join(chance.choices(vocabulary, k=chance.randint(1, 6)))
         exact = bm25(words.texts, query)
         for top in (1, 10, 50):
             found = words.search().best(query, top)

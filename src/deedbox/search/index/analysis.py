@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 import tantivy
 
 from deedbox.kernel import limits
+from deedbox.search.index import languages
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309a\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf"
@@ -25,11 +26,25 @@ _WORD = re.compile(f"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\\W_]|[{_MARKS}{_INVIS
 _HALF_WIDTH_VOICING = "\uff9e\uff9f"
 _KANA_VOICING = 8
 """The combining class of the marks that make another kana, and so stay."""
+STOP_WORD = 0.5
+"""What a stop word of the query's language counts, where another word counts 1."""
+
+
+def asked(query: str) -> dict[str, float]:
+    """The terms of a query, in their order, and what each counts: as much as all its words together."""
+    counts: dict[str, float] = {}
+    words = _WORD.findall(query)
+    language = languages.of_query(words)
+    for word in words:
+        share = STOP_WORD if language in languages.stops_of(word) else 1.0
+        for term in _word_terms(word):
+            counts[term] = counts.get(term, 0.0) + share
+    return {term: min(count, limits.QUERY_TERM_COUNT) for term, count in counts.items()}
 
 
 def terms(query: str) -> list[str]:
     """The different terms of a query, in their order; none for a query without letters and digits."""
-    return _terms(analyser(), query)
+    return list(asked(query))
 
 
 def indexable(text: str) -> str:
@@ -38,9 +53,12 @@ def indexable(text: str) -> str:
 
 
 def highlights(text: str, query: str) -> list[tuple[int, int]]:
-    """Where the words of the text are that match the query: character offsets, in order, without overlap. Words like
-    "the" count for the ranking, but are shown only when the query has no others."""
-    wanted = frozenset(_terms(_telling_analyser(), query) or terms(query))
+    """Where the words of the text are that match the query: character offsets, in order, without overlap. Stop words
+    count for the ranking, but are shown only when the query has no others."""
+    words = _WORD.findall(query)
+    language = languages.of_query(words)
+    telling = [word for word in words if language not in languages.stops_of(word)]
+    wanted = frozenset(term for word in telling or words for term in _word_terms(word))
     found: list[tuple[int, int]] = []
     if not wanted:
         return found
@@ -55,27 +73,16 @@ def highlights(text: str, query: str) -> list[tuple[int, int]]:
 @cache
 def analyser() -> tantivy.TextAnalyzer:
     """Splits at all that is no letter or digit, folds and stems."""
-    return _folding().filter(tantivy.Filter.stemmer("english")).build()
-
-
-@cache
-def _telling_analyser() -> tantivy.TextAnalyzer:
-    return _folding().filter(tantivy.Filter.stopword("english")).filter(tantivy.Filter.stemmer("english")).build()
-
-
-def _folding() -> tantivy.TextAnalyzerBuilder:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     builder = builder.filter(tantivy.Filter.remove_long(limits.TERM_BYTES))
-    return builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold())
-
-
-def _terms(by: tantivy.TextAnalyzer, query: str) -> list[str]:
-    return list(dict.fromkeys(by.analyze(_prepared(query, asked=True))))
+    builder = builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold())
+    return builder.filter(tantivy.Filter.stemmer("english")).build()
 
 
 @lru_cache(limits.HIGHLIGHT_WORDS)
 def _word_terms(word: str) -> tuple[str, ...]:
-    return tuple(terms(word))
+    """The terms of a word of a query, or of a run without spaces."""
+    return tuple(analyser().analyze(_prepared(word, asked=True)))
 
 
 def _marked(run: str, start: int, wanted: frozenset[str]) -> list[tuple[int, int]]:

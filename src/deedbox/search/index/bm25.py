@@ -17,13 +17,14 @@ def weight(chunks: int, having: int) -> float:
     return (K1 + 1) * math.log(1 + (chunks - having + 0.5) / (having + 0.5))
 
 
-def weights(chunks: int, having: Mapping[str, int]) -> dict[str, float]:
-    """The weights of a query's terms, by how many of the chunks have each; those that none has are left out."""
-    known = {term: count for term, count in having.items() if count}
+def weights(chunks: int, asked: Mapping[str, float], having: Mapping[str, int]) -> dict[str, float]:
+    """The weights of a query's terms, by what each counts in the query and how many of the chunks have it; those that
+    none has are left out."""
+    known = [term for term in asked if having[term]]
     if len(known) > limits.QUERY_TERMS:
         # A pasted page: its rarest terms say what it is about.
-        known = dict(sorted(known.items(), key=lambda each: each[1])[: limits.QUERY_TERMS])
-    return {term: weight(chunks, count) for term, count in known.items()}
+        known = sorted(known, key=having.__getitem__)[: limits.QUERY_TERMS]
+    return {term: asked[term] * weight(chunks, having[term]) for term in known}
 
 
 def damping(kept: NDArray[np.int64], average: float) -> NDArray[np.floating]:

@@ -10,7 +10,7 @@ from deedbox.kernel.db import Tx
 from deedbox.kernel.errors import Unavailable
 from deedbox.kernel.traces import span
 from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, Place, bits, bm25
-from deedbox.search.index.analysis import terms
+from deedbox.search.index.analysis import asked
 from deedbox.search.index.bits import Floats
 from deedbox.search.index.postgres.graphs import Graphs
 from deedbox.search.index.postgres.postings import POSTING
@@ -208,19 +208,20 @@ def _scored(found: list[ChunkRow], asked: Floats) -> dict[int, Hit]:
 
 def _said(tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] | None) -> dict[int, float]:
     """The scores of the best by their words, by ordinal."""
-    asked = {term: number(term) for term in terms(query)}
-    lengths = posting_rows.posting_bytes(tx, index, asked.values()) if asked else {}
-    having = {term: lengths.get(known, 0) // POSTING.itemsize for term, known in asked.items()}
-    weights = {asked[term]: weight for term, weight in bm25.weights(index.chunks, having).items()}
+    counts = asked(query)
+    numbers = {term: number(term) for term in counts}
+    lengths = posting_rows.posting_bytes(tx, index, numbers.values()) if counts else {}
+    having = {term: lengths.get(known, 0) // POSTING.itemsize for term, known in numbers.items()}
+    weights = {numbers[term]: weight for term, weight in bm25.weights(index.chunks, counts, having).items()}
     if not weights:
         return {}
     allowed = None if only is None else _allowed(tx, index, only)
     scores = WordScores(weights, index.words / max(1, index.chunks), index.next, allowed)
-    counts = {known: lengths[known] // POSTING.itemsize for known in weights}
-    left = sum(counts.values())
-    for group in groups(counts):
+    postings = {known: lengths[known] // POSTING.itemsize for known in weights}
+    left = sum(postings.values())
+    for group in groups(postings):
         scores.take(group, posting_rows.postings(tx, index, group))
-        left -= sum(counts[term] for term in group)
+        left -= sum(postings[term] for term in group)
         reach = scores.within_reach(top)
         if left and reach is not None and len(reach) * limits.TERMS_ROW_POSTINGS <= left:
             scores.look_up(term_rows.terms(tx, index, reach.tolist()))

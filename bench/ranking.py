@@ -83,7 +83,8 @@ def index_all(client: httpx.Client, judged: dict[str, Any]) -> dict[str, str]:
     ids = upload_all(client, judged["docs"])
     print(f"{len(ids)} documents, one upload each, in {stopwatch() - begun:.0f} s", flush=True)
     begun = stopwatch()
-    answer = client.post("/documents/index", timeout=1200)
+    while (answer := client.post("/documents/index", timeout=1200)).status_code == httpx.codes.REQUEST_TIMEOUT:
+        print("the run goes on", flush=True)
     answer.raise_for_status()
     print(f"{answer.json()['total_chunks']} chunks indexed in {stopwatch() - begun:.0f} s", flush=True)
     return ids

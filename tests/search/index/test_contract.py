@@ -72,6 +72,21 @@ def one(text: str, number: int = 0, seed: int = 0) -> Change:
     return Change("upl_one", [entry(number, text, vector(random.Random(seed)))])
 
 
+def test_words_are_found_in_the_language_of_their_chunk_whatever_the_question_is_in(index: Index) -> None:
+    texts = [
+        "Die Kündigung der Wohnung ist für beide Mieter und auch für das Haus schriftlich",
+        "Il contratto e le clausole della locazione sono nulli se non sono firmati",
+        "The notice of termination is given to the tenant in writing",
+    ]
+    index.apply([Change("upl_one", [entry(at, text, vector(random.Random(at))) for at, text in enumerate(texts)])], 1)
+    for query, number in (("Kündigungen", 0), ("clausola", 1), ("tenants", 2)):
+        assert [hit.number for hit in index.words(query, 5)] == [number]
+    index.apply([Change("upl_one", [])], 2)
+    index.apply([Change("upl_two", [entry(0, texts[2], vector(random.Random(0)))])], 3)
+    assert [hit.upload_id for hit in index.words("tenants", 5)] == ["upl_two"]
+    assert index.words("Kündigungen clausola", 5) == []
+
+
 def test_a_new_index_is_empty_and_answers_nothing(index: Index) -> None:
     assert (index.watermark, index.size) == (0, 0)
     assert index.near(vector(random.Random(0)), 5) == []

@@ -18,6 +18,8 @@ from tests.search.index.on_postgres import postgres_indexes
 
 WORDS = ["the", "of", "lease", "tenant", "deposit", "seal", "annex", "garden", "roof", "meadow"]
 """Each in half as many chunks as the one before it."""
+GERMAN = " die und der nicht für"
+"""Makes a chunk one in German."""
 
 
 def changes(random_: random.Random) -> list[Change]:
@@ -27,7 +29,11 @@ def changes(random_: random.Random) -> list[Change]:
         Change(
             f"upl_{upload:03d}",
             [
-                entry(at, " ".join(random_.choices(WORDS, odds, k=random_.randint(2, 60))), vector(random_))
+                entry(
+                    at,
+                    " ".join(random_.choices(WORDS, odds, k=random_.randint(2, 60))) + GERMAN * (5 * (upload % 4 == 1)),
+                    vector(random_),
+                )
                 for at in range(1 + upload % 3)
             ],
         )

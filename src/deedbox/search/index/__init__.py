@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 
-FORMAT = 4
+FORMAT = 5
 """Of the files; part of a folder's name, so that two versions beside each other have an index each."""
+ANALYSIS = 2
+"""Grows, with the format of the files, when the same text gives other terms than before."""
 Place: TypeAlias = tuple[str, str]
 """A workspace and a recipe, which have one index."""
 

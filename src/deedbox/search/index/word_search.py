@@ -5,6 +5,7 @@ best by them, depend on how the index grew. Here its scores only bound those of 
 
 import threading
 from collections.abc import Collection
+from functools import cached_property
 from typing import Protocol
 
 import msgspec
@@ -15,6 +16,7 @@ from tantivy import Occur, Query
 from deedbox.kernel import limits
 from deedbox.search.index import bm25
 from deedbox.search.index.analysis import asked
+from deedbox.search.index.languages import LATIN, mark
 from deedbox.search.index.terms import Counts, Numbers, number
 from deedbox.search.index.words import readable, schema
 
@@ -85,8 +87,14 @@ class WordSearch:
 
     def _weights(self, query: str) -> dict[str, float]:
         """The weights of the query's terms; those that no chunk has are left out."""
-        counts = asked(query)
-        return bm25.weights(len(self._chunks), counts, {term: self._frequency(term) for term in counts})
+        words = asked(query, self._spoken)
+        having = {term: self._frequency(term) for word in words for term in word.terms}
+        return bm25.weights(len(self._chunks), words, having)
+
+    @cached_property
+    def _spoken(self) -> list[str]:
+        """The languages of the chunks beside English."""
+        return [each for each in LATIN if self._searcher.doc_freq("body", mark(each))]
 
     def _frequency(self, term: str) -> int:
         """How many of the chunks that can be found have the term."""

@@ -12,6 +12,7 @@ from deedbox.kernel.traces import span
 from deedbox.search.index import Candidate, Change, Hit, IndexUnusable, Place, bits, bm25
 from deedbox.search.index.analysis import asked
 from deedbox.search.index.bits import Floats
+from deedbox.search.index.languages import LATIN, mark
 from deedbox.search.index.postgres.graphs import Graphs
 from deedbox.search.index.postgres.postings import POSTING
 from deedbox.search.index.postgres.store import chunks as chunk_rows
@@ -208,11 +209,11 @@ def _scored(found: list[ChunkRow], asked: Floats) -> dict[int, Hit]:
 
 def _said(tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] | None) -> dict[int, float]:
     """The scores of the best by their words, by ordinal."""
-    counts = asked(query)
-    numbers = {term: number(term) for term in counts}
-    lengths = posting_rows.posting_bytes(tx, index, numbers.values()) if counts else {}
+    words = asked(query, _spoken(tx, index))
+    numbers = {term: number(term) for word in words for term in word.terms}
+    lengths = posting_rows.posting_bytes(tx, index, numbers.values()) if words else {}
     having = {term: lengths.get(known, 0) // POSTING.itemsize for term, known in numbers.items()}
-    weights = {numbers[term]: weight for term, weight in bm25.weights(index.chunks, counts, having).items()}
+    weights = {numbers[term]: weight for term, weight in bm25.weights(index.chunks, words, having).items()}
     if not weights:
         return {}
     allowed = None if only is None else _allowed(tx, index, only)
@@ -227,6 +228,12 @@ def _said(tx: Tx, index: IndexRow, query: str, top: int, only: Collection[str] |
             scores.look_up(term_rows.terms(tx, index, reach.tolist()))
             break
     return _cut(tx, index, scores.best(top), top)
+
+
+def _spoken(tx: Tx, index: IndexRow) -> list[str]:
+    """The languages of the chunks beside English."""
+    found = posting_rows.posting_bytes(tx, index, [number(mark(each)) for each in LATIN])
+    return [each for each in LATIN if found.get(number(mark(each)))]
 
 
 def _allowed(tx: Tx, index: IndexRow, only: Collection[str]) -> Mask:

@@ -35,6 +35,7 @@ from tests.conftest import HandClock
 from tests.search.corpus import Corpus
 from tests.search.hashing import HashingEmbedder
 from tests.search.index.on_postgres import need_pgvector
+from tests.search.test_wording import answer_by_signs
 
 pytestmark = pytest.mark.anyio
 TEXTS = ("rent of the flat\n\nlength of the flat", "colour of the car", "price of the horse")
@@ -157,6 +158,10 @@ async def test_a_change_that_another_process_has_overtaken_is_left(corpus: Postg
     await asyncio.to_thread(index.apply, [stale], mark, mark - 1)
     found = await asyncio.to_thread(index.words, "flat", 5)
     assert ([hit.upload_id for hit in found], index.watermark) == ([new.id], mark + 2)
+
+
+async def test_signs_decide_which_passages_answer(corpus: PostgresCorpus) -> None:
+    await answer_by_signs(corpus)
 
 
 async def test_an_older_version_keeps_an_index_of_its_own_until_it_is_left_behind(corpus: PostgresCorpus) -> None:

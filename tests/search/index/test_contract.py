@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deedbox.kernel import limits
-from deedbox.search.index import Change, Hit, Index
+from deedbox.search.index import Change, Hit, Index, Sieve
 from deedbox.search.index.local import LocalIndex
 from tests.postgres import Cluster
 from tests.rigs import FULL
@@ -106,6 +106,23 @@ def test_an_index_answers_as_the_naive_model_does(index: Index, seed: int) -> No
     model = filled(index, 40, seed)
     for turn in range(10):
         assert_same(index, model, random.Random(turn))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sieve_loses_nothing_and_lets_nothing_else_through(index: Index, seed: int) -> None:
+    filled(index, 40, seed)
+    chance, everything = random.Random(seed), "lease tenant deposit seal witness notary clause annex Kündigung договор"
+    for _ in range(20):
+        required, excluded = chance.sample(everything.split(), 2)
+        sieve = Sieve((required,), (excluded,))
+        having, without = (places(index.words(word, 500)) for word in (required, excluded))
+        only = chance.choice([None, [f"upl_{number:03d}" for number in range(0, 40, 3)]])
+        found = index.words(everything, 500, only, sieve)
+        wanted = {place for place in having if place not in without and (only is None or place[0] in only)}
+        assert set(places(found)) == wanted
+        scores = {hit: hit.score for hit in index.words(everything, 500)}
+        assert all(scores[hit] == hit.score for hit in found)
+        assert index.words(everything, 3, only, sieve) == found[:3]
 
 
 def test_entries_replace_those_that_the_upload_had(index: Index) -> None:

@@ -50,6 +50,16 @@ class Entry(msgspec.Struct, frozen=True):
     """float32, little-endian, L2-normalised."""
 
 
+class Sieve(msgspec.Struct, frozen=True):
+    """Words that a chunk must have, all of them, and words of which it must have none."""
+
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+
+ANYTHING = Sieve()
+
+
 class Change(msgspec.Struct, frozen=True):
     """All the entries of an upload, in place of those it had; none at all when it was deleted."""
 
@@ -115,13 +125,15 @@ class Index(Protocol):
     def near(self, vector: "Vector", top: int, only: Collection[str] | None = None) -> list[Hit]:
         """The nearest chunks by cosine, best first, ties by upload id and number; `only` of these, none lost."""
 
-    def words(self, query: str, top: int, only: Collection[str] | None = None) -> list[Hit]:
-        """The best chunks by BM25, best first, ties by upload id and number; `only` of these, none lost."""
+    def words(self, query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING) -> list[Hit]:
+        """The best chunks by BM25 that pass the sieve, best first, ties by upload id and number; `only` of these, none
+        lost."""
 
     def candidates(
-        self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None
+        self, vector: "Vector", query: str, top: int, only: Collection[str] | None = None, sieve: Sieve = ANYTHING
     ) -> list[Candidate]:
-        """The hits of `near` and `words` at one moment, each chunk once, with the exact cosine of all; in no order."""
+        """The hits of `near`, which pass no sieve, and of `words` at one moment, each chunk once, with the exact cosine
+        of all; in no order."""
 
     def discard(self) -> None:
         """Leaves nothing of the index, and closes it; for the one that writes it."""

@@ -7,7 +7,7 @@ spaces are cut into single characters and pairs."""
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -61,6 +61,11 @@ def asked(query: str, spoken: Sequence[str] = ()) -> list[Asked]:
     return [Asked(terms, min(count, limits.QUERY_TERM_COUNT)) for terms, count in counts.items()]
 
 
+def forms(word: str, spoken: Sequence[str]) -> list[tuple[str, ...]]:
+    """The terms of a word in the languages of the chunks: a chunk that has the word has one of each of these."""
+    return list(dict.fromkeys(said.terms for said in asked(word, spoken)))
+
+
 def of_text(text: str) -> list[str]:
     """The terms of a chunk, each as often as it occurs, in their order; before them that of its language, if it is
     not English."""
@@ -90,6 +95,29 @@ def highlights(text: str, query: str) -> list[tuple[int, int]]:
         elif not wanted.isdisjoint(_word_terms(word.group(), spoken)):
             found.append(word.span())
     return found
+
+
+def is_in(word: str, terms: Collection[str]) -> bool:
+    """Whether a chunk with these terms has the word, in any inflection."""
+    spoken = [each for each in languages.LATIN if languages.mark(each) in terms]
+    found = forms(word, spoken)
+    return bool(found) and all(any(term in terms for term in each) for each in found)
+
+
+def plain(text: str) -> str:
+    """The words of a text, folded and not stemmed, with one space around each; runs without spaces stay whole."""
+    return f" {' '.join(_splitter().analyze(_folded(text)))} "
+
+
+def has_phrase(folded: str, phrase: str) -> bool:
+    """Whether a text, made plain, has the words of the phrase one after another, as they are written but for case and
+    accents."""
+    wanted = plain(phrase)
+    if _RUN.match(wanted.strip()[:1]):
+        wanted = wanted.lstrip()
+    if _RUN.match(wanted.strip()[-1:]):
+        wanted = wanted.rstrip()
+    return wanted in folded
 
 
 def _words(text: str) -> list[str]:

@@ -4,7 +4,7 @@ tantivy's own statistics count chunks that are gone until it merges them away, s
 best by them, depend on how the index grew. Here its scores only bound those of the chunks that it did not name."""
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -14,8 +14,8 @@ import tantivy
 from tantivy import Occur, Query
 
 from deedbox.kernel import limits
-from deedbox.search.index import bm25
-from deedbox.search.index.analysis import asked
+from deedbox.search.index import ANYTHING, Sieve, bm25
+from deedbox.search.index.analysis import asked, forms
 from deedbox.search.index.languages import LATIN, mark
 from deedbox.search.index.terms import Counts, Numbers, number
 from deedbox.search.index.words import readable, schema
@@ -64,13 +64,16 @@ class WordSearch:
         """The same words beside the same chunks, which lie elsewhere now."""
         return WordSearch(self._searcher, chunks, self._uploads)
 
-    def best(self, query: str, top: int, only: Collection[int] | None = None) -> list[Match]:
-        """The best chunks, best first: `top` of them and those that tie with the last; `only` of these ordinals."""
+    def best(self, query: str, top: int, only: Collection[int] | None = None, sieve: Sieve = ANYTHING) -> list[Match]:
+        """The best chunks that pass the sieve, best first: `top` of them and those that tie with the last; `only` of
+        these ordinals."""
         with readable():
             weights = self._weights(query)
             if not weights:
                 return []
             (wanted, short), limit = self._query(weights), top + limits.TIED_HITS
+            if sieve != ANYTHING:
+                wanted = self._sieved(wanted, sieve)
             if only is not None and max(limits.FILTER_UPLOADS, self._uploads // 20) < len(only):
                 # Of many uploads, most hits are wanted: asking for more of them is cheaper than a filter.
                 limit = limit * self._uploads // len(only)
@@ -134,6 +137,21 @@ class WordSearch:
             clause = Query.term_query(self._schema, "body", term, "freq")
             clauses.append((Occur.Should, Query.boost_query(clause, weight / theirs[term]) if boosted else clause))
         return Query.boolean_query(clauses), 0.0 if boosted else short
+
+    def _sieved(self, wanted: Query, sieve: Sieve) -> Query:
+        clauses = [(Occur.Must, wanted)]
+        clauses += [(Occur.Must, self._any(terms)) for word in sieve.required for terms in forms(word, self._spoken)]
+        for word in sieve.excluded:
+            found = forms(word, self._spoken)
+            # Of a run without spaces, a chunk may have some pairs and not the word: who reads the text decides.
+            if len(found) == 1:
+                clauses.append((Occur.MustNot, self._any(found[0])))
+        return Query.boolean_query(clauses)
+
+    def _any(self, terms: Sequence[str]) -> Query:
+        """Any of the terms, which scores nothing."""
+        clauses = [(Occur.Should, Query.term_query(self._schema, "body", term, "basic")) for term in terms]
+        return Query.const_score_query(Query.boolean_query(clauses), 0.0)
 
     def _found(self, asked: Query, limit: int) -> list[Match]:
         """The best as tantivy scores them."""
